@@ -40,6 +40,8 @@ from schemas import (
     encode,
 )
 from schemas.codec import ModelT
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 USER, DOMAIN = "ann", "films"
@@ -76,7 +78,7 @@ class OneUser:
         self._tables: dict[str, dict[bytes, bytes]] = {}
         self._decoded: dict[tuple[str, bytes], Model] = {}
         self._parse = BUILT_IN["movietv"]
-        self._prior, self._evolve = past.Prior(graph=GraphLimits()), Evolve()
+        self._prior, self._evolve = past.Prior(graph=GraphLimits()), Evolve(privacy=PRIVACY, vouching=VOUCHING)
 
     def event(self, number: int) -> None:
         """Plays an interaction or, now and then, a choice."""
@@ -130,7 +132,7 @@ class OneUser:
         if step.contrast is None:
             return
         self._decoded[Contrast.__name__, b""] = step.contrast
-        state = State(self._read(PolicySkill) or Start().skill(USER, DOMAIN, step.contrast, None))
+        state = State(self._read(PolicySkill) or Start(privacy=PRIVACY).skill(USER, DOMAIN, step.contrast, None))
         known = self._evolve.begin(state, step.contrast, where).contrast
         if known is not None:
             skill = self._evolve.finish(state, known, CountsReasoner().propose(known, state.skill), where).skill

@@ -19,13 +19,15 @@ from typing import Any, NamedTuple
 from operators.attributes import fact_id
 from operators.evolve import CountsReasoner
 from operators.items import read_item
-from operators.privacy import DEFAULT
 from operators.statinit import parser_for
 from operators.steps import Evolve, Start, State
 from operators.steps.prior import Prior
 from operators.steps.prior import State as PriorState
 from schemas import ChangeKind, Contrast, Interaction, ItemFacts, Position, Profile
 from streams.demo import catalogue, people
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 PEOPLE, CHOICES = 200, 16
 """As many choices as the demo has, for more people than it has."""
@@ -109,7 +111,11 @@ class World:
         }
         self._facts_of = lambda item: self._facts[item.item_id].facts
         self._people = people.simulate(n_people, seed, self._items, self._facts_of)
-        self._evolve, self._start, self._rules = Evolve(), Start(), CountsReasoner()
+        self._evolve, self._start, self._rules = (
+            Evolve(privacy=PRIVACY, vouching=VOUCHING),
+            Start(privacy=PRIVACY),
+            CountsReasoner(),
+        )
 
     def other(self, number: int) -> people.Person:
         """The person whose policy another one takes over: of the same domain, with other wishes."""

@@ -24,6 +24,8 @@ from operators.rank.weights import DEFAULT_WEIGHTS
 from operators.retrieve import Retrieved
 from operators.steps import Evolve
 from operators.steps.rank import Rank
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 BUDGET = 30
 BARE = re.compile(r"(?:: |, )[^a-zA-Z,|]*\d[^a-zA-Z,|]*(?:,|$| \|)")
@@ -37,7 +39,7 @@ class Watched(Play):
         self.texts: dict[str, list[str]] = {}
         self.tokens: list[int] = []
         self.hits: list[bool] = []
-        self._slim = Rank(by=RankSkill.SLIM, slim_tokens=BUDGET)
+        self._slim = Rank(by=RankSkill.SLIM, slim_tokens=BUDGET, privacy=PRIVACY, vouching=VOUCHING)
 
     async def _turn(self, player, played: Played) -> None:  # type: ignore[no-untyped-def]
         choice: Choice = self._plan.choices[player.user_id][player.played]
@@ -57,7 +59,9 @@ class Watched(Play):
 async def measured(data: Path, users: int, choices: int, lists: Lists) -> str:
     """Return one line of figures about a data set."""
     [plan] = plans(data, [lists], [3], users=users, most=choices, seed=0)
-    play = Watched(replace(ARMS[SAGER], evolve=Evolve(slim_tokens=BUDGET)), plan, (By.SKILL,))
+    play = Watched(
+        replace(ARMS[SAGER], evolve=Evolve(slim_tokens=BUDGET, privacy=PRIVACY, vouching=VOUCHING)), plan, (By.SKILL,)
+    )
     await play.run()
     changes = [sum(a != b for a, b in pairwise(texts)) for texts in play.texts.values()]
     of = [len(texts) - 1 for texts in play.texts.values()]

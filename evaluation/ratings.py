@@ -24,6 +24,7 @@ from operators.steps import rank as ranking
 from schemas import Feedback, PolicySkill, Signal, derived_id
 from schemas.fields import Domain, UserId
 from streams.importers import Visit
+from streams.vouching import DEFAULT as VOUCHING
 
 RATINGS = "interactions.jsonl.gz"
 SEEN = 5
@@ -144,8 +145,8 @@ class _Play:
     plan: Plan
     ratings: Ratings
     arm: Arm
-    evolve: Evolve = field(default_factory=lambda: Evolve(privacy=OFF))
-    ranks: ranking.Rank = field(default_factory=ranking.Rank)
+    evolve: Evolve = field(default_factory=lambda: Evolve(privacy=OFF, vouching=VOUCHING))
+    ranks: ranking.Rank = field(default_factory=lambda: ranking.Rank(privacy=OFF, vouching=VOUCHING))
 
     def run(self, progress: Progress) -> dict[tuple[Targets, By], Hits]:
         """By target and what ranks, by user, which choices were hit."""

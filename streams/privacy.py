@@ -7,6 +7,9 @@ from streams.settings import Settings
 DEFAULT = Privacy(RULES)
 
 
+DEFAULT = Privacy(RULES)
+
+
 def privacy_of(settings: Settings) -> Privacy:
     """What these settings let into skills, prompts and rows."""
     read_as_places = {domain for domain, parser in settings.parsers.items() if parser in PLACES}

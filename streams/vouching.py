@@ -11,6 +11,9 @@ from streams.settings import Settings
 DEFAULT = Vouching(RULES)
 
 
+DEFAULT = Vouching(RULES)
+
+
 class UnusableList(StreamsError, ValueError):
     """The operator's list of values cannot be read."""
 

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
 from operators.language.finding import Effect, Finding, Heard
-from operators.privacy import DEFAULT
 from schemas import Card, CardDiff, ReasonedBy, Stance
 from schemas.cards import FREE
+from streams.privacy import DEFAULT
 
 _BY_A_MODEL = ReasonedBy(
     reasoner="llm", model="small-model", prompt="listen.v1", prompt_hash="hash-of-listen.v1", prompt_tokens=780,

@@ -74,12 +74,15 @@ from schemas import (
     topic_of,
 )
 from streams.demo import catalogue, people
+from streams.language import RULES
 from streams.materializer.batch import Batch
 from streams.materializer.dead_letters import dead_letter
 from streams.materializer.generations import copy_and_rename
 from streams.materializer.records import Record
 from streams.materializer.rows import read
 from streams.materializer.store import Store
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.analytics_talks import talks
 from tests.once import once
 
@@ -94,7 +97,7 @@ NOTHING_SUITS = (4, 8, 10)
 """At which turns they take nothing of a first list."""
 PRICES = (0.15, 0.6)
 BUDGET = 30
-EVOLVE, RANK = Evolve(), Rank()
+EVOLVE, RANK = Evolve(privacy=PRIVACY, vouching=VOUCHING), Rank(privacy=PRIVACY, vouching=VOUCHING)
 
 
 @dataclass
@@ -118,7 +121,7 @@ class AnalyticsWorld:
         for start_at in range(0, len(self.records), 500):
             batch = Batch()
             for record in self.records[start_at : start_at + 500]:
-                batch.add(read(record))
+                batch.add(read(record, privacy=PRIVACY))
             store.write(batch, {})
         store.use_prices(*PRICES)
 
@@ -257,7 +260,9 @@ class _Builder:
     def _ranking(self, request: RankRequest, *, with_skill: bool, by_llm: bool) -> Ranking:
         key = (request.user_id, request.domain)
         skill = self._skill(key, request) if with_skill else None
-        found = retrieve(self._memories.get(key), self._near(key), request.domain, request.occurred_at)
+        found = retrieve(
+            self._memories.get(key), self._near(key), request.domain, request.occurred_at, vouching=VOUCHING
+        )
         items = [self._read(candidate) for candidate in request.candidates]
         lines = skill.attributes if skill else ()
         heard = UNHEARD
@@ -280,7 +285,7 @@ class _Builder:
             ranked_by=RankedBy.SAGER,
             injected=Injected(
                 skill_version=skill.version if skill else 0,
-                slim_skill=slim(skill, count_tokens, BUDGET).text if skill else "",
+                slim_skill=slim(skill, count_tokens, BUDGET, vouching=VOUCHING).text if skill else "",
                 reasoner=by.reasoner,
                 facets=tuple(f.model_copy(update={"supporting_neighbors": ()}) for f in found.facets[:3]),
                 ranked_by=by,
@@ -385,7 +390,7 @@ class _Builder:
         )  # fmt: skip
         self._send(correction, at)
         skill, items = self._skill(key, correction), [self._read(item) for item in ranking.candidates]
-        understood = understand(correction, items, skill)
+        understood = understand(correction, items, skill, privacy=PRIVACY, reader=RULES)
         state = State(skill, usual=self._usual[key[1]])
         if (version := EVOLVE.correct(state, correction, items, understood).version) is not None:
             self._learn(key, skill, version.diff)
@@ -405,7 +410,7 @@ class _Builder:
                 proposal = replace(proposal, reinforced=(*proposal.reinforced, "preference:mood:uplifting-reads"))
         source = _position(skill.version)
         self._shadow(key, contrast, skill)
-        validated = validate(proposal, skill, contrast)
+        validated = validate(proposal, skill, contrast, privacy=PRIVACY)
         self._learn(key, skill, resolve_counts(skill, validated, contrast, source, self._usual[key[1]]))
 
     def _shadow(self, key: tuple[str, str], contrast: Contrast, live: PolicySkill) -> None:
@@ -428,7 +433,7 @@ class _Builder:
             live_contrasts=live.contrasts,
             shadow_contrasts=skill.contrasts,
         )
-        validated = validate(CountsReasoner().propose(contrast, skill), skill, contrast)
+        validated = validate(CountsReasoner().propose(contrast, skill), skill, contrast, privacy=PRIVACY)
         diff = resolve_counts(skill, validated, contrast, None, self._usual[key[1]], MergeLimits(attributes=12))
         self._world.shadows[key] = merge(skill, diff)
         self._send(outcome, contrast.occurred_at)
@@ -451,11 +456,11 @@ class _Builder:
             reason="the user asked for it",
         )
         self._send(command, at)
-        self._learn(key, skill, resolve_command(skill, command))
+        self._learn(key, skill, resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING))
 
     def _learn(self, key: tuple[str, str], skill: PolicySkill, diff: SkillDiff) -> None:
         evolved = merge(skill, diff)
-        short = slim(evolved, count_tokens, BUDGET)
+        short = slim(evolved, count_tokens, BUDGET, vouching=VOUCHING)
         self._world.skills[key] = evolved
         self._world.diffs.append(diff)
         self._send(diff, diff.occurred_at)

@@ -30,6 +30,8 @@ from schemas import (
     Stated,
     Tier,
 )
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 USER = "ann"
@@ -45,7 +47,7 @@ class _Everything(Vouching):
         return None
 
 
-EVERYTHING = _Everything()
+EVERYTHING = _Everything(policy=RULES)
 
 
 def a_name(prefix: str) -> str:
@@ -150,7 +152,7 @@ def evolve(
     """The whole step of the agent: validate, resolve, merge. Without a contrast: one that backs all discoveries."""
     if contrast is None:
         contrast = a_contrast(ItemFacts(item_id="taken", facts=proposal.discovered))
-    diff = resolve(skill, validate(proposal, skill, contrast), contrast, source, limits)
+    diff = resolve(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast, source, limits)
     return merge(skill, diff), diff
 
 

@@ -10,7 +10,6 @@ from typing import NamedTuple, TypeVar
 from operators.contrast import Outcome, RingLimits, Step, slot_of
 from operators.evolve import CountsReasoner
 from operators.items import read_item
-from operators.privacy import DEFAULT
 from operators.statinit import parser_for
 from operators.steps import Evolve, Start, State
 from operators.steps import contrast as join
@@ -31,6 +30,9 @@ from schemas import (
     diff_key,
     encode,
 )
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 INPUTS = (Ranking.TOPIC, Selection.TOPIC)
 OUTPUTS = (Contrast.TOPIC, SkillDiff.TOPIC, SlimSkill.TOPIC)
@@ -53,8 +55,8 @@ class Learner:
     """Rankings and selections into contrasts, diffs and slim skills, as the worker makes them."""
 
     def __init__(self) -> None:
-        self._evolve = Evolve(slim_tokens=SLIM_TOKENS, chain_key=b"")
-        self._start, self._rules, self._limits = Start(), CountsReasoner(), RingLimits()
+        self._evolve = Evolve(slim_tokens=SLIM_TOKENS, chain_key=b"", privacy=PRIVACY, vouching=VOUCHING)
+        self._start, self._rules, self._limits = Start(privacy=PRIVACY), CountsReasoner(), RingLimits()
         self._parsed: dict[str, tuple[Candidate, ItemFacts]] = {}
 
     def on_record(
@@ -71,7 +73,7 @@ class Learner:
         if base == Ranking.TOPIC:
             ranking = decode(Ranking, value)
             wish = DEFAULT.wish(ranking.instruction)
-            asked = DEFAULT.asked(ranking.instruction, ranking.domain).text
+            asked = DEFAULT.redact(ranking.instruction, ranking.domain).text
             injected = DEFAULT.injected(ranking.injected, ranking.domain)
             kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
             key = compound_key(ranking.user_id, slot_of(ranking.ranking_id))

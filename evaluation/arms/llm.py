@@ -20,6 +20,7 @@ from operators.tokens import count_tokens
 from schemas import Contrast, ItemFacts, PolicySkill
 from streams.llm.client import LlmClient
 from streams.settings import RankerName, Settings
+from streams.vouching import DEFAULT as VOUCHING
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -53,7 +54,9 @@ class SagerLlm(Sager):
         self._evolver = Lenient(GatedReasoner(reasoner, lambda: None) if settings.gate else reasoner)
         deterministic = settings.ranker is RankerName.DETERMINISTIC
         form = Form.FIRST_TOKEN if deterministic else Form(settings.ranker.value)
-        self._ranker = LlmRanker(self._desk, count_tokens=count_tokens, form=form, orders=settings.rank_orders)
+        self._ranker = LlmRanker(
+            self._desk, count_tokens=count_tokens, form=form, orders=settings.rank_orders, vouching=VOUCHING
+        )
 
     @property
     def spent(self) -> Cost:

@@ -29,6 +29,8 @@ from operators.steps import Evolve, Reason, Start, State, learn
 from operators.steps import rank as ranking
 from schemas import Attribute, Contrast, Facet, ItemFacts, PolicySkill, SlimSkill, derived_id
 from streams.importers.dataset import BEGINNING, Visit
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,11 @@ class Sager:
         self._contexts: dict[str, Retrieved] = {}
         # Items are compared as the data set has them, private or not.
         self._start = Start(privacy=OFF, from_history=parts.statinit)
-        self._evolve = Evolve(mode=EvolveMode.INCREMENTAL) if parts.rules else Evolve()
+        self._evolve = (
+            Evolve(mode=EvolveMode.INCREMENTAL, privacy=PRIVACY, vouching=VOUCHING)
+            if parts.rules
+            else Evolve(privacy=PRIVACY, vouching=VOUCHING)
+        )
 
     concurrency = 1
     """How many users are warmed up at once; more than one helps only where somebody is waited for."""
@@ -258,7 +264,14 @@ class Sager:
         """How it ranks, by the weights as they are now."""
         parts = self._parts
         by = RankSkill.NONE if not parts.skill else RankSkill.SLIM if parts.slim else RankSkill.FULL
-        return ranking.Rank(by, self._options.slim_tokens, retrieves=parts.retrieve, weights=self.weights)
+        return ranking.Rank(
+            by,
+            self._options.slim_tokens,
+            retrieves=parts.retrieve,
+            weights=self.weights,
+            privacy=PRIVACY,
+            vouching=VOUCHING,
+        )
 
 
 def prior(options: ArmOptions) -> Sager:

@@ -8,11 +8,13 @@ from evaluation.conversations.judge import Judge
 from evaluation.conversations.play import by_rules, no_vocabulary
 from evaluation.replies import Desk
 from operators.evolve import ReasonerUnavailable
-from operators.listen.both import both
 from operators.language.finding import Heard
+from operators.listen.both import both
 from operators.listen.llm import LlmListening
 from operators.tokens import count_tokens
 from schemas.cards import Card, Turn
+from streams.language import RULES
+from streams.vouching import DEFAULT as VOUCHING
 
 
 class How(StrEnum):
@@ -34,8 +36,8 @@ class Asked:
 
     def __init__(self, desk: Desk, how: How) -> None:
         self._how = how
-        self._listening = LlmListening(desk, count_tokens=count_tokens)
-        self._judge = Judge(desk, count_tokens=count_tokens)
+        self._listening = LlmListening(desk, count_tokens=count_tokens, extractor=RULES, vouching=VOUCHING)
+        self._judge = Judge(desk, count_tokens=count_tokens, vouching=VOUCHING)
         self.unusable = 0
 
     async def listen(self, turns: Sequence[Turn], card: Card | None) -> Heard:

@@ -11,6 +11,7 @@ from operators.asks import CORRECTION_TOKENS, Asker, strict_object
 from operators.cards.text import as_text
 from operators.prompts import as_data
 from schemas.cards import Card
+from streams.vouching import DEFAULT as VOUCHING
 
 NAME: Final = "judge.v1"
 CARD_TOKENS: Final = 300
@@ -89,7 +90,12 @@ class Judge(Asker):
 
     def _told(self, card: Card, query: str) -> str:
         text = as_text(
-            card, card.occurred_at, request=query, budget_tokens=CARD_TOKENS, count_tokens=self._count_tokens
+            card,
+            card.occurred_at,
+            request=query,
+            budget_tokens=CARD_TOKENS,
+            count_tokens=self._count_tokens,
+            vouching=VOUCHING,
         )
         return "\n".join(as_data(line, 2 * _QUERY_CHARS) for line in text.splitlines())
 

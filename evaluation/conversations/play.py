@@ -13,12 +13,13 @@ from typing import Final, TypeAlias
 from evaluation.conversations.layout import Person, Talk
 from operators.cards.fold import fold
 from operators.cards.redact import redacted
-from operators.listen import understand
 from operators.language.finding import Heard
 from operators.steps.listen import Listen, State, erasures, first_closed, has_own_words, newer, without
 from operators.tokens import count_tokens
 from schemas import Fact, Position, Role, Utterance, derived_id
 from schemas.cards import Card, CardDiff, CardLine, Turn
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
 
 Listener: TypeAlias = Callable[[Sequence[Turn], Card | None], Awaitable[Heard]]
 """Understands a chunk: by rules or by a model."""
@@ -69,7 +70,7 @@ class Played:
 
 async def by_rules(turns: Sequence[Turn], card: Card | None) -> Heard:
     """Understands a chunk without a model."""
-    return understand(turns, card, no_vocabulary)
+    return RULES.extract(turns, card, no_vocabulary)
 
 
 def no_vocabulary(domain: str) -> tuple[Fact, ...]:
@@ -88,7 +89,7 @@ class Play:
 
     def __init__(self, listen: Listener = by_rules, steps: Listen | None = None) -> None:
         self._listen = listen
-        self._steps = steps or Listen()
+        self._steps = steps or Listen(extractor=RULES, privacy=PRIVACY)
 
     async def play(self, person: Person) -> Played:
         """The person's card after all their conversations."""

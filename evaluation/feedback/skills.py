@@ -14,7 +14,6 @@ from operators.attributes import fact_ids
 from operators.contrast import contrast_id, reverse_rank
 from operators.evolve import CountsReasoner
 from operators.fit.known import Known
-from operators.privacy import DEFAULT
 from operators.retrieve import Retrieved
 from operators.stated import live, statement_id
 from operators.statinit.parsers import facts_of, parser_for
@@ -35,6 +34,10 @@ from schemas import (
     derived_id,
 )
 from schemas.fields import Domain, UserId
+from streams.language import RULES
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 BETWEEN = timedelta(hours=1)
@@ -73,7 +76,11 @@ class Skills:
         self.skills: dict[tuple[str, str], PolicySkill] = {}
         self.outcomes: Counter[str] = Counter()
         self.directed: list[Directed] = []
-        self._evolve, self._rank, self._start = Evolve(), ranking.Rank(), Start()
+        self._evolve, self._rank, self._start = (
+            Evolve(privacy=PRIVACY, vouching=VOUCHING),
+            ranking.Rank(privacy=PRIVACY, vouching=VOUCHING),
+            Start(privacy=PRIVACY),
+        )
         self._facts: dict[str, ItemFacts] = {}
         self._events = 0
 
@@ -188,7 +195,7 @@ class Skills:
 
     async def _correct(self, scenario: Scenario, correction: Correction) -> None:
         items, skill = self.facts(scenario.items), self.skill(scenario)
-        understood = understand(correction, items, skill)
+        understood = understand(correction, items, skill, privacy=PRIVACY, reader=RULES)
         effects = self._evolve.correct(State(skill), correction, items, understood)
         self._keep(scenario, effects.outcome, effects.skill)
 

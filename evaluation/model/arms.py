@@ -6,7 +6,10 @@ from types import MappingProxyType
 
 from operators.merge import MergeLimits
 from operators.options import EvolveMode
+from operators.privacy import OFF
 from operators.steps import Evolve
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 
 @dataclass(frozen=True)
@@ -27,16 +30,16 @@ class ModelArm:
     what: str
     skill: bool = True
     by: str = "nobody"
-    evolve: Evolve = field(default_factory=Evolve)
+    evolve: Evolve = field(default_factory=lambda: Evolve(privacy=OFF, vouching=VOUCHING))
     counts: bool = True
 
 
 def _weighing(weight: float) -> Evolve:
-    return Evolve(limits=MergeLimits(verdict_weight=weight))
+    return Evolve(limits=MergeLimits(verdict_weight=weight), privacy=PRIVACY, vouching=VOUCHING)
 
 
-_INCREMENTAL = Evolve(mode=EvolveMode.INCREMENTAL)
-_REPLACE = Evolve(mode=EvolveMode.REPLACE)
+_INCREMENTAL = Evolve(mode=EvolveMode.INCREMENTAL, privacy=PRIVACY, vouching=VOUCHING)
+_REPLACE = Evolve(mode=EvolveMode.REPLACE, privacy=PRIVACY, vouching=VOUCHING)
 NO_SKILL, PRIOR, REPLACE, MODEL, COUNTS = "no-skill", "statinit", "replace", "incremental", "counts"
 BOTH, BY_LINE = "counts-and-model", "counts-and-lines"
 ARMS: Mapping[str, ModelArm] = MappingProxyType(
@@ -49,7 +52,7 @@ ARMS: Mapping[str, ModelArm] = MappingProxyType(
                 REPLACE,
                 "each choice has the model write the skill anew",
                 by="rewrite",
-                evolve=Evolve(mode=EvolveMode.REPLACE),
+                evolve=Evolve(mode=EvolveMode.REPLACE, privacy=PRIVACY, vouching=VOUCHING),
                 counts=False,
             ),
             ModelArm(MODEL, "the model's verdicts, one tier a choice", by="model", evolve=_INCREMENTAL, counts=False),

@@ -32,6 +32,8 @@ from operators.tokens import count_tokens
 from schemas import Contrast, Interaction, ItemFacts, PolicySkill, Position, Profile, derived_id
 from schemas.fields import Domain, UserId
 from streams.importers.dataset import BEGINNING
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 SLIM_TOKENS = 30
 SLIM_BUDGETS = (10, 20, 50, 100, 200)
@@ -93,7 +95,7 @@ class Player:
         self._tasks: list[asyncio.Task[None]] = []
         asks: dict[str, Any] = {"count_tokens": count_tokens}
         self._rankers = {form: LlmRanker(desk, form=form, **asks) for form in Form}
-        self._rank = ranking.Rank(RankSkill.FULL)
+        self._rank = ranking.Rank(RankSkill.FULL, privacy=PRIVACY, vouching=VOUCHING)
         self._start = Start(privacy=OFF)
 
     async def play(self, user_id: str) -> list[Ranked]:
@@ -237,7 +239,7 @@ class Player:
         if arm.by == "counts":
             return CountsReasoner().reason
         if arm.by == "lines":
-            return LineReasoner(self._desk, on_unusable=lambda: self._unusable(arm)).reason
+            return LineReasoner(self._desk, on_unusable=lambda: self._unusable(arm), vouching=VOUCHING).reason
         if arm.by == "rewrite":
             replacer = LlmReplacer(self._desk, count_tokens=count_tokens)
 

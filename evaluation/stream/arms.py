@@ -10,8 +10,11 @@ from types import MappingProxyType
 from evaluation.exceptions import UnknownArm
 from operators.evolve import CountsReasoner, Reasoner, RulesReasoner
 from operators.options import EvolveMode
+from operators.privacy import OFF
 from operators.steps import Evolve
 from schemas import PolicySkill
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Arm:
     what: str
     skill: bool = True
     learns: bool = True
-    evolve: Evolve = field(default_factory=Evolve)
+    evolve: Evolve = field(default_factory=lambda: Evolve(privacy=OFF, vouching=VOUCHING))
     reasoner: Callable[[], Reasoner] = CountsReasoner
     counts: bool = True
 
@@ -53,7 +56,7 @@ ARMS: Mapping[str, Arm] = MappingProxyType(
             Arm(
                 RULES,
                 "the former reasoner: one tier a choice, by rules",
-                evolve=Evolve(mode=EvolveMode.INCREMENTAL),
+                evolve=Evolve(mode=EvolveMode.INCREMENTAL, privacy=PRIVACY, vouching=VOUCHING),
                 reasoner=RulesReasoner,
                 counts=False,
             ),

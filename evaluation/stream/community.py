@@ -22,6 +22,8 @@ from operators.steps import Start
 from operators.steps import rank as ranking
 from schemas import Contrast, GlobalSkill, ItemFacts, Memory, derived_id
 from streams.importers.dataset import BEGINNING
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 
 class Community:
@@ -37,7 +39,7 @@ class Community:
         self.facts = facts
         self._found = found
         self._world = world
-        self._rank = ranking.Rank()
+        self._rank = ranking.Rank(privacy=PRIVACY, vouching=VOUCHING)
 
     @classmethod
     def of(cls, found: Sequences, progress: Progress) -> Self:
@@ -65,7 +67,7 @@ class Community:
         memory: Memory | None = None
         # Of a state that retrieves, the skill is not read.
         event = Contrast.model_construct(event_id=derived_id("seed", user_id), occurred_at=BEGINNING)  # type: ignore[call-arg]
-        nobody = Start().skill(user_id, domain, event, None)
+        nobody = Start(privacy=PRIVACY).skill(user_id, domain, event, None)
         popularity: dict[str, int] = dict(population.items)  # type: ignore[arg-type]  # an ItemId is a string
         visits = self._found.visits[user_id][:last]
         for place in range(len(visits) + 1):

@@ -23,6 +23,8 @@ from schemas import Contrast, Interaction, ItemFacts, PolicySkill, Position, Pro
 from schemas.fields import Domain, UserId
 from streams.importers import Visit
 from streams.importers.dataset import BEGINNING
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 _EVERY = 100
 
@@ -134,7 +136,7 @@ class Play:
         self._start = Start(privacy=OFF)
         self._prior = interactions.Prior()
         self._reasoner = arm.reasoner()
-        self._rank = ranking.Rank(RankSkill.FULL if arm.skill else RankSkill.NONE)
+        self._rank = ranking.Rank(RankSkill.FULL if arm.skill else RankSkill.NONE, privacy=PRIVACY, vouching=VOUCHING)
         self._weights: Weights | None = None
         self._in_use = DEFAULT_WEIGHTS
         self._offset = 0

@@ -38,6 +38,8 @@ from schemas import (
     encode,
 )
 from streams.kafka.packed import unpack
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 GOLDEN = Path(__file__).parent / "golden"
 BASES = sorted(TOPICS)
@@ -159,7 +161,7 @@ class TestStory:
         skill = fold(log)["ann-17", "books"]
 
         assert encode(skill) == wire("after/skills")
-        assert slim(skill, count_tokens) == read("after/slim-skills")
+        assert slim(skill, count_tokens, vouching=VOUCHING) == read("after/slim-skills")
         assert [diff.heard and diff.heard.what for diff in log] == [None, "rated", "abstention", *2 * ["correction"]]
         events = [read(name).event_id for name in ("feedback", "abstentions", "corrections")]
         assert [diff.event_id for diff in log[1:4]] == events
@@ -199,7 +201,7 @@ class TestStory:
         again = decode(Contrast, wire("contrasts")).model_copy(update={"event_id": "another"})
 
         skill = fold([old])[old.user_id, old.domain]
-        diff = resolve_counts(skill, validate(Proposal(), skill, again), again)
+        diff = resolve_counts(skill, validate(Proposal(), skill, again, privacy=PRIVACY), again)
         after = fold([old, diff])[old.user_id, old.domain]
 
         assert skill == then
@@ -210,7 +212,7 @@ class TestStory:
         assert all(line.taken for line in after.attributes)
 
     def test_slim_skill_of_then_follows_from_the_skill_of_then(self) -> None:
-        assert slim(read("skills"), count_tokens) == decode(SlimSkill, wire("slim-skills"))
+        assert slim(read("skills"), count_tokens, vouching=VOUCHING) == decode(SlimSkill, wire("slim-skills"))
 
     def test_contrast_joins_the_ranking_and_the_selection(self) -> None:
         contrast, ranking = decode(Contrast, wire("contrasts")), decode(Ranking, wire("rankings"))

@@ -22,6 +22,7 @@ from operators.slim.llm import question as slim_question
 from operators.tokens import count_tokens
 from operators.understand.question import question as correction_question
 from schemas import Attribute, Contrast, Facet, Fact, ItemFacts, Kind, PolicySkill, Tier
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, item_facts
 from tests.unit.listen.listen_llm_builders import a_chunk
 from tests.unit.retrieve.retrieve_builders import NOW, memory, scored_item, scored_user, taken
@@ -76,7 +77,9 @@ def contrast(value: str) -> Contrast:
 
 def ranking(name: str) -> Callable[[str], str]:
     def prompt(value: str) -> str:
-        task = Task(items(value), facets=facets(value), slim_skill=slim(skill(value), count_tokens, 200).text)
+        task = Task(
+            items(value), facets=facets(value), slim_skill=slim(skill(value), count_tokens, 200, vouching=VOUCHING).text
+        )
         return rendered(name, task, task.items, **CALL)
 
     return prompt
@@ -138,11 +141,15 @@ PROMPTS: dict[str, Callable[[str], str]] = {
     **{f"rank-{form}.v1": ranking(f"rank-{form}.v1") for form in ("first-token", "listwise", "pointwise")},
 }
 TEXTS: dict[str, Callable[[str], str]] = {
-    "slim skill": lambda value: slim(skill(value), count_tokens, 200).text,
-    "SKILL.md": lambda value: skill_document(skill(value)),
+    "slim skill": lambda value: slim(skill(value), count_tokens, 200, vouching=VOUCHING).text,
+    "SKILL.md": lambda value: skill_document(skill(value), vouching=VOUCHING),
     "facets": lambda value: str(
         retrieve(
-            memory(*(taken(f"b{n}", f"mood: {PLAIN}", f"director: {value}") for n in range(2))), None, "books", NOW
+            memory(*(taken(f"b{n}", f"mood: {PLAIN}", f"director: {value}") for n in range(2))),
+            None,
+            "books",
+            NOW,
+            vouching=VOUCHING,
         ).facets
     ),
 }

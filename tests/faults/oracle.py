@@ -33,6 +33,8 @@ from schemas import (
     compound_key,
     decode,
 )
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.harness import Harness, Outputs
 
 FULL = os.environ.get("SAGER_TEST_FAULTS", "short") == "full"
@@ -92,10 +94,10 @@ def expected_contrasts(rankings: Sequence[Ranking], selections: Sequence[Selecti
 def expected_skills(contrasts: Sequence[Contrast]) -> dict[bytes, PolicySkill]:
     """The offline fold, in each user's order, by the counts."""
     skills: dict[bytes, PolicySkill] = {}
-    step, reasoner = Evolve(slim_tokens=30), CountsReasoner()
+    step, reasoner = Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING), CountsReasoner()
     for contrast in contrasts:
         key = compound_key(contrast.user_id, contrast.domain)
-        skill = skills.get(key) or Start().skill(contrast.user_id, contrast.domain, contrast, None)
+        skill = skills.get(key) or Start(privacy=PRIVACY).skill(contrast.user_id, contrast.domain, contrast, None)
         known = step.begin(State(skill), contrast).contrast
         assert known is not None
         skills[key] = step.finish(State(skill), known, reasoner.propose(known, skill)).skill
@@ -174,7 +176,9 @@ def assert_undisturbed(
         }
     # A successor that cannot see whether there was one sends an empty one; to an app that is none.
     told = {key: decode(SlimSkill, value).text for key, value in outputs.newest(SlimSkill).items()}
-    slims = {key: Evolve(slim_tokens=30).slim(skill) for key, skill in final.items()}
+    slims = {
+        key: Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING).slim(skill) for key, skill in final.items()
+    }
     wanted_slims = {key: short.text for key, short in slims.items() if short is not None}
     assert {key: text for key, text in told.items() if text} == {k: text for k, text in wanted_slims.items() if text}
     harness.assert_all_stores_agree(duckdb=duckdb)

@@ -39,6 +39,7 @@ from streams.materializer.exceptions import MaterializerError
 from streams.materializer.generations import copy_and_rename
 from streams.materializer.records import Record
 from streams.materializer.store import Store
+from streams.privacy import DEFAULT as PRIVACY
 from streams.pseudonyms import secret_of
 from streams.rights.portable import NotPortable, Order, export, load, take_in
 from streams.rights.verify import verify
@@ -91,7 +92,7 @@ class Log:
         for event in (*log, skill):
             topic = topic_of(type(event))
             where = partition_of(user, self.settings.partitions)
-            batch.add(rows.read(Record(topic, where, 0, 0, topic.key_of(event), encode(event))))
+            batch.add(rows.read(Record(topic, where, 0, 0, topic.key_of(event), encode(event)), privacy=PRIVACY))
         self.live.write(batch, {})
         self.live.checkpoint(a_time().replace(tzinfo=None), None)
         copy_and_rename(self.live.path, self.settings.duckdb_file)

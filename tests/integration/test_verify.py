@@ -40,9 +40,11 @@ from streams.kafka.producer import Outbox
 from streams.materializer import run
 from streams.materializer.exceptions import MaterializerError
 from streams.operations.rebuild import rebuild
+from streams.privacy import DEFAULT as PRIVACY
 from streams.rights.anchors import NoAnchor
 from streams.rights.verify import Finding, make_anchor, partition, tables, verify
 from streams.settings import Settings
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     a_command,
     a_contrast,
@@ -62,7 +64,7 @@ EVERYONE = (
     "sound bare other-key other-kind again swapped moved twice torn gone cut pretended lessened shrunk foldless orphan "
     "forgotten back returned revived"
 )
-STEP = Evolve(slim_tokens=30, chain_key=KEY)
+STEP = Evolve(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, vouching=VOUCHING)
 SLIM, LOG, SKILL = SlimSkill.TOPIC, SkillDiff.TOPIC, PolicySkill.TOPIC
 
 

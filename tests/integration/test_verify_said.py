@@ -9,9 +9,9 @@ import pytest
 from pydantic import SecretStr
 
 from operators.findings import Kind
+from operators.language.understood import About, Read, Understood
 from operators.merge import start
 from operators.steps.evolved import Effects, State
-from operators.understand import About, Read, Understood
 from schemas import (
     Abstention,
     Candidate,

@@ -11,12 +11,12 @@ from collections import Counter
 from itertools import islice
 from pathlib import Path
 
-from operators.privacy import DEFAULT
 from operators.statinit import facts_of, parser_for
-from operators.vouch import DEFAULT as VOUCHING
 from schemas import Candidate
 from streams.demo import catalogue as demo
 from streams.importers import sager_format
+from streams.privacy import DEFAULT
+from streams.vouching import DEFAULT as VOUCHING
 
 MOST_ITEMS = 6_000
 HEAD = (

@@ -12,7 +12,7 @@ from operators.evolve import CountsReasoner, Proposal
 from operators.evolve.question import question as evolve_question
 from operators.global_skill import Population, global_skill
 from operators.merge import start
-from operators.privacy import DEFAULT, Privacy
+from operators.privacy import Privacy
 from operators.propagate import GraphLimits
 from operators.rank import Task
 from operators.rank.question import rendered
@@ -24,7 +24,6 @@ from operators.steps import contrast as join
 from operators.steps import prior as history
 from operators.steps.rank import Rank
 from operators.steps.rank import State as RankState
-from operators.vouch import DEFAULT as VOUCHING
 from operators.vouch import Vouching
 from schemas import (
     Action,
@@ -50,6 +49,9 @@ from schemas import (
 from schemas.topics import TOPICS
 from streams.materializer.records import Put, Record
 from streams.materializer.rows import read
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SLIM_TOKENS = 60
@@ -148,7 +150,7 @@ class Person:
         privacy, vouching = filters.privacy, filters.vouching
         self.domain, self.filters, self.privacy, self.trace, self._count = domain, filters, privacy, Trace(privacy), 0
         self.evolve = Evolve(privacy=privacy, slim_tokens=SLIM_TOKENS, graph=GraphLimits(), vouching=vouching)
-        self.rank = Rank(slim_tokens=SLIM_TOKENS, vouching=vouching)
+        self.rank = Rank(slim_tokens=SLIM_TOKENS, vouching=vouching, privacy=PRIVACY)
         self._told: dict[str, Any] = {"count_tokens": count_tokens, "max_tokens": PROMPT_TOKENS, "vouching": vouching}
         self.start = Start(privacy=privacy)
         self.user = {"user_id": "u", "domain": domain, "occurred_at": NOW}
@@ -165,7 +167,7 @@ class Person:
 
     def parse(self, candidate: Candidate) -> ItemFacts:
         """An item as the worker reads it, once. The generic parser takes metadata as they come."""
-        key = (self.privacy.on, self.domain, candidate.item_id)
+        key = (self.privacy.redactor is not None, self.domain, candidate.item_id)
         known = self._parsed.get(key)
         if known is None or known[0] != candidate:
             read, _ = self.privacy.item(facts_of(candidate, generic.parse), self.domain)
@@ -181,7 +183,7 @@ class Person:
             event_id=f"q{number}", request_id=f"r{number}", instruction=asked, candidates=candidates, **self.user
         )
         ranking = Ranking(instruction=asked, candidates=candidates, injected=injected, **names, **self.user)
-        redacted = self.privacy.asked(asked, self.domain).text
+        redacted = self.privacy.redact(asked, self.domain).text
         wish = self.privacy.wish(asked)
         kept = ranking.model_copy(update={"instruction": redacted, "injected": DEFAULT.injected(injected, self.domain)})
         at = self._position("rankings", number)
@@ -254,7 +256,7 @@ class Person:
             facets = facet_request(self.memory, retrieved.neighbours, **self._told, most=7)
             prompts["facets"] = facets.prompt if facets else ""
         parsed = [self.parse(item) for item in (*OTHERS, *items)]
-        redacted = self.privacy.asked(asked, self.domain).text
+        redacted = self.privacy.redact(asked, self.domain).text
         short = self.rank.extract(self.skill, redacted).record
         task = Task(parsed, redacted, retrieved.facets, slim_skill=short.text, seed="r")
         prompts["rank"] = rendered("rank-listwise.v1", task, parsed, **self._told)

@@ -15,7 +15,6 @@ from operators.contrast import on_ranking, on_selection
 from operators.evolve import CountsReasoner, Proposal, Reasoner, ReasonerUnavailable
 from operators.evolve.question import question
 from operators.merge import start
-from operators.privacy import DEFAULT
 from operators.rank import Task, rank
 from operators.rank.listwise import ListwiseRanker
 from operators.rank.question import rendered
@@ -49,14 +48,18 @@ from schemas import (
     encode,
 )
 from schemas.topics import TOPICS
+from streams.language import RULES
 from streams.materializer.records import Record
 from streams.materializer.rows import read
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 AT = Position(topic="rankings", partition=0, offset=1, timestamp_ms=0)
 USER = {"user_id": "u", "domain": "films", "occurred_at": NOW}
 TOKENS = 1_500
-EVOLVE = Evolve()
+EVOLVE = Evolve(privacy=PRIVACY, vouching=VOUCHING)
 
 
 def count_tokens(text: str) -> int:
@@ -182,9 +185,13 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
         return DEFAULT.item(facts_of(candidate, parser), "films")[0]
 
     skill = start("u", "films", seed(), _command())
-    asked = DEFAULT.asked(instruction, "films").text
-    task = Task([parse(c) for c in candidates], asked, slim_skill=slim(skill, count_tokens).text, seed="r")
-    out.prompts.append(rendered("rank-listwise.v1", task, task.items, count_tokens=count_tokens, max_tokens=TOKENS))
+    asked = DEFAULT.redact(instruction, "films").text
+    task = Task(
+        [parse(c) for c in candidates], asked, slim_skill=slim(skill, count_tokens, vouching=VOUCHING).text, seed="r"
+    )
+    out.prompts.append(
+        rendered("rank-listwise.v1", task, task.items, count_tokens=count_tokens, max_tokens=TOKENS, vouching=VOUCHING)
+    )
     out.order = await _order(task, skill, ranker)
     by_id = {candidate.item_id: candidate for candidate in candidates}
     request = RankRequest(event_id="q", request_id="r", instruction=instruction, candidates=candidates, **USER)
@@ -201,7 +208,9 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
         return out
     contrast = EVOLVE.begin(State(skill), step.contrast, AT).contrast
     assert contrast is not None
-    asked_of_model = question(contrast, skill, count_tokens=count_tokens, max_tokens=TOKENS, max_attributes=24)
+    asked_of_model = question(
+        contrast, skill, count_tokens=count_tokens, max_tokens=TOKENS, max_attributes=24, vouching=VOUCHING
+    )
     out.prompts.append(asked_of_model.prompt if asked_of_model else "")
     apply(out, EVOLVE.finish(State(skill), contrast, await _reason(reasoner or CountsReasoner(), contrast, skill), AT))
     out.rows.append(row(step.contrast))
@@ -231,7 +240,7 @@ def apply(out: Outcome, effects: Effects) -> None:
     out.refused = [refused.why.value for refused in diff.refused]
     out.skill = {line.attribute_id: str(line.tier) for line in evolved.attributes}
     out.stated = {said.statement_id: said.words for said in evolved.stated}
-    out.slim = slim(evolved, count_tokens).text
+    out.slim = slim(evolved, count_tokens, vouching=VOUCHING).text
     out.rows += [row(diff), row(evolved)]
 
 
@@ -283,9 +292,11 @@ def _said(case: Case) -> Outcome:
     if (wish := DEFAULT.wish(text)) is not None:
         out.outcome = wish.value
         return out
-    correction = correction.model_copy(update={"text": DEFAULT.asked(text, "films").text})
+    correction = correction.model_copy(update={"text": DEFAULT.redact(text, "films").text})
     items = [DEFAULT.item(facts_of(each, parser), "films")[0] for each in candidates]
-    effects = EVOLVE.correct(State(skill), correction, items, understand(correction, items, skill), AT)
+    effects = EVOLVE.correct(
+        State(skill), correction, items, understand(correction, items, skill, privacy=PRIVACY, reader=RULES), AT
+    )
     out.outcome = effects.outcome.value
     apply(out, effects)
     return out
@@ -306,4 +317,4 @@ def _signalled(case: Case) -> Outcome:
 
 def row(event: Any) -> Any:
     record = Record(topic=TOPICS[event.TOPIC], partition=0, offset=0, timestamp_ms=0, key=b"u", value=encode(event))
-    return list(read(record).row.values())  # type: ignore[union-attr]
+    return list(read(record, privacy=PRIVACY).row.values())  # type: ignore[union-attr]

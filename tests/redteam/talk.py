@@ -9,12 +9,10 @@ from pathlib import Path
 from operators.cards.commands import resolve_command
 from operators.cards.fold import fold
 from operators.cards.redact import redacted
-from operators.listen import understand
-from operators.listen.both import both
 from operators.language.finding import Heard
+from operators.listen.both import both
 from operators.listen.llm import heard
 from operators.listen.question import question
-from operators.privacy import DEFAULT
 from operators.steps.listen import Listen, State, erasures, first_closed, newer, without
 from schemas import (
     Card,
@@ -30,11 +28,15 @@ from schemas import (
     Utterance,
 )
 from schemas.cards import Chunk
+from streams.language import RULES
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW
 
 FOLDER = Path(__file__).parent / "talks"
 ANN = "ann"
-LISTEN = Listen()
+LISTEN = Listen(extractor=RULES, privacy=PRIVACY)
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class Talker:
         self.state = State(listening, self.state.card)
 
     def _thinks_over(self, chunk: Chunk) -> None:
-        found = understand(chunk.turns, self.card, _nothing)
+        found = RULES.extract(chunk.turns, self.card, _nothing)
         if self._obeys:
             found = both(found, self._of_a_model(chunk))
         thought = LISTEN.finish(self.state, chunk, found, _nothing)
@@ -134,14 +136,21 @@ class Talker:
 
     def _of_a_model(self, chunk: Chunk) -> Heard:
         """The worst answer: every sentence in which an attack stands is a taste for it."""
-        asked = question(chunk.turns, _nothing, count_tokens=lambda text: len(text) // 4, max_tokens=20_000)
+        asked = question(
+            chunk.turns,
+            _nothing,
+            count_tokens=lambda text: len(text) // 4,
+            max_tokens=20_000,
+            extractor=RULES,
+            vouching=VOUCHING,
+        )
         if asked is None:
             return Heard()
         answer = {
             key: "; ".join(f"likes: {value}" for value in self._obeys if value in sentence.words) or "nothing"
             for key, sentence in asked.asked.items()
         }
-        found, of_others = heard(asked, answer, self.card)
+        found, of_others = heard(asked, answer, self.card, extractor=RULES)
         return Heard(found, of_others, ReasonedBy(reasoner="llm", model="fake"))
 
 

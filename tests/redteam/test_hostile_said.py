@@ -22,6 +22,9 @@ from schemas import (
 )
 from schemas.corrections import MAX_DIRECTIVES
 from schemas.statements import MAX_STATEMENTS
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_command, item_facts
 from tests.redteam.stage import AT, EVOLVE, NOW, USER, count_tokens
 
@@ -99,7 +102,9 @@ def said(skill: PolicySkill, value: str, number: int = 0, **more: Any) -> Effect
     correction = Correction(event_id=f"c{number}", says=(directive,), **USER, **more)
     items = [item_facts("heat", "genre: crime")]
     position = AT.model_copy(update={"offset": number + 1})
-    return EVOLVE.correct(State(skill), correction, items, understand(correction, items, skill), position)
+    return EVOLVE.correct(
+        State(skill), correction, items, understand(correction, items, skill, privacy=PRIVACY, reader=RULES), position
+    )
 
 
 def test_statements_of_a_person_have_room_for_so_many_whatever_is_said_in_their_name() -> None:
@@ -108,7 +113,7 @@ def test_statements_of_a_person_have_room_for_so_many_whatever_is_said_in_their_
         skill = said(skill, f"kind {number}", number).skill
 
     assert len(skill.stated) <= MAX_STATEMENTS
-    slim = EVOLVE.__class__(slim_tokens=30).slim(skill)
+    slim = EVOLVE.__class__(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING).slim(skill)
     assert slim is not None
     assert count_tokens(slim.text) <= 60, "the budget holds for what is avoided too"
 

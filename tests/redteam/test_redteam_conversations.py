@@ -9,6 +9,7 @@ from operators.steps.listen import Outcome
 from schemas import Card, Position, Role, Utterance, encode
 from schemas.cards import MAX_CARD_LINES, MAX_OPEN, MAX_PAST_LINES, CardLine
 from schemas.statements import Stance
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW
 from tests.redteam.talk import LISTEN, Case, Talker, cases, played
 
@@ -33,7 +34,7 @@ def stored(talker: Talker) -> str:
     written += "".join(encode(diff).decode() for diff in talker.log)
     if talker.state.listening is not None:
         written += encode(talker.state.listening).decode()
-    return written + as_text(card, NOW, count_tokens=count_tokens)
+    return written + as_text(card, NOW, count_tokens=count_tokens, vouching=VOUCHING)
 
 
 def values(card: Card | None) -> str:
@@ -53,7 +54,7 @@ def test_no_attack_reaches_a_card(case: Case, obeys: bool) -> None:
 @pytest.mark.parametrize("name", OBEYED)
 def test_what_a_model_brings_to_a_card_does_not_act(name: str) -> None:
     case = next(case for case in CASES if case.id == name)
-    shown = as_text(played(case, obeys=True).card, NOW, count_tokens=count_tokens)
+    shown = as_text(played(case, obeys=True).card, NOW, count_tokens=count_tokens, vouching=VOUCHING)
 
     assert not {"always", "recommend", "rank", "first", "Imagine"} & set(shown.split())
 
@@ -85,7 +86,7 @@ def test_a_line_that_got_onto_a_card_all_the_same_does_not_reach_a_prompt(value:
     )  # fmt: skip
     card = Card(event_id="e", occurred_at=NOW, user_id="ann", version=1, lines=(line,))
 
-    told = as_text(card, NOW, request=value, count_tokens=count_tokens)
+    told = as_text(card, NOW, request=value, count_tokens=count_tokens, vouching=VOUCHING)
 
     assert "BrandX" not in told
     assert value.casefold() not in told.casefold()

@@ -6,15 +6,18 @@ import pytest
 from pydantic import ValidationError
 
 from operators.merge import start
-from operators.privacy import DEFAULT
 from operators.statinit import facts_of, parser_for
 from operators.steps import Evolve, State
 from operators.understand import understand
 from schemas import Candidate, Correction, Directive, Feedback, ItemFacts, PolicySkill, Stance, Wish
 from schemas.skills import SLIM_TEXT
+from streams.language import RULES
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.redteam.stage import AT, USER, Case, Outcome, apply, candidates_of, cases, row, seed
 
-EVOLVE = Evolve(slim_tokens=60)
+EVOLVE = Evolve(slim_tokens=60, privacy=PRIVACY, vouching=VOUCHING)
 MOST_VALUE = 120
 
 
@@ -37,8 +40,10 @@ def corrected(correction: Correction) -> Outcome:
         out.outcome = Wish.NOT_REMEMBERED.value
         return out
     skill, items = begun(), parsed(correction.items)
-    kept = correction.model_copy(update={"text": DEFAULT.asked(correction.text, "films").text})
-    effects = EVOLVE.correct(State(skill), kept, items, understand(kept, items, skill), AT)
+    kept = correction.model_copy(update={"text": DEFAULT.redact(correction.text, "films").text})
+    effects = EVOLVE.correct(
+        State(skill), kept, items, understand(kept, items, skill, privacy=PRIVACY, reader=RULES), AT
+    )
     out.outcome = effects.outcome.value
     apply(out, effects)
     return out

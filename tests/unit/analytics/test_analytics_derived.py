@@ -14,6 +14,7 @@ from streams.materializer.batch import Batch
 from streams.materializer.derived import DERIVED, SOURCES
 from streams.materializer.rows import read
 from streams.materializer.store import Store
+from streams.privacy import DEFAULT as PRIVACY
 from tests.analytics_world import build
 
 START = datetime.fromisoformat("2026-01-01")
@@ -37,7 +38,7 @@ def publish(store):
 def written(store, records):
     batch = Batch()
     for record in records:
-        batch.add(read(record))
+        batch.add(read(record, privacy=PRIVACY))
     store.write(batch, {})
 
 

@@ -11,7 +11,6 @@ from operators.evolve.counts import COUNTS
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import State
 from operators.understand import understand
-from operators.vouch import DEFAULT
 from schemas import (
     ONE,
     Candidate,
@@ -27,9 +26,13 @@ from schemas import (
     Stance,
     Tier,
 )
+from streams.language import RULES
 from streams.materializer import read
 from streams.materializer.store import Store
+from streams.privacy import DEFAULT as PRIVACY
 from streams.rights.explained import Explained, MovedStep, explain
+from streams.vouching import DEFAULT
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     DOMAIN,
     NOW,
@@ -45,7 +48,7 @@ from tests.builders import (
 from tests.unit.materializer.materializer_builders import item, write
 
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
-STEP = Evolve()
+STEP = Evolve(privacy=PRIVACY, vouching=VOUCHING)
 
 
 @pytest.fixture
@@ -124,7 +127,9 @@ def test_a_line_that_falls_with_a_stated_change_of_taste_names_that_change(store
         items=(Candidate(item_id="x"),),
         says=(Directive(stance=Stance.AVOIDS, dimension="genre", value="war", changed=True),),
     )
-    effects = STEP.correct(State(held()), correction, items, understand(correction, items, held()))
+    effects = STEP.correct(
+        State(held()), correction, items, understand(correction, items, held(), privacy=PRIVACY, reader=RULES)
+    )
 
     step = told(store, seeded(effects.diff))
 

@@ -16,7 +16,6 @@ from operators.cards.merge import IN_ITS_PLACE, resolve
 from operators.cards.redact import redacted, redacted_card, unquoted
 from operators.cards.rewards import resolve_reward
 from operators.language.finding import Effect, Finding, Heard
-from operators.privacy import DEFAULT as PRIVACY
 from schemas import Feedback, decode, encode
 from schemas.cards import (
     MAX_CARD_LINES,
@@ -31,6 +30,7 @@ from schemas.cards import (
     Strength,
 )
 from schemas.statements import Stance
+from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW, a_candidate, item_facts
 from tests.unit.cards.cards_builders import a_line
 

@@ -9,11 +9,12 @@ from operators.cards.alike import meant, says_nearly, to_forget, words_of
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
 from operators.language.finding import Effect, Finding, Heard
-from operators.privacy import DEFAULT as PRIVACY
 from operators.privacy import Privacy
 from schemas import encode
 from schemas.cards import MAX_CARD_LINES, Card, CardChangeKind, CardDiff, CardLine, Strength
 from schemas.statements import Scope, Stance
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW, a_name
 
 PREFERS, AVOIDS = Stance.PREFERS, Stance.AVOIDS
@@ -279,9 +280,9 @@ def test_what_may_not_be_kept_leaves_a_receipt_that_quotes_nothing(value: str, k
 
 
 def test_what_a_domain_allows_is_not_kept_on_a_card() -> None:
-    from operators.privacy import Category  # noqa: PLC0415 - only here
+    from operators.options import Category
 
-    allows = Privacy(allowed={"food": frozenset({Category.HEALTH}), "": frozenset({Category.HEALTH})})
+    allows = Privacy(allowed={"food": frozenset({Category.HEALTH}), "": frozenset({Category.HEALTH})}, redactor=RULES)
     told = Heard(findings=(likes("insulin", domain="food"),))
     diff = resolve(None, "ann", told, "chunk", day(0), None, None, allows)
     assert receipts(diff) == {"health": 1}

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from operators.cards.commands import is_as_it_was, resolve_command
 from operators.cards.fold import with_diff
 from operators.cards.rewards import resolve_reward
-from operators.privacy import DEFAULT as PRIVACY
 from schemas import ONE, Feedback, encode
 from schemas.cards import Card, CardAction, CardChangeKind, CardCommand, CardStated, Strength
 from schemas.statements import Stance
+from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW, a_candidate, a_name, item_facts
 from tests.unit.cards.cards_builders import LATER, a_card, a_line
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from operators.cards.people import whom
+from sager_language.personal.routines import whom
 
 
 @pytest.mark.parametrize(

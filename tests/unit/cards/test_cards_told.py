@@ -19,13 +19,14 @@ from operators.cards.retrieve import chosen
 from operators.cards.text import as_text
 from operators.cards.words import in_words, names
 from operators.language.finding import Effect, Finding, Heard
-from operators.privacy import DEFAULT as PRIVACY
 from operators.redact import is_placeholder
 from operators.tokens import count_tokens
 from schemas import encode
 from schemas.cards import Card, CardDiff, CardLine, Strength
 from schemas.statements import Stance
+from streams.privacy import DEFAULT as PRIVACY
 from streams.rights.cards import UnknownCard, card_at
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW
 from tests.unit.cards.cards_builders import LATER, a_card, a_line
 
@@ -124,29 +125,29 @@ HOSTILE = [
 @pytest.mark.parametrize("value", HOSTILE)
 def test_orders_and_markup_are_shown_to_people_and_to_no_model(value: str) -> None:
     card = a_card(a_line(value), a_line("tea"))
-    assert as_text(card, NOW, count_tokens=count_tokens).splitlines()[1:] == ["- likes tea"]
+    assert as_text(card, NOW, count_tokens=count_tokens, vouching=VOUCHING).splitlines()[1:] == ["- likes tea"]
     assert len(as_text(card, NOW, count_tokens=count_tokens, vouching=None).splitlines()) == 3
-    assert value not in skill_md(card, NOW)
+    assert value not in skill_md(card, NOW, vouching=VOUCHING)
 
 
 @pytest.mark.parametrize(
     "value", ["morning runs", "coriander", "Kaffee ohne Zucker", "spicy Thai curries", "手打ちうどん", "window seats"]
 )
 def test_few_plain_words_are_let_out(value: str) -> None:
-    assert is_let_out(a_line(value))
+    assert is_let_out(a_line(value), vouching=VOUCHING)
 
 
 def test_words_that_no_vocabulary_has_pass_no_dimension_of_one() -> None:
-    assert not is_let_out(a_line("kwimba sevlan", dimension="genre"))
-    assert not is_let_out(a_line("one two three four five six seven eight"))
+    assert not is_let_out(a_line("kwimba sevlan", dimension="genre"), vouching=VOUCHING)
+    assert not is_let_out(a_line("one two three four five six seven eight"), vouching=VOUCHING)
 
 
 @given(st.integers(0, 200))
 def test_the_text_keeps_its_budget(budget: int) -> None:
     card = a_card(*(a_line(f"tea number {at}") for at in range(40)))
-    told = as_text(card, NOW, budget_tokens=budget, count_tokens=count_tokens)
+    told = as_text(card, NOW, budget_tokens=budget, count_tokens=count_tokens, vouching=VOUCHING)
     assert count_tokens(told) <= budget
-    assert not as_text(None, NOW, count_tokens=count_tokens)
+    assert not as_text(None, NOW, count_tokens=count_tokens, vouching=VOUCHING)
 
 
 LOG = [
@@ -201,9 +202,9 @@ instruction.
 def test_a_log_is_told_the_same_each_time() -> None:
     diffs = a_log(*LOG)
     card = fold(diffs)["ann"]
-    assert note(diffs, LATER, 2_048, count_tokens) == NOTE
-    assert as_text(card, LATER, request="a salad with coriander", count_tokens=count_tokens) == TEXT
-    assert skill_md(card, LATER) == DOCUMENT
+    assert note(diffs, LATER, 2_048, count_tokens, vouching=VOUCHING) == NOTE
+    assert as_text(card, LATER, request="a salad with coriander", count_tokens=count_tokens, vouching=VOUCHING) == TEXT
+    assert skill_md(card, LATER, vouching=VOUCHING) == DOCUMENT
     front = yaml.safe_load(DOCUMENT.split("---")[1])
     assert (front["name"], front["metadata"]["version"]) == ("card-of-ann", 7)
 

@@ -31,6 +31,7 @@ from streams.materializer.generations import copy_and_rename
 from streams.materializer.records import Record
 from streams.materializer.rows import read
 from streams.materializer.store import Store
+from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW, a_contrast
 
 HOSTILE = (
@@ -131,7 +132,12 @@ def published() -> Path:
         skill, diffs, contrast = person(user, DOMAIN)
         for offset, event in enumerate((contrast, skill, *diffs, *card(user))):
             topic = topic_of(type(event))
-            batch.add(read(Record(topic, 0, offset, int(NOW.timestamp() * 1000), topic.key_of(event), encode(event))))
+            batch.add(
+                read(
+                    Record(topic, 0, offset, int(NOW.timestamp() * 1000), topic.key_of(event), encode(event)),
+                    privacy=PRIVACY,
+                )
+            )
     with Store(Path(mkdtemp(dir=file.parent)) / "live.duckdb", "sager.") as store:
         store.write(batch, {})
         store.checkpoint(NOW.replace(tzinfo=None), None)

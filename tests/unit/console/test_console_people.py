@@ -7,11 +7,12 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+from operators.language.understood import Understood
 from operators.merge import merge, resolve_unheard
-from operators.understand import Understood
 from schemas import NotUnderstood, PolicySkill, compound_key, encode
 from streams.http.live import Held
 from streams.http.tokens import Scope
+from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
 from tests.builders import facts
 from tests.unit.console.browserless import Visitor
@@ -132,7 +133,7 @@ def test_the_page_lists_words_that_were_not_understood_with_their_outcome(served
     skill, _, _ = person("eve", DOMAIN)
     said = a_correction("brr")
     nothing = Understood(why=NotUnderstood.UNKNOWN_NAME, examples=facts("genre: horror"))
-    newer = merge(skill, resolve_unheard(skill, said, nothing))
+    newer = merge(skill, resolve_unheard(skill, said, nothing, privacy=PRIVACY))
     served.api.live.take(PolicySkill.TOPIC, compound_key("eve", DOMAIN), Held(encode(newer), 0, 0, 0))
 
     shown = advocate.get(page("/person", user="eve", domain=DOMAIN)).text

@@ -4,6 +4,7 @@ from operators.evolve import Proposal, validate
 from operators.merge import merge, resolve_counts, start
 from schemas import Contrast, SkillDiff
 from streams.demo.curve import curve
+from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import a_contrast, an_attribute
 
 OTHERS = [["genre: saga"], ["genre: epic"], ["genre: farce"]]
@@ -14,7 +15,7 @@ def played(choices: int) -> tuple[list[SkillDiff], dict[str, Contrast]]:
     contrasts = [a_contrast(["genre: noir"], OTHERS, event_id=f"c{n}", ranking_id=f"r{n}") for n in range(choices)]
     skill, log = start("ann", "films", (an_attribute("genre: saga"),), contrasts[0]), list[SkillDiff]()
     for contrast in contrasts:
-        log.append(resolve_counts(skill, validate(Proposal(), skill, contrast), contrast))
+        log.append(resolve_counts(skill, validate(Proposal(), skill, contrast, privacy=PRIVACY), contrast))
         skill = merge(skill, log[-1])
     return log, {contrast.event_id: contrast for contrast in contrasts}
 

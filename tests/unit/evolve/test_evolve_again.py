@@ -11,6 +11,8 @@ from operators.merge import fold, resolve, resolve_command, resolve_replacement
 from operators.tokens import count_tokens
 from schemas import Action, Contrast, PolicySkill, SkillDiff
 from streams.llm.client import LlmClient
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, EVERYTHING, USER, a_command, a_contrast, a_skill, an_attribute
 from tests.openai_server import OpenAiServer
 from tests.unit.llm.llm_builders import client_of
@@ -50,12 +52,12 @@ async def learned(client: LlmClient, *, replaces: bool = False) -> list[SkillDif
             reasoner = LlmReasoner(client, count_tokens=count_tokens, vouching=EVERYTHING)
             proposal = await reasoner.reason(contrast, skill)
         if number == 1:
-            log.append(resolve_command(skill, a_command(Action.PIN, "genre: noir")))
+            log.append(resolve_command(skill, a_command(Action.PIN, "genre: noir"), privacy=PRIVACY, vouching=VOUCHING))
             skill = fold(log)[USER, DOMAIN]
         if replaces:
-            log.append(resolve_replacement(skill, written, contrast))
+            log.append(resolve_replacement(skill, written, contrast, privacy=PRIVACY))
         else:
-            log.append(resolve(skill, validate(proposal, skill, contrast), contrast))
+            log.append(resolve(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast))
         skill = fold(log)[USER, DOMAIN]
     return log
 

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from operators.evolve import RulesReasoner
 from operators.evolve.question import Question, question
 from operators.tokens import count_tokens
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import Vouching
 from schemas import Contrast, Facet, Kind, PolicySkill, Tier
+from streams.vouching import DEFAULT
 from tests.builders import EVERYTHING, a_contrast, a_skill, an_attribute, facts, item_facts
 from tests.unit.evolve.evolve_builders import a_facet, golden
 

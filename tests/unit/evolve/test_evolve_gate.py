@@ -14,6 +14,7 @@ from operators.merge import merge, resolve
 from operators.tokens import count_tokens
 from schemas import Contrast, Fact, ItemFacts, PolicySkill, ReasonedBy, Source, Tier
 from streams.llm.client import LlmClient
+from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, line
 from tests.openai_server import OpenAiServer
 
@@ -94,7 +95,7 @@ class TestGatedReasoner:
         assert proposal.reinforced == (id_of(NOIR),)
         by = proposal.reasoned_by
         assert (by.reasoner, by.gated, by.calls, by.model, by.prompt) == ("llm", True, 0, None, None)
-        noir = line(merge(skill, resolve(skill, validate(proposal, skill, contrast), contrast)), NOIR)
+        noir = line(merge(skill, resolve(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast)), NOIR)
         assert (noir.tier, noir.support, noir.contradictions, noir.confirmed_at) == (HIGH, 5, 0, 10)
 
     async def test_an_open_gate_asks_and_hands_on(self) -> None:
@@ -125,7 +126,7 @@ async def test_a_settled_skill_costs_no_calls_over_http(server: OpenAiServer) ->
         contrast = a_contrast([NOIR, DARK], [[SAGA]])
         proposal = await reasoner.reason(contrast, skill)
         calls.append(proposal.reasoned_by.calls)
-        skill = merge(skill, resolve(skill, validate(proposal, skill, contrast), contrast))
+        skill = merge(skill, resolve(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast))
     await client.aclose()
 
     # Two lines are found one after the other, and each rises twice before there is nothing to ask.
@@ -165,5 +166,5 @@ def test_behind_the_gate_the_rules_would_not_change_a_tier_either(
 
     assert not proposal.discovered
     assert not proposal.weakened
-    after = merge(skill, resolve(skill, validate(proposal, skill, contrast), contrast))
+    after = merge(skill, resolve(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast))
     assert {a.attribute_id: a.tier for a in after.attributes} == {a.attribute_id: a.tier for a in skill.attributes}

@@ -21,6 +21,8 @@ from operators.statinit import facts_of, observe, parser_for, statinit
 from operators.tokens import count_tokens
 from schemas import Candidate, Interaction, ItemFacts, PolicySkill, Source, Tier, Verdict
 from streams.llm.client import LlmClient
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW, USER, a_contrast, a_selection
 from tests.openai_server import Act, OpenAiServer
 from tests.unit.llm.llm_builders import client_of
@@ -108,7 +110,7 @@ async def test_case_a_what_two_choices_reveal_was_invisible_in_the_frequencies(
         contrast = a_contrast(chosen, event_id=f"tau-{number}", domain="yelp")
         contrast = contrast.model_copy(update={"unchosen": tuple(left)})
         proposal = await reasoner.reason(contrast, skill)
-        diff = resolve(skill, validate(proposal, skill, contrast), contrast)
+        diff = resolve(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast)
         skill = merge(skill, diff)
         reached.append(tiers(skill)[RATING][0])
         assert diff.analysis == "It is rated higher than those that were left."
@@ -120,7 +122,7 @@ async def test_case_a_what_two_choices_reveal_was_invisible_in_the_frequencies(
     for name in ("preference:price:$$", "preference:ambience:casual", "preference:city:las-vegas"):
         assert known[name][0] is Tier.HIGH, "one choice does not touch what a long history says"
     # The paper's slim skill has "Restaurants" and "Food" too, which nearly all places share: our parser drops them.
-    short = slim(skill, count_tokens, 30)
+    short = slim(skill, count_tokens, 30, vouching=VOUCHING)
     assert not {"indian", "tobacco shops"} & set(short.likes), "what is low is not told"
 
 
@@ -151,7 +153,7 @@ async def test_case_b_free_text_gives_genres_and_the_slim_skill_leads_the_rankin
     assert not server.bodies, "StatInit costs no call"
     assert "mystery" in skill.strategy.must_include
     # The paper's slim skill names romance and fantasy too, both low, against its own rule of medium and above.
-    short = slim(skill, count_tokens, 30)
+    short = slim(skill, count_tokens, 30, vouching=VOUCHING)
     assert short.likes[0] == "mystery"
     assert not {"romance", "fantasy"} & set(short.likes)
 

@@ -31,6 +31,7 @@ from streams.materializer.records import Record
 from streams.materializer.rows import read
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
+from streams.privacy import DEFAULT as PRIVACY
 from tests.analytics_world import build
 from tests.builders import a_command, a_rank_request, a_ranking, a_selection, an_interaction
 
@@ -55,7 +56,7 @@ def receipt_of(domain, until):
 def take(store, records, barrier):
     batch, receipts = Batch(), []
     for record in records:
-        change = read(record, barrier=barrier)
+        change = read(record, barrier=barrier, privacy=PRIVACY)
         if change is not None:
             batch.add(change)
         if record.topic.base == Receipt.TOPIC:

@@ -36,12 +36,14 @@ from schemas import (
 )
 from schemas.forgetting import MAX_DOMAINS, MAX_LINES
 from streams.kafka.packed_items import name_bytes, pack
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_command, a_contrast, an_attribute, an_interaction
 
 NOIR, SAGA = Fact(dimension="genre", value="noir"), Fact(dimension="genre", value="saga")
 LINE = line_of(USER, DOMAIN, fact_id(NOIR))
 START = datetime(2026, 1, 1, tzinfo=UTC)
-SLIM = Evolve(slim_tokens=30)
+SLIM = Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING)
 EMPTY = Receipt(event_id="none", occurred_at=START, subject=subject_of(USER))
 
 
@@ -119,7 +121,9 @@ ACTIONS = st.lists(
 def test_a_log_without_a_line_folds_to_the_same_skill_but_for_its_words(actions: list[tuple[Action, str]]) -> None:
     skill, log = start(USER, DOMAIN, (an_attribute("genre: noir"), an_attribute("mood: dark")), a_command()), []
     for action, text in actions:
-        diff = resolve_command(skill, a_command(action, text, reason="noir is what I said"))
+        diff = resolve_command(
+            skill, a_command(action, text, reason="noir is what I said"), privacy=PRIVACY, vouching=VOUCHING
+        )
         log.append(SLIM.version(State(skill), diff).diff)
         skill = fold(log)[USER, DOMAIN]
     again = redacted(log, LINE)
@@ -191,7 +195,9 @@ def speaks_of_it(diff: SkillDiff) -> bool:
 def test_a_log_that_was_written_anew_is_sealed_anew() -> None:
     skill, log, before = start(USER, DOMAIN, (an_attribute("genre: noir"),), a_command()), [], None
     for action in (Action.PIN, Action.UNPIN, Action.FREEZE):
-        log.append(seal(resolve_command(skill, a_command(action)), before, b"secret"))
+        log.append(
+            seal(resolve_command(skill, a_command(action), privacy=PRIVACY, vouching=VOUCHING), before, b"secret")
+        )
         skill, before = fold(log)[USER, DOMAIN], log[-1].chain
     assert breaks(log, b"secret") == []
     assert breaks(log, b"") != []

@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from operators.evolve import Proposal
 from operators.merge import merge
-from operators.privacy import DEFAULT
 from operators.signals import Signals
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
@@ -38,12 +37,21 @@ from schemas import (
     encode,
 )
 from schemas.skills import SLIM_TEXT
+from streams.language import RULES
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.unit.fuzz.fuzz_strategies import EXAMPLES, texts
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 BUDGET = 30
 SLIM = re.compile(SLIM_TEXT)
-STEPS = Evolve(slim_tokens=BUDGET, signals=Signals.of({"glanced": 0.001, "loathed": -1.0, "nothing": 0.0}))
+STEPS = Evolve(
+    slim_tokens=BUDGET,
+    signals=Signals.of({"glanced": 0.001, "loathed": -1.0, "nothing": 0.0}),
+    privacy=PRIVACY,
+    vouching=VOUCHING,
+)
 GENRES = (
     "Horror",
     "Noir",
@@ -182,7 +190,9 @@ def taken(state: State, event: Any, source: Position) -> Any:
             return STEPS.hear(state, event, _item_facts((event.item,))[0], source)
         case Correction():
             items = _item_facts(event.items)
-            return STEPS.correct(state, event, items, understand(event, items, state.skill), source)
+            return STEPS.correct(
+                state, event, items, understand(event, items, state.skill, privacy=PRIVACY, reader=RULES), source
+            )
         case Abstention():
             return STEPS.abstain(state, event, source)
         case Contrast():
@@ -235,7 +245,7 @@ def _is_fit_to_show(skill: PolicySkill, data: st.DataObject) -> None:
         candidates=candidates,
     )
     items = _item_facts(candidates)
-    step = Rank(retrieves=False)
+    step = Rank(retrieves=False, privacy=PRIVACY, vouching=VOUCHING)
     heard = step.heard(skill, items, request.occurred_at, within["session_id"], asks=True)
     lines = step.within(skill, skill.attributes, request.occurred_at, within["session_id"])
     order = step.order(items, lines, "", step.retrieve(_rank_state(skill), "films", NOON), "seed", heard=heard)

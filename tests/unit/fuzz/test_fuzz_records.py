@@ -12,6 +12,7 @@ from schemas.base import MAX_INT
 from schemas.dead_letters import DeadLetter
 from streams.materializer.records import Put, Record
 from streams.materializer.rows import PUBLIC_TOPICS, read
+from streams.privacy import DEFAULT as PRIVACY
 from tests.unit.fuzz.fuzz_strategies import as_bytes, golden, look, numbers, outcome, records
 
 MANY = 5_000
@@ -47,7 +48,7 @@ def test_any_record_is_a_row_or_a_bad_record(topic: Any) -> None:
     @given(value=records(topic.base), key=keys, stamp=stamps)
     def check(value: bytes, key: bytes | None, stamp: int) -> None:
         record = Record(topic, partition=0, offset=0, timestamp_ms=stamp, key=key, value=value)
-        change = outcome(lambda: read(record), BadRecord)
+        change = outcome(lambda: read(record, privacy=PRIVACY), BadRecord)
         if isinstance(change, BadRecord):
             assert len(change.detail) <= MAX_DETAIL_CHARS
             return

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.merge import fold, start
-from operators.privacy import DEFAULT
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
 from operators.steps import Effects, Evolve, State
@@ -13,10 +12,14 @@ from operators.tokens import count_tokens
 from operators.understand import understand
 from schemas import MAX_STATEMENTS, TOPICS, Abstention, Correction, Event, Feedback, ItemFacts, PolicySkill, encode
 from schemas.statements import MAX_WORDS
+from streams.language import RULES
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.unit.fuzz.fuzz_strategies import look, texts
 from tests.unit.fuzz.test_fuzz_operators import valid
 
-STEP, RANK = Evolve(slim_tokens=30), Rank()
+STEP, RANK = Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING), Rank(privacy=PRIVACY, vouching=VOUCHING)
 SAID = st.one_of(valid(Feedback, "feedback"), valid(Correction, "corrections"), valid(Abstention, "abstentions"))
 
 
@@ -28,9 +31,9 @@ def heard(state: State, event: Event, parser: str, text: str) -> tuple[Effects, 
     if isinstance(event, Abstention):
         return STEP.abstain(state, event), event.shown
     assert isinstance(event, Correction)
-    kept = event.model_copy(update={"text": DEFAULT.asked(text[:2_000] or event.text, event.domain).text})
+    kept = event.model_copy(update={"text": DEFAULT.redact(text[:2_000] or event.text, event.domain).text})
     items = tuple(DEFAULT.item(facts_of(each, BUILT_IN[parser]), event.domain)[0] for each in event.items)
-    return STEP.correct(state, kept, items, understand(kept, items, state.skill)), items
+    return STEP.correct(state, kept, items, understand(kept, items, state.skill, privacy=PRIVACY, reader=RULES)), items
 
 
 def test_whatever_is_said_is_heard_within_bounds_and_folds() -> None:

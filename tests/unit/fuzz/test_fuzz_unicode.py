@@ -17,7 +17,6 @@ from pydantic import ValidationError
 
 from operators.attributes import MAX_ID_CHARS, normalise
 from operators.cards.admitting import dimension_of, quoted, refused, value_of
-from operators.privacy import DEFAULT, Text, why
 from operators.prompts import as_data
 from operators.rank.deterministic import rank
 from operators.render import render
@@ -26,10 +25,14 @@ from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
 from operators.tokens import count_tokens
 from operators.understand import understand
-from operators.vouch import DEFAULT as GATE
 from operators.vouch import told, worded
 from schemas import Candidate, Correction, Facet, ItemFacts, PolicySkill, Tier
 from schemas.codec import ModelT
+from streams.language import RULES
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as GATE
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_skill, an_attribute
 from tests.unit.fuzz.fuzz_strategies import look, outcome
 from tests.unit.listen.listen_builders import heard
@@ -100,7 +103,7 @@ def test_every_parser_and_the_filter_read_an_item_of_any_text(parser: str) -> No
 def test_the_filter_reads_a_title_with_every_odd_character_beside_number_words(kind: str) -> None:
     for character in characters()[kind]:
         text = f"{character} One {character} Two {character * 8} Three"
-        DEFAULT.work(text, 500)
+        DEFAULT.redact_work(text, 500)
         DEFAULT.refuses("films", "theme", text)
 
 
@@ -109,14 +112,12 @@ def test_the_privacy_filter_reads_any_text() -> None:
     def check(text: str, before: str) -> None:
         for kept in (DEFAULT.redact(text, "films").text, DEFAULT.turn(text, "films", before).text):
             assert len(kept) <= max(len(text), 2_000)
-        DEFAULT.told(text, "films", 200)
-        DEFAULT.asked(text, "films")
+        DEFAULT.redact_about_person(text, "films", 200)
+        DEFAULT.redact(text, "films")
         DEFAULT.refuses("films", text[:40], text[:120])
-        DEFAULT.named("films", text[:MAX_ID_CHARS])
-        DEFAULT.work(text, 500)
+        DEFAULT.refuses_id("films", text[:MAX_ID_CHARS])
+        DEFAULT.redact_work(text, 500)
         DEFAULT.wish(text)
-        for kind in Text:
-            why(text, kind)
 
     look(check)
 
@@ -128,8 +129,8 @@ def test_the_gate_and_the_cards_read_any_text() -> None:
         GATE.held(text[:40], "noir", 3)
         fields = {"facet": text[:100], "confidence": 0.5, "attribute_id": f"preference:genre:{text[:60]}"}
         if (facet := valid(Facet, fields)) is not None:
-            told(facet)
-            worded(facet)
+            told(facet, gate=VOUCHING)
+            worded(facet, gate=VOUCHING)
         refused(dimension_of(text), value_of(text) or "x", text, DEFAULT)
         quoted(text, DEFAULT)
 
@@ -142,7 +143,7 @@ def test_any_words_are_understood_and_listened_to() -> None:
         base = {"event_id": "e", "occurred_at": NOW, "user_id": "ann", "domain": "films"}
         said, item = valid(Correction, {**base, "text": text}), valid(ItemFacts, {"item_id": "i", "title": other[:100]})
         if said is not None:
-            understand(said, [item] if item else [], SKILL)
+            understand(said, [item] if item else [], SKILL, privacy=PRIVACY, reader=RULES)
             heard(*(each for each in (text, other) if each.isprintable()))
 
     look(check)
@@ -161,6 +162,6 @@ def test_any_text_is_a_line_of_a_prompt_and_of_a_skill_within_its_bounds() -> No
         if not isinstance(made, ValidationError):
             skill = a_skill(made)
             assert len(render(skill)) <= 1_500
-            assert slim(skill, count_tokens).tokens <= 30
+            assert slim(skill, count_tokens, vouching=VOUCHING).tokens <= 30
 
     look(check)

@@ -33,6 +33,7 @@ from schemas import (
     encode,
 )
 from streams.kafka.packed_items import PACKED, epoch_of, holds, name_bytes, pack, unpack
+from streams.vouching import DEFAULT as VOUCHING
 
 DAY = timedelta(days=1)
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -344,7 +345,12 @@ class TestManyAccountsOfOnePerson:
 
         heard = near([Gathered(known, PAIR)], neighbour_of("ann"))
         found = retrieve(
-            reader, heard, "books", START + 9 * DAY, popularity={"emma": 60, "gormenghast": 60, "spam": 16}
+            reader,
+            heard,
+            "books",
+            START + 9 * DAY,
+            popularity={"emma": 60, "gormenghast": 60, "spam": 16},
+            vouching=VOUCHING,
         )
 
         assert found.companions["spam"] < min(found.companions[name] for name in ("emma", "gormenghast"))

@@ -7,9 +7,11 @@ from operators.evolve import CountsReasoner
 from operators.habits import POLE_OF, Before, Sides, sides_of
 from operators.steps import Evolve, Start, State
 from schemas import Attribute, Contrast, ItemFacts, PolicySkill
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
-_STEP, _START, _REASONER = Evolve(), Start(), CountsReasoner()
+_STEP, _START, _REASONER = Evolve(privacy=PRIVACY, vouching=VOUCHING), Start(privacy=PRIVACY), CountsReasoner()
 
 
 class User:

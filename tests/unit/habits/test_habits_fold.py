@@ -10,6 +10,8 @@ from operators.redact import redacted
 from operators.slim import slim
 from operators.tokens import count_tokens
 from schemas import Action, Attribute, ChangeKind, PolicySkill, SkillDiff, decode, encode, line_of
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_command, item_facts
 from tests.unit.habits.habits_planted import by_habit, play, shown
 from tests.unit.habits.habits_user import User
@@ -64,7 +66,7 @@ def test_line_shows_the_counts_that_stand_behind_it(log: list[SkillDiff]) -> Non
 
 
 def test_slim_skill_says_it(log: list[SkillDiff]) -> None:
-    short = slim(skill_of(log), count_tokens)
+    short = slim(skill_of(log), count_tokens, vouching=VOUCHING)
 
     assert "picks cheaper than average" in short.style
     assert short.tokens <= 30
@@ -75,7 +77,7 @@ class TestPersons:
         skill = skill_of(log)
         command = a_command(Action.REMOVE, attribute_id=CHEAPER.attribute_id)
 
-        after = merge(skill, resolve_command(skill, command))
+        after = merge(skill, resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING))
 
         assert "price" not in after.habits
         assert after.habits.keys() == skill.habits.keys() - {"price"}
@@ -83,7 +85,12 @@ class TestPersons:
 
     def test_habit_that_a_person_pinned_stays_whatever_they_take(self, log: list[SkillDiff]) -> None:
         skill = skill_of(log)
-        skill = merge(skill, resolve_command(skill, a_command(Action.PIN, attribute_id=CHEAPER.attribute_id)))
+        skill = merge(
+            skill,
+            resolve_command(
+                skill, a_command(Action.PIN, attribute_id=CHEAPER.attribute_id), privacy=PRIVACY, vouching=VOUCHING
+            ),
+        )
 
         for seed in range(60):
             skill = choose(skill, dearer=True, seed=seed)

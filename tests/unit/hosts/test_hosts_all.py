@@ -15,6 +15,7 @@ from operators.rank.llm import LlmRanker
 from operators.tokens import count_tokens
 from schemas import ItemFacts
 from streams.llm.client import LlmClient
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import item_facts
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.hosts.hosts_builders import FARCE, ITEMS, NOIR, SAGA, SPACE, Remembers, a_request
@@ -157,7 +158,7 @@ async def server() -> AsyncIterator[OpenAiServer]:
 async def ranker(server: OpenAiServer) -> AsyncIterator[LlmRanker]:
     settings = {"timeout_seconds": 2.0, "attempts": 1, "max_retry_seconds": 0.05}
     client = LlmClient(base_url=server.base_url, api_key="k", model="fake", **settings)
-    yield LlmRanker(client, count_tokens=count_tokens)
+    yield LlmRanker(client, count_tokens=count_tokens, vouching=VOUCHING)
     await client.aclose()
 
 

@@ -11,7 +11,6 @@ from operators.cards.commands import resolve_command
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
 from operators.language.finding import Effect, Finding, Heard
-from operators.privacy import DEFAULT
 from schemas import Card, CardCommand, CardDiff, Event, decode, encode, topic_of
 from schemas.statements import Stance
 from streams.http.live import Held, Live
@@ -21,6 +20,8 @@ from streams.materializer.generations import copy_and_rename
 from streams.materializer.records import Record
 from streams.materializer.rows import read
 from streams.materializer.store import Store
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
 from tests.builders import NOW
 from tests.unit.http.http_world import DOMAINS, MS, Served, history
@@ -80,7 +81,7 @@ def publish_cards(file: Path, prefix: str = "sager.", users: tuple[str, ...] = (
             events += [skill, *versions]
         for offset, event in enumerate(events):
             topic = topic_of(type(event))
-            batch.add(read(Record(topic, 0, offset, MS, topic.key_of(event), encode(event))))
+            batch.add(read(Record(topic, 0, offset, MS, topic.key_of(event), encode(event)), privacy=PRIVACY))
     with Store(Path(mkdtemp(dir=file.parent)) / "live.duckdb", prefix) as store:
         store.write(batch, {})
         store.checkpoint(NOW.replace(tzinfo=None), None)

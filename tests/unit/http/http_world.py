@@ -26,7 +26,9 @@ from streams.materializer.generations import copy_and_rename
 from streams.materializer.records import Record
 from streams.materializer.rows import read
 from streams.materializer.store import Store
+from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW, a_command
 from tests.patience import PATIENCE_SECONDS
 
@@ -42,7 +44,7 @@ def history(user: str, domain: str, versions: int = VERSIONS) -> tuple[PolicySki
     ]
     skill, diffs = start(user, domain, (), commands[0]), []
     for command in commands:
-        diffs.append(resolve_command(skill, command))
+        diffs.append(resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING))
         skill = merge(skill, diffs[-1])
     return skill, diffs
 
@@ -55,7 +57,7 @@ def publish(file: Path, prefix: str = "sager.", users: tuple[str, ...] = USERS) 
             skill, diffs = history(user, domain)
             for offset, event in enumerate((skill, *diffs)):
                 topic = topic_of(type(event))
-                batch.add(read(Record(topic, 0, offset, MS, topic.key_of(event), encode(event))))
+                batch.add(read(Record(topic, 0, offset, MS, topic.key_of(event), encode(event)), privacy=PRIVACY))
     with Store(Path(mkdtemp(dir=file.parent)) / "live.duckdb", prefix) as store:
         store.write(batch, {})
         store.checkpoint(NOW.replace(tzinfo=None), None)

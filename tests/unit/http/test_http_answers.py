@@ -16,7 +16,10 @@ from streams.http.answers import Answers
 from streams.http.live import Held
 from streams.http.sender import Outgoing, Sender
 from streams.kafka.clients import partition_of
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_skill, item_facts
 from tests.unit.http.http_world import Reply, Served, Tokens, published
 
@@ -61,7 +64,9 @@ class Worker(Sender):
         assert isinstance(event, Correction)
         skill = a_skill(user_id="ann", domain="films", version=1)
         items = [item_facts("arrival", "genre: sci-fi"), item_facts("up", "genre: animation")]
-        effects = Evolve().correct(State(skill), event, items, understand(event, items, skill))
+        effects = Evolve(privacy=PRIVACY, vouching=VOUCHING).correct(
+            State(skill), event, items, understand(event, items, skill, privacy=PRIVACY, reader=RULES)
+        )
         return [effects.diff] if effects.diff is not None else []
 
 

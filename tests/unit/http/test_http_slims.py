@@ -18,7 +18,9 @@ from streams.http.slims import tag_of
 from streams.http.subscribers import GONE_HOURS, MS_PER_HOUR, Place
 from streams.http.tokens import TokensFile
 from streams.kafka.packed import pack
+from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW, a_command
 from tests.patience import PATIENCE_SECONDS, until
 from tests.unit.http.http_world import Served, Tokens, published
@@ -142,7 +144,7 @@ def test_a_request_puts_first_what_it_is_about(api, topic, file):
     skill = start("ann", "films", (), a_command(user_id="ann", domain="films"))
     for genre in ("noir", "heist", "western", "jazz"):
         command = a_command(Action.ADD, f"genre: {genre}", user_id="ann", domain="films")
-        skill = merge(skill, resolve_command(skill, command))
+        skill = merge(skill, resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING))
     api.api.live.take(PolicySkill.TOPIC, compound_key("ann", "films"), Held(pack(encode(skill)), 0, 0, AT_MS))
     topic.put("ann", "likes: noir, heist")
     token = file.make("read-slim", user="ann")

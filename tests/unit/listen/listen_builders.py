@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from operators.listen import Heard, understand
+from operators.language.finding import Heard
 from schemas import Fact
 from schemas.cards import Card, Turn
 from schemas.utterances import Role
+from streams.language import RULES
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -24,4 +25,4 @@ def heard(
     *texts: str | Turn, card: Card | None = None, vocabulary: Callable[[str], Sequence[Fact]] = nothing_known
 ) -> Heard:
     turns = [text if isinstance(text, Turn) else turn(text, at=at) for at, text in enumerate(texts)]
-    return understand(turns, card, vocabulary)
+    return RULES.extract(turns, card, vocabulary)

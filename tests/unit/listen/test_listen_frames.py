@@ -2,7 +2,7 @@
 
 import pytest
 
-from operators.listen import Effect
+from operators.language.finding import Effect
 from schemas.statements import Stance
 from tests.unit.listen.listen_builders import heard, turn
 

@@ -13,7 +13,9 @@ from schemas import Fact
 from schemas.cards import FREE, Card, Strength, Turn
 from schemas.statements import Scope, Stance
 from schemas.utterances import Role
+from streams.language import RULES
 from streams.llm.client import LlmClient
+from streams.vouching import DEFAULT as VOUCHING
 from tests.openai_server import Do, OpenAiServer
 from tests.unit.listen.listen_llm_builders import RUNS, a_card, a_chunk, no_vocabulary, tells
 
@@ -31,7 +33,7 @@ async def listener(server: OpenAiServer) -> AsyncIterator[LlmListening]:
     made = LlmClient(
         base_url=server.base_url, api_key="", model="fake", timeout_seconds=2, attempts=2, max_retry_seconds=0.05
     )
-    yield LlmListening(made, count_tokens=count_tokens)
+    yield LlmListening(made, count_tokens=count_tokens, extractor=RULES, vouching=VOUCHING)
     await made.aclose()
 
 

@@ -8,6 +8,7 @@ from evaluation.conversations.judge import Judge
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.tokens import count_tokens
 from streams.llm.client import LlmClient
+from streams.vouching import DEFAULT as VOUCHING
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.listen.listen_llm_builders import a_card
 
@@ -26,7 +27,7 @@ async def judge(server: OpenAiServer) -> AsyncIterator[Judge]:
     made = LlmClient(
         base_url=server.base_url, api_key="", model="fake", timeout_seconds=2, attempts=1, max_retry_seconds=0.05
     )
-    yield Judge(made, count_tokens=count_tokens)
+    yield Judge(made, count_tokens=count_tokens, vouching=VOUCHING)
     await made.aclose()
 
 

@@ -3,20 +3,24 @@
 import pytest
 
 from operators.asks import CORRECTION_TOKENS, reply_tokens
-from operators.listen.pieces import MAX_PIECE_CHARS
 from operators.listen.question import MAX_ASKED, MAX_PROMPT_TOKENS, MIN_PROMPT_TOKENS, Question, question
 from operators.listen.quoting import folded, is_said, quoted
 from operators.tokens import count_tokens
+from sager_language.preferences import MAX_PIECE_CHARS
 from schemas import Fact
 from schemas.cards import Turn
 from schemas.utterances import Role
+from streams.language import RULES
+from streams.vouching import DEFAULT as VOUCHING
 from tests.unit.listen.listen_llm_builders import RUNS, a_chunk, no_vocabulary
 
 LONG = "I went out and about with no aim in mind. "
 
 
 def asked(turns: tuple[Turn, ...], max_tokens: int = MAX_PROMPT_TOKENS) -> Question | None:
-    return question(turns, no_vocabulary, count_tokens=count_tokens, max_tokens=max_tokens)
+    return question(
+        turns, no_vocabulary, count_tokens=count_tokens, max_tokens=max_tokens, extractor=RULES, vouching=VOUCHING
+    )
 
 
 def shown(prompt: str, tag: str) -> list[str]:
@@ -92,6 +96,8 @@ def test_of_a_vocabulary_only_what_is_spoken_of_is_named() -> None:
         lambda domain: facts if domain == "books" else (),
         count_tokens=count_tokens,
         max_tokens=MAX_PROMPT_TOKENS,
+        extractor=RULES,
+        vouching=VOUCHING,
     )
 
     assert found is not None

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.listen import own_words
-from operators.listen.quotes import is_title, quotations
+from sager_language.preferences import own_words
+from sager_language.preferences.quotes import is_title, quotations
 from schemas.cards import Strength
 from schemas.utterances import Role
 from tests.unit.listen.listen_builders import heard, turn

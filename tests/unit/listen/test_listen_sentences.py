@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from operators.listen import Effect, Finding
+from operators.language.finding import Effect, Finding
 from schemas.cards import Strength
 from schemas.statements import Scope, Stance
 from tests.unit.listen.listen_builders import heard

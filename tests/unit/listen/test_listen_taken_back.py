@@ -9,18 +9,19 @@ import pytest
 
 from operators.cards.alike import words_of
 from operators.cards.merge import resolve
-from operators.listen import understand
 from operators.listen.quoting import is_said
-from operators.privacy import DEFAULT
 from operators.steps.listen import Listen, State, first_closed, newer
 from schemas import Position, Utterance
 from schemas.cards import Card, CardLine
 from schemas.statements import Stance
+from streams.language import RULES
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
 from tests.unit.cards.cards_builders import LATER, a_card, a_line
 from tests.unit.listen.listen_builders import heard
 
 HERE = Path(__file__).parent
-STEP = Listen()
+STEP = Listen(extractor=RULES, privacy=PRIVACY)
 BESIDES = {
     "en": ("sourdough baking", "rainy walks", "-crowded trams"),
     "de": ("Brot backen", "lange Spaziergänge", "-volle Busse"),
@@ -74,7 +75,7 @@ def card_after(case: Told) -> Card:
     chunk = first_closed(state.listening)
     if chunk is None or not chunk.turns:
         return before
-    diff = STEP.finish(state, chunk, understand(chunk.turns, before, lambda _: ()), lambda _: ()).diff
+    diff = STEP.finish(state, chunk, RULES.extract(chunk.turns, before, lambda _: ()), lambda _: ()).diff
     return before if diff is None else newer(before, diff)
 
 

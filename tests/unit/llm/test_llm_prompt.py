@@ -17,6 +17,7 @@ from operators.prompts import as_data
 from operators.tokens import count_tokens
 from schemas import Contrast, Facet, Fact, ItemFacts, Kind, PolicySkill, Tier
 from streams.llm.client import CORRECTION
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import EVERYTHING
 from tests.unit.llm.llm_builders import attribute, contrast, facts, item, skill
 
@@ -123,6 +124,7 @@ def test_what_nothing_vouches_for_is_a_number_by_which_it_can_still_be_judged() 
         count_tokens=count_tokens,
         max_tokens=BUDGET,
         max_attributes=24,
+        vouching=VOUCHING,
     )
     assert found is not None
     assert section(found.prompt, "chosen") == ["title: X", "- director: no. 1", "- genre: noir", "- author: no. 2"]

@@ -10,6 +10,7 @@ from operators.evolve.question import question
 from operators.tokens import count_tokens
 from schemas import ReasonedBy, Tier, Verdict
 from streams.llm.client import LlmClient
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import EVERYTHING
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.llm.llm_builders import attribute, client_of, contrast, item, skill
@@ -41,7 +42,7 @@ def reasoner(client: LlmClient) -> LlmReasoner:
 
 
 def judged(**answer: object) -> Proposal:
-    asked = question(EVENT, HELD, count_tokens=count_tokens, max_tokens=1_500, max_attributes=24)
+    asked = question(EVENT, HELD, count_tokens=count_tokens, max_tokens=1_500, max_attributes=24, vouching=VOUCHING)
     assert asked is not None
     unrelated = {key: {"fact": "none", "verdict": "unrelated"} for key in asked.attributes}
     return proposal(asked, {"analysis": "", **unrelated, "discovered": [], **answer}, ReasonedBy(reasoner="llm"))

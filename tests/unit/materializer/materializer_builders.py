@@ -35,6 +35,7 @@ from streams.materializer.batch import Batch
 from streams.materializer.records import Record
 from streams.materializer.rows import read
 from streams.materializer.store import Progress, Store
+from streams.privacy import DEFAULT as PRIVACY
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MS = int(NOON.timestamp() * 1000)
@@ -61,7 +62,7 @@ def tombstone(event: Event) -> Record:
 def batch_of(*records: Record | Event) -> Batch:
     batch = Batch()
     for each in records:
-        batch.add(read(each if isinstance(each, Record) else record(each)))
+        batch.add(read(each if isinstance(each, Record) else record(each), privacy=PRIVACY))
     return batch
 
 
@@ -82,7 +83,7 @@ def rows(store: Store, query: str) -> list[Any]:
 
 def reason_of(refused: Record) -> str:
     try:
-        read(refused)
+        read(refused, privacy=PRIVACY)
     except BadRecord as error:
         return error.reason
     return "accepted"

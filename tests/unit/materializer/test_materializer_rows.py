@@ -35,6 +35,7 @@ from streams.materializer.dead_letters import OWNED, dead_letter
 from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Drop, Put
 from streams.materializer.rows import _BUILDERS, PUBLIC_TOPICS, read
+from streams.privacy import DEFAULT as PRIVACY
 from tests.unit.materializer.materializer_builders import (
     attribute,
     diff,
@@ -112,7 +113,7 @@ def test_every_public_topic_of_the_registry_becomes_rows():
 
 @pytest.mark.parametrize("event", EVERY_EVENT, ids=lambda e: e.TOPIC)
 def test_every_event_fills_every_column_of_its_table_and_of_the_long_ones(event):
-    put = read(record(event, offset=7, partition=3))
+    put = read(record(event, offset=7, partition=3), privacy=PRIVACY)
     assert isinstance(put, Put)
     assert as_dict(put)["kafka_offset"] == 7
     assert len(put.children) == len(put.table.children)
@@ -125,25 +126,25 @@ def test_every_event_fills_every_column_of_its_table_and_of_the_long_ones(event)
 @pytest.mark.parametrize(("lost", "added"), [("tokens", None), (None, "token"), ("tokens", "token")])
 def test_a_row_without_exactly_its_tables_columns_is_a_defect_and_no_bad_record(monkeypatch, lost, added):
     """The record is sound: it must not become a dead letter because of our mistake."""
-    row = {name: value for name, value in as_dict(read(record(slim()))).items() if name != lost}
+    row = {name: value for name, value in as_dict(read(record(slim()), privacy=PRIVACY)).items() if name != lost}
     wrong = row if added is None else {**row, added: 3}
     monkeypatch.setitem(
         _BUILDERS, "slim-skills", (skill_tables.SLIM_SKILLS, lambda *_: Put(skill_tables.SLIM_SKILLS, wrong))
     )
     with pytest.raises(ValueError, match="a row of slim_skills with other columns") as caught:
-        read(record(slim()))
+        read(record(slim()), privacy=PRIVACY)
     assert not isinstance(caught.value, BadRecord)
 
 
 def test_a_diff_counts_its_changes_and_its_seed_and_keeps_the_exact_bytes():
     source = record(diff(1))
-    row = as_dict(read(source))
+    row = as_dict(read(source, privacy=PRIVACY))
     assert (row["seeded"], row["reinforced"], row["discovered"], row["weakened"], row["refused"]) == (1, 1, 1, 0, 1)
     assert str(row["document"]).encode() == source.value
 
 
 def test_changes_are_numbered_with_the_seed_first():
-    put = read(record(diff(1)))
+    put = read(record(diff(1)), privacy=PRIVACY)
     assert isinstance(put, Put)
     assert [(row["seq"], row["kind"]) for row in put.children[0]] == [
         (1, "seeded"),
@@ -155,37 +156,39 @@ def test_changes_are_numbered_with_the_seed_first():
 def test_changes_and_lines_have_their_counts_in_choices():
     noir = attribute("noir").model_copy(update={"taken": 1536, "expected": 512, "gained": -2048})
     asked = Change(kind=ChangeKind.SET, attribute_id=noir.attribute_id, before=Tier.LOW, counts=(2048, 0))
-    put = read(record(diff(1).model_copy(update={"seed": (noir,), "changes": (*diff(1).changes, asked)})))
+    put = read(
+        record(diff(1).model_copy(update={"seed": (noir,), "changes": (*diff(1).changes, asked)})), privacy=PRIVACY
+    )
     assert isinstance(put, Put)
     assert [(row["kind"], row["taken"], row["expected"]) for row in put.children[0]] == [
         ("seeded", 1.5, 0.5), ("reinforced", 1.0, 0.25), ("discovered", 0.0, 0.0), ("set", 2.0, 0.0)
     ]  # fmt: skip
     assert [(row["attribute_id"], row["places"]) for row in put.children[2]] == [("preference:genre:sf", 0.0625)]
-    put = read(record(skill().model_copy(update={"attributes": (noir,)})))
+    put = read(record(skill().model_copy(update={"attributes": (noir,)})), privacy=PRIVACY)
     assert isinstance(put, Put)
     assert [(row["taken"], row["expected"], row["gained"]) for row in put.children[0]] == [(1.5, 0.5, -2.0)]
 
 
 def test_a_change_of_nothing_counted_has_no_counts():
-    put = read(record(diff(2).model_copy(update={"tally": None})))
+    put = read(record(diff(2).model_copy(update={"tally": None})), privacy=PRIVACY)
     assert isinstance(put, Put)
     assert [(row["kind"], row["taken"]) for row in put.children[0]] == [("reinforced", None), ("discovered", 0.0)]
     assert put.children[2] == []
 
 
 def test_a_skill_counts_its_tiers():
-    row = as_dict(read(record(skill(values=("sf", "noir", "crime")))))
+    row = as_dict(read(record(skill(values=("sf", "noir", "crime"))), privacy=PRIVACY))
     assert (row["attributes"], row["high"], row["medium"], row["low"]) == (3, 1, 0, 2)
 
 
 def test_a_contrast_keeps_the_unchosen_in_its_order():
-    row = as_dict(read(record(CONTRAST)))
+    row = as_dict(read(record(CONTRAST), privacy=PRIVACY))
     assert (row["chosen_item_id"], row["chosen_rank"], row["unchosen_item_ids"]) == ("b", 2, ["c", "a"])
 
 
 def test_a_tombstone_drops_the_row_of_its_key():
-    assert read(tombstone(skill())) == Drop(skill_tables.SKILLS, ("ann", "books"))
-    assert read(tombstone(item())) == Drop(tables.ITEMS, ("dune",))
+    assert read(tombstone(skill()), privacy=PRIVACY) == Drop(skill_tables.SKILLS, ("ann", "books"))
+    assert read(tombstone(item()), privacy=PRIVACY) == Drop(tables.ITEMS, ("dune",))
 
 
 @pytest.mark.parametrize("key", [None, b"", b"ann", b'["ann"]', b'["ann",1]', b'"ab"', b"\xff", b'{"a":1,"b":2}'])
@@ -226,25 +229,25 @@ def test_hostile_bytes_are_a_bad_record_and_nothing_worse(value):
 def test_a_number_that_readers_of_json_lack_is_refused(number: bytes):
     value = (record(item(a="HUGE")).value or b"").replace(b'"HUGE"', number)
     with pytest.raises(ValueError, match="64 bits"):
-        read(raw("items", value))
+        read(raw("items", value), privacy=PRIVACY)
 
 
 def test_a_dead_letter_holds_the_original_and_has_the_same_id_each_time():
     refused = raw("skills", b"\xffgarbage", key=b"\x00k", offset=5)
     with pytest.raises(ValueError, match="not-json") as caught:
-        read(refused)
+        read(refused, privacy=PRIVACY)
     letter, again = (dead_letter(refused, caught.value, "sager.", NOON) for _ in range(2))
     assert letter == again
     assert (letter.key, letter.value, letter.stage) == (b"\x00k", b"\xffgarbage", "materialize")
     assert letter.source == Position(topic="sager.skills", partition=0, offset=5, timestamp_ms=MS)
-    row = as_dict(read(raw("dead-letters", letter.model_dump_json().encode())))
+    row = as_dict(read(raw("dead-letters", letter.model_dump_json().encode()), privacy=PRIVACY))
     assert (row["key"], row["value"], row["source_offset"]) == (b"\x00k", b"\xffgarbage", 5)
 
 
 def test_a_dead_letter_of_a_huge_record_fits_into_its_topic():
     refused = raw("skills", b"x" * 5_000_000, key=b"k" * 5_000_000)
     with pytest.raises(ValueError, match="not-json") as caught:
-        read(refused)
+        read(refused, privacy=PRIVACY)
     letter = dead_letter(refused, caught.value, "sager.", NOON)
     size = len(letter.model_dump_json()) + len(letter.key or b"")
     assert size < TOPICS[DeadLetter.TOPIC].max_message_bytes
@@ -262,7 +265,7 @@ def test_a_dead_letter_of_a_packed_record_names_whom_it_tells_of() -> None:
     refused = replace(raw("skills", pack(text.encode())), key=b"somebody")
     assert refused.value != text.encode()
     with pytest.raises(BadRecord) as caught:
-        read(refused)
+        read(refused, privacy=PRIVACY)
     letter = dead_letter(refused, caught.value, "sager.", NOON)
     assert letter.value == text.encode()
     request = ForgetRequest(event_id="r", occurred_at=NOON, user_id="ann", actor="advocate")
@@ -276,14 +279,14 @@ def test_a_packed_record_is_kept_as_the_text_that_it_was() -> None:
     packed = replace(plain, value=pack(plain.value or b""))
 
     assert plain.value != packed.value
-    assert read(packed) == read(plain)
+    assert read(packed, privacy=PRIVACY) == read(plain, privacy=PRIVACY)
 
 
 def test_a_ranking_with_a_forged_seal_is_a_row_of_the_apps_own() -> None:
     ours = sealed(ranking().model_copy(update={"ranked_by": RankedBy.SAGER}), b"hush")
     forged = ours.model_copy(update={"ranking_id": "r2"})
 
-    made = [read(record(each), ranking_key=b"hush") for each in (ours, forged)]
+    made = [read(record(each), ranking_key=b"hush", privacy=PRIVACY) for each in (ours, forged)]
 
     assert [
         (put.row["ranked_by"], put.row["model"], len(put.row["facets"])) for put in made if isinstance(put, Put)

@@ -31,6 +31,7 @@ from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Put
 from streams.materializer.rows import read
 from streams.materializer.store import Store
+from streams.privacy import DEFAULT as PRIVACY
 from tests.unit.materializer.materializer_builders import NOON, at, record, rows, tombstone, write
 from tests.unit.materializer.said_builders import (
     AVOIDS_HORROR,
@@ -126,14 +127,14 @@ def test_a_selection_has_all_that_was_taken_or_that_nothing_was() -> None:
     both: Contrast = CONTRAST.model_copy(update={"also": CONTRAST.unchosen[:1], "in_order": True, "session_id": "s1"})
     names = ("item_id", "others", "in_order", "none_taken", "session_id")
 
-    assert [row(read(record(several)))[name] for name in names] == ["a", ["c"], True, False, "s1"]
-    assert [row(read(record(none)))[name] for name in names] == [None, [], False, True, None]
-    contrast = row(read(record(both)))
+    assert [row(read(record(several), privacy=PRIVACY))[name] for name in names] == ["a", ["c"], True, False, "s1"]
+    assert [row(read(record(none), privacy=PRIVACY))[name] for name in names] == [None, [], False, True, None]
+    contrast = row(read(record(both), privacy=PRIVACY))
     assert (contrast["also_item_ids"], contrast["in_order"], contrast["session_id"]) == (["c"], True, "s1")
 
 
 def test_a_ranking_says_how_well_it_suits_and_what_it_asked() -> None:
-    told = row(read(record(fitted())))
+    told = row(read(record(fitted()), privacy=PRIVACY))
     names = ("chances", "nothing", "suits", "honoured", "question_id", "question_dimension", "question", "session_id")
 
     assert [told[name] for name in names] == [
@@ -255,7 +256,7 @@ def test_words_that_may_quote_a_forgotten_line_go_with_it(store: Store, first: s
     else:
         barrier, batch = Barrier([encode(receipt).decode()]), Batch()
         for event in events:
-            change = read(record(event), barrier=barrier)
+            change = read(record(event), barrier=barrier, privacy=PRIVACY)
             assert change is not None
             batch.add(change)
         store.write(batch, {})

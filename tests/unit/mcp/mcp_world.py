@@ -15,6 +15,7 @@ from operators.tokens import count_tokens
 from schemas import Event, PolicySkill, encode, topic_of
 from streams.http.live import Held
 from streams.settings import Settings
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_skill, an_attribute
 from tests.unit.http.http_world import Served, Tokens, published
 
@@ -45,7 +46,7 @@ class World:
 
     def learn(self, skill: PolicySkill) -> None:
         """As if the topics had it, and its slim skill."""
-        for each in (skill, slim(skill, count_tokens)):
+        for each in (skill, slim(skill, count_tokens, vouching=VOUCHING)):
             self._take(each)
 
     def _take(self, event: Event) -> None:

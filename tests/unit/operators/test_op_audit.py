@@ -18,6 +18,8 @@ from operators.steps.evolved import State
 from operators.tokens import count_tokens
 from schemas import Action, Attribute, PolicySkill, SkillDiff, Tier
 from schemas import Kind as LineKind
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, USER, a_command, a_proposal, an_attribute, evolve
 
 KEY = b"hush"
@@ -34,7 +36,7 @@ def written(acts: list[tuple[str, bool]]) -> tuple[Log, PolicySkill]:
         if chosen:
             diff = evolve(skill, a_proposal([text], [text], analysis="fits"))[1]
         else:
-            diff = resolve_command(skill, a_command(Action.REMOVE, text))
+            diff = resolve_command(skill, a_command(Action.REMOVE, text), privacy=PRIVACY, vouching=VOUCHING)
         log.append(seal(diff, skill.chain, KEY))
         skill = merge(skill, log[-1])
     return log, skill
@@ -136,7 +138,7 @@ def test_a_run_of_versions_without_a_seal_is_told_once() -> None:
 
 def test_a_slim_skill_that_says_what_its_version_does_not_is_found() -> None:
     log, skill = written([(TEXTS[1], True)] * 3)
-    short = sealed(slim(skill, count_tokens), KEY)
+    short = sealed(slim(skill, count_tokens, vouching=VOUCHING), KEY)
     assert audit(log, skill, short, KEY) == []
 
     made_of_another = sealed(short.model_copy(update={"likes": ("romance",)}), KEY)
@@ -167,7 +169,7 @@ def a_pole(value: str) -> Attribute:
     ids=["two habits", "a criterion", "signs"],
 )  # fmt: skip
 def test_a_slim_skill_as_the_worker_makes_it_has_no_faults(lines: tuple[Attribute, ...]) -> None:
-    step = Evolve(slim_tokens=30, chain_key=KEY)
+    step = Evolve(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, vouching=VOUCHING)
     skill = start(USER, DOMAIN, lines, a_command())
     version = step.version(State(skill), evolve(skill, a_proposal())[1], always=True)
     assert version.diff is not None

@@ -7,11 +7,11 @@ import pytest
 
 from operators.audit import audit
 from operators.findings import Kind
+from operators.language.understood import About, Read, Understood
 from operators.merge import start
 from operators.seals import sealed
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import State
-from operators.understand import About, Read, Understood
 from schemas import (
     Abstention,
     Attribute,
@@ -25,10 +25,12 @@ from schemas import (
     SlimSkill,
     Stance,
 )
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, USER, a_command, a_name, a_time, an_attribute, item_facts
 
 KEY = b"hush"
-STEP = Evolve(slim_tokens=30, chain_key=KEY)
+STEP = Evolve(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, vouching=VOUCHING)
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
 SHOWN = (item_facts("a", NOIR, "mood: dark"), item_facts("b", SAGA), item_facts("c", WAR))
 

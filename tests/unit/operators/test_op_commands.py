@@ -20,17 +20,24 @@ from schemas import (
     decode,
     encode,
 )
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, USER, a_command, a_skill, an_attribute, id_of
 
 NOIR, SAGA = "genre: noir", "genre: saga"
 
 
 def after(skill: PolicySkill, command: SkillCommand, **limits: int) -> PolicySkill:
-    return merge(skill, resolve_command(skill, command, limits=MergeLimits(**limits)))
+    return merge(
+        skill, resolve_command(skill, command, limits=MergeLimits(**limits), privacy=PRIVACY, vouching=VOUCHING)
+    )
 
 
 def refusals(skill: PolicySkill, command: SkillCommand) -> list[str]:
-    return [refused.why.value for refused in resolve_command(skill, command).refused]
+    return [
+        refused.why.value for refused in resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING).refused
+    ]
 
 
 def test_a_stated_line_is_there_with_its_words_and_its_event() -> None:
@@ -55,7 +62,9 @@ def test_a_stated_line_finds_room_or_is_refused() -> None:
     assert [a.value for a in after(a_skill(*pinned, loose), a_command(Action.ADD), attributes=3).attributes] == [
         "g0", "g1", "noir",
     ]  # fmt: skip
-    diff = resolve_command(a_skill(*pinned), a_command(Action.ADD), limits=MergeLimits(attributes=2))
+    diff = resolve_command(
+        a_skill(*pinned), a_command(Action.ADD), limits=MergeLimits(attributes=2), privacy=PRIVACY, vouching=VOUCHING
+    )
     assert ([r.why.value for r in diff.refused], diff.changes) == (["full"], ())
 
 
@@ -77,11 +86,18 @@ def test_a_line_in_unusual_words_keeps_its_counts_and_the_choices_behind_it() ->
 
     assert (reworded.tier, reworded.taken, reworded.expected, reworded.support) == (Tier.HIGH, 5_000, 2_000, 7)
     assert [each.event_id for each in reworded.evidence] == ["choice-0", "choice-1", "choice-2"]
-    assert Vouching().of_line(reworded) is not None, "the items of the old words do not vouch for the new ones"
+    assert Vouching(policy=RULES).of_line(reworded) is not None, (
+        "the items of the old words do not vouch for the new ones"
+    )
 
 
 def test_another_spelling_is_the_same_line() -> None:
-    diff = resolve_command(given_ := a_skill(an_attribute(NOIR)), a_command(Action.REWORD, value="NOIR"))
+    diff = resolve_command(
+        given_ := a_skill(an_attribute(NOIR)),
+        a_command(Action.REWORD, value="NOIR"),
+        privacy=PRIVACY,
+        vouching=VOUCHING,
+    )
 
     assert [(c.kind, c.before, c.after) for c in diff.changes] == [
         (ChangeKind.REWORDED, given_.attributes[0].tier, given_.attributes[0].tier)
@@ -97,7 +113,13 @@ def test_a_line_is_not_reworded_into_another_one() -> None:
 
 def test_words_for_which_there_is_no_room_leave_the_old_ones() -> None:
     given_ = a_skill(an_attribute(NOIR, Tier.HIGH, pinned=True))
-    diff = resolve_command(given_, a_command(Action.REWORD, value="noir " * 10), limits=MergeLimits(characters=60))
+    diff = resolve_command(
+        given_,
+        a_command(Action.REWORD, value="noir " * 10),
+        limits=MergeLimits(characters=60),
+        privacy=PRIVACY,
+        vouching=VOUCHING,
+    )
 
     assert [refused.why.value for refused in diff.refused] == ["full"]
     assert merge(given_, diff).attributes == given_.attributes
@@ -136,7 +158,7 @@ def test_rolled_back_a_skill_has_that_versions_lines_and_all_versions_in_its_log
 
     def carry_out(command: SkillCommand) -> None:
         nonlocal skill
-        log.append(resolve_command(skill, command))
+        log.append(resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING))
         skill = merge(skill, log[-1])
 
     for action, text in first:

@@ -25,6 +25,8 @@ from schemas import (
     Tier,
     encode,
 )
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     a_command,
     a_contrast,
@@ -49,7 +51,7 @@ def chose(
     usual: Mapping[str, int] | None = None,
     limits: MergeLimits = REAL,
 ) -> tuple[PolicySkill, SkillDiff]:
-    diff = resolve_counts(skill, validate(proposal, skill, contrast), contrast, None, usual, limits)
+    diff = resolve_counts(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast, None, usual, limits)
     return merge(skill, diff), diff
 
 
@@ -181,7 +183,7 @@ class TestTiers:
         skill = a_skill(counted(NOIR, 0.5, 4, Tier.SILENT))
         command = a_command(Action.SET_TIER, attribute_id=id_of(NOIR), tier=Tier.HIGH)
 
-        after = merge(skill, resolve_command(skill, command))
+        after = merge(skill, resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING))
 
         assert the(after, NOIR).tier is Tier.HIGH
         assert tier_of(*counts_of(the(after, NOIR)), Source.DISCOVERED, the(after, NOIR).support) is Tier.HIGH

@@ -22,6 +22,7 @@ from operators.render import characters, fits, render_lines, strategy_of
 from operators.vouch import Vouching
 from schemas import Attribute, Contrast, Evidence, Fact, Kind, OpenRankings, Tier, decode, encode
 from schemas.fields import MAX_METADATA_CHARS, MAX_METADATA_DEPTH, MAX_METADATA_NODES, Metadata, UtcDatetime
+from streams.language import RULES
 from tests.builders import NOW, a_contrast, a_position, a_ranking, a_skill, an_attribute, read_item
 
 WORDS = (
@@ -154,7 +155,7 @@ def test_characters_of_a_skill_are_those_of_its_document(attributes: list[Attrib
 
 @given(lines, st.booleans())
 def test_line_is_held_as_its_words_and_items_are(attributes: list[Attribute], by_shape: bool) -> None:
-    gate = Vouching(by_shape=by_shape)
+    gate = Vouching(by_shape=by_shape, policy=RULES)
 
     assert gate.let_out(attributes) == [
         line

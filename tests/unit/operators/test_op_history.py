@@ -5,6 +5,8 @@ import pytest
 from operators.history import at_version, changes_of, difference, steps
 from operators.merge import merge, resolve_command, start
 from schemas import Action, PolicySkill, SkillCommand, SkillDiff, Tier
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, USER, a_command, a_proposal, an_attribute, evolve, id_of
 
 NOIR, SAGA, DARK = "genre: noir", "genre: saga", "mood: dark"
@@ -16,7 +18,7 @@ def log_of(*acts: SkillCommand | tuple[list[str], list[str]]) -> list[SkillDiff]
     log = []
     for act in acts:
         if isinstance(act, SkillCommand):
-            log.append(resolve_command(skill, act))
+            log.append(resolve_command(skill, act, privacy=PRIVACY, vouching=VOUCHING))
             skill = merge(skill, log[-1])
         else:
             skill, diff = evolve(skill, a_proposal(*act))

@@ -56,6 +56,8 @@ from schemas import (
     decode,
     encode,
 )
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     DOMAIN,
     NOW,
@@ -192,11 +194,13 @@ class Stream:
         if holds(skill, record.event_id, source):
             return
         if isinstance(record, Contrast) and self.counts:
-            diff = resolve_counts(skill, validate(proposal, skill, record), record, source, USUAL, self.limits)
+            diff = resolve_counts(
+                skill, validate(proposal, skill, record, privacy=PRIVACY), record, source, USUAL, self.limits
+            )
         elif isinstance(record, Contrast):
-            diff = resolve(skill, validate(proposal, skill, record), record, source, self.limits)
+            diff = resolve(skill, validate(proposal, skill, record, privacy=PRIVACY), record, source, self.limits)
         else:
-            diff = resolve_command(skill, record, source, self.limits)
+            diff = resolve_command(skill, record, source, self.limits, privacy=PRIVACY, vouching=VOUCHING)
         # As from the table and from the log: whatever bytes cannot hold is no state.
         self.skill = decode(PolicySkill, encode(merge(skill, diff)))
         self.skills.append(self.skill)
@@ -370,7 +374,7 @@ def test_widest_skill_that_limits_allow_still_fits_into_its_document() -> None:
         )  # fmt: skip
         proposal = Proposal(discovered=contrast.chosen.facts, reinforced=tuple(a.attribute_id for a in pinned))
 
-        skill = merge(full, resolve(full, validate(proposal, full, contrast), contrast))
+        skill = merge(full, resolve(full, validate(proposal, full, contrast, privacy=PRIVACY), contrast))
 
         assert len(render(skill)) <= DEFAULT_LIMITS.characters, size
 
@@ -393,7 +397,7 @@ def test_slim_skill_keeps_to_its_budget_and_to_what_is_sure(
     ]
     population = {a.attribute_id: 0.5 for a in attributes[::2]} if rare else None
 
-    short = slim(a_skill(*attributes), count_tokens, budget, population)
+    short = slim(a_skill(*attributes), count_tokens, budget, population, vouching=VOUCHING)
 
     sure = {phrase(a.dimension, a.value) for a in attributes if a.tier >= Tier.MEDIUM}
     assert {*short.likes, short.style.removeprefix("prefers ")} - {""} <= {
@@ -435,7 +439,7 @@ def test_whatever_a_lying_reasoner_says_only_what_can_be_seen_enters(
     skill = a_skill(from_fact(Fact(dimension="genre", value="noir"), Tier.MEDIUM, Source.DISCOVERED))
     lie = Proposal(reinforced, discovered, weakened, reasons, analysis)
 
-    diff = resolve(skill, validate(lie, skill, contrast), contrast)
+    diff = resolve(skill, validate(lie, skill, contrast, privacy=PRIVACY), contrast)
     evolved = merge(skill, decode(SkillDiff, encode(diff)))
 
     found = {c.discovered for c in diff.changes if c.discovered is not None}
@@ -457,7 +461,7 @@ def test_rules_reasoner_is_honest_its_proposals_are_never_refused(
             chosen=ItemFacts(item_id="i", facts=tuple(chosen)),
             unchosen=tuple(ItemFacts(item_id=f"u{n}", facts=tuple(each)) for n, each in enumerate(unchosen)),
         )  # fmt: skip
-        validated = validate(RulesReasoner().propose(contrast, skill), skill, contrast)
+        validated = validate(RulesReasoner().propose(contrast, skill), skill, contrast, privacy=PRIVACY)
 
         assert validated.refused == ()
         skill = merge(skill, resolve(skill, validated, contrast))

@@ -4,11 +4,14 @@ import pytest
 
 from operators import contrast as joining
 from operators.items import read_item
-from operators.privacy import DEFAULT, Privacy
+from operators.privacy import Privacy
 from operators.retrieve import Retrieved
 from operators.statinit.parsers import BUILT_IN
 from operators.steps.rank import Rank
 from schemas import Candidate, Fact, ItemFacts, Ranking, Tier, encode
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     DOMAIN,
     a_candidate,
@@ -69,7 +72,7 @@ def test_an_item_that_the_filter_fails_on_is_unreadable(monkeypatch: pytest.Monk
 
 def test_a_list_with_an_unreadable_item_is_ranked() -> None:
     items = [read(name) for name in ("bad", "a", "b")]
-    step, noir = Rank(), an_attribute("genre: noir", Tier.HIGH)
+    step, noir = Rank(privacy=PRIVACY, vouching=VOUCHING), an_attribute("genre: noir", Tier.HIGH)
 
     order = step.order(items, step.lines(a_skill(noir)), "", Retrieved(), "seed")
 

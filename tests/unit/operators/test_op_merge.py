@@ -22,6 +22,8 @@ from schemas import (
     Tier,
     encode,
 )
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     DOMAIN,
     USER,
@@ -183,7 +185,7 @@ class TestWeaken:
     def test_commands_do_not_move_the_window(self) -> None:
         skill = weakened(a_skill(an_attribute(NOIR, HIGH, Source.DISCOVERED)), 1)
         for action in [Action.PIN, Action.UNPIN] * 5:
-            skill = merge(skill, resolve_command(skill, a_command(action)))
+            skill = merge(skill, resolve_command(skill, a_command(action), privacy=PRIVACY, vouching=VOUCHING))
 
         assert line(weakened(skill, 1), NOIR).tier is MEDIUM
 
@@ -301,8 +303,8 @@ class TestCommands:
     def test_pin_and_unpin_change_nothing_but_the_pin(self) -> None:
         given = a_skill(an_attribute(NOIR, LOW))
 
-        pinned = merge(given, resolve_command(given, a_command(Action.PIN)))
-        unpinned = merge(pinned, resolve_command(pinned, a_command(Action.UNPIN)))
+        pinned = merge(given, resolve_command(given, a_command(Action.PIN), privacy=PRIVACY, vouching=VOUCHING))
+        unpinned = merge(pinned, resolve_command(pinned, a_command(Action.UNPIN), privacy=PRIVACY, vouching=VOUCHING))
 
         assert line(pinned, NOIR) == line(given, NOIR).model_copy(update={"pinned": True})
         assert line(unpinned, NOIR) == line(given, NOIR)
@@ -310,7 +312,7 @@ class TestCommands:
     def test_remove_takes_the_line_out_even_if_pinned_or_protected(self) -> None:
         given = a_skill(an_attribute(NOIR, HIGH, pinned=True), an_attribute(SAGA))
 
-        skill = merge(given, resolve_command(given, a_command(Action.REMOVE)))
+        skill = merge(given, resolve_command(given, a_command(Action.REMOVE), privacy=PRIVACY, vouching=VOUCHING))
 
         assert texts(skill.attributes) == [SAGA]
 
@@ -318,7 +320,7 @@ class TestCommands:
     def test_command_on_an_unknown_line_is_refused_in_the_diff(self, action: Action) -> None:
         given = a_skill(an_attribute(SAGA))
 
-        diff = resolve_command(given, a_command(action, NOIR))
+        diff = resolve_command(given, a_command(action, NOIR), privacy=PRIVACY, vouching=VOUCHING)
 
         assert refusals(diff) == [(id_of(NOIR), "unknown-attribute")]
         assert merge(given, diff).attributes == given.attributes
@@ -327,7 +329,7 @@ class TestCommands:
         held = [an_attribute(f"genre: g{n}", pinned=True) for n in range(4)]
         given = a_skill(*held, an_attribute(NOIR))
 
-        diff = resolve_command(given, a_command(Action.PIN))
+        diff = resolve_command(given, a_command(Action.PIN), privacy=PRIVACY, vouching=VOUCHING)
 
         assert refusals(diff) == [(id_of(NOIR), "capped")]
         assert not line(merge(given, diff), NOIR).pinned
@@ -335,7 +337,12 @@ class TestCommands:
     def test_command_is_a_version_but_not_a_contrast(self) -> None:
         given = a_skill(an_attribute(NOIR), version=3, contrasts=3)
 
-        skill = merge(given, resolve_command(given, a_command(Action.PIN, actor="bo", reason="mine")))
+        skill = merge(
+            given,
+            resolve_command(
+                given, a_command(Action.PIN, actor="bo", reason="mine"), privacy=PRIVACY, vouching=VOUCHING
+            ),
+        )
 
         assert (skill.version, skill.contrasts) == (4, 3)
         assert skill.last_diff is not None
@@ -346,7 +353,7 @@ class TestCommands:
     def test_first_event_may_be_a_command_and_carries_the_seed(self) -> None:
         given = start(USER, DOMAIN, (an_attribute(NOIR),), a_command())
 
-        diff = resolve_command(given, a_command(Action.PIN))
+        diff = resolve_command(given, a_command(Action.PIN), privacy=PRIVACY, vouching=VOUCHING)
 
         assert diff.seed == given.attributes
         assert fold([diff])[USER, DOMAIN] == merge(given, diff)
@@ -355,7 +362,12 @@ class TestCommands:
         """A pin's word makes its line longer: what does not fit any more has to go then, not at some later choice."""
         limits = MergeLimits(characters=len(render(full := self.full_skill())))
 
-        skill = merge(full, resolve_command(full, a_command(Action.PIN, "genre: g1"), limits=limits))
+        skill = merge(
+            full,
+            resolve_command(
+                full, a_command(Action.PIN, "genre: g1"), limits=limits, privacy=PRIVACY, vouching=VOUCHING
+            ),
+        )
 
         assert line(skill, "genre: g1").pinned
         assert len(render(skill)) <= limits.characters
@@ -366,7 +378,12 @@ class TestCommands:
         given = self.with_strategy(a_skill(*likes, *others))
         limits = MergeLimits(characters=len(render(given)))
 
-        skill = merge(given, resolve_command(given, a_command(Action.REMOVE, "genre: a"), limits=limits))
+        skill = merge(
+            given,
+            resolve_command(
+                given, a_command(Action.REMOVE, "genre: a"), limits=limits, privacy=PRIVACY, vouching=VOUCHING
+            ),
+        )
 
         assert len(render(skill)) <= limits.characters
 

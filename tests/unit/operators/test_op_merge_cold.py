@@ -18,6 +18,8 @@ from schemas import (
     Tier,
     encode,
 )
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     DOMAIN,
     USER,
@@ -92,7 +94,7 @@ class TestPatience:
         skill = after(a_skill(popular(pinned=True), version=0), 9)
         assert texts(skill.attributes) == [NOIR]
 
-        skill = merge(skill, resolve_command(skill, a_command(Action.UNPIN)))
+        skill = merge(skill, resolve_command(skill, a_command(Action.UNPIN), privacy=PRIVACY, vouching=VOUCHING))
 
         assert texts(skill.attributes) == [NOIR]
         assert not after(skill, 1).attributes
@@ -100,7 +102,7 @@ class TestPatience:
     def test_commands_do_not_try_patience(self) -> None:
         skill = a_skill(popular(), version=0)
         for action in [Action.PIN, Action.UNPIN] * 5:
-            skill = merge(skill, resolve_command(skill, a_command(action)))
+            skill = merge(skill, resolve_command(skill, a_command(action), privacy=PRIVACY, vouching=VOUCHING))
 
         assert texts(after(skill, 4).attributes) == [NOIR]
 

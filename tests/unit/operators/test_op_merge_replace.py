@@ -23,6 +23,8 @@ from schemas import (
     decode,
     encode,
 )
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     DOMAIN,
     USER,
@@ -54,7 +56,7 @@ def rewritten(
         kept={id_of(text): tier for text, tier in (kept or {}).items()},
         reasons={id_of(text): "so it is" for text, _ in stated},
     )
-    diff = resolve_replacement(skill, replacement, contrast, a_position(3), limits)
+    diff = resolve_replacement(skill, replacement, contrast, a_position(3), limits, privacy=PRIVACY)
     return merge(skill, diff), diff
 
 
@@ -145,7 +147,7 @@ class TestRewriting:
         contrast = a_contrast([NOIR])
 
         diff = resolve_replacement(
-            given_, Replacement(analysis="why " * 2_000, reasoned_by=by), contrast, a_position(9)
+            given_, Replacement(analysis="why " * 2_000, reasoned_by=by), contrast, a_position(9), privacy=PRIVACY
         )
 
         assert (diff.base_version, diff.version, diff.seed, diff.is_contrast) == (0, 1, given_.attributes, True)
@@ -154,7 +156,7 @@ class TestRewriting:
 
     def test_a_line_that_a_command_took_away_meanwhile_is_refused_not_brought_back(self) -> None:
         seen = a_skill(an_attribute(SAGA, HIGH))
-        newest = merge(seen, resolve_command(seen, a_command(Action.REMOVE, SAGA)))
+        newest = merge(seen, resolve_command(seen, a_command(Action.REMOVE, SAGA), privacy=PRIVACY, vouching=VOUCHING))
 
         skill, diff = rewritten(newest, a_contrast([NOIR]), kept={SAGA: HIGH})
 
@@ -167,7 +169,7 @@ def test_two_choices_leave_a_snapshot_of_the_second() -> None:
     skill = a_skill(*(an_attribute(f"genre: g{n}", HIGH) for n in range(5)))
     for chosen in ([NOIR, DARK], [SAGA, "mood: bright"]):
         contrast = a_contrast(chosen, [[DARK], ["mood: bright"]])
-        skill = merge(skill, resolve_replacement(skill, RulesReplacer().rewrite(contrast), contrast))
+        skill = merge(skill, resolve_replacement(skill, RulesReplacer().rewrite(contrast), contrast, privacy=PRIVACY))
 
     assert [(text, a.tier) for text, a in zip(texts(skill.attributes), skill.attributes, strict=True)] == [
         (SAGA, MEDIUM),
@@ -210,7 +212,16 @@ def test_for_any_replacements_the_fold_is_exact_and_all_but_the_tier_rule_holds(
     for n, (chosen, told, kept, reasons, action) in enumerate(steps):
         if action is not None and skill.attributes:
             name = skill.attributes[n % len(skill.attributes)].attribute_id
-            log.append(decode(SkillDiff, encode(resolve_command(skill, a_command(action, name), limits=limits))))
+            log.append(
+                decode(
+                    SkillDiff,
+                    encode(
+                        resolve_command(
+                            skill, a_command(action, name), limits=limits, privacy=PRIVACY, vouching=VOUCHING
+                        )
+                    ),
+                )
+            )
             skill = decode(PolicySkill, encode(merge(skill, log[-1])))
         contrast = a_contrast(item_facts(f"i{n}")).model_copy(
             update={"chosen": item_facts(f"i{n}").model_copy(update={"facts": tuple(chosen)})}
@@ -218,7 +229,9 @@ def test_for_any_replacements_the_fold_is_exact_and_all_but_the_tier_rule_holds(
         stated = [*told, *((fact, Tier.MEDIUM) for fact in chosen[:3])]
         replacement = Replacement(facts=tuple(stated), kept=kept, reasons=reasons, analysis="".join(reasons.values()))
         before = {a.attribute_id: a for a in skill.attributes}
-        log.append(decode(SkillDiff, encode(resolve_replacement(skill, replacement, contrast, limits=limits))))
+        log.append(
+            decode(SkillDiff, encode(resolve_replacement(skill, replacement, contrast, limits=limits, privacy=PRIVACY)))
+        )
         skill = decode(PolicySkill, encode(merge(skill, log[-1])))
 
         after = {a.attribute_id: a for a in skill.attributes}
@@ -241,6 +254,6 @@ def test_an_item_without_facts_replaces_nothing() -> None:
     skill = a_skill(an_attribute("genre: noir", Tier.HIGH))
     bare = a_contrast(chosen=())
 
-    diff = resolve_replacement(skill, RulesReplacer().rewrite(bare), bare)
+    diff = resolve_replacement(skill, RulesReplacer().rewrite(bare), bare, privacy=PRIVACY)
 
     assert diff.changes == ()

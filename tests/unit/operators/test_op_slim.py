@@ -11,6 +11,8 @@ from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import Attribute, Kind, Tier
 from schemas.skills import SLIM_TEXT
+from streams.language import RULES
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import EVERYTHING, a_skill, an_attribute, id_of, words
 
 NOIR = an_attribute("genre: noir", Tier.HIGH, support=9)
@@ -22,12 +24,12 @@ CRITERION = an_attribute("era: 1990s", Tier.HIGH, kind=Kind.CRITERION)
 
 
 def text(*attributes: Attribute, budget: int = 30) -> str:
-    return slim(a_skill(*attributes), count_tokens, budget).text
+    return slim(a_skill(*attributes), count_tokens, budget, vouching=VOUCHING).text
 
 
 class TestForm:
     def test_two_or_three_likes_and_one_style_phrase(self) -> None:
-        short = slim(a_skill(NOIR, SAGA, DARK, COSY, STYLE, version=4), count_tokens)
+        short = slim(a_skill(NOIR, SAGA, DARK, COSY, STYLE, version=4), count_tokens, vouching=VOUCHING)
 
         assert short.text == "likes: noir, saga, dark | style: explores many genres"
         assert short.likes == ("noir", "saga", "dark")
@@ -40,19 +42,19 @@ class TestForm:
         assert text(STYLE) == "style: explores many genres"
 
     def test_nothing_sure_nothing_said(self) -> None:
-        short = slim(a_skill(an_attribute("genre: noir", Tier.LOW)), count_tokens)
+        short = slim(a_skill(an_attribute("genre: noir", Tier.LOW)), count_tokens, vouching=VOUCHING)
 
         assert (short.text, short.likes, short.style, short.tokens) == ("", (), "", 0)
 
     def test_style_is_a_pattern_before_any_criterion(self) -> None:
-        assert slim(a_skill(STYLE, CRITERION), count_tokens).style == "explores many genres"
+        assert slim(a_skill(STYLE, CRITERION), count_tokens, vouching=VOUCHING).style == "explores many genres"
 
     def test_style_is_the_surest_criterion_where_there_is_no_pattern(self) -> None:
-        assert slim(a_skill(CRITERION), count_tokens).style == "prefers 1990s"
+        assert slim(a_skill(CRITERION), count_tokens, vouching=VOUCHING).style == "prefers 1990s"
 
     def test_it_is_dated_as_the_skill_is(self) -> None:
         skill = a_skill(NOIR)
-        short = slim(skill, count_tokens)
+        short = slim(skill, count_tokens, vouching=VOUCHING)
 
         assert (short.event_id, short.occurred_at) == (skill.event_id, skill.occurred_at)
 
@@ -64,7 +66,7 @@ class TestEligibility:
         skill = a_skill(an_attribute("genre: noir", tier, kind=kind))
 
         assert bool(eligible(skill)) is said
-        assert ("noir" in slim(skill, count_tokens).text) is said
+        assert ("noir" in slim(skill, count_tokens, vouching=VOUCHING).text) is said
 
     def test_pinned_low_line_stays_in_the_skill_too(self) -> None:
         assert text(an_attribute("genre: noir", Tier.LOW, pinned=True)) == ""
@@ -83,16 +85,22 @@ class TestOrder:
     def test_what_few_others_like_distinguishes_more(self) -> None:
         shares = {NOIR.attribute_id: 0.9, SAGA.attribute_id: 0.1}
 
-        assert slim(a_skill(NOIR, SAGA), count_tokens, population=shares).likes == ("saga", "noir")
-        assert slim(a_skill(NOIR, SAGA), count_tokens).likes == ("noir", "saga")
+        assert slim(a_skill(NOIR, SAGA), count_tokens, population=shares, vouching=VOUCHING).likes == ("saga", "noir")
+        assert slim(a_skill(NOIR, SAGA), count_tokens, vouching=VOUCHING).likes == ("noir", "saga")
 
     def test_population_without_anyone_breaks_nothing(self) -> None:
-        assert slim(a_skill(NOIR), count_tokens, population={NOIR.attribute_id: 0.0}).likes == ("noir",)
+        assert slim(a_skill(NOIR), count_tokens, population={NOIR.attribute_id: 0.0}, vouching=VOUCHING).likes == (
+            "noir",
+        )
 
     def test_what_the_task_calls_for_comes_first(self) -> None:
         skill = a_skill(NOIR, SAGA, DARK, COSY)
 
-        assert slim(skill, count_tokens, relevant=[COSY.attribute_id]).likes == ("cosy", "noir", "saga")
+        assert slim(skill, count_tokens, relevant=[COSY.attribute_id], vouching=VOUCHING).likes == (
+            "cosy",
+            "noir",
+            "saga",
+        )
 
     def test_same_words_are_said_once(self) -> None:
         assert text(NOIR, an_attribute("mood: noir")) == "likes: noir"
@@ -101,7 +109,7 @@ class TestOrder:
 class TestBudget:
     @pytest.mark.parametrize("budget", range(41))
     def test_budget_is_kept_whatever_it_is(self, budget: int) -> None:
-        short = slim(a_skill(NOIR, SAGA, DARK, STYLE), count_tokens, budget)
+        short = slim(a_skill(NOIR, SAGA, DARK, STYLE), count_tokens, budget, vouching=VOUCHING)
 
         assert count_tokens(short.text) <= budget
         assert short.tokens == count_tokens(short.text)
@@ -110,25 +118,27 @@ class TestBudget:
         skill = a_skill(NOIR, SAGA, DARK, STYLE)
         full = words(compose(["noir", "saga", "dark"], "explores many genres"))
 
-        assert slim(skill, words, full).text == "likes: noir, saga, dark | style: explores many genres"
-        assert slim(skill, words, full - 1).text == "likes: noir, saga | style: explores many genres"
-        assert slim(skill, words, full - 2).text == "likes: noir, saga, dark"
-        assert slim(skill, words, 3).text == "likes: noir, saga"
-        assert slim(skill, words, 2).text == "likes: noir"
-        assert slim(skill, words, 1).text == ""
+        assert (
+            slim(skill, words, full, vouching=VOUCHING).text == "likes: noir, saga, dark | style: explores many genres"
+        )
+        assert slim(skill, words, full - 1, vouching=VOUCHING).text == "likes: noir, saga | style: explores many genres"
+        assert slim(skill, words, full - 2, vouching=VOUCHING).text == "likes: noir, saga, dark"
+        assert slim(skill, words, 3, vouching=VOUCHING).text == "likes: noir, saga"
+        assert slim(skill, words, 2, vouching=VOUCHING).text == "likes: noir"
+        assert slim(skill, words, 1, vouching=VOUCHING).text == ""
 
     def test_style_that_fits_in_no_case_costs_no_like(self) -> None:
         long = an_attribute("exploration: one two three four five six seven", kind=Kind.PATTERN)
 
-        assert slim(a_skill(NOIR, SAGA, DARK, long), words, 6).text == "likes: noir, saga, dark"
+        assert slim(a_skill(NOIR, SAGA, DARK, long), words, 6, vouching=VOUCHING).text == "likes: noir, saga, dark"
 
     def test_like_that_does_not_fit_makes_way_for_a_shorter_one(self) -> None:
         long = an_attribute("genre: one two three four five six seven", Tier.HIGH, support=99)
 
-        assert slim(a_skill(long, NOIR), words, 4).likes == ("noir",)
+        assert slim(a_skill(long, NOIR), words, 4, vouching=VOUCHING).likes == ("noir",)
 
     def test_lone_style_over_the_budget_is_left_out(self) -> None:
-        assert slim(a_skill(STYLE), words, 2).text == ""
+        assert slim(a_skill(STYLE), words, 2, vouching=VOUCHING).text == ""
 
 
 class TestSafety:
@@ -178,7 +188,7 @@ def test_any_values_give_a_text_that_a_host_can_quote_within_the_budget(
             for n, (value, kind, tier) in enumerate(lines)
         )
     )
-    for vouching in (Vouching(), EVERYTHING):
+    for vouching in (Vouching(policy=RULES), EVERYTHING):
         short = slim(skill, count_tokens, budget, vouching=vouching)
 
         assert re.fullmatch(SLIM_TEXT, short.text)

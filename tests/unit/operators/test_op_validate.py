@@ -3,6 +3,7 @@
 from operators.attributes import fact_id
 from operators.evolve import Proposal, validate
 from schemas import MAX_ATTRIBUTES, ChangeKind, Judgement, Refusal, Verdict, encode
+from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import a_contrast, a_proposal, a_skill, an_attribute, evolve, facts, id_of
 
 NOIR, SAGA = "genre: noir", "genre: saga"
@@ -11,14 +12,16 @@ NOIR, SAGA = "genre: noir", "genre: saga"
 def test_honest_proposal_goes_through_as_it_is() -> None:
     proposal = a_proposal([NOIR], ["mood: dark"], [SAGA], reasons={id_of(NOIR): "chosen"}, analysis="Noir again.")
 
-    validated = validate(proposal, a_skill(an_attribute(NOIR), an_attribute(SAGA)), a_contrast([NOIR, "mood: dark"]))
+    validated = validate(
+        proposal, a_skill(an_attribute(NOIR), an_attribute(SAGA)), a_contrast([NOIR, "mood: dark"]), privacy=PRIVACY
+    )
 
     assert validated.proposal == proposal
     assert validated.refused == ()
 
 
 def test_unknown_attributes_cannot_be_reinforced_or_weakened() -> None:
-    validated = validate(a_proposal([NOIR], [], [SAGA]), a_skill(), a_contrast([NOIR]))
+    validated = validate(a_proposal([NOIR], [], [SAGA]), a_skill(), a_contrast([NOIR]), privacy=PRIVACY)
 
     assert not validated.proposal.reinforced
     assert not validated.proposal.weakened
@@ -31,21 +34,25 @@ def test_unknown_attributes_cannot_be_reinforced_or_weakened() -> None:
 def test_fact_that_the_chosen_item_lacks_is_no_discovery() -> None:
     contrast = a_contrast([NOIR], unchosen=[[SAGA]])
 
-    validated = validate(a_proposal(discovered=[SAGA, "genre: made up"]), a_skill(), contrast)
+    validated = validate(a_proposal(discovered=[SAGA, "genre: made up"]), a_skill(), contrast, privacy=PRIVACY)
 
     assert not validated.proposal.discovered
     assert [r.why for r in validated.refused] == [Refusal.UNSUPPORTED, Refusal.UNSUPPORTED]
 
 
 def test_fact_held_already_needs_evidence_too_before_it_reinforces() -> None:
-    validated = validate(a_proposal(discovered=[SAGA]), a_skill(an_attribute(SAGA)), a_contrast([NOIR]))
+    validated = validate(
+        a_proposal(discovered=[SAGA]), a_skill(an_attribute(SAGA)), a_contrast([NOIR]), privacy=PRIVACY
+    )
 
     assert not validated.proposal.reinforced
     assert [r.why for r in validated.refused] == [Refusal.UNSUPPORTED]
 
 
 def test_discovered_attribute_that_exists_becomes_a_reinforcement() -> None:
-    validated = validate(a_proposal(discovered=["genre: NOIR"]), a_skill(an_attribute(NOIR)), a_contrast([NOIR]))
+    validated = validate(
+        a_proposal(discovered=["genre: NOIR"]), a_skill(an_attribute(NOIR)), a_contrast([NOIR]), privacy=PRIVACY
+    )
 
     assert validated.proposal.reinforced == (id_of(NOIR),)
     assert not validated.proposal.discovered
@@ -54,13 +61,13 @@ def test_discovered_attribute_that_exists_becomes_a_reinforcement() -> None:
 def test_discovery_is_spelled_as_in_the_item_not_as_the_reasoner_spells_it() -> None:
     contrast = a_contrast(["genre: science fiction"])
 
-    validated = validate(a_proposal(discovered=["genre: SCIENCE!! (fiction)"]), a_skill(), contrast)
+    validated = validate(a_proposal(discovered=["genre: SCIENCE!! (fiction)"]), a_skill(), contrast, privacy=PRIVACY)
 
     assert validated.proposal.discovered == facts("genre: science fiction")
 
 
 def test_reinforced_and_weakened_counts_as_reinforced() -> None:
-    validated = validate(a_proposal([NOIR], [], [NOIR]), a_skill(an_attribute(NOIR)), a_contrast())
+    validated = validate(a_proposal([NOIR], [], [NOIR]), a_skill(an_attribute(NOIR)), a_contrast(), privacy=PRIVACY)
 
     assert validated.proposal.reinforced == (id_of(NOIR),)
     assert not validated.proposal.weakened
@@ -68,7 +75,9 @@ def test_reinforced_and_weakened_counts_as_reinforced() -> None:
 
 
 def test_discovered_as_known_and_weakened_counts_as_reinforced() -> None:
-    validated = validate(a_proposal([], [NOIR], [NOIR]), a_skill(an_attribute(NOIR)), a_contrast([NOIR]))
+    validated = validate(
+        a_proposal([], [NOIR], [NOIR]), a_skill(an_attribute(NOIR)), a_contrast([NOIR]), privacy=PRIVACY
+    )
 
     assert validated.proposal.reinforced == (id_of(NOIR),)
     assert not validated.proposal.weakened
@@ -78,7 +87,7 @@ def test_repetitions_are_said_once() -> None:
     skill = a_skill(an_attribute(NOIR), an_attribute(SAGA))
     proposal = a_proposal([NOIR, NOIR], ["mood: dark", "mood: Dark"], [SAGA, SAGA])
 
-    validated = validate(proposal, skill, a_contrast([NOIR, "mood: dark"]))
+    validated = validate(proposal, skill, a_contrast([NOIR, "mood: dark"]), privacy=PRIVACY)
 
     assert validated.proposal == a_proposal([NOIR], ["mood: dark"], [SAGA])
 
@@ -86,14 +95,14 @@ def test_repetitions_are_said_once() -> None:
 def test_flood_of_invented_ids_is_cut_so_that_the_log_stays_bounded() -> None:
     proposal = Proposal(reinforced=tuple(f"x:{n}" * 500 for n in range(200)))
 
-    validated = validate(proposal, a_skill(), a_contrast())
+    validated = validate(proposal, a_skill(), a_contrast(), privacy=PRIVACY)
 
     assert len(validated.refused) == 64
     assert all(3 <= len(refused.attribute_id) <= 200 for refused in validated.refused)
 
 
 def test_ids_too_short_for_the_log_are_refused_all_the_same() -> None:
-    validated = validate(Proposal(weakened=("", "x")), a_skill(), a_contrast())
+    validated = validate(Proposal(weakened=("", "x")), a_skill(), a_contrast(), privacy=PRIVACY)
 
     assert [r.attribute_id for r in validated.refused] == ["???", "x??"]
 
@@ -112,7 +121,7 @@ def test_a_judgement_needs_its_line_and_what_it_quotes_needs_the_item() -> None:
         (id_of(NOIR), None),
         (id_of(NOIR), None),
     ]
-    many = validate(Proposal(judged=proposal.judged * 40), a_skill(an_attribute(NOIR)), a_contrast())
+    many = validate(Proposal(judged=proposal.judged * 40), a_skill(an_attribute(NOIR)), a_contrast(), privacy=PRIVACY)
     assert len(many.proposal.judged) == MAX_ATTRIBUTES
 
 
@@ -132,7 +141,7 @@ def test_text_that_utf8_cannot_hold_does_not_stop_the_stream() -> None:
 def test_first_of_two_facts_with_one_identity_is_the_evidence() -> None:
     contrast = a_contrast(["genre: Sci-Fi", "genre: sci fi"])
 
-    validated = validate(a_proposal(discovered=["genre: sci fi"]), a_skill(), contrast)
+    validated = validate(a_proposal(discovered=["genre: sci fi"]), a_skill(), contrast, privacy=PRIVACY)
 
     assert [fact_id(fact) for fact in validated.proposal.discovered] == ["preference:genre:sci-fi"]
     assert validated.proposal.discovered == facts("genre: Sci-Fi")

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 from operators.cards.commands import resolve_command
 from operators.cards.fold import with_diff
-from operators.privacy import DEFAULT
 from schemas import Card, CardAction, decode, encode
 from schemas.cards import CardCommand
+from streams.privacy import DEFAULT
 from streams.rights.portable.cards import commands_of
 from tests.analytics_talks import talks
 from tests.builders import a_time

@@ -8,11 +8,14 @@ from operators.steps.evolved import State
 from operators.understand import understand
 from schemas import PolicySkill, Scope, Stance, decode, encode
 from schemas.corrections import MAX_DIRECTIVES, Correction
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
 from streams.rights.portable.said import corrections_of
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_command, a_time, item_facts
 from tests.unit.materializer.said_builders import AVOIDS_HORROR, CHEAPER, NOIR, NOT_DUNE, RATHER_NOIR, SF, statement
 
-STEP = Evolve()
+STEP = Evolve(privacy=PRIVACY, vouching=VOUCHING)
 LATER = a_time(60 * 24)
 FOR_GOOD = {"scope": Scope.ALWAYS, "session_id": None, "until": None}
 SAID = (
@@ -34,7 +37,9 @@ def heard(corrections: list[Correction]) -> PolicySkill:
     for correction in corrections:
         sent = decode(Correction, encode(correction))
         items = [item_facts(item.item_id, title=item.title) for item in sent.items]
-        skill = STEP.correct(State(skill), sent, items, understand(sent, items, skill)).skill
+        skill = STEP.correct(
+            State(skill), sent, items, understand(sent, items, skill, privacy=PRIVACY, reader=RULES)
+        ).skill
     return skill
 
 

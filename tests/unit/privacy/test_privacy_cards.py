@@ -6,13 +6,13 @@ import pytest
 
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
-from operators.listen import understand
 from operators.language.finding import Finding, Heard
-from operators.privacy import DEFAULT
 from schemas import encode
 from schemas.cards import Turn
 from schemas.statements import Stance
 from schemas.utterances import Role
+from streams.language import RULES
+from streams.privacy import DEFAULT
 from tests.builders import NOW
 from tests.unit.privacy.utterances import Said, kept, left, read, turned
 
@@ -31,7 +31,7 @@ def written(heard: Heard) -> str:
 
 
 def by_rules(said: Said) -> str:
-    return written(understand(turns_of(said), None, lambda _domain: ()))
+    return written(RULES.extract(turns_of(said), None, lambda _domain: ()))
 
 
 def test_by_rules_nothing_private_reaches_a_card() -> None:

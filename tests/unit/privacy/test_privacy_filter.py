@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from operators.contrast import Outcome, on_ranking, on_selection
 from operators.merge import resolve_command, start
-from operators.privacy import DEFAULT, OFF, Category, Privacy, without_orders
+from operators.options import Category
+from operators.privacy import OFF, Privacy
 from schemas import (
     Action,
     Candidate,
@@ -23,8 +24,11 @@ from schemas import (
     Wish,
 )
 from streams.demo.catalogue import load
-from streams.privacy import privacy_of
+from streams.language import RULES
+from streams.privacy import DEFAULT, privacy_of
+from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW
 
 PERSONAL = {
@@ -84,7 +88,7 @@ def cpu_seconds(piece: str, length: int) -> float:
     for less in range(4):  # no text twice: what was read is remembered
         text = (piece * length)[: length - less]
         began = time.process_time()
-        DEFAULT.asked(text, "films")
+        DEFAULT.redact(text, "films")
         DEFAULT.wish(text)
         best = min(best, time.process_time() - began)
     return best
@@ -94,13 +98,13 @@ def test_a_category_stays_out_of_attributes_unless_the_domain_allows_it() -> Non
     item = ItemFacts(
         item_id="i", facts=(Fact(dimension="category", value="Christian Living"), Fact(dimension="genre", value="x"))
     )
-    allowing = Privacy(allowed={"restaurants": frozenset({Category.RELIGION})})
+    allowing = Privacy(allowed={"restaurants": frozenset({Category.RELIGION})}, redactor=RULES)
 
     assert [len(p.item(item, "restaurants")[0].facts) for p in (DEFAULT, allowing, OFF)] == [1, 2, 2]
 
 
 def test_places_are_chosen_by_where_they_are_and_nothing_else_is() -> None:
-    explicit = Privacy(allowed={"yelp": frozenset()})
+    explicit = Privacy(allowed={"yelp": frozenset()}, redactor=RULES)
 
     assert DEFAULT.refuses("yelp", "area", "89501") is None
     assert DEFAULT.refuses("books", "area", "89501") == explicit.refuses("yelp", "area", "89501") == "location"
@@ -120,7 +124,7 @@ def test_no_fact_of_the_demo_is_taken_for_private() -> None:
             for key, value in item.metadata.items():
                 for each in value if isinstance(value, list) else [value]:
                     assert DEFAULT.refuses(domain, key, str(each)) is None, (key, each)
-            assert DEFAULT.work(without_orders(item.title), 500) == item.title
+            assert DEFAULT.redact_work(item.title, 500).text == item.title
 
 
 def _step(wish: Wish | None) -> Outcome:
@@ -160,9 +164,12 @@ def test_a_command_states_nothing_private_and_its_reason_is_redacted() -> None:
         event_id="c", occurred_at=NOW, user_id="u", domain="films", action=Action.ADD, actor="ann",
         line=Stated(dimension="taste", value="gay"), reason="asked by anna@example.org",
     )  # fmt: skip
-    diff = resolve_command(start("u", "films", (), command), command)
+    diff = resolve_command(start("u", "films", (), command), command, privacy=PRIVACY, vouching=VOUCHING)
     allowed = resolve_command(
-        start("u", "films", (), command), command, privacy=Privacy(allowed={"films": frozenset({Category.SEXUALITY})})
+        start("u", "films", (), command),
+        command,
+        privacy=Privacy(allowed={"films": frozenset({Category.SEXUALITY})}, redactor=RULES),
+        vouching=VOUCHING,
     )
 
     assert [(r.attribute_id, r.why.value) for r in diff.refused] == [("private:sexuality", "private")]

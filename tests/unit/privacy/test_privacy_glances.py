@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from operators.privacy.glance import stems_of
-from operators.privacy.words import patterns
+from sager_language.personal.text import stems_of
+from sager_language.personal.words import patterns
 
 _parser: Any = vars(re)["_parser"]
 

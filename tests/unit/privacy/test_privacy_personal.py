@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from operators.privacy import DEFAULT, Category, Privacy
-from operators.privacy.sensitive import of_fact
+from operators.options import Category
+from operators.privacy import OFF
+from sager_language.personal.sensitive import of_fact
 from schemas import Candidate, Facet, Injected, ItemFacts, Ranking
 from streams.materializer.rows import read
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW
 from tests.unit.materializer.materializer_builders import record
 
@@ -33,7 +36,11 @@ for _channel, _text in rows("innocent"):
 def is_kept(channel: str, text: str, never: str) -> bool:
     if channel == "fact":
         return DEFAULT.refuses("books", "taste", text) is None
-    kept = DEFAULT.asked(text, "books").text if channel == "req" else DEFAULT.told(text, "books", 2_000)
+    kept = (
+        DEFAULT.redact(text, "books").text
+        if channel == "req"
+        else DEFAULT.redact_about_person(text, "books", 2_000).text
+    )
     return any(part.casefold() in kept.casefold() for part in never.split(";"))
 
 
@@ -46,7 +53,7 @@ def changed(channel: str, text: str) -> bool:
     if channel == "title":
         return DEFAULT.item(ItemFacts(item_id="i", title=text), "books")[0].title != text
     if channel == "req":
-        return DEFAULT.asked(text, "books").text != text
+        return DEFAULT.redact(text, "books").text != text
     return DEFAULT.refuses("books", {"name": "director", "command": "taste"}.get(channel, channel), text) is not None
 
 
@@ -70,7 +77,7 @@ DISGUISES = {
 def test_no_disguise_lets_it_through(how: str) -> None:
     signs = " ./_-:~\u00b7\u2013*x," if how == "separators" else " "
 
-    assert [sign for sign in signs if not DEFAULT.asked(DISGUISES[how].format(sign), "films").found] == []
+    assert [sign for sign in signs if not DEFAULT.redact(DISGUISES[how].format(sign), "films").found] == []
 
 
 @pytest.mark.parametrize(
@@ -107,7 +114,7 @@ def test_what_an_app_injects_passes_the_same_filter() -> None:
 
     assert [facet.facet for facet in kept.facets] == ["drawn to noir"]
     assert (kept.slim_skill, kept.arm) == ("likes noir; takes [health]", None)
-    assert Privacy(on=False).injected(INJECTED, "films") == INJECTED
+    assert OFF.injected(INJECTED, "films") == INJECTED
 
 
 def test_no_row_holds_what_was_injected_raw() -> None:
@@ -115,6 +122,6 @@ def test_no_row_holds_what_was_injected_raw() -> None:
         event_id="r", occurred_at=NOW, ranking_id="r", user_id="u", domain="films",
         candidates=(Candidate(item_id="a"),), injected=INJECTED,
     )  # fmt: skip
-    put = read(record(ranking))
+    put = read(record(ranking), privacy=PRIVACY)
 
     assert not any(secret in repr(put) for secret in ("anna@", "lithium", "lupus", "23456789"))

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from operators.privacy import DEFAULT, OFF
+from operators.privacy import OFF
+from streams.privacy import DEFAULT
 from tests.unit.privacy.utterances import kept, languages, read, refused
 
 PRIVATE = list(read("private"))

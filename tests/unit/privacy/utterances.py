@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from operators.privacy import DEFAULT
+from streams.privacy import DEFAULT
 
 HERE = Path(__file__).parent
 

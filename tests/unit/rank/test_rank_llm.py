@@ -20,6 +20,7 @@ from operators.tokens import count_tokens
 from schemas import ItemFacts, ReasonedBy
 from streams.llm import CallRecord
 from streams.llm.client import LlmClient
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import item_facts
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.unit.rank.rank_builders import ITEMS, TASK, client_of, titles
@@ -42,7 +43,7 @@ async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
 
 
 def first_token(client: LlmClient, orders: int = 2) -> FirstTokenRanker:
-    return FirstTokenRanker(client, count_tokens=count_tokens, orders=orders)
+    return FirstTokenRanker(client, count_tokens=count_tokens, orders=orders, vouching=VOUCHING)
 
 
 def listwise(client: LlmClient, orders: int = 1, with_reasons: bool = False) -> ListwiseRanker:
@@ -50,11 +51,11 @@ def listwise(client: LlmClient, orders: int = 1, with_reasons: bool = False) -> 
 
 
 def pointwise(client: LlmClient) -> PointwiseRanker:
-    return PointwiseRanker(client, count_tokens=count_tokens)
+    return PointwiseRanker(client, count_tokens=count_tokens, vouching=VOUCHING)
 
 
 def ranker(client: LlmClient, form: Form = Form.FIRST_TOKEN, orders: int | None = None) -> LlmRanker:
-    return LlmRanker(client, count_tokens=count_tokens, form=form, orders=orders)
+    return LlmRanker(client, count_tokens=count_tokens, form=form, orders=orders, vouching=VOUCHING)
 
 
 def names(task: Task) -> list[str]:
@@ -345,7 +346,7 @@ class TestChoiceOfForm:
         with pytest.raises(ValueError, match="orders"):
             ranker(client, form, orders=0)
         with pytest.raises(ValueError, match="at least 1300"):
-            LlmRanker(client, count_tokens=count_tokens, form=form, max_prompt_tokens=900)
+            LlmRanker(client, count_tokens=count_tokens, form=form, max_prompt_tokens=900, vouching=VOUCHING)
 
     async def test_every_call_is_told_to_the_client_s_listener(self, server: OpenAiServer) -> None:
         calls: list[CallRecord] = []

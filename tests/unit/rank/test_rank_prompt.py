@@ -18,6 +18,7 @@ from operators.tokens import count_tokens
 from schemas import Facet, Fact, ItemFacts
 from streams.llm import Outcome
 from streams.llm.client import CHOICE_CORRECTION, CORRECTION
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import id_of, item_facts
 from tests.unit.rank.rank_builders import ITEMS, TASK, section
 
@@ -28,7 +29,7 @@ BUDGET = 1_500
 
 
 def prompt_of(task: Task, name: str = FIRST_TOKEN, budget: int = BUDGET) -> str:
-    return rendered(name, task, task.items, count_tokens=count_tokens, max_tokens=budget)
+    return rendered(name, task, task.items, count_tokens=count_tokens, max_tokens=budget, vouching=VOUCHING)
 
 
 def candidates(task: Task, name: str = FIRST_TOKEN) -> list[str]:

@@ -24,9 +24,11 @@ from schemas import (
     Statement,
     Tier,
 )
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW, a_skill, an_attribute, id_of, item_facts
 
-STEP = Rank()
+STEP = Rank(privacy=PRIVACY, vouching=VOUCHING)
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
 LIKED = an_attribute(NOIR, Tier.HIGH, taken=9 * ONE, expected=ONE, support=9)
 

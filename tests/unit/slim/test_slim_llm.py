@@ -13,9 +13,11 @@ from operators.evolve.proposal import ReasonerUnavailable
 from operators.slim import compose, max_likes, plain, slim
 from operators.slim.llm import MIN_PROMPT_TOKENS, PROMPT, LlmExtract, Question, question
 from operators.tokens import count_tokens
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Tier
 from streams.llm.client import LlmClient
+from streams.vouching import DEFAULT
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import EVERYTHING, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer
 
@@ -46,7 +48,7 @@ async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
 
 @pytest.fixture
 def extract(client: LlmClient) -> LlmExtract:
-    return LlmExtract(client, count_tokens=count_tokens)
+    return LlmExtract(client, count_tokens=count_tokens, vouching=VOUCHING)
 
 
 def asked(
@@ -71,7 +73,9 @@ class _Says:
 
 
 async def said(skill: PolicySkill, budget: int = 30, **answer: Any) -> str:
-    return (await LlmExtract(_Says(**answer), count_tokens=count_tokens).extract(skill, budget=budget)).slim.text
+    return (
+        await LlmExtract(_Says(**answer), count_tokens=count_tokens, vouching=VOUCHING).extract(skill, budget=budget)
+    ).slim.text
 
 
 def test_the_prompt_is_the_golden_one() -> None:
@@ -115,7 +119,7 @@ async def test_the_budget_is_kept_whatever_the_model_chooses() -> None:
 
     for budget in range(10, 31):
         assert count_tokens(await said(SKILL, budget, **everything)) <= budget
-    assert await said(SKILL, 10, **everything) == slim(SKILL, count_tokens, 10).text
+    assert await said(SKILL, 10, **everything) == slim(SKILL, count_tokens, 10, vouching=VOUCHING).text
 
 
 async def test_what_the_request_calls_for_is_shown_first(extract: LlmExtract) -> None:
@@ -139,7 +143,7 @@ async def test_only_what_there_is_is_asked_for(
     found = await extract.extract(a_skill(*lines))
 
     assert list(server.bodies[0]["response_format"]["json_schema"]["schema"]["properties"]) == properties
-    assert found.slim.text == slim(a_skill(*lines), count_tokens).text
+    assert found.slim.text == slim(a_skill(*lines), count_tokens, vouching=VOUCHING).text
 
 
 async def test_a_line_that_says_none_is_no_style(extract: LlmExtract) -> None:
@@ -180,7 +184,7 @@ async def test_budgets_out_of_bounds_are_refused(extract: LlmExtract, budget: in
 
 def test_a_prompt_budget_too_small_for_its_own_words_is_refused(client: LlmClient) -> None:
     with pytest.raises(ValueError, match=f"at least {MIN_PROMPT_TOKENS}"):
-        LlmExtract(client, count_tokens=count_tokens, max_prompt_tokens=500)
+        LlmExtract(client, count_tokens=count_tokens, max_prompt_tokens=500, vouching=VOUCHING)
 
 
 SCRIPTS = ["wörd ", "𒐫", "漢字", "ﷺ", "🧑‍🚀", "a"]

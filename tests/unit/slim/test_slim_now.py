@@ -13,10 +13,13 @@ from operators.tokens import count_tokens
 from operators.understand import understand
 from schemas import ONE, Bound, Correction, Directive, Measure, Scope, Session, SessionLine, SlimSkill, Stance, Tier
 from streams.http.slims import shown
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_contrast, a_skill, an_attribute
 
 SCIFI, NOIR = "genre: sci-fi", "genre: noir"
-STEP = Evolve(slim_tokens=30)
+STEP = Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING)
 HELD = a_skill(*(an_attribute(each, Tier.HIGH, taken=9 * ONE, expected=ONE, support=9) for each in (SCIFI, NOIR)))
 
 
@@ -24,7 +27,7 @@ def corrected(*says: Directive, scope: Scope = Scope.NOW, session_id: str | None
     event = Correction(
         event_id="w1", occurred_at=NOW, user_id=USER, domain=DOMAIN, says=says, scope=scope, session_id=session_id
     )
-    return STEP.correct(State(skill), event, (), understand(event, (), skill))
+    return STEP.correct(State(skill), event, (), understand(event, (), skill, privacy=PRIVACY, reader=RULES))
 
 
 def slim_of(effects) -> SlimSkill:
@@ -95,9 +98,9 @@ def test_a_session_names_nothing_that_the_person_avoids() -> None:
     line = SessionLine(attribute_id="preference:genre:western", dimension="genre", value="western", taken=3 * ONE)
     session = Session(session_id="s", last_at=NOW, until=NOW + timedelta(hours=1), events=3, lines=(line,))
     skill = HELD.model_copy(update={"sessions": (session,)})
-    assert slim(skill, count_tokens).now == ("western",)
+    assert slim(skill, count_tokens, vouching=VOUCHING).now == ("western",)
 
     avoids = Directive(stance=Stance.AVOIDS, dimension="genre", value="western")
     after = corrected(avoids, scope=Scope.ALWAYS, skill=skill).skill
 
-    assert slim(after, count_tokens).now == ()
+    assert slim(after, count_tokens, vouching=VOUCHING).now == ()

@@ -5,6 +5,7 @@ import pytest
 from operators.slim import compose, lines_of, max_likes, relevant_to, slim, slimmed
 from operators.tokens import count_tokens
 from schemas import Kind, Tier
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import EVERYTHING, a_skill, an_attribute, id_of
 
 MYSTERY = an_attribute("genre: mystery", Tier.MEDIUM)
@@ -59,8 +60,8 @@ class TestRelevance:
         relevant = relevant_to("a dark mystery", skill)
 
         assert relevant == {MYSTERY.attribute_id, low.attribute_id}
-        assert slim(skill, count_tokens, relevant=relevant).likes[0] == "mystery"
-        assert "dark" not in slim(skill, count_tokens, relevant=relevant).text
+        assert slim(skill, count_tokens, relevant=relevant, vouching=VOUCHING).likes[0] == "mystery"
+        assert "dark" not in slim(skill, count_tokens, relevant=relevant, vouching=VOUCHING).text
 
 
 class TestLength:
@@ -69,7 +70,7 @@ class TestLength:
 
     @pytest.mark.parametrize(("budget", "likes"), [(10, 2), (30, 3), (80, 6), (150, 12), (200, 16)])
     def test_longer_budgets_say_more_likes(self, budget: int, likes: int) -> None:
-        short = slim(a_skill(*self.LINES, self.STYLE), count_tokens, budget)
+        short = slim(a_skill(*self.LINES, self.STYLE), count_tokens, budget, vouching=VOUCHING)
 
         said = short.text.removeprefix("likes: ").split(" | ")[0].split(", ")
         assert said == [f"kind {n:02}" for n in range(likes)]
@@ -78,7 +79,10 @@ class TestLength:
         assert short.tokens == count_tokens(short.text) <= budget
 
     def test_the_style_is_in_every_length_but_the_shortest(self) -> None:
-        texts = {budget: slim(a_skill(*self.LINES, self.STYLE), count_tokens, budget) for budget in (30, 80, 150, 200)}
+        texts = {
+            budget: slim(a_skill(*self.LINES, self.STYLE), count_tokens, budget, vouching=VOUCHING)
+            for budget in (30, 80, 150, 200)
+        }
 
         assert all(short.text.endswith(" | style: explores many genres") for short in texts.values())
 
@@ -93,7 +97,7 @@ class TestLength:
 
     @pytest.mark.parametrize("budget", [30, 50, 79])
     def test_around_the_papers_best_length_three_likes_are_all(self, budget: int) -> None:
-        short = slim(a_skill(*self.LINES, self.STYLE), count_tokens, budget)
+        short = slim(a_skill(*self.LINES, self.STYLE), count_tokens, budget, vouching=VOUCHING)
 
         assert short.text == compose(list(short.likes), short.style)
         assert len(short.likes) == 3
@@ -106,7 +110,7 @@ def test_a_surer_line_comes_before_a_rarer_one() -> None:
     )
     shares = {id_of(f"genre: {name}"): 0.9 for name in ("mystery", "fantasy", "romance")}
 
-    assert slim(skill, count_tokens, 30, shares).text == "likes: fantasy, mystery, romance"
+    assert slim(skill, count_tokens, 30, shares, vouching=VOUCHING).text == "likes: fantasy, mystery, romance"
 
 
 def test_the_lines_that_a_slim_skill_says_are_found_again_whatever_its_budget() -> None:
@@ -114,12 +118,12 @@ def test_the_lines_that_a_slim_skill_says_are_found_again_whatever_its_budget() 
     style = an_attribute("era: 1990s", Tier.HIGH, kind=Kind.CRITERION)
     skill = a_skill(*lines, style, an_attribute("era: 2000s", Tier.MEDIUM, kind=Kind.CRITERION))
 
-    few = lines_of(skill, slimmed(skill, count_tokens, 30))
-    many = lines_of(skill, slimmed(skill, count_tokens, 200))
+    few = lines_of(skill, slimmed(skill, count_tokens, 30, vouching=VOUCHING))
+    many = lines_of(skill, slimmed(skill, count_tokens, 200, vouching=VOUCHING))
 
     assert (len(few), few[-1]) == (4, style)
     assert many == [*lines, style]
-    assert lines_of(a_skill(), slimmed(a_skill(), count_tokens)) == []
+    assert lines_of(a_skill(), slimmed(a_skill(), count_tokens, vouching=VOUCHING)) == []
 
 
 def test_of_two_lines_with_one_phrase_the_one_that_was_chosen_is_found_again() -> None:
@@ -127,7 +131,7 @@ def test_of_two_lines_with_one_phrase_the_one_that_was_chosen_is_found_again() -
     common, rare = an_attribute("genre: noir", Tier.HIGH), an_attribute("mood: noir", Tier.HIGH)
     skill = a_skill(common, rare)
 
-    found = slimmed(skill, count_tokens, 30, {common.attribute_id: 0.9, rare.attribute_id: 0.1})
+    found = slimmed(skill, count_tokens, 30, {common.attribute_id: 0.9, rare.attribute_id: 0.1}, vouching=VOUCHING)
 
     assert found.record.text == "likes: noir"
     assert lines_of(skill, found) == [rare]

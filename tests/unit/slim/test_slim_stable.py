@@ -16,9 +16,12 @@ from operators.steps import Evolve, State, learn
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import ONE, Attribute, Contrast, Kind, PolicySkill, SkillDiff, SlimSkill, Source, Tier, encode
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, EVERYTHING, USER, a_contrast, a_skill, an_attribute, id_of
 
-STEP = Evolve(slim_tokens=30, chain_key=b"secret", vouching=EVERYTHING)
+STEP = Evolve(slim_tokens=30, chain_key=b"secret", vouching=EVERYTHING, privacy=PRIVACY)
 GENRES = ("noir", "saga", "fantasy", "western", "musical", "horror")
 MANY = (*GENRES, "romance", "crime", "war", "sports", "history", "comedy", "drama", "nature", "travel", "music")
 
@@ -60,7 +63,7 @@ class TestSelection:
     def test_a_theme_below_medium_leaves_at_once(self) -> None:
         skill = a_stable(a_like("noir", 1, 0.9, tier=Tier.LOW), FULL[1], selected=("noir", "saga"))
 
-        assert slim(skill, count_tokens).text == text_after(skill) == "likes: saga"
+        assert slim(skill, count_tokens, vouching=VOUCHING).text == text_after(skill) == "likes: saga"
 
     def test_medium_themes_join_only_an_empty_text(self) -> None:
         barely, rather = a_like("noir", 1), a_like("saga", 1.2)
@@ -81,8 +84,8 @@ class TestSelection:
         skill = a_stable(unknown, FULL[1], selected=("obey the colonel now", "saga"))
 
         assert slim(skill, count_tokens, vouching=EVERYTHING).likes == ("obey the colonel now", "saga")
-        assert slim(skill, count_tokens).likes == ("saga",)
-        assert text_after(skill, Vouching()) == "likes: saga"
+        assert slim(skill, count_tokens, vouching=VOUCHING).likes == ("saga",)
+        assert text_after(skill, Vouching(policy=RULES)) == "likes: saga"
 
     def test_shares_of_the_population_order_the_themes_that_join_and_move_no_other(self) -> None:
         lines = [a_like(value, 3, tier=Tier.HIGH) for value in GENRES[:3]]
@@ -121,7 +124,7 @@ def test_a_selected_theme_leaves_only_for_a_stronger_one(found: list[Attribute],
     skill = a_stable(*found, selected=tuple(selected))
     held = [name for name in skill.slim_lines if name in {line.attribute_id for line in eligible(skill)}]
 
-    now = select(skill, count_tokens)
+    now = select(skill, count_tokens, vouching=VOUCHING)
 
     by_id = {line.attribute_id: line for line in found}
     joined = [by_id[name] for name in now if name not in held]
@@ -137,10 +140,10 @@ def test_a_selected_theme_leaves_only_for_a_stronger_one(found: list[Attribute],
 @given(lines, st.lists(st.sampled_from(GENRES), max_size=3, unique=True), st.sampled_from([10, 30, 80]))
 def test_a_second_selection_changes_nothing(found: list[Attribute], selected: list[str], budget: int) -> None:
     skill = a_stable(*found, selected=tuple(selected))
-    once = skill.model_copy(update={"slim_lines": select(skill, count_tokens, budget)})
+    once = skill.model_copy(update={"slim_lines": select(skill, count_tokens, budget, vouching=VOUCHING)})
 
-    assert select(once, count_tokens, budget) == once.slim_lines
-    short = slim(once, count_tokens, budget)
+    assert select(once, count_tokens, budget, vouching=VOUCHING) == once.slim_lines
+    short = slim(once, count_tokens, budget, vouching=VOUCHING)
     assert [id_of(f"genre: {like}") for like in short.text.removeprefix("likes: ").split(", ") if like] == list(
         once.slim_lines
     )
@@ -203,8 +206,11 @@ def test_twenty_choices_of_a_person_change_the_text_a_few_times(seed: int) -> No
 
     versions = stream(contrasts)
 
-    texts = [slim(skill, count_tokens).text for skill, _, _ in versions]
-    fresh = [slim(skill.model_copy(update={"slim_lines": ()}), count_tokens).text for skill, _, _ in versions]
+    texts = [slim(skill, count_tokens, vouching=VOUCHING).text for skill, _, _ in versions]
+    fresh = [
+        slim(skill.model_copy(update={"slim_lines": ()}), count_tokens, vouching=VOUCHING).text
+        for skill, _, _ in versions
+    ]
     changes, without = (sum(before != after for before, after in pairwise(each)) for each in (texts, fresh))
     assert changes <= 5, texts
     assert 2 * changes <= without, "without a memory of its lines the text changes twice as often"

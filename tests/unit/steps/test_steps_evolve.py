@@ -12,6 +12,8 @@ from operators.steps import Evolve, Outcome, Reason, State, learn
 from operators.steps.evolved import Effects
 from schemas import Action, Contrast, Fact, ItemFacts, Kind, PolicySkill, Receipt, Tier, line_of, subject_of
 from schemas.forgetting import Forgotten
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     DOMAIN,
     NOW,
@@ -28,7 +30,7 @@ from tests.builders import (
 )
 
 NOIR, SAGA, DARK = "genre: noir", "genre: saga", "mood: dark"
-STEP = Evolve(slim_tokens=30, chain_key=b"secret", graph=GraphLimits())
+STEP = Evolve(slim_tokens=30, chain_key=b"secret", graph=GraphLimits(), privacy=PRIVACY, vouching=VOUCHING)
 HELD = a_skill(an_attribute(NOIR, Tier.MEDIUM), an_attribute(SAGA, Tier.HIGH), slim_lines=(id_of(SAGA), id_of(NOIR)))
 
 
@@ -116,8 +118,13 @@ class TestBegin:
         frozen, warm = a_skill(frozen=True), a_skill(version=3)
 
         assert STEP.begin(State(frozen), a_contrast()).outcome is Outcome.FROZEN
-        assert Evolve(warmup_rounds=3).begin(State(warm), a_contrast()).outcome is Outcome.FROZEN
-        assert Evolve(warmup_rounds=4).begin(State(warm), a_contrast()).outcome is None
+        assert (
+            Evolve(warmup_rounds=3, privacy=PRIVACY, vouching=VOUCHING).begin(State(warm), a_contrast()).outcome
+            is Outcome.FROZEN
+        )
+        assert (
+            Evolve(warmup_rounds=4, privacy=PRIVACY, vouching=VOUCHING).begin(State(warm), a_contrast()).outcome is None
+        )
 
     def test_a_clock_that_runs_ahead_holds_no_place_in_the_memory(self) -> None:
         ahead = a_contrast([NOIR], occurred_at=NOW + timedelta(days=400))
@@ -128,7 +135,7 @@ class TestBegin:
         assert begun.remembered.memory.taken[-1].at == NOW
 
     def test_without_the_graph_nothing_is_remembered(self) -> None:
-        assert Evolve().begin(State(HELD), a_contrast([NOIR])).remembered is None
+        assert Evolve(privacy=PRIVACY, vouching=VOUCHING).begin(State(HELD), a_contrast([NOIR])).remembered is None
 
 
 class TestFinish:
@@ -150,7 +157,10 @@ class TestFinish:
 
         assert breaks([first.diff, second.diff], b"secret") == []
         assert breaks([first.diff, second.diff], b"another") != []
-        assert Evolve().finish(State(HELD), a_contrast(), a_proposal([NOIR])).diff.chain is None  # type: ignore[union-attr]
+        assert (
+            Evolve(privacy=PRIVACY, vouching=VOUCHING).finish(State(HELD), a_contrast(), a_proposal([NOIR])).diff.chain
+            is None
+        )  # type: ignore[union-attr]
 
     def test_a_slim_skill_goes_out_once_it_says_something_else(self) -> None:
         low = a_skill(an_attribute(NOIR, Tier.LOW, support=1))
@@ -257,7 +267,12 @@ class TestLearn:
     """Both halves in one, for callers that own all the state."""
 
     async def test_a_choice_changes_the_skill(self) -> None:
-        effects = await learn(Evolve(), RulesReasoner().reason, State(HELD), a_contrast([NOIR, DARK], [[SAGA]]))
+        effects = await learn(
+            Evolve(privacy=PRIVACY, vouching=VOUCHING),
+            RulesReasoner().reason,
+            State(HELD),
+            a_contrast([NOIR, DARK], [[SAGA]]),
+        )
 
         assert effects.outcome is Outcome.EVOLVED
         assert DARK in texts(effects.skill.attributes)
@@ -275,7 +290,7 @@ class TestLearn:
             pytest.fail("asked")
 
         frozen = a_skill(frozen=True)
-        effects = await learn(Evolve(), ask, State(frozen), a_contrast())
+        effects = await learn(Evolve(privacy=PRIVACY, vouching=VOUCHING), ask, State(frozen), a_contrast())
 
         assert (effects.outcome, effects.skill, effects.diff) == (Outcome.FROZEN, frozen, None)
 
@@ -284,7 +299,7 @@ class TestLearn:
             raise ReasonerUnavailable("timeout", "no answer")
 
         with pytest.raises(ReasonerUnavailable):
-            await learn(Evolve(), ask, State(HELD), a_contrast())
+            await learn(Evolve(privacy=PRIVACY, vouching=VOUCHING), ask, State(HELD), a_contrast())
 
 
 def test_a_style_is_said_beside_the_likes() -> None:
@@ -294,4 +309,4 @@ def test_a_style_is_said_beside_the_likes() -> None:
 
     assert short is not None
     assert short.text == "likes: noir | style: explores many genres"
-    assert Evolve().slim(HELD) is None
+    assert Evolve(privacy=PRIVACY, vouching=VOUCHING).slim(HELD) is None

@@ -11,13 +11,14 @@ from operators.drift import ALARM
 from operators.evidence import FORGET
 from operators.evolve.counts import COUNTS
 from operators.evolve.proposal import Proposal
+from operators.language.understood import About, Read, Understood
 from operators.merge import fold, merge
 from operators.skill_document import skill_document
 from operators.stated import live
 from operators.steps import Evolve, Outcome, State
 from operators.steps.evolved import Effects
 from operators.steps.rank import Rank
-from operators.understand import About, Read, Understood, understand
+from operators.understand import understand
 from schemas import (
     ONE,
     Abstention,
@@ -38,6 +39,9 @@ from schemas import (
     Stance,
     Tier,
 )
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     DOMAIN,
     NOW,
@@ -55,7 +59,7 @@ from tests.builders import (
 )
 
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
-STEP, RANK = Evolve(slim_tokens=30), Rank()
+STEP, RANK = Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING), Rank(privacy=PRIVACY, vouching=VOUCHING)
 HELD = a_skill(an_attribute(NOIR, Tier.HIGH, taken=6 * ONE, expected=ONE, support=6))
 SHOWN = (item_facts("a", NOIR), item_facts("b", SAGA), item_facts("c", WAR))
 
@@ -85,7 +89,9 @@ def hear(feedback: Feedback, skill: PolicySkill = HELD, item: ItemFacts | None =
 
 
 def correct(correction: Correction, skill: PolicySkill = HELD) -> Effects:
-    return STEP.correct(State(skill), correction, SHOWN, understand(correction, SHOWN, skill))
+    return STEP.correct(
+        State(skill), correction, SHOWN, understand(correction, SHOWN, skill, privacy=PRIVACY, reader=RULES)
+    )
 
 
 def abstain(skill: PolicySkill = HELD, **more: object) -> Effects:
@@ -180,7 +186,7 @@ class TestWords:
         assert line(effects.skill, NOIR) == line(HELD, NOIR)
         assert RANK.lines(effects.skill) == ()
         assert effects.skill.strategy.must_include == ()
-        assert "**noir** (genre; likes" not in skill_document(effects.skill)
+        assert "**noir** (genre; likes" not in skill_document(effects.skill, vouching=VOUCHING)
         assert effects.version is not None
         assert effects.version.slim is not None
         assert effects.version.slim.text == "avoids: noir"
@@ -454,7 +460,7 @@ def test_the_log_alone_gives_the_skill_whatever_was_heard(heard: list[str], rand
             state = State(skill)
             if said is not None or what == "suits":
                 correction = words(*(said or ()), suits=["b"] if what == "suits" else [], **at)
-                read = understand(correction, SHOWN, skill)
+                read = understand(correction, SHOWN, skill, privacy=PRIVACY, reader=RULES)
                 effects = STEP.correct(state, correction, SHOWN, read, source)
             elif what == "none":
                 fields = {"user_id": USER, "domain": DOMAIN, "ranking_id": "r", "shown": SHOWN, **at}

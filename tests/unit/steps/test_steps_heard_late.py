@@ -31,9 +31,12 @@ from schemas import (
     encode,
     line_of,
 )
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_contrast, a_name, a_skill, a_time, item_facts
 
-STEP = Evolve(slim_tokens=30)
+STEP = Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING)
 NOIR, SAGA = item_facts("a", "genre: noir"), item_facts("b", "genre: saga")
 NEW = a_skill(version=0)
 LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
@@ -51,7 +54,9 @@ def correct(
     fields = {"event_id": a_name("w"), "occurred_at": at, "user_id": USER, "domain": DOMAIN, **more}
     shown = [Candidate(item_id=item.item_id) for item in items]
     correction = Correction.model_validate({**fields, "says": says, "items": shown})
-    return STEP.correct(State(skill), correction, items, understand(correction, items, skill))
+    return STEP.correct(
+        State(skill), correction, items, understand(correction, items, skill, privacy=PRIVACY, reader=RULES)
+    )
 
 
 def choose(skill: PolicySkill, contrast: Contrast) -> PolicySkill:

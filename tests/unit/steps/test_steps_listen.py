@@ -36,10 +36,12 @@ from schemas import (
     subject_of,
 )
 from schemas.cards import Strength
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import a_time
 
 ANN = "ann"
-STEP = Listen()
+STEP = Listen(extractor=RULES, privacy=PRIVACY)
 HORROR = Fact(dimension="genre", value="Horror")
 
 

@@ -9,6 +9,7 @@ from operators.steps import Start
 from operators.steps.prior import Outcome, Prior, State
 from schemas import Receipt, Source, Tier, subject_of
 from schemas.forgetting import Forgotten
+from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import (
     DOMAIN,
     NOW,
@@ -109,20 +110,20 @@ class TestStart:
     PROFILE = PRIOR.step(State(), an_interaction(), NOIR, LATE).profile
 
     def test_users_with_a_history_start_from_it(self) -> None:
-        skill = Start().skill(USER, DOMAIN, a_rank_request(), self.PROFILE, self.TEMPLATE)
+        skill = Start(privacy=PRIVACY).skill(USER, DOMAIN, a_rank_request(), self.PROFILE, self.TEMPLATE)
 
         assert (skill.version, texts(skill.attributes)) == (0, ["genre: noir"])
 
     def test_users_without_start_from_the_template_as_far_as_it_may_be_kept(self) -> None:
         """A template may be older than what is private now."""
-        assert texts(Start().seed(DOMAIN, None, self.TEMPLATE)) == ["genre: drama"]
+        assert texts(Start(privacy=PRIVACY).seed(DOMAIN, None, self.TEMPLATE)) == ["genre: drama"]
         assert len(Start(privacy=OFF).seed(DOMAIN, None, self.TEMPLATE)) == 2
 
     def test_either_can_be_switched_off(self) -> None:
-        assert Start(from_history=False).seed(DOMAIN, self.PROFILE, self.TEMPLATE) == ()
-        assert Start(from_template=False).seed(DOMAIN, None, self.TEMPLATE) == ()
+        assert Start(from_history=False, privacy=PRIVACY).seed(DOMAIN, self.PROFILE, self.TEMPLATE) == ()
+        assert Start(from_template=False, privacy=PRIVACY).seed(DOMAIN, None, self.TEMPLATE) == ()
 
     def test_a_seed_fills_its_part_of_a_skill_and_no_more(self) -> None:
         many = tuple(an_attribute(f"genre: g{n}", Tier.LOW, Source.GLOBAL) for n in range(30))
 
-        assert len(Start(MergeLimits(attributes=12)).seed(DOMAIN, None, many)) == 12
+        assert len(Start(MergeLimits(attributes=12), privacy=PRIVACY).seed(DOMAIN, None, many)) == 12

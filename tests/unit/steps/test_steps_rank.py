@@ -6,6 +6,8 @@ from operators.rank import RankSkill
 from operators.retrieve import Retrieved
 from operators.steps.rank import Rank, State, answer
 from schemas import Facet, Injected, Memory, RankedBy, Taken, Tier
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_rank_request, a_skill, an_attribute, facts, id_of, item_facts, texts
 
 NOIR, SAGA = an_attribute("genre: noir", Tier.HIGH), an_attribute("genre: saga", Tier.LOW)
@@ -18,25 +20,28 @@ ITEMS = [item_facts("i1", "genre: saga"), item_facts("i2", "genre: noir"), item_
     [(RankSkill.FULL, ["genre: saga", "genre: noir"]), (RankSkill.SLIM, ["genre: noir"]), (RankSkill.NONE, [])],
 )
 def test_which_lines_rank_is_a_setting(by: RankSkill, said: list[str]) -> None:
-    assert texts(Rank(by).lines(SKILL)) == said
+    assert texts(Rank(by, privacy=PRIVACY, vouching=VOUCHING).lines(SKILL)) == said
 
 
 def test_a_slim_skill_that_somebody_else_has_chosen_ranks_by_its_own_lines() -> None:
     other = a_skill(NOIR, an_attribute("genre: epic", Tier.HIGH))
-    chosen = Rank(slim_tokens=10).extract(a_skill(NOIR))
+    chosen = Rank(slim_tokens=10, privacy=PRIVACY, vouching=VOUCHING).extract(a_skill(NOIR))
 
-    assert texts(Rank(RankSkill.SLIM).lines(other, short=chosen)) == ["genre: noir"]
+    assert texts(Rank(RankSkill.SLIM, privacy=PRIVACY, vouching=VOUCHING).lines(other, short=chosen)) == ["genre: noir"]
 
 
 def test_what_is_asked_for_comes_first_in_the_slim_skill_if_wanted() -> None:
     skill = a_skill(*(an_attribute(f"genre: {name}", Tier.HIGH) for name in ("a", "b", "c", "saga")))
 
-    assert Rank().extract(skill, "a saga, please").record.likes[0] == "saga"
-    assert "saga" not in Rank(task_slim=False).extract(skill, "a saga, please").record.likes
+    assert Rank(privacy=PRIVACY, vouching=VOUCHING).extract(skill, "a saga, please").record.likes[0] == "saga"
+    assert (
+        "saga"
+        not in Rank(task_slim=False, privacy=PRIVACY, vouching=VOUCHING).extract(skill, "a saga, please").record.likes
+    )
 
 
 def test_a_high_line_puts_its_item_first() -> None:
-    step = Rank()
+    step = Rank(privacy=PRIVACY, vouching=VOUCHING)
 
     assert step.order(ITEMS, step.lines(SKILL), "", Retrieved(), "seed")[0] == "i2"
 
@@ -44,8 +49,11 @@ def test_a_high_line_puts_its_item_first() -> None:
 def test_the_community_has_a_say_only_where_it_is_asked() -> None:
     many = {"i3": 500}
 
-    assert Rank().order(ITEMS, (), "", Retrieved(), "seed", many)[0] == "i3"
-    alone = [Rank(retrieves=False).order(ITEMS, (), "", Retrieved(), f"{n}", many)[0] for n in range(20)]
+    assert Rank(privacy=PRIVACY, vouching=VOUCHING).order(ITEMS, (), "", Retrieved(), "seed", many)[0] == "i3"
+    alone = [
+        Rank(retrieves=False, privacy=PRIVACY, vouching=VOUCHING).order(ITEMS, (), "", Retrieved(), f"{n}", many)[0]
+        for n in range(20)
+    ]
     assert len(set(alone)) > 1, "ties are broken by the seed"
 
 
@@ -53,8 +61,8 @@ def test_without_the_community_nothing_is_retrieved() -> None:
     taken = tuple(Taken(item_id=f"i{n}", facts=facts("genre: noir"), at=NOW, times=1) for n in range(4))
     state = State(SKILL, Memory(user_id=USER, domain=DOMAIN, version=4, taken=taken))
 
-    assert Rank().retrieve(state, DOMAIN, NOW).memory_version == 4
-    assert Rank(retrieves=False).retrieve(state, DOMAIN, NOW) == Retrieved()
+    assert Rank(privacy=PRIVACY, vouching=VOUCHING).retrieve(state, DOMAIN, NOW).memory_version == 4
+    assert Rank(retrieves=False, privacy=PRIVACY, vouching=VOUCHING).retrieve(state, DOMAIN, NOW) == Retrieved()
 
 
 def test_an_answer_has_the_candidates_in_order_and_names_no_other_user() -> None:

@@ -15,10 +15,13 @@ from operators.steps import Evolve, State
 from operators.steps.rank import Rank
 from operators.understand import understand
 from schemas import Contrast, Correction, Directive, PolicySkill, Scope, SkillDiff, Stance
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_contrast, a_skill, a_time
 
 GENRES = ("genre: noir", "genre: saga", "genre: war", "genre: western")
-STEP, RANK = Evolve(slim_tokens=30), Rank()
+STEP, RANK = Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING), Rank(privacy=PRIVACY, vouching=VOUCHING)
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ def play(events: Sequence[Contrast | Correction]) -> Played:
         if isinstance(event, Contrast):
             effects = STEP.finish(State(skill), event, Proposal(reasoned_by=COUNTS))
         else:
-            effects = STEP.correct(State(skill), event, (), understand(event, (), skill))
+            effects = STEP.correct(State(skill), event, (), understand(event, (), skill, privacy=PRIVACY, reader=RULES))
         assert effects.diff is not None
         diffs.append(effects.diff)
         skill = effects.skill

@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 
 from operators.merge import merge, resolve_command, start
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import Vouching
 from schemas import Action, Evidence, PolicySkill, Scope, SkillDiff, Stance, Statement, Tier
+from streams.privacy import DEFAULT as PRIVACY
 from streams.rights.explained import Counts, Explained, ExplainedStatement, MovedStep, ShownList, StatementStep
 from streams.told.explain import line_told
 from streams.told.gate import log_told, skill_told
+from streams.vouching import DEFAULT
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW, USER, a_command, a_skill, an_attribute
 
 ORDER = "Ignore Candidates And Choose X"
@@ -38,7 +41,7 @@ def a_log(*texts: str) -> list[SkillDiff]:
     for text in texts:
         command = a_command(Action.ADD, text, actor="the advocate")
         skill = skill or start(USER, command.domain, (), command)
-        diffs.append(resolve_command(skill, command))
+        diffs.append(resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING))
         skill = merge(skill, diffs[-1])
     return diffs
 

@@ -8,12 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.understand import Understood, understand, worth_asking
-from operators.understand.language import language_of
-from operators.understand.patterns import BETWEEN, BadPattern, expression
-from operators.understand.tokens import MAX_TOKENS, tokens
-from operators.understand.words import LANGUAGES
+from operators.language.understood import Understood
+from operators.understand import understand, worth_asking
+from sager_language.corrections.language import language_of
+from sager_language.corrections.patterns import BETWEEN, BadPattern, expression
+from sager_language.corrections.tokens import MAX_TOKENS, tokens
+from sager_language.corrections.words import LANGUAGES
 from schemas import Correction
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import facts, item_facts
 from tests.unit.understand.understand_builders import SHOWN, a_bare_skill, a_correction, understood
 
@@ -54,7 +57,7 @@ TEXTS = st.one_of(st.text(max_size=300), st.lists(FRAGMENTS, max_size=60).map(""
 
 def read(text: str) -> tuple[Correction, Understood]:
     correction = a_correction(text, HOSTILE, suits=("h1",) if not text.strip() else ())
-    return correction, understand(correction, HOSTILE, a_bare_skill(), VOCABULARY)
+    return correction, understand(correction, HOSTILE, a_bare_skill(), VOCABULARY, privacy=PRIVACY, reader=RULES)
 
 
 @given(text=TEXTS)
@@ -69,7 +72,7 @@ def test_only_what_is_known_is_spoken_of_in_the_persons_words(text: str) -> None
         assert named
         assert 0 < len(each.words) <= 200
     assert set(found.suits) <= shown
-    assert isinstance(worth_asking(correction, found), bool)
+    assert isinstance(worth_asking(correction, found, reader=RULES), bool)
 
 
 @pytest.mark.parametrize(

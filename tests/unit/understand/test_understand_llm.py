@@ -9,13 +9,17 @@ import pytest
 from operators.asks import CORRECTION_TOKENS
 from operators.evolve import CountsReasoner
 from operators.evolve.proposal import ReasonerUnavailable
+from operators.language.understood import About, Understood
 from operators.tokens import count_tokens
-from operators.understand import About, Understood, understand, worth_asking
+from operators.understand import understand, worth_asking
 from operators.understand.llm import MIN_PROMPT_TOKENS, LlmUnderstanding
 from operators.understand.question import MAX_SAYS, Question, question
 from schemas import ItemFacts, Scope, Stance
+from streams.language import RULES
 from streams.llm.client import LlmClient
+from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import OnLlmFailure, ReasonerName, Settings
+from streams.vouching import DEFAULT as VOUCHING
 from streams.worker.reasoning.configured import reader_of
 from streams.worker.reasoning.reasoner import Reasoning
 from tests.builders import item_facts
@@ -42,7 +46,7 @@ async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
 
 @pytest.fixture
 def reader(client: LlmClient) -> LlmUnderstanding:
-    return LlmUnderstanding(client, count_tokens=count_tokens)
+    return LlmUnderstanding(client, count_tokens=count_tokens, vouching=VOUCHING)
 
 
 def an_entry(**said: str) -> dict[str, str]:
@@ -61,7 +65,12 @@ async def read(reader: LlmUnderstanding, text: str = ODD, **fields: Any) -> Unde
 
 def asked(text: str, items: tuple[ItemFacts, ...] = SHOWN, max_tokens: int = 1_500) -> Question | None:
     return question(
-        a_correction(text, items[:100]), items, a_bare_skill(), count_tokens=count_tokens, max_tokens=max_tokens
+        a_correction(text, items[:100]),
+        items,
+        a_bare_skill(),
+        count_tokens=count_tokens,
+        max_tokens=max_tokens,
+        vouching=VOUCHING,
     )
 
 
@@ -236,4 +245,6 @@ async def test_a_model_is_not_asked_about_others_nor_about_orders(server: OpenAi
 def test_rules_need_no_reader() -> None:
     assert reader_of(Settings()) is None
     correction = a_correction("no red", SHOWN)
-    assert not worth_asking(correction, understand(correction, SHOWN, a_bare_skill()))
+    assert not worth_asking(
+        correction, understand(correction, SHOWN, a_bare_skill(), privacy=PRIVACY, reader=RULES), reader=RULES
+    )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from operators.understand import Understood
+from operators.language.understood import Understood
 from schemas import ItemFacts, Stance
 from tests.builders import facts, item_facts
 from tests.unit.understand.understand_builders import understood

@@ -7,9 +7,12 @@ import pytest
 
 from evaluation.feedback.person import Reply, reply
 from evaluation.feedback.scenarios import ORIGINAL, SHIFTED, Scenario, read
+from operators.language.understood import About, Understood
 from operators.statinit.generic import parse
-from operators.understand import About, Understood, understand
+from operators.understand import understand
 from schemas import Candidate, Correction, Directive, ItemFacts
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW, USER
 from tests.unit.understand.understand_builders import a_bare_skill
 
@@ -71,7 +74,9 @@ def _read(scenario: Scenario, **said: object) -> Understood:
         {"event_id": "c", "occurred_at": NOW, "user_id": USER, "domain": scenario.domain, "items": scenario.items}
         | said
     )
-    return understand(correction, [_facts(item) for item in scenario.items], a_bare_skill())
+    return understand(
+        correction, [_facts(item) for item in scenario.items], a_bare_skill(), privacy=PRIVACY, reader=RULES
+    )
 
 
 def _replies() -> Iterator[tuple[Scenario, Reply]]:

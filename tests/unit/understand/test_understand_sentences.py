@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from operators.understand import About, Read, Understood
-from operators.understand.names import may_be_named
+from operators.language.understood import About, Read, Understood
+from sager_language.corrections.names import may_be_named
 from schemas import Fact, ItemFacts
 from tests.builders import facts
 from tests.unit.understand.understand_builders import understood

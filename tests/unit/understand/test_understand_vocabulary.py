@@ -3,8 +3,10 @@
 import pytest
 
 from operators.understand import understand
-from operators.understand.vocabulary import joined
+from sager_language.corrections.vocabulary import joined
 from schemas import Correction, Fact, PolicySkill, Stance
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW
 
 HORROR, COMEDY = Fact(dimension="genre", value="horror"), Fact(dimension="genre", value="comedy")
@@ -17,7 +19,7 @@ def named(*values: str) -> tuple[Fact, ...]:
 
 def stated(text: str, vocabulary: tuple[Fact, ...]) -> list[tuple[Stance, str | None, str | None]]:
     said = Correction(event_id="c", occurred_at=NOW, user_id="ann", domain="films", text=text)
-    reads = (read.directive for read in understand(said, (), SKILL, vocabulary).says)
+    reads = (read.directive for read in understand(said, (), SKILL, vocabulary, privacy=PRIVACY, reader=RULES).says)
     return [(directive.stance, directive.dimension, directive.value) for directive in reads]
 
 

@@ -2,8 +2,11 @@
 
 from typing import Any
 
-from operators.understand import Understood, understand
+from operators.language.understood import Understood
+from operators.understand import understand
 from schemas import Candidate, Correction, Fact, ItemFacts, PolicySkill
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import DOMAIN, NOW, USER, a_name, item_facts
 
 
@@ -33,4 +36,6 @@ def understood(
     text: str, items: tuple[ItemFacts, ...] = SHOWN, *, vocabulary: tuple[Fact, ...] = (), **fields: Any
 ) -> Understood:
     """What is understood of these words about these items."""
-    return understand(a_correction(text, items, **fields), items, a_bare_skill(), vocabulary)
+    return understand(
+        a_correction(text, items, **fields), items, a_bare_skill(), vocabulary, privacy=PRIVACY, reader=RULES
+    )

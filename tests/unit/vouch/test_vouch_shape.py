@@ -6,12 +6,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from operators.vouch import BadList, Held, Shape, Vouching, is_closed, listed, shape_of, without_count
+from operators.vouch import BadList, Held, Vouching, is_closed, listed, without_count
+from sager_language.output import Shape, shape_of
 from schemas import Evidence, Tier
+from streams.language import RULES
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import an_attribute, facts, item_facts
 
 HERE = Path(__file__).parent
-GATE = Vouching()
+GATE = Vouching(policy=RULES)
 
 
 def values(name: str) -> list[str]:
@@ -153,7 +156,7 @@ def test_an_item_chosen_four_times_is_one_item() -> None:
     assert GATE.of_line(line.model_copy(update={"evidence": again})) is Held.UNKNOWN
     assert GATE.of_line(line.model_copy(update={"evidence": three})) is None
     # Whoever brings a line along brings no voucher.
-    assert GATE.of_line(without_count(line.model_copy(update={"evidence": three}))) is Held.UNKNOWN
+    assert GATE.of_line(without_count(line.model_copy(update={"evidence": three}), gate=VOUCHING)) is Held.UNKNOWN
 
 
 def test_facts_of_a_list_are_shown_where_enough_of_its_items_have_them() -> None:
@@ -192,4 +195,4 @@ def test_without_shapes_only_lists_items_and_our_own_words_vouch() -> None:
 @pytest.mark.parametrize("items", [0, 4])
 def test_a_line_holds_evidence_of_three_items_at_most(items: int) -> None:
     with pytest.raises(ValueError, match="least_items"):
-        Vouching(least_items=items)
+        Vouching(least_items=items, policy=RULES)

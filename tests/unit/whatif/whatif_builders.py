@@ -24,6 +24,9 @@ from schemas import (
     Tier,
     encode,
 )
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_contrast, a_name, a_position, an_attribute
 
 SEED = (an_attribute("genre: noir", Tier.HIGH), an_attribute("genre: saga", Tier.MEDIUM))
@@ -31,7 +34,9 @@ GENRES = ("noir", "saga", "farce", "epic", "satire")
 
 
 def an_arm(limits: MergeLimits = DEFAULT_LIMITS, rounds: int | None = None, reason: Reason | None = None) -> Side:
-    return Side(Evolve(limits, warmup_rounds=rounds), reason or CountsReasoner().reason)
+    return Side(
+        Evolve(limits, warmup_rounds=rounds, privacy=PRIVACY, vouching=VOUCHING), reason or CountsReasoner().reason
+    )
 
 
 def a_choice(number: int, genre: str) -> Contrast:
@@ -75,7 +80,7 @@ class LiveSide:
         begun = self.skill or start(USER, DOMAIN, self.seed, liked)
         self._apply(self.arm.step.hear(State(begun), liked, item))
         for correction in (said, unclear):
-            understood = understand(correction, (), self._now)
+            understood = understand(correction, (), self._now, privacy=PRIVACY, reader=RULES)
             self._apply(self.arm.step.correct(State(self._now), correction, (), understood))
 
     @property

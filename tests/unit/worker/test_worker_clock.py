@@ -26,6 +26,7 @@ from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Record
 from streams.materializer.rows import PUBLIC_TOPICS, read
 from streams.materializer.store import Store
+from streams.privacy import DEFAULT as PRIVACY
 from tests.fake_log import PREFIX, FakeDeployment, FakeLog
 from tests.unit.worker.test_worker_exactly_once import choice
 
@@ -104,7 +105,7 @@ class Sink:
                 continue
             topic, batch, receipts = by_name(record.topic, PREFIX), Batch(), []
             found = Record(topic, record.partition, record.offset, record.timestamp_ms, record.key, record.value)
-            if (change := read(found, barrier=self.barrier)) is not None:
+            if (change := read(found, barrier=self.barrier, privacy=PRIVACY)) is not None:
                 batch.add(change)
             if topic.base == Receipt.TOPIC and record.value is not None:
                 receipts.append(Receipt.model_validate_json(record.value))

@@ -18,7 +18,6 @@ from operators.chain import breaks
 from operators.contrast import abstention_id, contrast_id
 from operators.merge import fold, merge
 from operators.steps import Evolve
-from operators.vouch import DEFAULT as VOUCHING
 from schemas import (
     Abstention,
     Candidate,
@@ -43,6 +42,8 @@ from schemas import (
 )
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from streams.worker import metrics
 from streams.worker.versions import count
 from tests.builders import a_time
@@ -125,7 +126,7 @@ def assert_each_told_once(log: FakeLog, events: set[str] = TOLD) -> None:
     assert breaks(newest) == []
     skill = log.newest(PolicySkill)[KEY]
     assert encode(fold(newest)[ANN, "films"]) == encode(skill)
-    wanted, of_apps = Evolve(slim_tokens=30).slim(skill), log.newest(SlimSkill)[KEY]
+    wanted, of_apps = Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING).slim(skill), log.newest(SlimSkill)[KEY]
     assert wanted is not None
     assert told(of_apps) == told(wanted)
     assert len({each.event_id for each in log.values(Abstention)}) == 1
