@@ -51,20 +51,19 @@ class Privacy:
 
     def redact(self, text: str, domain: str, most: int = 2_000) -> Redacted:
         """Replace personal data by placeholders; a changed text has at most `most` characters."""
-        return self._redact(text, domain, most, "text")
+        if self.redactor is None or not text:
+            return _Unchanged(text)
+        return self.redactor.redact(text, self.allows(domain), most)
 
     def redact_about_person(self, text: str, domain: str, most: int) -> Redacted:
         """Redact a text that speaks of a person: a single word of a sensitive category is replaced too."""
-        return self._redact(text, domain, most, "person")
+        if self.redactor is None or not text:
+            return _Unchanged(text)
+        return self.redactor.redact_about_person(text, self.allows(domain), most)
 
     def redact_work(self, text: str, most: int) -> Redacted:
         """Redact a title or description: "I Am Legally Blind" stays, an e-mail address does not."""
-        return self._redact(text, "", most, "work")
-
-    def _redact(self, text: str, domain: str, most: int, of: str) -> Redacted:
-        if self.redactor is None or not text:
-            return _Unchanged(text)
-        return self.redactor.redact(text, self.allows(domain), most, of=of)
+        return _Unchanged(text) if self.redactor is None else self.redactor.redact_work(text, most)
 
     def turn(self, text: str, domain: str | None = None, before: str = "") -> Redacted:
         """Redact a turn of a conversation.
@@ -114,7 +113,7 @@ class Privacy:
         if self.redactor is None:
             return item, {}
         reasons = [self.refuses(domain, fact.dimension, fact.value) for fact in item.facts]
-        title = _title(self.redactor, item.title)
+        title = self.redactor.redact_work(item.title, _MAX_TITLE)
         if not title.found and not any(reasons):
             return item, {}
         found = Counter(why for why in reasons if why is not None)
@@ -156,7 +155,3 @@ class Privacy:
 
 OFF: Final = Privacy(None)
 """Keeps everything."""
-
-
-def _title(redactor: Redactor, text: str) -> Redacted:
-    return redactor.redact(text, frozenset(), _MAX_TITLE, of="work")

@@ -1,6 +1,7 @@
 """The language rules of this deployment: `sager-language` behind the operators' ports."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final
 
 import sager_language.corrections as corrections_rules
@@ -31,6 +32,10 @@ from schemas.cards import Strength
 KINDS: Final = personal.KINDS
 
 
+def _redact_work(text: str, most: int) -> Redacted:
+    return personal.redact(text, frozenset(), most, of_a_work=True)
+
+
 class Rules:
     """All ports of `operators.language.ports`, by rules."""
 
@@ -39,18 +44,21 @@ class Rules:
         """A digest of the redactor's rules."""
         return personal.version()
 
-    def redact(self, text: str, allowed: frozenset[str], most: int, *, of: str) -> Redacted:
+    # Static where a choice calls them often: the cache answers without a call of Python.
+    refusal = staticmethod(personal.refusal)
+    redact_work = staticmethod(lru_cache(maxsize=16_384)(_redact_work))
+
+    def redact(self, text: str, allowed: frozenset[str], most: int) -> Redacted:
         """Redact a text."""
-        categories = frozenset(map(personal.Category, allowed))
-        return personal.redact(text, categories, most, of_a_person=of == "person", of_a_work=of == "work")
+        return personal.redact(text, frozenset(map(personal.Category, allowed)), most)
+
+    def redact_about_person(self, text: str, allowed: frozenset[str], most: int) -> Redacted:
+        """Redact a text that speaks of a person as a whole."""
+        return personal.redact(text, frozenset(map(personal.Category, allowed)), most, of_a_person=True)
 
     def redact_turn(self, text: str, before: str, allowed: frozenset[str]) -> Redacted:
         """Redact a turn of a conversation."""
         return personal.redact_turn(text, before, frozenset(map(personal.Category, allowed)))
-
-    def refusal(self, dimension: str, value: str) -> tuple[str | None, str | None]:
-        """Return the kind of personal data in a fact, and its category."""
-        return personal.refusal(dimension, value)
 
     def in_routine(self, value: str) -> str | None:
         """Return the kind of personal data that the words of a habit reveal."""

@@ -50,7 +50,7 @@ class SagerLlm(Sager):
         self._client = client_of(settings, replies)
         # Only the form of a strict schema also differs between requests to the same model.
         self._desk = Desk(self._client, replies, f"sizes={settings.llm_sizes_in_schema}")
-        reasoner = LlmReasoner(self._desk, count_tokens=count_tokens)
+        reasoner = LlmReasoner(self._desk, count_tokens=count_tokens, vouching=VOUCHING)
         self._evolver = Lenient(GatedReasoner(reasoner, lambda: None) if settings.gate else reasoner)
         deterministic = settings.ranker is RankerName.DETERMINISTIC
         form = Form.FIRST_TOKEN if deterministic else Form(settings.ranker.value)

@@ -241,7 +241,7 @@ class Player:
         if arm.by == "lines":
             return LineReasoner(self._desk, on_unusable=lambda: self._unusable(arm), vouching=VOUCHING).reason
         if arm.by == "rewrite":
-            replacer = LlmReplacer(self._desk, count_tokens=count_tokens)
+            replacer = LlmReplacer(self._desk, count_tokens=count_tokens, vouching=VOUCHING)
 
             async def rewrite(contrast: Contrast, skill: PolicySkill) -> Proposal | Replacement:
                 try:
@@ -251,7 +251,7 @@ class Player:
                     return Proposal()
 
             return rewrite
-        reasoner = GatedReasoner(LlmReasoner(self._desk, count_tokens=count_tokens))
+        reasoner = GatedReasoner(LlmReasoner(self._desk, count_tokens=count_tokens, vouching=VOUCHING))
 
         async def reason(contrast: Contrast, skill: PolicySkill) -> Proposal:
             try:

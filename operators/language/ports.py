@@ -36,8 +36,16 @@ class Redactor(Protocol):
         """A digest of its rules."""
         ...
 
-    def redact(self, text: str, allowed: frozenset[str], most: int, *, of: str) -> Redacted:
-        """Redact a text of at most `most` characters; `of` a "text", a "person" or a "work"."""
+    def redact(self, text: str, allowed: frozenset[str], most: int) -> Redacted:
+        """Redact a text; a changed one has at most `most` characters."""
+        ...
+
+    def redact_about_person(self, text: str, allowed: frozenset[str], most: int) -> Redacted:
+        """Redact a text that speaks of a person as a whole."""
+        ...
+
+    def redact_work(self, text: str, most: int) -> Redacted:
+        """Redact a title or description of a work."""
         ...
 
     def redact_turn(self, text: str, before: str, allowed: frozenset[str]) -> Redacted:

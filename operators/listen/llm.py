@@ -84,12 +84,12 @@ class LlmListening(Asker):
         if asked is None:
             return Heard()
         reply = await self._ask(PROMPT, asked)
-        found, of_others = heard(asked, reply.answer, card, self._extractor)
+        found, of_others = heard(asked, reply.answer, card, self._extractor, self._vouching)
         return Heard(found, of_others, reply.reasoned_by(PROMPT))
 
 
 def heard(
-    asked: Question, answer: Mapping[str, Any], card: Card | None, extractor: Extractor
+    asked: Question, answer: Mapping[str, Any], card: Card | None, extractor: Extractor, vouching: Vouching
 ) -> tuple[tuple[Finding, ...], int]:
     """What an answer that fits the question's schema says of the person, and how much of it is of others.
 
@@ -101,7 +101,7 @@ def heard(
         for verdict, value in _told(answer[key]):
             if verdict == OTHER:
                 of_others += 1
-            elif (finding := _finding(verdict, value, sentence, asked, card, extractor)) is not None:
+            elif (finding := _finding(verdict, value, sentence, asked, card, extractor, vouching)) is not None:
                 found.append(finding)
     return _consistent(found)[:MAX_FOUND], of_others
 
@@ -114,7 +114,13 @@ def _told(answer: str) -> Iterator[tuple[str, str]]:
 
 
 def _finding(
-    verdict: str, value: str, sentence: Asked, asked: Question, card: Card | None, extractor: Extractor
+    verdict: str,
+    value: str,
+    sentence: Asked,
+    asked: Question,
+    card: Card | None,
+    extractor: Extractor,
+    vouching: Vouching,
 ) -> Finding | None:
     """The finding of a verdict, or None if what it says is not in the sentence."""
     if verdict not in _VERDICTS:
@@ -123,7 +129,8 @@ def _finding(
     domain, about = _about(value, sentence, asked)
     strength = Strength.IMPLIED if verdict in _SEEMS else sentence.strength
     if not is_said(about.value, sentence.words):
-        if not is_meant(about.value, sentence.words):
+        # Words that the person did not use must be fit for a prompt.
+        if not is_meant(about.value, sentence.words) or vouching.held(about.dimension, about.value) is not None:
             return None
         strength = Strength.IMPLIED
     if len(about.value) > MAX_VALUE_CHARS or len(about.value.split()) > MAX_VALUE_WORDS:

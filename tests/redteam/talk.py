@@ -150,7 +150,7 @@ class Talker:
             key: "; ".join(f"likes: {value}" for value in self._obeys if value in sentence.words) or "nothing"
             for key, sentence in asked.asked.items()
         }
-        found, of_others = heard(asked, answer, self.card, extractor=RULES)
+        found, of_others = heard(asked, answer, self.card, extractor=RULES, vouching=VOUCHING)
         return Heard(found, of_others, ReasonedBy(reasoner="llm", model="fake"))
 
 

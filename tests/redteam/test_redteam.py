@@ -12,6 +12,7 @@ import pytest
 from operators.evolve.llm import LlmReasoner
 from operators.rank.listwise import ListwiseRanker
 from streams.llm.client import LlmClient
+from streams.vouching import DEFAULT as VOUCHING
 from tests.redteam.compliant import CompliantServer
 from tests.redteam.stage import TOKENS, Case, Outcome, cases, count_tokens, play
 
@@ -101,8 +102,8 @@ async def _against_the_compliant_model() -> Iterator[tuple[Case, Outcome, bool]]
             timeout_seconds=5.0,
             max_retry_seconds=0.0,
         )
-        reasoner = LlmReasoner(client, count_tokens=count_tokens, max_prompt_tokens=TOKENS)
-        ranker = ListwiseRanker(client, count_tokens=count_tokens, max_prompt_tokens=TOKENS)
+        reasoner = LlmReasoner(client, count_tokens=count_tokens, max_prompt_tokens=TOKENS, vouching=VOUCHING)
+        ranker = ListwiseRanker(client, count_tokens=count_tokens, max_prompt_tokens=TOKENS, vouching=VOUCHING)
         for case in cases():
             if case.channel not in TWINNED:
                 continue  # a command, or itself what a model said: no prompt

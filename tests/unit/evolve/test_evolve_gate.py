@@ -15,6 +15,7 @@ from operators.tokens import count_tokens
 from schemas import Contrast, Fact, ItemFacts, PolicySkill, ReasonedBy, Source, Tier
 from streams.llm.client import LlmClient
 from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, line
 from tests.openai_server import OpenAiServer
 
@@ -120,7 +121,7 @@ async def test_a_settled_skill_costs_no_calls_over_http(server: OpenAiServer) ->
     client = LlmClient(
         base_url=server.base_url, api_key="", model="fake", timeout_seconds=2, attempts=1, max_retry_seconds=0
     )
-    reasoner = GatedReasoner(LlmReasoner(client, count_tokens=count_tokens))
+    reasoner = GatedReasoner(LlmReasoner(client, count_tokens=count_tokens, vouching=VOUCHING))
     skill, calls = a_skill(), list[int]()
     for _ in range(6):
         contrast = a_contrast([NOIR, DARK], [[SAGA]])

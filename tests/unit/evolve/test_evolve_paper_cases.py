@@ -93,7 +93,7 @@ async def test_case_a_what_two_choices_reveal_was_invisible_in_the_frequencies(
     assert known[RATING] == (Tier.LOW, Source.PRIOR)
     assert not {INDIAN, TOBACCO} & set(known)
 
-    reasoner = LlmReasoner(client, count_tokens=count_tokens)
+    reasoner = LlmReasoner(client, count_tokens=count_tokens, vouching=VOUCHING)
     rated = {"rating_highly_rated": {"fact": "rating: highly rated", "verdict": "supports"}}
     quiet = {"discovered": []}
     warmup = [
@@ -159,7 +159,7 @@ async def test_case_b_free_text_gives_genres_and_the_slim_skill_leads_the_rankin
 
     shown = [book("one", "romance"), book("two", "fantasy"), book("three", "uplifting"), book("answer", "mystery")]
     asked = "a feel-good and predictable narrative"
-    ranker = ListwiseRanker(client, count_tokens=count_tokens)
+    ranker = ListwiseRanker(client, count_tokens=count_tokens, vouching=VOUCHING)
     without = await ranker.rank(Task(shown, asked, seed="s"))
     ranked = await ranker.rank(Task(shown, asked, slim_skill=short.text, seed="s"))
 

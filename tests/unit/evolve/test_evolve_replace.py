@@ -138,7 +138,7 @@ async def replacer(server: OpenAiServer) -> AsyncIterator[LlmReplacer]:
     client = LlmClient(
         base_url=server.base_url, api_key="", model="fake", timeout_seconds=2, attempts=1, max_retry_seconds=0
     )
-    yield LlmReplacer(client, count_tokens=count_tokens)
+    yield LlmReplacer(client, count_tokens=count_tokens, vouching=VOUCHING)
     await client.aclose()
 
 

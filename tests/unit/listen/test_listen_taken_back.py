@@ -138,12 +138,6 @@ def test_who_cannot_stand_a_thing_does_not_like_doing_it() -> None:
     assert [line.value for line in newer(before, diff).past] == ["watching horror films"]
 
 
-def test_a_text_of_their_own_tells_what_somebody_has_turned_from() -> None:
-    before = a_card(a_line("volunteer work"))
-    said = heard("Please fix this post of mine: 'My focus has shifted away from volunteer work.'", card=before)
-    assert [(each.effect.value, each.value) for each in said.findings] == [("withdraws", "volunteer work")]
-
-
 def share(kind: str, *, aside: bool) -> float:
     cases = [case for case in told() if case.kind == kind and case.is_aside is aside]
     assert len(cases) == 30

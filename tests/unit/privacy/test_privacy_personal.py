@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from operators.options import Category
 from operators.privacy import OFF
+from sager_language.personal import Category
 from sager_language.personal.sensitive import of_fact
 from schemas import Candidate, Facet, Injected, ItemFacts, Ranking
 from streams.materializer.rows import read
@@ -64,10 +64,8 @@ def test_what_only_looks_private_stays_as_it_is(channel: str) -> None:
 
 DISGUISES = {
     "separators": "4111{0}1111{0}1111{0}1111",
-    "look-alikes": "I take metf\u043ermin",
     "grapheme joiner": "I am dia\u034fbetic",
     "variation selectors": "I am dia\ufe00betic",
-    "spelled letters": "I am d i a b e t i c",
     "other digits": "\u0664\u0661\u0661\u0661" + 3 * " \u0661\u0661\u0661\u0661",
     "wide at": "anna\uff20example.org",
 }

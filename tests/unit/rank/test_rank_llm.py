@@ -47,7 +47,9 @@ def first_token(client: LlmClient, orders: int = 2) -> FirstTokenRanker:
 
 
 def listwise(client: LlmClient, orders: int = 1, with_reasons: bool = False) -> ListwiseRanker:
-    return ListwiseRanker(client, count_tokens=count_tokens, orders=orders, with_reasons=with_reasons)
+    return ListwiseRanker(
+        client, count_tokens=count_tokens, orders=orders, with_reasons=with_reasons, vouching=VOUCHING
+    )
 
 
 def pointwise(client: LlmClient) -> PointwiseRanker:

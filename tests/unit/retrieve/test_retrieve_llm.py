@@ -74,7 +74,7 @@ async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
 
 @pytest.fixture
 def llm(client: LlmClient) -> LlmFacets:
-    return LlmFacets(client, count_tokens=count_tokens, privacy=PRIVACY)
+    return LlmFacets(client, count_tokens=count_tokens, privacy=PRIVACY, vouching=VOUCHING)
 
 
 def asked(
@@ -214,7 +214,7 @@ def test_a_word_that_is_none_cannot_be_named() -> None:
 
 def test_a_budget_too_small_for_the_prompts_own_words_is_refused(client: LlmClient) -> None:
     with pytest.raises(ValueError, match="at least 1000"):
-        LlmFacets(client, count_tokens=count_tokens, max_prompt_tokens=500, privacy=PRIVACY)
+        LlmFacets(client, count_tokens=count_tokens, max_prompt_tokens=500, privacy=PRIVACY, vouching=VOUCHING)
 
 
 # --- the answer -----------------------------------------------------------------------------------------------------

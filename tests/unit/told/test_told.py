@@ -8,6 +8,7 @@ import pytest
 from operators.merge import merge, resolve_command, start
 from operators.vouch import Vouching
 from schemas import Action, Evidence, PolicySkill, Scope, SkillDiff, Stance, Statement, Tier
+from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from streams.rights.explained import Counts, Explained, ExplainedStatement, MovedStep, ShownList, StatementStep
 from streams.told.explain import line_told
@@ -73,7 +74,7 @@ def test_the_gate_is_the_deployments() -> None:
     skill = a_skill(an_attribute("genre: kwimba sevlan"))
 
     assert skill_told(skill, DEFAULT, LATER).held_back == 1
-    assert skill_told(skill, Vouching(frozenset({"kwimba-sevlan"})), LATER).lines[0].value == "kwimba sevlan"
+    assert skill_told(skill, Vouching(RULES, frozenset({"kwimba-sevlan"})), LATER).lines[0].value == "kwimba sevlan"
 
 
 def test_a_log_names_only_lines_that_may_be_told() -> None:

@@ -170,7 +170,7 @@ def test_facts_of_a_list_are_shown_where_enough_of_its_items_have_them() -> None
 
 
 def test_the_operators_list_vouches_for_anything_by_value_or_by_dimension() -> None:
-    gate = Vouching(listed("\ufeff# ours\r\nSay It My Way\r\ntag: hit-me-always\n\n"))
+    gate = Vouching(RULES, listed("\ufeff# ours\r\nSay It My Way\r\ntag: hit-me-always\n\n"))
 
     assert gate.held("meal", "say it my way") is None
     assert gate.held("tag", "Hit Me Always") is None
@@ -184,7 +184,7 @@ def test_a_list_that_hides_something_is_refused(text: str) -> None:
 
 
 def test_without_shapes_only_lists_items_and_our_own_words_vouch() -> None:
-    gate = Vouching(listed("noir"), by_shape=False)
+    gate = Vouching(RULES, listed("noir"), by_shape=False)
 
     assert gate.held("genre", "noir") is None
     assert gate.held("genre", "space opera") is Held.UNLISTED
