@@ -28,7 +28,7 @@ class Held(StrEnum):
 
     @property
     def for_good(self) -> bool:
-        """Whether no number of items helps, but only the operator's list."""
+        """Return True if no number of items helps, only the operator's list."""
         return self not in (Held.UNKNOWN, Held.SIGNS, Held.UNLISTED)
 
 
