@@ -1,8 +1,6 @@
-"""Check versions, settings, the DuckDB file, the data folder and the LLM endpoint."""
+"""Check versions, settings, the DuckDB file and the data folder."""
 
-import asyncio
 import os
-import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -18,16 +16,12 @@ from streams.exceptions import StreamsError
 from streams.materializer import ddl, read
 from streams.materializer.exceptions import AnotherDeployment
 from streams.operations.doctor.findings import Finding, error, ok, warning
-from streams.settings import By, RankerName, ReasonerName, Settings, Store
+from streams.settings import By, Settings, Store
 
 DISTRIBUTION = "sager-streams"
 ANSWER_SECONDS = 5.0
 LOW_BYTES, NO_BYTES = 1024**3, 100 * 1024**2
 LATE_SECONDS = 60.0
-OPENAI_URL = "https://api.openai.com/v1"
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
-_SHOWN_MODELS = 5
-_REFUSED, _TOO_MANY = (401, 403), 429
 
 
 def versions() -> Iterator[Finding]:
@@ -148,57 +142,3 @@ def folder(settings: Settings) -> Iterator[Finding]:
         yield warning("data folder", found, "make room: a snapshot needs as much space as the live file")
     else:
         yield ok("data folder", found)
-
-
-def endpoint(settings: Settings) -> Iterator[Finding]:
-    """Check that the LLM endpoint answers, accepts the key and has the model."""
-    url = settings.llm_base_url or OPENAI_URL
-    shown = _CREDENTIALS.sub("***@", url)
-    by_model = (settings.facets_by, settings.extract_by)
-    uses_rules = settings.reasoner is not ReasonerName.LLM and settings.ranker is RankerName.DETERMINISTIC
-    if uses_rules and By.LLM not in by_model:
-        yield ok("LLM", "none is configured: rules handle everything")
-    elif settings.llm_api_key is None and settings.llm_base_url is None:
-        todo = "set OPENAI_API_KEY, or SAGER_LLM_BASE_URL to an endpoint of your own"
-        yield error("LLM", f"{shown} requires a key", todo)
-    else:
-        yield asyncio.run(_ask(settings, url, shown))
-
-
-async def _ask(settings: Settings, url: str, shown: str) -> Finding:
-    """Request the list of models or, where the endpoint has none, one token."""
-    from openai import APIError, APIStatusError  # noqa: PLC0415 - it takes half a second
-
-    from streams.llm.endpoint import connect  # noqa: PLC0415
-
-    model = settings.llm_model
-    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
-    try:
-        async with connect(url, key) as client, asyncio.timeout(2 * ANSWER_SECONDS):
-            try:
-                names = [each.id for each in (await client.models.list()).data if isinstance(each.id, str)]
-            except (APIStatusError, AttributeError, TypeError) as failed:
-                if getattr(failed, "status_code", 0) in _REFUSED:
-                    raise
-                say_ok = [{"role": "user", "content": "Say ok."}]
-                await client.chat.completions.create(model=model, max_tokens=1, messages=say_ok)  # type: ignore[arg-type]
-                return ok("LLM", f"{shown}: lists no models, but {model} answers")
-    except APIStatusError as failed:
-        return _refused(failed.status_code, shown, model)
-    except (APIError, TimeoutError, ValueError) as failed:
-        # The error's type and not its message, which may repeat the key.
-        todo = "check that it is up, and SAGER_LLM_BASE_URL, which usually ends in /v1"
-        return error("LLM", f"{shown} does not answer ({type(failed).__name__})", todo)
-    if model in names:
-        return ok("LLM", f"{shown}: answers, has {model}")
-    some = ", ".join(names[:_SHOWN_MODELS]) + (", ..." if len(names) > _SHOWN_MODELS else "")
-    return error("LLM", f"{shown} does not list {model!r}, but {some or 'nothing'}", "set SAGER_LLM_MODEL")
-
-
-def _refused(status: int, shown: str, model: str) -> Finding:
-    if status in _REFUSED:
-        return error("LLM", f"{shown} refuses the key ({status})", "check SAGER_LLM_API_KEY")
-    if status == _TOO_MANY:
-        found = f"{shown}: too many requests, or the quota is used up"
-        return warning("LLM", found, "check the account at the endpoint")
-    return error("LLM", f"{shown} does not answer for {model!r} (status {status})", "check SAGER_LLM_MODEL")
