@@ -292,8 +292,8 @@ def _costs(costs: Costs, every: bool) -> list[Table]:
     columns = ("answered", "calls", "tokens in", "tokens out", "median ms", *priced)
     prompts = _table(f"What each prompt cost, by {costs.model}", "prompt", *columns)
     for one in costs.prompts:
-        cells = (one.answered, one.calls, one.prompt_tokens, one.completion_tokens, one.median_ms)
-        prompts.add_row(Text(one.prompt), *(f"{each:,}" for each in cells), *[f"{one.usd:.6f}"][: len(priced)])
+        sums = (one.answered, one.calls, one.prompt_tokens, one.completion_tokens, one.median_ms)
+        prompts.add_row(Text(one.prompt), *(f"{each:,}" for each in sums), *[f"{one.usd:.6f}"][: len(priced)])
     prompts.caption = (
         f"{math.fsum(each.usd for each in costs.answers):.6f} USD in all"
         if priced

@@ -199,7 +199,7 @@ class Demo:
         wanted = {f"{when}-{choice.choice_id}": choice for choice in held}
         self._ask(wanted, f"ranking, {when} evolution")
         rankings = self._observer.seen.rankings
-        orders = {name: [item.item_id for item in rankings[name].candidates] for name in wanted}
+        orders = {name: [str(item.item_id) for item in rankings[name].candidates] for name in wanted}
         places = [1 + orders[name].index(choice.target) for name, choice in wanted.items()]
         return Hits(len(places), *(sum(place <= top for place in places) / max(1, len(places)) for top in (1, 3, 5)))
 

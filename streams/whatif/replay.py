@@ -249,7 +249,7 @@ class _Run:
         for totals, settings, skill in sides:
             known = self._published.get(skill.domain)
             totals.lines += len(skill.attributes)
-            totals.slim_tokens += rank_of(settings).extract(skill, shares=known and known.shares).record.tokens
+            totals.slim_tokens += rank_of(settings).extract(skill, shares=known.shares if known else None).record.tokens
 
     def _spent(self) -> str:
         costs = self.report.other
