@@ -22,6 +22,7 @@ DISTRIBUTION = "sager-streams"
 ANSWER_SECONDS = 5.0
 LOW_BYTES, NO_BYTES = 1024**3, 100 * 1024**2
 LATE_SECONDS = 60.0
+SETTINGS = "settings"
 
 
 def versions() -> Iterator[Finding]:
@@ -37,49 +38,29 @@ def versions() -> Iterator[Finding]:
 
 def contradictions(settings: Settings) -> Iterator[Finding]:
     """Look for settings that make each other void or harmful."""
-    s = settings
+    yield from list(_contradictions(settings)) or [ok(SETTINGS, "none contradicts another")]
+
+
+def _contradictions(s: Settings) -> Iterator[Finding]:
+    if s.rebalance_seconds < s.session_seconds:
+        found = f"SAGER_REBALANCE_SECONDS={s.rebalance_seconds:g} is less than SAGER_SESSION_SECONDS"
+        yield warning(SETTINGS, found, "raise it: a rebalance waits for the calls under way")
+    if s.store is Store.ROCKSDB and find_spec("rocksdict") is None:
+        todo = "pip install '.[rocksdb]' in a clone of the repository, or SAGER_STORE=memory"
+        yield error(SETTINGS, "SAGER_STORE=rocksdb, but its extra is missing", todo)
+    if s.facets_by is By.LLM and not s.retrieve:
+        found = "SAGER_FACETS_BY=llm, but with SAGER_RETRIEVE=false there are no facets"
+        yield warning(SETTINGS, found, "drop one of the two")
     hosts = [server.strip().rpartition(":")[0].strip("[]") for server in s.bootstrap.split(",")]
-    is_local = all(host in ("localhost", "::1") or host.startswith("127.") for host in hosts)
-    rules = (
-        (
-            warning,
-            s.rebalance_seconds < s.session_seconds,
-            f"SAGER_REBALANCE_SECONDS={s.rebalance_seconds:g} is less than SAGER_SESSION_SECONDS",
-            "raise it: a rebalance waits for the calls under way",
-        ),
-        (
-            error,
-            s.store is Store.ROCKSDB and find_spec("rocksdict") is None,
-            "SAGER_STORE=rocksdb, but its extra is missing",
-            "pip install '.[rocksdb]' in a clone of the repository, or SAGER_STORE=memory",
-        ),
-        (
-            warning,
-            s.facets_by is By.LLM and not s.retrieve,
-            "SAGER_FACETS_BY=llm, but with SAGER_RETRIEVE=false there are no facets",
-            "drop one of the two",
-        ),
-        (
-            warning,
-            s.embedded and not is_local,
-            f"SAGER_EMBEDDED=true, but {s.bootstrap} is another machine",
-            "SAGER_EMBEDDED=false for any broker but that of `sager up`",
-        ),
-        (
-            error,
-            s.embedded and s.replication > 1,
-            f"SAGER_EMBEDDED=true, but SAGER_REPLICATION={s.replication}",
-            "SAGER_REPLICATION=1: the embedded broker is a single one",
-        ),
-        (
-            error,
-            s.duckdb_file.resolve() == (s.data_dir / "live.duckdb").resolve(),
-            "SAGER_DUCKDB names the materializer's own live.duckdb",
-            "name another file for analysts",
-        ),
-    )
-    found = [make("settings", told, todo) for make, applies, told, todo in rules if applies]
-    yield from found or [ok("settings", "none contradicts another")]
+    if s.embedded and not all(host in ("localhost", "::1") or host.startswith("127.") for host in hosts):
+        found = f"SAGER_EMBEDDED=true, but {s.bootstrap} is another machine"
+        yield warning(SETTINGS, found, "SAGER_EMBEDDED=false for any broker but that of `sager up`")
+    if s.embedded and s.replication > 1:
+        found = f"SAGER_EMBEDDED=true, but SAGER_REPLICATION={s.replication}"
+        yield error(SETTINGS, found, "SAGER_REPLICATION=1: the embedded broker is a single one")
+    if s.duckdb_file.resolve() == (s.data_dir / "live.duckdb").resolve():
+        found = "SAGER_DUCKDB names the materializer's own live.duckdb"
+        yield error(SETTINGS, found, "name another file for analysts")
 
 
 def snapshot(settings: Settings, client: AdminClient | None) -> Iterator[Finding]:
