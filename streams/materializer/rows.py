@@ -27,7 +27,6 @@ from schemas import (
     RankRequest,
     Receipt,
     Selection,
-    ShadowOutcome,
     SkillCommand,
     SkillDiff,
     SlimSkill,
@@ -43,7 +42,6 @@ from streams.materializer import (
     feedback_tables,
     ranking_rows,
     ranking_tables,
-    shadow_tables,
     skill_rows,
     skill_tables,
     tables,
@@ -235,7 +233,6 @@ _BUILDERS: dict[str, tuple[Table, Callable[[Any, Record], Put]]] = {
         (Receipt, tables.RECEIPTS, _receipt),
         (GlobalSkill, tables.GLOBAL_SKILLS, _global_skill),
         (DeadLetter, tables.DEAD_LETTERS, _dead_letter),
-        (ShadowOutcome, shadow_tables.SHADOW_OUTCOMES, shadow_tables.shadow_outcome),
         (Weights, weight_tables.WEIGHTS, weight_tables.weights),
     )
 }

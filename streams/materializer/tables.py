@@ -18,7 +18,6 @@ from streams.materializer.fields import (
     PROVENANCE,
 )
 from streams.materializer.ranking_tables import CONTRASTS, RANK_REQUESTS, RANKINGS, SELECTIONS
-from streams.materializer.shadow_tables import SHADOW_OUTCOMES
 from streams.materializer.skill_tables import SKILL_COMMANDS, SKILL_DIFFS, SKILLS, SLIM_SKILLS
 from streams.materializer.weight_tables import WEIGHTS
 
@@ -118,7 +117,6 @@ TABLES = (
     RECEIPTS,
     GLOBAL_SKILLS,
     DEAD_LETTERS,
-    SHADOW_OUTCOMES,
     WEIGHTS,
 )
 """Every table with a topic; child tables come with their parents."""

@@ -24,7 +24,6 @@ VIEWS = (
     "attribute_adoption",
     "slim_skill_tokens",
     "cold_start_age",
-    "shadow_arms",
     "line_value",
     "learned_weights",
     "signals",

@@ -1,319 +1,241 @@
-"""Runs over all partitions: folds, catches up, compares, and writes what differs."""
+"""Run over all partitions: fold, catch up, compare, and write the records that differ."""
 
-from array import array
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from hashlib import blake2b
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import orjson
 from confluent_kafka import Message, TopicPartition
 
-from operators.chain import is_sealed
-from operators.merge import OutOfOrder, merge
-from operators.seals import sealed
+from operators.propagate import without_foreign
+from operators.seals import Seal, is_plain, seal_of, sealed
 from operators.slim import slim
 from operators.tokens import count_tokens
-from schemas import BadRecord, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, encode
-from streams import replaced
-from streams.exceptions import NotOurs, TopicsDiffer
+from schemas import BadRecord, ItemMemory, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, encode
+from streams.exceptions import NotProduced, TopicsDiffer
+from streams.kafka import packed_items
+from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import no_workers
-from streams.kafka.packed import unpack
-from streams.kafka.scanner import Scanner, int_of
-from streams.operations.rebuild import slims
-from streams.operations.rebuild.compare import compared, version_in
-from streams.operations.rebuild.pseudonyms import rotate
-from streams.operations.rebuild.report import Finding, Report
-from streams.operations.rebuild.writer import Writer
+from streams.kafka.packed import pack, unpack
+from streams.kafka.producer import Outbox
+from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
+from streams.operations.rebuild.folding import Finding, Folded, Report, compared, version_in
+from streams.pseudonyms import is_shared, secret_if_any
 from streams.settings import Settings
 from streams.vouching import vouching_of
 
-MAX_LINE_BYTES = 16 * 1024 * 1024
-"""Longer than any skill."""
+FLUSH_SECONDS = 60.0
 
 Tell = Callable[[str, int, int], None]
-"""Receives progress: the stage's name, how much is done, and about how much there is."""
+"""Receives progress: the stage's name, the records done, and about how many there are."""
 
 
-@dataclass
-class _Folded:
-    """A skill being folded. `seen` has a digest per version, to tell a second diff of a version from a repeat.
+@dataclass(frozen=True)
+class _Slim:
+    """The newest slim skill of a key, and the highest version since the last tombstone, which running apps have."""
 
-    `gap` says where the log has one; it is reported once nothing later in the log can close it. `forged` names a
-    version that is not what was sealed: nothing is written of such a log. `bare`: it has versions without a seal.
-    """
-
-    skill: PolicySkill | None = None
-    seen: "array[int]" = field(default_factory=lambda: array("Q"))
-    gap: str = ""
-    forged: str = ""
-    bare: bool = False
-    rewritten: int = 0
-    had: int = 0
-
-    @property
-    def broken(self) -> bool:
-        """Whether the skill cannot be determined: the log is forged, has a gap, or a worker is rewriting it."""
-        return bool(self.gap or self.forged) or len(self.seen) < self.had
-
-    @property
-    def why_broken(self) -> str:
-        return self.gap or f"being rewritten by a worker, {len(self.seen)} of {self.had} versions so far"
-
-
-@dataclass
-class _Topics:
-    """A partition's newest record per key on the two compacted topics."""
-
-    skills: dict[bytes, bytes] = field(default_factory=dict)
-    slim_skills: dict[bytes, slims.Told] = field(default_factory=dict)
+    value: bytes
+    highest: int
 
 
 def rebuild(
-    settings: Settings,
-    tell: Tell = lambda *_: None,
-    *,
-    apply: bool = False,
-    out: Path | None = None,
+    settings: Settings, tell: Tell = lambda *_: None, *, apply: bool = False, out: Path | None = None
 ) -> Report:
-    """Folds the whole log and compares; with `apply`, replaces the skills that differ.
+    """Fold the whole log and compare; with `apply`, write the skills that differ.
 
     Args:
         settings: the deployment.
         tell: receives progress.
         apply: write skills that differ or are missing, with their slim skills. No worker may be running.
-        out: a file for all folded skills, as JSON lines; its folder must exist.
+        out: a new file for all folded skills, as JSON lines.
 
     Raises:
         NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
         WorkersRunning: with `apply`, a worker is running.
         NotProduced: the broker did not accept the corrections.
-        NotOurs: the file holds something else.
-        OSError: the file cannot be written.
+        OSError: the file exists or cannot be written.
     """
     if apply:
         no_workers(settings)
-    if out is not None:
-        _check_older(out)
     with Scanner(settings) as scanner:
         job = _Rebuild(settings, scanner, tell)
         if out is None:
             return job.run(apply, lambda _: None)
-        with NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
-            part = Path(file.name)
-            try:
-                report = job.run(apply, lambda line: file.write(line + b"\n"))
-                file.flush()
-                part.replace(out)
-            finally:
-                part.unlink(missing_ok=True)
-        return report
-
-
-def _check_older(out: Path) -> None:
-    """Only an older file of ours is replaced."""
-    found = replaced.older(out, MAX_LINE_BYTES)
-    if not found:
-        return
-    try:
-        decode(PolicySkill, found.partition(b"\n")[0])
-    except BadRecord:
-        raise NotOurs(f"{out} holds something else than folded skills: name another file with --out") from None
+        with out.open("xb") as file:
+            return job.run(apply, lambda line: file.write(line + b"\n"))
 
 
 class _Rebuild:
     def __init__(self, settings: Settings, scanner: Scanner, tell: Tell) -> None:
         self._settings, self._scanner, self._tell = settings, scanner, tell
-        self._report = Report()
-        self._key = settings.chain_key_bytes
-        self._writer = Writer(settings)
-        self._ended: set[bytes] = set()
+        self._report, self._key, self._outbox = Report(), settings.chain_key_bytes, Outbox(settings)
         self._read = {SkillDiff.TOPIC: 0, PolicySkill.TOPIC: 0}
+        self._totals: dict[str, int] = {}
+        self._ended: set[bytes] = set()
 
     def run(self, apply: bool, write: Callable[[bytes], object]) -> Report:
-        logs, skills, told_on = (
-            self._scanner.partitions(base) for base in (SkillDiff.TOPIC, PolicySkill.TOPIC, SlimSkill.TOPIC)
-        )
-        if not len(logs) == len(skills) == len(told_on):
-            raise TopicsDiffer(
-                f"skill-diffs, skills and slim-skills have {len(logs)}, {len(skills)} and {len(told_on)} partitions, "
-                "and must have the same number. Run `sager topics` to see what is wrong"
-            )
-        totals = {base: self._scanner.size(where) for base, where in zip(self._read, (logs, skills), strict=True)}
-        writer = self._writer if apply else None
-        self._ended = slims.end_misplaced(self._scanner, told_on, self._report, writer)
-        for log, where, slim_where in zip(logs, skills, told_on, strict=True):
-            folded, end = self._fold(log, totals)
-            # Before the skills that they follow from.
-            told = slims.newest(self._scanner, slim_where, len(told_on))
-            topics = _Topics(slim_skills=told, skills=self._newest(where, totals))
-            self._catch_up(TopicPartition(log.topic, log.partition, end), folded, topics.skills)
-            self._compare(folded, topics)
-            self._report.skills += sum(each.skill is not None for each in folded.values())
+        bases = (SkillDiff.TOPIC, PolicySkill.TOPIC, SlimSkill.TOPIC)
+        logs, skills, slims = (self._scanner.partitions(base) for base in bases)
+        if not len(logs) == len(skills) == len(slims):
+            raise TopicsDiffer(f"{', '.join(bases)} have different numbers of partitions: run `sager topics`")
+        self._totals = {base: self._scanner.size(where) for base, where in zip(self._read, (logs, skills), strict=True)}
+        self._end_misplaced(slims, apply)
+        for log, where, slim_where in zip(logs, skills, slims, strict=True):
+            folded, end = self._fold(log)
+            told = self._slims(slim_where, len(slims), own=True)  # before the skills that they follow from
+            held = self._held(where)
+            self._catch_up(TopicPartition(log.topic, log.partition, end), folded, held)
+            self._compare(folded, held, told)
             for each in folded.values():
+                self._report.skills += each.skill is not None
                 if each.skill is not None and not each.broken:
                     write(encode(each.skill))
             if apply:
-                self._apply(log.partition, folded, topics)
+                no_workers(self._settings)
+                self._apply(log.partition, folded, held, told)
         if apply:
-            self._report.rotated = rotate(self._settings, self._scanner, self._writer)
+            self._rotate()
         return self._report
 
-    def _fold(self, log: TopicPartition, totals: Mapping[str, int]) -> tuple[dict[bytes, _Folded], int]:
-        """The partition's skills, and the offset after the last diff."""
-        folded: dict[bytes, _Folded] = {}
+    def _fold(self, log: TopicPartition) -> tuple[dict[bytes, Folded], int]:
+        """Return the partition's skills, and the offset after the last diff."""
+        folded: dict[bytes, Folded] = {}
         end = 0
-        for message in self._counted(SkillDiff.TOPIC, log, totals):
+        for message in self._counted(SkillDiff.TOPIC, log):
             end = int_of(message.offset()) + 1
             self._report.diffs += 1
-            if message.value() is None:
-                self._forget(folded, message.key() or b"")
-            elif (diff := self._decoded(message)) is not None:
-                self._take(folded.setdefault(compound_key(diff.user_id, diff.domain), _Folded()), diff)
+            if message.value() is not None:
+                self._take(folded, message)
+                continue
+            try:  # a tombstone: the skill was erased, with all versions before
+                user_id, domain, _ = orjson.loads(message.key() or b"")
+                folded.pop(compound_key(user_id, domain), None)
+            except (ValueError, TypeError):
+                self._report.note(Finding.UNREADABLE, message.key() or b"", "a tombstone with an invalid key")
         return folded, end
 
-    def _forget(self, folded: dict[bytes, _Folded], key: bytes) -> None:
-        """Applies a tombstone on the log: the skill was forgotten, with all versions before."""
-        try:
-            user_id, domain, _ = orjson.loads(key)
-            folded.pop(compound_key(user_id, domain), None)
-        except (ValueError, TypeError):
-            self._report.note(Finding.UNREADABLE, key, "a tombstone with an invalid key")
-
-    def _take(self, into: _Folded, diff: SkillDiff) -> None:
-        if diff.rewritten > into.rewritten and diff.base_version == 0:
-            # The log was rewritten to remove a line: earlier versions no longer count.
-            into.had = max(into.had, len(into.seen))
-            into.skill, into.seen, into.gap, into.rewritten = None, array("Q"), "", diff.rewritten
-            into.forged, into.bare = "", False
-        if into.gap:
-            return
-        key = compound_key(diff.user_id, diff.domain)
-        digest = _digest(encode(diff))
-        if diff.version <= len(into.seen):
-            if into.seen[diff.version - 1] != digest:
-                self._report.note(Finding.CONFLICT, key, f"version {diff.version}; the first one is kept")
-            return
-        before = into.skill.chain if into.skill else None
-        if diff.chain is None:
-            into.bare = True
-        elif diff.version == len(into.seen) + 1 and not is_sealed(diff, before, self._key):
-            into.forged = into.forged or f"version {diff.version}"
-        try:
-            into.skill = merge(into.skill, diff)
-        except OutOfOrder:
-            into.gap = f"version {diff.version} follows {len(into.seen)}"
-            return
-        into.seen.append(digest)
-
-    def _decoded(self, message: Message) -> SkillDiff | None:
+    def _take(self, folded: dict[bytes, Folded], message: Message, ahead: Mapping[bytes, int] | None = None) -> None:
         try:
             diff = decode(SkillDiff, message.value())
         except BadRecord as error:
             where = f"{message.topic()}/{message.partition()}/{message.offset()}: {error.reason}"
             self._report.note(Finding.UNREADABLE, message.key() or b"", where)
-            return None
-        return diff
+            return
+        key = compound_key(diff.user_id, diff.domain)
+        if ahead is not None and diff.version > ahead.get(key, 0):
+            return
+        self._report.diffs += ahead is not None
+        if not folded.setdefault(key, Folded()).take(diff, self._key):
+            self._report.note(Finding.CONFLICT, key, f"version {diff.version}; the first one is kept")
 
-    def _catch_up(self, log: TopicPartition, folded: dict[bytes, _Folded], held: Mapping[bytes, bytes]) -> None:
-        """Folds on to the versions of skills that workers have evolved since the log was read."""
-        ahead: dict[bytes, int] = {}
-        for key, value in held.items():
-            version = version_in(value)
-            if version > len(folded[key].seen if key in folded else ()):
-                ahead[key] = version
+    def _catch_up(self, log: TopicPartition, folded: dict[bytes, Folded], held: Mapping[bytes, bytes]) -> None:
+        """Fold on to the versions that workers have written since the log was read."""
+        versions = {key: version_in(value) for key, value in held.items()}
+        ahead = {k: version for k, version in versions.items() if version > len(folded[k].seen if k in folded else ())}
         for message in self._scanner.read([log]) if ahead else ():
-            if message.value() is None:
-                continue
-            diff = self._decoded(message)
-            key = compound_key(diff.user_id, diff.domain) if diff else b""
-            if diff is not None and diff.version <= ahead.get(key, 0):
-                self._report.diffs += 1
-                self._take(folded.setdefault(key, _Folded()), diff)
+            if message.value() is not None:
+                self._take(folded, message, ahead)
 
-    def _compare(self, folded: Mapping[bytes, _Folded], topics: _Topics) -> None:
-        for key in folded.keys() | topics.skills.keys():
-            each, held = folded.get(key, _Folded()), topics.skills.get(key)
-            if each.forged:
-                self._report.note(Finding.FORGED, key, each.forged)
-            elif each.broken:
-                self._report.note(Finding.GAP, key, each.why_broken)
+    def _compare(
+        self, folded: Mapping[bytes, Folded], held: Mapping[bytes, bytes], told: Mapping[bytes, _Slim]
+    ) -> None:
+        for key in folded.keys() | held.keys():
+            each = folded.get(key, Folded())
+            if each.broken:
+                self._report.note(Finding.FORGED if each.forged else Finding.GAP, key, each.broken)
             else:
-                self._report.note(*compared(key, each.skill, held))
-        for key, told in topics.slim_skills.items():
-            wrong = self._wrong(key, told, folded, topics)
-            if wrong is not None:
+                self._report.note(*compared(key, each.skill, held.get(key)))
+        for key in told:
+            if wrong := self._wrong(key, told, folded, held):
                 self._report.note(wrong[0], key, wrong[1])
 
     def _wrong(
-        self, key: bytes, told: slims.Told, folded: Mapping[bytes, _Folded], topics: _Topics
+        self,
+        key: bytes,
+        told: Mapping[bytes, _Slim],
+        folded: Mapping[bytes, Folded],
+        held: Mapping[bytes, bytes],
     ) -> tuple[Finding, str] | None:
-        of_log = len(folded[key].seen) if key in folded else 0
-        wrong = slims.wrong_with(key, told, max(of_log, version_in(topics.skills.get(key, b""))), self._key)
-        # One of a log without seals gets none.
-        is_bare = key in folded and folded[key].bare
-        return None if wrong is not None and wrong[0] is Finding.SLIM_UNSEALED and is_bare else wrong
+        """Return what is wrong with a slim skill, if anything."""
+        each = folded.get(key, Folded())
+        newest = max(len(each.seen), version_in(held.get(key, b"")))
+        try:
+            short = decode(SlimSkill, told[key].value)
+        except BadRecord as error:
+            return Finding.SLIM_FORGED, f"cannot be read: {error}"
+        seal, highest, version = seal_of(short, self._key), told[key].highest, f"version {short.skill_version}"
+        if key != compound_key(short.user_id, short.domain):
+            return Finding.SLIM_FORGED, "under the key of another"
+        if seal is Seal.WRONG or not is_plain(told[key].value, short):
+            return Finding.SLIM_FORGED, version
+        if highest > newest:
+            return Finding.SLIM_AHEAD, f"version {highest}, the log is at {newest}"
+        if highest > short.skill_version:
+            return Finding.SLIM_AHEAD, f"version {highest} came before {version}"
+        # A slim skill of a log without seals has none.
+        return (Finding.SLIM_UNSEALED, version) if seal is Seal.MISSING and not each.bare else None
 
     def _apply(
         self,
         partition: int,
-        folded: Mapping[bytes, _Folded],
-        topics: _Topics,
+        folded: Mapping[bytes, Folded],
+        held: Mapping[bytes, bytes],
+        told: Mapping[bytes, _Slim],
     ) -> None:
-        """Writes what differs: the skill, with its slim skill.
-
-        Raises:
-            WorkersRunning: a worker has started since.
-        """
-        no_workers(self._settings)
+        """Write the skills that differ, and the right slim skill where the topic has a wrong one or none."""
+        gate = vouching_of(self._settings)
         for key, each in folded.items():
             if each.skill is None or each.broken:
                 continue
-            finding = compared(key, each.skill, topics.skills.get(key))[0]
+            finding = compared(key, each.skill, held.get(key))[0]
             if finding is Finding.AHEAD:
                 continue  # a worker sends the diff, and the slim skill with it
-            differs = finding in (Finding.DIFFERS, Finding.MISSING)
-            if differs:
-                self._report.written += self._writer.write(PolicySkill.TOPIC, partition, key, encode(each.skill))
-            self._apply_slim(partition, key, each, topics, differs)
-        for key, told in topics.slim_skills.items():
-            wrong = self._wrong(key, told, folded, topics)
-            if key not in folded and wrong is not None and wrong[0] is Finding.SLIM_FORGED:
-                self._report.written += self._writer.write(SlimSkill.TOPIC, partition, key, None)
-        self._writer.flush()
+            if finding in (Finding.DIFFERS, Finding.MISSING):
+                self._send(PolicySkill.TOPIC, partition, key, pack(encode(each.skill)))
+            wrong = self._wrong(key, told, folded, held) if key in told else None
+            if finding is Finding.EQUAL and key in told and wrong is None and key not in self._ended:
+                continue
+            short = slim(each.skill, count_tokens, self._settings.slim_tokens, vouching=gate)
+            if key not in told and not short.text:
+                continue
+            if wrong is not None and wrong[0] is not Finding.SLIM_UNSEALED:
+                # Apps ignore a lower version than the one they have, until a tombstone.
+                self._send(SlimSkill.TOPIC, partition, key, None)
+            self._send(SlimSkill.TOPIC, partition, key, encode(short if each.bare else sealed(short, self._key)))
+        for key in told.keys() - folded.keys():
+            if (wrong := self._wrong(key, told, folded, held)) and wrong[0] is Finding.SLIM_FORGED:
+                self._send(SlimSkill.TOPIC, partition, key, None)
+        self._flush()
 
-    def _apply_slim(
-        self,
-        partition: int,
-        key: bytes,
-        each: _Folded,
-        topics: _Topics,
-        differs: bool,
-    ) -> None:
-        """Writes the right slim skill where the topic has a wrong one, or none although there is something to say.
+    def _end_misplaced(self, partitions: list[TopicPartition], apply: bool) -> None:
+        """Report slim skills on other users' partitions; with `apply`, end them with tombstones."""
+        for where in partitions:
+            for key in self._slims(where, len(partitions), own=False):
+                self._report.note(Finding.SLIM_FORGED, key, f"on partition {where.partition}, of others")
+                self._ended.add(key)
+                if apply:
+                    self._send(SlimSkill.TOPIC, where.partition, key, None)
+        self._flush()
 
-        None may be there because a repair was cut off between its tombstone and its record.
-        """
-        if each.skill is None:
-            return
-        told = topics.slim_skills.get(key)
-        wrong = self._wrong(key, told, {key: each}, topics) if told is not None else None
-        if not (differs or wrong is not None or told is None or key in self._ended):
-            return
-        gate = vouching_of(self._settings)
-        short = slim(each.skill, count_tokens, self._settings.slim_tokens, vouching=gate)
-        if told is None and not short.text:
-            return
-        if wrong is not None and wrong[0] is not Finding.SLIM_UNSEALED:
-            self._report.written += self._writer.write(SlimSkill.TOPIC, partition, key, None)
-        raw = encode(short if each.bare else sealed(short, self._key))
-        self._report.written += self._writer.write(SlimSkill.TOPIC, partition, key, raw)
+    def _slims(self, where: TopicPartition, partitions: int, *, own: bool) -> dict[bytes, _Slim]:
+        """Read a partition's newest slim skills: those of its own users, or those of others."""
+        found: dict[bytes, _Slim] = {}
+        for message in self._scanner.read([where]):
+            key, value = message.key() or b"", message.value()
+            try:
+                is_own = partition_of(str(orjson.loads(key)[0]), partitions) == where.partition
+            except (ValueError, TypeError, LookupError):
+                is_own = True
+            if value is None:
+                found.pop(key, None)
+            elif is_own is own:
+                before = found[key].highest if key in found else 0
+                found[key] = _Slim(value, max(version_in(value), before))
+        return found
 
-    def _newest(self, where: TopicPartition, totals: Mapping[str, int] | None = None) -> dict[bytes, bytes]:
+    def _held(self, where: TopicPartition) -> dict[bytes, bytes]:
         found: dict[bytes, bytes] = {}
-        records = self._scanner.read([where]) if totals is None else self._counted(PolicySkill.TOPIC, where, totals)
-        for message in records:
+        for message in self._counted(PolicySkill.TOPIC, where):
             key, value = message.key() or b"", message.value()
             if value is None:
                 found.pop(key, None)
@@ -321,15 +243,44 @@ class _Rebuild:
                 found[key] = unpack(value)
         return found
 
-    def _counted(self, base: str, where: TopicPartition, totals: Mapping[str, int]) -> Iterator[Message]:
+    def _rotate(self) -> None:
+        """Remove takers under an earlier secret's pseudonyms from items; later choices add them again.
+
+        Workers with secrets of their own would take each other's pseudonyms for foreign: then nothing is removed.
+        """
+        secret = secret_if_any(self._settings) if is_shared(self._settings) else None
+        try:
+            partitions = self._scanner.partitions(ItemMemory.TOPIC) if secret is not None else []
+        except NoSuchTopic:
+            return
+        for where in partitions:
+            newest = {message.key() or b"": message.value() for message in self._scanner.read([where])}
+            for key, value in newest.items():
+                try:
+                    rest = without_foreign(packed_items.unpack(value), secret or b"") if value else None
+                except BadRecord:
+                    continue
+                if rest is not None:
+                    left = packed_items.pack(rest) if rest.takers else None
+                    self._outbox.send(self._settings.topic(ItemMemory.TOPIC), key, left, where.partition)
+                    self._report.rotated += 1
+        self._flush()
+
+    def _send(self, base: str, partition: int, key: bytes, value: bytes | None) -> None:
+        self._outbox.send(self._settings.topic(base), key, value, partition)
+        self._report.written += 1
+
+    def _flush(self) -> None:
+        try:
+            self._outbox.flush(FLUSH_SECONDS, "skills")
+        except NotProduced as error:
+            raise NotProduced(f"{error}. Run `sager rebuild --apply` again: equal skills are left alone") from error
+
+    def _counted(self, base: str, where: TopicPartition) -> Iterator[Message]:
         before = self._read[base]
 
         def tell(done: int, _: int) -> None:
             self._read[base] = before + done
-            self._tell(base, before + done, max(totals[base], before + done))
+            self._tell(base, before + done, max(self._totals[base], before + done))
 
         return self._scanner.read([where], tell)
-
-
-def _digest(value: bytes) -> int:
-    return int.from_bytes(blake2b(value, digest_size=8).digest(), "big")
