@@ -200,8 +200,8 @@ class _Connection:
             await asyncio.gather(*parts, return_exceptions=True)
             self._to_broker.transport.abort()
             # The broker closes a connection before it appends anything of a request that it cannot read.
-            for each in self._pending:
-                self._settle(each)
+            for pending in self._pending:
+                self._settle(pending)
 
     async def _forward(self) -> None:
         try:
