@@ -2,15 +2,15 @@
 
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
+import aiokafka.record.default_records
+from aiokafka.codec import gzip_encode
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import calc_crc32c
-
-from streams.kafka.codec import use_fast_gzip
-
-use_fast_gzip()
 
 MAGIC = 2
 MAX_RECORDS, MAX_BYTES = 500, 512 * 1024
@@ -29,6 +29,15 @@ class Record(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Sequence[tuple[str, bytes | None]] = ()
+
+
+# aiokafka's gzip has the highest level, which costs several times what the lowest does.
+_fast_gzip = partial(gzip_encode, compresslevel=1)
+aiokafka.record.default_records.gzip_encode = _fast_gzip
+with suppress(ImportError):  # there is no compiled form
+    from aiokafka.record._crecords import default_records
+
+    default_records.gzip_encode = _fast_gzip
 
 
 def split(data: bytes) -> Iterator[bytes]:

@@ -275,38 +275,33 @@ def _covered_by_receipts(log: Log, settings: Settings) -> Callable[[Topic, Recor
     return is_covered
 
 
-class Lock:
-    """One `sager up` per data folder; held until every process that inherited it has ended.
+def lock(settings: Settings, seconds: float = LOCK_SECONDS) -> int:
+    """Take the data folder, which one `sager up` may use at a time, and return the file that holds the lock.
+
+    Processes that inherit the file hold the lock with us, until the last has closed it or ended.
 
     Raises:
         JournalUnusable: another `sager up` holds it for longer than `seconds`.
     """
-
-    def __init__(self, settings: Settings, seconds: float = LOCK_SECONDS) -> None:
-        folder = path_of(settings).parent
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        give_up, is_reported = time.monotonic() + seconds, False
-        while True:
-            try:
-                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if time.monotonic() > give_up:
-                    os.close(self.file)
-                    raise JournalUnusable(
-                        f"another `sager up` uses {settings.data_dir}, or is still ending: end it, or name another "
-                        "folder with --data-dir"
-                    ) from error
-                if not is_reported:
-                    is_reported = True
-                    logger.warning("another `sager up` uses %s: waiting for it to end", settings.data_dir)
-                time.sleep(0.2)
-            else:
-                return
-
-    def close(self) -> None:
-        """Release the lock, unless another process has inherited it."""
-        os.close(self.file)
+    folder = path_of(settings).parent
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file, began, is_reported = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600), time.monotonic(), False
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if time.monotonic() - began > seconds:
+                os.close(file)
+                raise JournalUnusable(
+                    f"another `sager up` uses {settings.data_dir}, or is still ending: end it, or name another folder "
+                    "with --data-dir"
+                ) from error
+        else:
+            return file
+        if not is_reported:
+            is_reported = True
+            logger.warning("another `sager up` uses %s: waiting for it to end", settings.data_dir)
+        time.sleep(0.2)
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from streams.exceptions import BrokerUnreachable, EmbeddedBrokerFailed, StreamsE
 from streams.http import tokens
 from streams.kafka import topics
 from streams.local.broker import EmbeddedBroker, end_with_parent, free_port
-from streams.local.journal import JournalUnusable, Lock, partitions_of, path_of
+from streams.local.journal import JournalUnusable, lock, partitions_of, path_of
 from streams.local.load import Loaded, follow_on, load
 from streams.local.outputs import appending, rotate
 from streams.local.probes import console_link, next_offsets, why_not_ready
@@ -150,7 +150,7 @@ class Local:
     def __init__(self, settings: Settings, *, port: int = 0, keep: bool = False, http_port: int | None = None) -> None:
         given, folder = settings.model_fields_set, settings.data_dir / "logs"
         self._keep = keep
-        self._lock: Lock | None = None
+        self._lock: int | None = None
         self.loaded = Loaded()
         self._names = (WORKER, MATERIALIZER) if http_port is None else (WORKER, MATERIALIZER, SERVER)
         self.logs = {name: folder / f"{name}.log" for name in (BROKER, *self._names)}
@@ -203,7 +203,7 @@ class Local:
         """
         try:
             if self._keep:
-                self._lock = Lock(self.settings)
+                self._lock = lock(self.settings)
                 self._start_keeping()
             else:
                 # Ctrl-C reaches the broker too, which is in our process group, and would end it before the worker has
@@ -235,7 +235,7 @@ class Local:
         keeps = []
         if self._proxy is not None and self._lock is not None and name != SERVER:
             # They may outlive us for a while, and need the broker and the folder for as long.
-            keeps = [_life(self._proxy), self._lock.file]
+            keeps = [_life(self._proxy), self._lock]
         self._children[name] = child([_VERBS[name]], self.settings.model_copy(update=more), self.logs[name], keeps)
 
     def _start_keeping(self) -> None:
@@ -243,7 +243,7 @@ class Local:
         assert self._lock is not None  # noqa: S101 - for the type
         own, log = free_port(), self.logs[BROKER]
         command = ["streams.local.proxy", *map(str, (self.port, own, log))]
-        self._proxy = _started(command, self.settings, log, [self._lock.file], subprocess.PIPE)
+        self._proxy = _started(command, self.settings, log, [self._lock], subprocess.PIPE)
         self._wait_for(own)
         try:
             self.loaded = load(self.settings, f"127.0.0.1:{own}")
@@ -405,7 +405,7 @@ class Local:
             self._kill_all(SPARE_SECONDS)
             self._broker.stop()
             if self._lock is not None:
-                self._lock.close()
+                os.close(self._lock)
                 self._lock = None
 
     def _kill_all(self, proxy_seconds: float = 0.0) -> None:

@@ -25,8 +25,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, NoReturn
 
-from aiokafka.protocol import commit, produce, transaction
 from aiokafka.protocol.api import RequestStruct
+from aiokafka.protocol.commit import OffsetCommitRequest_v2
+from aiokafka.protocol.produce import ProduceRequest_v7
+from aiokafka.protocol.transaction import InitProducerIdRequest_v0, InitProducerIdResponse_v0
 
 from schemas import TOPICS, Receipt
 from streams import private
@@ -46,18 +48,14 @@ FRAME_BYTES = 100 * 1024 * 1024
 BUFFER_BYTES = 1024 * 1024
 MAX_ANSWERS = 1_000
 PRODUCE, FETCH, OFFSET_COMMIT, API_VERSIONS, INIT_PRODUCER_ID = 0, 1, 8, 18, 22
-_DECODED: dict[tuple[int, int], type[RequestStruct]] = {
-    (each.API_KEY, each.API_VERSION): each
-    for each in (
-        *(produce.ProduceRequest_v3, produce.ProduceRequest_v4, produce.ProduceRequest_v5, produce.ProduceRequest_v6),
-        *(produce.ProduceRequest_v7, commit.OffsetCommitRequest_v2, commit.OffsetCommitRequest_v3),
-        transaction.InitProducerIdRequest_v0,
-    )
+_DECODED: dict[int, type[RequestStruct]] = {
+    PRODUCE: ProduceRequest_v7,
+    OFFSET_COMMIT: OffsetCommitRequest_v2,
+    INIT_PRODUCER_ID: InitProducerIdRequest_v0,
 }
-_NEWEST = dict(sorted(_DECODED))
-"""The newest versions that clients may choose. In later ones of InitProducerId they name the id that they have."""
-PRODUCER_ID = transaction.InitProducerIdResponse_v0(0, 0, 1, 0).encode()
-"""The id of all producers."""
+"""The requests that the proxy decodes. Clients find that the broker has these versions alone."""
+PRODUCER_ID = InitProducerIdResponse_v0(0, 0, 1, 0).encode()
+"""The answer to all producers: one id, which the broker never sees."""
 
 logger = logging.getLogger("sager.journal")
 _Future = asyncio.Future[None]
@@ -96,7 +94,7 @@ class Proxy:
         self._names = {topic.name(settings.prefix) for topic in TOPICS.values()}
         self._journal = Journal(settings)
         self._connections: set[asyncio.Task[Any]] = set()
-        self._compact_at = self._again_until = float("inf")
+        self._compact_at, self._again_until = float("inf"), 0.0
         self.unjournaled: set[_Future] = set()
 
     async def serve(self, port: int, end: asyncio.Event) -> None:
@@ -220,13 +218,13 @@ class _Connection:
     def _prepared(self, frame: bytes) -> tuple[_Pending, bytes]:
         """Return a request as the broker gets it."""
         api, version = struct.unpack_from(">hh", frame)
-        if api not in _NEWEST:
+        if (kind := _DECODED.get(api)) is None:
             return _Pending(api, version), frame
-        if (api, version) not in _DECODED:
-            raise ValueError(f"version {version} of request {api}")
+        if version != kind.API_VERSION:
+            raise ValueError(f"request {api} has version {version} instead of {kind.API_VERSION}")
         (client_bytes,) = struct.unpack_from(">h", frame, 8)
         body_at = 10 + max(0, client_bytes)
-        request: Any = _DECODED[api, version].decode(BytesIO(frame[body_at:]))
+        request: Any = kind.decode(BytesIO(frame[body_at:]))
         if api != PRODUCE:
             return _Pending(api, version, request), frame
         request.topics = [
@@ -251,7 +249,7 @@ class _Connection:
                 elif pending.api == API_VERSIONS:
                     frame = _with_decoded_versions(frame, pending.version)
                 elif pending.api == INIT_PRODUCER_ID:
-                    frame = frame[:4] + PRODUCER_ID  # the broker does not answer this version, and never sees ids
+                    frame = frame[:4] + PRODUCER_ID  # the broker refuses this version
                 self._settle(self._pending.popleft())
                 if pending.wants_answer:
                     await self._answers.put((set(self._proxy.unjournaled) if pending.api == FETCH else set(), frame))
@@ -280,7 +278,7 @@ async def _read_frame(reader: asyncio.StreamReader) -> bytes:
 
 
 def _with_decoded_versions(answer: bytes, version: int) -> bytes:
-    """Return an answer to ApiVersions that lets clients choose only versions that the proxy decodes."""
+    """Return an answer to ApiVersions that lets clients choose no version that the proxy does not decode."""
     if answer[4:6] != b"\0\0":
         return answer  # an error: the client asks again, with an older version
     patched = bytearray(answer)
@@ -288,8 +286,9 @@ def _with_decoded_versions(answer: bytes, version: int) -> bytes:
     is_compact = version >= 3  # noqa: PLR2004
     count, first, size = (patched[6] - 1, 7, 7) if is_compact else (int.from_bytes(patched[6:10]), 10, 6)
     for at in range(first, first + count * size, size):
-        api, newest = struct.unpack_from(">hxxh", patched, at)
-        struct.pack_into(">h", patched, at + 4, min(newest, _NEWEST.get(api, newest)))
+        (api,) = struct.unpack_from(">h", patched, at)
+        if api in _DECODED:
+            struct.pack_into(">hh", patched, at + 2, _DECODED[api].API_VERSION, _DECODED[api].API_VERSION)
     return bytes(patched)
 
 

@@ -9,7 +9,7 @@ from aiokafka.protocol.admin import CreateTopicsRequest_v0
 from aiokafka.protocol.api import RequestStruct
 from aiokafka.protocol.commit import OffsetCommitRequest, OffsetCommitRequest_v2, OffsetFetchRequest_v2
 from aiokafka.protocol.fetch import FetchRequest, FetchRequest_v4
-from aiokafka.protocol.produce import ProduceRequest, ProduceRequest_v3
+from aiokafka.protocol.produce import ProduceRequest, ProduceRequest_v7
 
 from schemas import TOPICS
 from streams.exceptions import BrokerUnreachable
@@ -68,7 +68,7 @@ class Wire:
         """Append one batch, and return the offset of its first record."""
         name, number = partition
         topics = [(name, [(number, batch)])]
-        request = ProduceRequest(None, -1, int(REQUEST_SECONDS * 1_000), topics).build(ProduceRequest_v3)
+        request = ProduceRequest(None, -1, int(REQUEST_SECONDS * 1_000), topics).build(ProduceRequest_v7)
         [(_, [(_, code, offset, *_)])] = self._ask(request).topics
         self._check(code, f"writing to {name}[{number}]")
         return int(offset)

@@ -77,14 +77,14 @@ def up(
     `sager materialize` and `sager console` beside it.
     """
     from streams.local.broker import free_port  # noqa: PLC0415
-    from streams.local.journal import Lock  # noqa: PLC0415
+    from streams.local.journal import lock  # noqa: PLC0415
     from streams.local.launch import Local  # noqa: PLC0415
 
     chosen = settings(data_dir=data_dir)
     configure("WARNING", chosen.log_format)
     writable(chosen.data_dir, chosen.group)
     # A `sager up` that was killed leaves a worker that finishes, and the broker on its port for as long.
-    Lock(chosen).close()
+    os.close(lock(chosen))
     broker_port = _port(port)
     served = (_port(http_port, chosen.http_port, "--http-port") or free_port()) if with_console else None
     before = [(name, signal.signal(name, _ask)) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
