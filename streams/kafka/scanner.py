@@ -125,7 +125,7 @@ class Scanner:
                 tell(done, max(done, total))
             if time.monotonic() - heard > self._silent_seconds:
                 raise BrokerUnreachable(
-                    f"{where[0].topic} could not be read to its end: {self._settings.bootstrap} has said nothing for "
+                    f"{where[0].topic} could not be read to its end: {self._settings.bootstrap} has not answered for "
                     f"{self._silent_seconds:.0f} s. `sager doctor` looks further"
                 )
 

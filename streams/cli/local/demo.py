@@ -1,4 +1,4 @@
-"""`sager demo`: the whole pipeline on this machine, and what it learned."""
+"""`sager demo`: the whole pipeline on this machine, and the skills that it learned."""
 
 import signal
 import sys
@@ -66,7 +66,7 @@ def demo(
     calls: Annotated[bool, typer.Option("--calls", help="List every call of an LLM, not only the last ones.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
-    """Stream choices through a local pipeline and show what it learned.
+    """Stream choices through a local pipeline and show the skills that it learned.
 
     Starts the embedded broker, a worker and the materializer, produces events as an app would, and ends by itself.
     Exit code 0: every event was processed and the log, the skills topic and DuckDB agree.

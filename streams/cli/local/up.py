@@ -94,7 +94,7 @@ def up(
             note(f"port {USUAL_PORT} is taken by another process: this broker listens on the port shown below")
         _run(Local(chosen, port=broker_port, keep=True, http_port=served), was_chosen=port is not None)
     except _Asked:
-        note("ended: what was accepted is kept, and the next start goes on from there")
+        note("ended: every accepted event is kept, and the next start continues from there")
     finally:
         for name, handler in before:
             signal.signal(name, handler)
@@ -109,7 +109,7 @@ def _run(local: "Local", *, was_chosen: bool) -> None:
     try:
         local.start()
         local.wait_until_ready(READY_SECONDS)
-        if left := local.work_off(CATCH_UP_SECONDS, _Progress("catching up with what was restored"), per_record=True):
+        if left := local.work_off(CATCH_UP_SECONDS, _Progress("catching up with restored records"), per_record=True):
             note(f"the worker has done nothing for {CATCH_UP_SECONDS:.0f} s, and {left} records wait: see its log")
         is_up = True
         _show(local, was_chosen=was_chosen)
