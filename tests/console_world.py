@@ -47,7 +47,7 @@ class World:
     def token(self) -> str:
         """A token that may do everything."""
         assert self.local.token is not None
-        return self.local.token.secret
+        return self.local.token
 
     def link(self) -> str:
         """An address that signs in once."""

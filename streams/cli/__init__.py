@@ -17,7 +17,7 @@ from streams.cli.errors import INTERRUPTED, ReportingGroup
 from streams.cli.options import examples
 
 IMPORTED_OBJECTS = 100_000
-"""So many new objects, more than the imports of most commands make, and the garbage collector looks."""
+"""The garbage collector runs after so many new objects, more than the imports of most commands make."""
 
 app = typer.Typer(
     name="sager",
@@ -53,15 +53,15 @@ def sager(
 
     Settings come from SAGER_* variables and the TOML file that SAGER_CONFIG names; `sager config` prints them.
     """
-    # Whatever a command writes may hold people's data, and is nobody else's.
+    # The output of a command may hold people's data.
     before = private.begin()
     ctx.call_on_close(lambda: os.umask(before))
 
 
 def main() -> None:
     """Run the command line. Ctrl-C ends it with 130, at any moment, and without a traceback."""
-    # Both take a tenth of a short command's time: to search, again and again, among what imports have made and nothing
-    # ever drops, and to look through all installed distributions for plug-ins of pydantic.
+    # Each takes a tenth of a short command's time: collecting garbage among imported objects, which nothing ever drops,
+    # and searching all installed distributions for plug-ins of pydantic.
     gc.set_threshold(IMPORTED_OBJECTS)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     try:
@@ -69,5 +69,5 @@ def main() -> None:
     except KeyboardInterrupt:  # before a command runs, or after it has
         sys.exit(INTERRUPTED)
     finally:
-        # What is left is the interpreter's own end.
+        # Nothing is left but the interpreter's own end.
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -38,7 +38,7 @@ def config(as_json: AsJson = False) -> None:
     if as_json:
         print_json({name: {"value": values[name], "source": origins[name]} for name in fields})
         return
-    made = table("setting", "value", "from", "what it is", title="effective configuration")
+    made = table("setting", "value", "from", "meaning", title="effective configuration")
     for name, field in fields.items():
         value = "" if values[name] is None else values[name]
         style = "dim" if origins[name] == "default" else None
@@ -47,7 +47,7 @@ def config(as_json: AsJson = False) -> None:
 
 
 def _shown(value: Any) -> Any:
-    """A value without credentials; pydantic has already hidden what is declared a secret."""
+    """Return a value without credentials; pydantic has already hidden secrets."""
     return _CREDENTIALS.sub("***@", value) if isinstance(value, str) else value
 
 

@@ -1,12 +1,12 @@
-"""Turns errors into one message on stderr that says what to do next, and an exit code.
+"""Turns errors into one message on stderr that names the next step, and an exit code.
 
 | code | meaning |
 |---|---|
 | 0 | done |
-| 1 | not done, for a reason that the message tells |
+| 1 | not done, for the reason in the message |
 | 2 | the command line was wrong, or a confirmation is missing |
 | 130 | interrupted from the keyboard |
-| 141 | whoever read the output closed it, as `head` does |
+| 141 | the reader of the output closed it, as `head` does |
 """
 
 import errno
@@ -35,7 +35,7 @@ class ReportingGroup(HeadedGroup):
     headings = HEADINGS
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
+        """Run the command."""
         with reported():
             return super().invoke(ctx)
 
@@ -49,60 +49,56 @@ def reported() -> Iterator[None]:
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
-        _discard_output()
+        # The rest of the buffer must not fail again when the interpreter ends.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
         raise typer.Exit(CLOSED_PIPE) from None
     except Exception as error:
         if _is_interruption(error):
             raise typer.Exit(INTERRUPTED) from None
-        told = told_by(error)
-        if told is None:
+        message = _message(error)
+        if message is None:
             raise
         # DuckDB and Kafka quote the offending input, which may be an app's text.
-        print(f"sager: {printable(told)}", file=sys.stderr)
+        print(f"sager: {printable(message)}", file=sys.stderr)
         raise typer.Exit(FAILED) from None
 
 
-def _discard_output() -> None:
-    """Nobody reads it any more: what is still buffered must not fail again when the interpreter ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
-
-
-def told_by(error: Exception) -> str | None:
-    """What to tell the user of an error; None if it is a bug of ours."""
+def _message(error: Exception) -> str | None:
+    """Return the message of an error; None if it is a bug of ours."""
     ours = (("schemas.exceptions", "SchemaError"), ("operators.statinit.parsers", "UnknownParser"))
     if isinstance(error, StreamsError) or any(_is(error, *name) for name in ours):
         return str(error)
     if isinstance(error, OSError):
         return of_os(error)
     if _is(error, "pydantic", "ValidationError"):
-        return explain(error)
+        return _of_validation(error)
     if _is(error, "confluent_kafka", "KafkaException"):
-        return f"Kafka says: {error.args[0].str()}. `sager topics` tells whether it answers"
+        return f"Kafka: {error.args[0].str()}. `sager doctor` examines the broker"
     if _is(error, "duckdb", "Error"):
-        return f"DuckDB says: {error}"
+        return f"DuckDB: {error}"
     return None
 
 
 _ADVICE = {
-    errno.ENOENT: "it is not there, and cannot be made there: check the path",
+    errno.ENOENT: "it does not exist, and cannot be made there: check the path",
     errno.EACCES: "you may not read or write it: check its permissions, or choose another path",
     errno.EPERM: "you may not read or write it: check its permissions, or choose another path",
     errno.EROFS: "that file system is read-only: choose another path",
-    errno.ENOTDIR: "a file stands where a folder is wanted: choose another path",
-    errno.EISDIR: "a folder stands where a file is wanted: choose another path",
-    errno.EEXIST: "something of that name is there already: choose another path, or move it away",
+    errno.ENOTDIR: "it is a file, and a folder is wanted: choose another path",
+    errno.EISDIR: "it is a folder, and a file is wanted: choose another path",
+    errno.EEXIST: "it exists already: choose another path, or move it away",
     errno.ENOSPC: "the disk is full: make room and start again",
     errno.EMFILE: "too many files are open: raise the limit (ulimit -n)",
 }
 
 
 def of_os(error: OSError) -> str:
-    """What to tell of an error of the operating system: the path, and what to do.
+    """Return the message of an error of the operating system: the path, and what to do.
 
     >>> of_os(NotADirectoryError(errno.ENOTDIR, "Not a directory", "notes.txt"))
-    'notes.txt: a file stands where a folder is wanted: choose another path'
+    'notes.txt: it is a file, and a folder is wanted: choose another path'
     """
     advice = _ADVICE.get(error.errno or 0)
     if advice is None:
@@ -111,7 +107,7 @@ def of_os(error: OSError) -> str:
 
 
 def _is(error: Exception, module: str, name: str) -> bool:
-    """Whether it is of a class in a module that may never have been imported: imports take time."""
+    """Return true if an error is of a class in a module that may not have been imported: imports take time."""
     imported = sys.modules.get(module)
     return imported is not None and isinstance(error, getattr(imported, name))
 
@@ -122,25 +118,18 @@ def _is_interruption(error: Exception) -> bool:
     pydantic keeps its name. librdkafka's client, when a callback is interrupted, keeps it as the cause or loses it.
     """
     if isinstance(error, SystemError):
-        lost = "'cimpl." in str(error) and str(error).endswith("without setting an exception")
-        return lost or isinstance(error.__cause__, KeyboardInterrupt)
+        is_lost = "'cimpl." in str(error) and str(error).endswith("without setting an exception")
+        return is_lost or isinstance(error.__cause__, KeyboardInterrupt)
     return _is(error, "pydantic_core", "PydanticSerializationError") and KeyboardInterrupt.__name__ in str(error)
 
 
-def explain(error: Any) -> str:
-    """Of a pydantic ValidationError: which setting or field is wrong; never its value, which may be a secret."""
+def _of_validation(error: Any) -> str:
+    """Return which setting or field is wrong; never its value, which may be a secret."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
     if error.title == "Settings":
-        told = "; ".join(f"{variable(str(e['loc'][0]) if e['loc'] else '')}: {e['msg']}" for e in details)
-        return f"the configuration is wrong: {told}. `sager config --help` tells where settings come from"
-    told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in details[:5])
-    return f"this is no valid {error.title}: {told}"
-
-
-def variable(field: str) -> str:
-    """The environment variable of a setting.
-
-    >>> variable("partitions"), variable("OPENAI_API_KEY")
-    ('SAGER_PARTITIONS', 'OPENAI_API_KEY')
-    """
-    return field if field.isupper() else f"SAGER_{field.upper()}"
+        fields = [str(each["loc"][0]) if each["loc"] else "" for each in details]
+        names = [field if field.isupper() else f"SAGER_{field.upper()}" for field in fields]
+        reasons = "; ".join(f"{name}: {each['msg']}" for name, each in zip(names, details, strict=True))
+        return f"the configuration is wrong: {reasons}. `sager config --help` explains where settings come from"
+    reasons = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in details[:5])
+    return f"this is no valid {error.title}: {reasons}"

@@ -1,6 +1,6 @@
-"""The commands: under which heading `sager --help` lists each, and in which module it is.
+"""The commands, by heading of `sager --help`, with the module of each.
 
-A module is loaded when its command is asked for: loading all of them takes longer than most commands do.
+A module is loaded with its command: loading all of them takes longer than most commands do.
 """
 
 from collections.abc import Iterator, Mapping
@@ -68,7 +68,7 @@ CARD_HEADINGS: dict[str, dict[str, str]] = {
 
 
 class Commands(Mapping[str, Any]):
-    """The commands under some headings, each loaded when it is asked for.
+    """The commands under some headings, each loaded on access.
 
     Args:
         headings: names by heading; each name with its module in `streams.cli`, whose `register` adds it.
@@ -91,8 +91,8 @@ class Commands(Mapping[str, Any]):
 
 
 def loaded(module: str) -> dict[str, Any]:
-    """The commands that a module of `streams.cli` registers, by name."""
-    app = typer.Typer(rich_markup_mode=None)  # help in rich's boxes takes twice as long to come
+    """Return the commands that a module of `streams.cli` registers, by name."""
+    app = typer.Typer(rich_markup_mode=None)  # help in rich's boxes takes twice as long
     import_module(f"streams.cli.{module}").register(app)
     return dict(typer.main.get_group(app).commands)
 
@@ -112,7 +112,7 @@ class HeadedGroup(TyperGroup):
         limit = formatter.width - 6 - widest
         for heading, listed in self.headings.items():
             with formatter.section(heading):
-                # Padded, so that the columns of all headings begin at the same place.
+                # Padded, so that the columns of all headings align.
                 lines = [(f"{name:<{widest}}", self.commands[name].get_short_help_str(limit)) for name in listed]
                 formatter.write_dl(lines)
 

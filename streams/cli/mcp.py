@@ -1,4 +1,4 @@
-"""`sager mcp`: gives an agent a person's skill, as an MCP server on standard input and output."""
+"""`sager mcp`: an MCP server on standard input and output, for agents."""
 
 import ipaddress
 import os
@@ -15,9 +15,9 @@ from streams.cli.options import examples, settings
 from streams.cli.output import note
 
 TOKEN_FILE = "token"  # noqa: S105 - its name
-"""What `sager up` writes into the data folder."""
+"""Its name in the data folder, where `sager up` writes it."""
 MOST_BYTES = 1_000
-"""More than any token has."""
+"""Longer than any token."""
 
 
 def register(app: typer.Typer) -> None:
@@ -43,14 +43,14 @@ def mcp(
         str | None, typer.Option(help="The only domain to act in.", envvar="SAGER_MCP_DOMAIN", metavar="DOMAIN")
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option(help="A file with the token. [SAGER_TOKEN, or what sager up wrote]", metavar="FILE")
+        Path | None, typer.Option(help="A file with the token. [SAGER_TOKEN, or the file of sager up]", metavar="FILE")
     ] = None,
 ) -> None:
     """Serve the Model Context Protocol on standard input and output: an agent's host starts it, and ends it.
 
-    Tools read a slim skill for a request, rank, record what was shown and taken and what a person says, and explain and
-    correct lines; all of them call the HTTP API with one token, which says for whom it may act. The same is at /mcp of
-    the API itself. Nothing but the protocol is written to standard output.
+    Tools read a slim skill for a request, rank, record shown and taken items and a person's words, and explain and
+    correct lines; all of them call the HTTP API with one token, which limits the users that it may act for. The API
+    itself serves the same at /mcp. Nothing but the protocol is written to standard output.
     """
     need_mcp()
     from streams.logs import configure  # noqa: PLC0415
@@ -65,21 +65,21 @@ def mcp(
 
 
 def _checked(url: str) -> str:
-    """The API's address.
+    """Return the API's address.
 
     Raises:
-        Misconfigured: it is none.
+        Misconfigured: it is not an address.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
         raise Misconfigured("SAGER_URL must be the address of the HTTP API, such as http://127.0.0.1:8088")
     if parts.scheme == "http" and not _is_loopback(parts.hostname):
-        note("warning: the token and what it reads cross the network unencrypted: use https")
+        note("warning: the token and all answers cross the network unencrypted: use https")
     return url.rstrip("/")
 
 
 def _token(file: Path | None, data_dir: Path) -> str:
-    """The token: of the file that was named, else SAGER_TOKEN, else what `sager up` wrote.
+    """Return the token of the named file, else SAGER_TOKEN, else the token of `sager up`.
 
     Raises:
         Misconfigured: there is none.

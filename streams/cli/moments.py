@@ -1,4 +1,4 @@
-"""Moments as somebody at a terminal writes them."""
+"""Moments as users write them at a terminal."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -8,7 +8,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def moment_ms(text: str) -> int:
-    """A moment, or a time before now, in milliseconds since 1970.
+    """Return a moment, or a time before now, in milliseconds since 1970.
 
     >>> moment_ms("1970-01-02")
     86400000

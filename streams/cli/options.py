@@ -1,4 +1,4 @@
-"""Options shared by many commands, and the settings they lead to."""
+"""Options of many commands, and the settings that result from them."""
 
 import os
 import socket
@@ -26,10 +26,10 @@ User = Annotated[str, typer.Argument(help="The user, as the app names them.", me
 
 
 def settings(**given: Any) -> "Settings":
-    """The effective configuration: these options, where given, then the environment, then the TOML file.
+    """Return the effective configuration: these options, then the environment, then the TOML file.
 
     Raises:
-        Misconfigured: the file is missing or no TOML, or a value cannot be read at all.
+        Misconfigured: the file is missing or no TOML, or a value cannot be parsed.
         ValidationError: a value is not allowed.
     """
     from pydantic_settings import SettingsError  # noqa: PLC0415
@@ -37,8 +37,8 @@ def settings(**given: Any) -> "Settings":
     from streams.settings import Settings, UnknownSetting, unknown_variables  # noqa: PLC0415
 
     config_file()
-    for told in unknown_variables(os.environ):
-        note(f"warning: {told}")
+    for unknown in unknown_variables(os.environ):
+        note(f"warning: {unknown}")
     try:
         chosen = Settings(**{name: value for name, value in given.items() if value is not None})
     except UnknownSetting as error:
@@ -51,31 +51,31 @@ def settings(**given: Any) -> "Settings":
 
 
 def reachable(chosen: "Settings") -> "Settings":
-    """The same settings, once somebody listens at one of the bootstrap servers.
+    """Return the same settings if one of the bootstrap servers listens.
 
-    Kafka's clients wait long for a broker that may still come; somebody at a terminal wants to be told at once.
+    Kafka's clients wait long for a broker that may still come; a user at a terminal wants an answer at once.
 
     Raises:
-        BrokerUnreachable: nobody does.
+        BrokerUnreachable: no server listens.
     """
     from streams.exceptions import BrokerUnreachable  # noqa: PLC0415
 
-    told = ""
+    reason = ""
     for server in chosen.bootstrap.split(","):
         host, _, port = server.strip().rpartition(":")
         try:
             with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS):
                 return chosen
         except (OSError, ValueError) as error:
-            told = str(error)
+            reason = str(error)
     raise BrokerUnreachable(
-        f"nobody listens at {chosen.bootstrap} ({told}): start Kafka, or set SAGER_BOOTSTRAP to where it is; "
+        f"no server listens at {chosen.bootstrap} ({reason}): start Kafka, or set SAGER_BOOTSTRAP to where it is; "
         "`sager up` brings its own"
     )
 
 
 def config_file() -> dict[str, Any]:
-    """What the TOML file named by `SAGER_CONFIG` says; nothing if none is named.
+    """Return the contents of the TOML file that `SAGER_CONFIG` names, if it names one.
 
     Raises:
         Misconfigured: it is missing, or no TOML.
@@ -92,6 +92,6 @@ def config_file() -> dict[str, Any]:
 
 
 def examples(*lines: str) -> str:
-    """An epilog of examples, each on a line of its own."""
+    """Return an epilog of examples, each on a line of its own."""
     # \b keeps the lines of its paragraph apart.
     return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)])

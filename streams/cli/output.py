@@ -1,4 +1,4 @@
-"""How commands print: tables for people, JSON for programs, and never a control character out of the data."""
+"""Output of commands: tables for people, JSON for programs, and never a control character from the data."""
 
 import math
 import re
@@ -19,11 +19,11 @@ _BMP = 0x10000
 
 
 def console(*, stderr: bool = False, at_least: int = 0) -> "Console":
-    """A rich console; wide where no terminal limits it. `COLUMNS` sets another width.
+    """Return a rich console, wide where no terminal limits it. `COLUMNS` sets another width.
 
     Args:
         stderr: print to stderr.
-        at_least: columns that it has, whatever the terminal.
+        at_least: its columns at least, even beyond the terminal's.
     """
     import os  # noqa: PLC0415
 
@@ -34,8 +34,8 @@ def console(*, stderr: bool = False, at_least: int = 0) -> "Console":
             raise BrokenPipeError
 
     stream = sys.stderr if stderr else sys.stdout
-    told = os.environ.get("COLUMNS", "")
-    width = int(told) if told.isdecimal() else None if stream.isatty() else WIDTH_OF_A_PIPE
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() else None if stream.isatty() else WIDTH_OF_A_PIPE
     made = Quiet(stderr=stderr, highlight=False, width=width)
     made.width = max(made.width, at_least)
     return made
@@ -44,14 +44,14 @@ def console(*, stderr: bool = False, at_least: int = 0) -> "Console":
 def table(
     *columns: str, title: str | None = None, caption: str | None = None, whole: Iterable[str] = (), fold: bool = True
 ) -> "Table":
-    """An empty table in the one style that we use.
+    """Return an empty table in the style of all commands.
 
     Args:
         columns: the headings.
         title: above the table.
         caption: below it.
-        whole: headings of columns that are never wrapped: ids, times, numbers. Others give way in a narrow terminal.
-        fold: break words that are longer than their column; else a word is the least that a column has.
+        whole: headings of columns that are never wrapped: ids, times, numbers. Others shrink in a narrow terminal.
+        fold: break words that are longer than their column; else a column is as wide as its longest word.
     """
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
@@ -72,14 +72,14 @@ def table(
 
 
 def row(made: "Table", cells: Iterable[object], style: str | None = None) -> None:
-    """Add a row; what the cells say is text, never markup."""
+    """Add a row; the cells are text, never markup."""
     from rich.text import Text  # noqa: PLC0415
 
     made.add_row(*(Text(printable(str(cell))) for cell in cells), style=style)
 
 
 def printable(text: str) -> str:
-    r"""The text without anything that a terminal would obey; line breaks stay.
+    r"""Return the text without control characters of terminals; line breaks stay.
 
     >>> printable("a\x1b[2Jb")
     'a\ufffd[2Jb'
@@ -88,10 +88,10 @@ def printable(text: str) -> str:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    r"""The value as JSON, in the one encoding that every `--json` has.
+    r"""Return the value as JSON, in the encoding of every `--json`.
 
     Times are ISO 8601 in UTC and end in `Z`; a time without a zone is UTC. Numbers are numbers; NaN and infinity, which
-    JSON has not, are null. Text is UTF-8 as it is, but for what a terminal would obey or not show, which is escaped.
+    JSON lacks, are null. Text is UTF-8, and characters that a terminal would obey or hide are escaped.
 
     >>> json_text({"at": datetime(2026, 1, 31, 18), "title": "Amélie", "share": float("nan"), "raw": "\x9b2J"})
     '{"at": "2026-01-31T18:00:00Z", "title": "Amélie", "share": null, "raw": "\\u009b2J"}'
@@ -102,18 +102,18 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on stdout, indented."""
+    """Print one JSON document, indented."""
     sys.stdout.write(json_text(value, 2) + "\n")
 
 
 def print_json_line(value: Any) -> None:
-    """One JSON document on a line of its own, sent off at once: for output that goes on."""
+    """Print one JSON document on a line of its own, and flush it: for output that continues."""
     sys.stdout.write(json_text(value) + "\n")
     sys.stdout.flush()
 
 
 def print_json_rows(rows: Iterable[Any]) -> None:
-    """A JSON list with each element on a line of its own, written as the elements come."""
+    """Print a JSON list with each element on a line of its own, as the elements come."""
     before = "["
     for each in rows:
         sys.stdout.write(f"{before}\n  {json_text(each)}")
@@ -122,7 +122,7 @@ def print_json_rows(rows: Iterable[Any]) -> None:
 
 
 def plain(value: Any) -> Any:  # noqa: PLR0911 - one per kind of value
-    """The value in JSON's terms; what has no such is text."""
+    """Return the value in JSON's types; other values become text."""
     match value:
         case None | bool() | str() if not isinstance(value, Enum):
             return value

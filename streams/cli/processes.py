@@ -1,4 +1,4 @@
-"""`sager worker`, `sager materialize`, `sager serve`, `sager webhooks`: the long-running processes of a deployment."""
+"""The long-running processes of a deployment: worker, materializer, HTTP API, webhooks and console."""
 
 import signal
 import sys
@@ -23,38 +23,37 @@ class FolderUnusable(StreamsError, OSError):
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command(
-        "worker",
-        short_help="Run one worker.",
-        epilog=examples(
-            "sager worker --bootstrap kafka:9092", "SAGER_REASONER=llm SAGER_METRICS_PORT=9101 sager worker"
+    for command, short_help, lines in (
+        (
+            worker,
+            "Run one worker.",
+            ("sager worker --bootstrap kafka:9092", "SAGER_REASONER=llm SAGER_METRICS_PORT=9101 sager worker"),
         ),
-    )(worker)
-    app.command(
-        "materialize",
-        short_help="Keep the DuckDB file up to date.",
-        epilog=examples(
-            "sager materialize --bootstrap kafka:9092", "SAGER_DUCKDB=/data/sager.duckdb sager materialize"
+        (
+            materialize,
+            "Keep the DuckDB file up to date.",
+            ("sager materialize --bootstrap kafka:9092", "SAGER_DUCKDB=/data/sager.duckdb sager materialize"),
         ),
-    )(materialize)
-    app.command(
-        "serve",
-        short_help="Serve the HTTP API.",
-        epilog=examples("SAGER_HTTP_TOKENS=tokens.toml sager serve", "sager token new --name console --scope read-all"),
-    )(serve)
-    app.command(
-        "webhooks",
-        short_help="Post slim skills to endpoints as they change.",
-        epilog=examples("SAGER_WEBHOOKS=webhooks.toml sager webhooks", "sager webhooks --new-secret"),
-    )(webhooks)
-    app.command(
-        "console",
-        short_help="Serve the console in the browser, and the HTTP API.",
-        epilog=examples(
-            "SAGER_HTTP_TOKENS=tokens.toml sager console",
-            "sager token new --name ops --scope operate --scope read-all",
+        (
+            serve,
+            "Serve the HTTP API.",
+            ("SAGER_HTTP_TOKENS=tokens.toml sager serve", "sager token new --name console --scope read-all"),
         ),
-    )(console)
+        (
+            webhooks,
+            "Post slim skills to endpoints as they change.",
+            ("SAGER_WEBHOOKS=webhooks.toml sager webhooks", "sager webhooks --new-secret"),
+        ),
+        (
+            console,
+            "Serve the console in the browser, and the HTTP API.",
+            (
+                "SAGER_HTTP_TOKENS=tokens.toml sager console",
+                "sager token new --name ops --scope operate --scope read-all",
+            ),
+        ),
+    ):
+        app.command(command.__name__, short_help=short_help, epilog=examples(*lines))(command)
 
 
 def worker(bootstrap: Bootstrap = None) -> None:
@@ -62,9 +61,9 @@ def worker(bootstrap: Bootstrap = None) -> None:
 
     Creates the topics that are missing. SIGTERM lets it finish the events that it has begun; a second one does not.
     """
-    # Until Faust listens itself: a worker that is told to end while it starts has nothing to finish.
+    # Until Faust listens itself: a worker that gets a signal while it starts has nothing to finish.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    chosen = _prepare(settings(bootstrap=bootstrap))
+    chosen = _prepared(bootstrap)
     writable(chosen.data_dir, chosen.group)
     from streams import agreement  # noqa: PLC0415
     from streams.http.process_health import serve  # noqa: PLC0415
@@ -83,7 +82,7 @@ def materialize(bootstrap: Bootstrap = None) -> None:
 
     Exactly one may run per data folder. SIGTERM lets it commit and publish what it has read; a second one does not.
     """
-    chosen = _prepare(settings(bootstrap=bootstrap))
+    chosen = _prepared(bootstrap)
     writable(chosen.data_dir, chosen.group)
     from streams import agreement, shutdown  # noqa: PLC0415
     from streams.http.process_health import serve  # noqa: PLC0415
@@ -105,11 +104,11 @@ def materialize(bootstrap: Bootstrap = None) -> None:
 
 
 def serve(bootstrap: Bootstrap = None) -> None:
-    """Serve the HTTP API: skills and their logs out of the newest DuckDB snapshot, and people's changes to Kafka.
+    """Serve the HTTP API: skills and their logs from the newest DuckDB snapshot, and changes by people to Kafka.
 
-    Nobody is let in without a token of the file that SAGER_HTTP_TOKENS names; `sager token new` makes one.
+    Every request needs a token of the file that SAGER_HTTP_TOKENS names; `sager token new` makes one.
     """
-    chosen = _prepare(settings(bootstrap=bootstrap))
+    chosen = _prepared(bootstrap)
     from streams.http.run import run  # noqa: PLC0415
 
     run(chosen)
@@ -118,10 +117,10 @@ def serve(bootstrap: Bootstrap = None) -> None:
 def console(bootstrap: Bootstrap = None) -> None:
     """Serve the console, pages for people with a browser, beside a deployment; and the HTTP API with it.
 
-    Sign in with a token of the file that SAGER_HTTP_TOKENS names; what it may do there is what its scopes allow. It
-    needs to read the DuckDB snapshot, so run it where the materializer's data folder is.
+    Sign in with a token of the file that SAGER_HTTP_TOKENS names; its scopes decide what it may do. The console reads
+    the DuckDB snapshot, so run it where the materializer's data folder is.
     """
-    chosen = _prepare(settings(bootstrap=bootstrap))
+    chosen = _prepared(bootstrap)
     from streams.http.run import run  # noqa: PLC0415
 
     run(chosen, console=True)
@@ -141,9 +140,9 @@ def webhooks(
     if new_secret:
         print(fresh_secret())
         return
-    chosen = _prepare(settings(bootstrap=bootstrap))
+    chosen = _prepared(bootstrap)
     if chosen.webhooks is None:
-        raise WebhooksUnusable("nobody is to be told: set SAGER_WEBHOOKS to a file of endpoints; see docs/webhooks.md")
+        raise WebhooksUnusable("there is no endpoint: set SAGER_WEBHOOKS to a file of endpoints; see docs/webhooks.md")
     endpoints = read(chosen.webhooks)
     from streams import agreement  # noqa: PLC0415
     from streams.http.process_health import serve  # noqa: PLC0415
@@ -157,11 +156,11 @@ def webhooks(
 
 
 def writable(folder: Path, group: str | None = None) -> Path:
-    """The data folder, made if it is missing, and closed to others.
+    """Return the data folder, made if it is missing, and closed to others.
 
     Raises:
-        FolderUnusable: nothing can be written there.
-        GroupUnusable: the group is none that this process may give files to.
+        FolderUnusable: it cannot be written to.
+        GroupUnusable: this process may not give files to the group.
     """
     try:
         private.tighten(private.make(folder, group), group)
@@ -175,11 +174,12 @@ def writable(folder: Path, group: str | None = None) -> Path:
     return folder
 
 
-def _prepare(chosen: "Settings") -> "Settings":
+def _prepared(bootstrap: str | None) -> "Settings":
+    """Return the settings of a process that logs, and ends with `sager up` if that started it."""
+    chosen = settings(bootstrap=bootstrap)
     from streams.local.launch import die_with_parent  # noqa: PLC0415
-
-    die_with_parent()
     from streams.logs import configure  # noqa: PLC0415
 
+    die_with_parent()
     configure(chosen.log_level, chosen.log_format)
     return chosen

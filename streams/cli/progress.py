@@ -1,4 +1,4 @@
-"""How far a long command is: a bar on a terminal, elsewhere a line every few seconds; always on stderr."""
+"""Progress of long commands: a bar on a terminal, elsewhere a line every few seconds; always on stderr."""
 
 import time
 from typing import TYPE_CHECKING, Self
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 LINE_SECONDS = 3.0
 _MINUTES_FROM = 120
-"""From so many seconds on, the time left is told in minutes."""
+"""From so many seconds on, the time left is in minutes."""
 
 
 class Stages:
@@ -39,18 +39,18 @@ class Stages:
         )
         self._tasks: dict[str, TaskID] = {}
         self._began: dict[str, float] = {}
-        self._told = time.monotonic()
+        self._printed_at = time.monotonic()
 
     def at(self, stage: str, done: int, total: int, cost: str = "") -> None:
-        """Say how far a stage is, and what it has cost so far."""
+        """Report how far a stage is, and its cost so far."""
         now = time.monotonic()
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(stage, total=total, rate="", left="", cost="")
             self._began[stage] = now
         rate, left = _pace(done, total, now - self._began[stage])
         self._bars.update(self._tasks[stage], completed=done, total=total, rate=rate, left=left, cost=cost)
-        if not self._console.is_terminal and now - self._told > LINE_SECONDS:
-            self._told = now
+        if not self._console.is_terminal and now - self._printed_at > LINE_SECONDS:
+            self._printed_at = now
             note(", ".join(filter(None, (f"{stage}: {done:,} of {total:,}", rate, left, cost))))
 
     def __enter__(self) -> Self:
@@ -62,7 +62,7 @@ class Stages:
 
 
 def _pace(done: int, total: int, seconds: float) -> tuple[str, str]:
-    """How fast it goes, per minute where that is slow, and how long the rest will take at that.
+    """Return the rate, per minute if it is slow, and the time left at that rate.
 
     >>> _pace(50, 200, 10), _pace(1, 61, 20), _pace(200, 200, 10)
     (('5/s', '30 s left'), ('3/min', '20 min left'), ('20/s', ''))

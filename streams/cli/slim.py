@@ -19,7 +19,7 @@ NEAREST = 5
 
 
 class NoSlimSkill(StreamsError, LookupError):
-    """The topic has no slim skill of this user."""
+    """The topic has no slim skill of the user."""
 
 
 def register(app: typer.Typer) -> None:
@@ -35,18 +35,17 @@ def slim(
     user: Annotated[str | None, typer.Argument(help="The user, as the app names them.", metavar="USER")] = None,
     domain: Domain = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep running and print every change.")] = False,
-    session: Annotated[str | None, typer.Option(help="As within this session, while it lasts.", metavar="ID")] = None,
+    session: Annotated[str | None, typer.Option(help="Within this session, while it lasts.", metavar="ID")] = None,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
     """Print the slim skill of a user: the line that an app injects into its prompt.
 
-    With a user and a domain it prints the text alone, ready for a script; with a session what that adds too. With
-    --json: one JSON object per line; with --follow a skill that was removed, as when its person is forgotten, is a line
-    with "removed": true.
+    With a user and a domain it prints the text alone, ready for a script. With --json: one JSON object per line; with
+    --follow a removed skill, as when its person is forgotten, is a line with "removed": true.
     """
     if user is None and not follow:
-        raise typer.BadParameter("name a USER, or follow everybody with --follow")
+        raise typer.BadParameter("name a USER, or follow all users with --follow")
     from schemas import SlimSkill  # noqa: PLC0415
     from streams.kafka.follower import Follower  # noqa: PLC0415
 
@@ -60,10 +59,10 @@ def slim(
         held: dict[bytes, SlimSkill] = {}
         while not news.empty():
             _take(held, *news.get())
-        found = sorted((s for s in held.values() if _asked(s, user, domain)), key=lambda s: (s.user_id, s.domain))
+        found = sorted((s for s in held.values() if _matches(s, user, domain)), key=lambda s: (s.user_id, s.domain))
         if user is not None:
             if not found and not follow:
-                raise NoSlimSkill(_nothing(user, domain, held.values()))
+                raise NoSlimSkill(_why_none(user, domain, held.values()))
             for skill in found:
                 _print(skill, bare, as_json, session)
         if follow:
@@ -76,16 +75,16 @@ def slim(
                 continue
             before = held.get(key)
             after = _take(held, key, value)
-            if after is not None and _asked(after, user, domain):
+            if after is not None and _matches(after, user, domain):
                 _print(after, bare, as_json, session)
-            elif value is None and before is not None and _asked(before, user, domain):
+            elif value is None and before is not None and _matches(before, user, domain):
                 _print_removed(before, as_json)
     finally:
         follower.stop()
 
 
 def _take(held: "dict[bytes, SlimSkill]", key: bytes, value: bytes | None) -> "SlimSkill | None":
-    """Apply one record to what is held; the slim skill if it is a new one. A tombstone removes it."""
+    """Apply one record, and return the slim skill if it is new. A tombstone removes it."""
     from schemas import BadRecord, SlimSkill, compound_key, decode  # noqa: PLC0415
 
     if value is None:
@@ -93,10 +92,10 @@ def _take(held: "dict[bytes, SlimSkill]", key: bytes, value: bytes | None) -> "S
         return None
     try:
         skill = decode(SlimSkill, value)
-    except BadRecord:  # the materializer, which reads this topic too, puts it away as a dead letter
+    except BadRecord:  # the materializer sends a dead letter
         return None
     if key != compound_key(skill.user_id, skill.domain):
-        return None  # as an app, which takes nothing under another's key
+        return None  # apps ignore records with another user's key, too
     before = held.get(key)
     if before == skill or (before is not None and before.skill_version > skill.skill_version):
         return None
@@ -105,7 +104,7 @@ def _take(held: "dict[bytes, SlimSkill]", key: bytes, value: bytes | None) -> "S
 
 
 def _check_topic(chosen: "Settings") -> None:
-    """Make sure that there is something to read, before waiting for it."""
+    """Raise if the topic does not exist, before waiting for its records."""
     from schemas import SlimSkill  # noqa: PLC0415
     from streams.kafka.topics import inspect  # noqa: PLC0415
 
@@ -117,11 +116,11 @@ def _check_topic(chosen: "Settings") -> None:
         )
 
 
-def _asked(skill: "SlimSkill", user: str | None, domain: str | None) -> bool:
+def _matches(skill: "SlimSkill", user: str | None, domain: str | None) -> bool:
     return user in (None, skill.user_id) and domain in (None, skill.domain)
 
 
-def _nothing(user: str, domain: str | None, held: "Iterable[SlimSkill]") -> str:
+def _why_none(user: str, domain: str | None, held: "Iterable[SlimSkill]") -> str:
     from difflib import get_close_matches  # noqa: PLC0415
 
     known = [(skill.user_id, skill.domain) for skill in held]
@@ -129,8 +128,8 @@ def _nothing(user: str, domain: str | None, held: "Iterable[SlimSkill]") -> str:
     if domains:
         return f"{user!r} has no slim skill in the domain {domain!r}, but in {', '.join(domains)}"
     nearest = get_close_matches(user, sorted({name for name, _ in known}), NEAREST, 0.0)
-    told = f"The nearest ids: {', '.join(nearest)}" if nearest else "Nobody has one yet"
-    return f"{user!r} has no slim skill: nothing is sure enough to be said, or there is no such user. {told}"
+    others = f"The nearest ids: {', '.join(nearest)}" if nearest else "No user has one yet"
+    return f"{user!r} has no slim skill: no line is certain enough, or there is no such user. {others}"
 
 
 def _print(skill: "SlimSkill", bare: bool, as_json: bool, session: str | None) -> None:
@@ -139,19 +138,19 @@ def _print(skill: "SlimSkill", bare: bool, as_json: bool, session: str | None) -
     elif bare:
         print(printable(_text(skill, session)), flush=True)
     else:
-        text = _text(skill, session) or "(nothing is sure enough)"
+        text = _text(skill, session) or "(no line is certain enough)"
         print(printable(f"{skill.user_id}  {skill.domain}  v{skill.skill_version}  {text}"), flush=True)
 
 
 def _text(skill: "SlimSkill", session: str | None) -> str:
-    """What the slim skill says, in a session or outside of one."""
+    """Return the slim skill's text, in a session or outside of one."""
     from datetime import UTC, datetime  # noqa: PLC0415
 
     return skill.text_at(datetime.now(UTC), session)
 
 
 def _print_removed(skill: "SlimSkill", as_json: bool) -> None:
-    """Only while following: an app that keeps a copy has to drop it."""
+    """Print that an app which keeps a copy has to drop it."""
     if as_json:
         print_json_line({"user_id": skill.user_id, "domain": skill.domain, "removed": True})
     else:

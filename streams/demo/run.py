@@ -298,8 +298,7 @@ class Demo:
         """True if the worker has committed every record, those that it wrote itself included."""
         if time.monotonic() >= self._next_look:
             self._next_look = time.monotonic() + LOOK_SECONDS
-            with self._local.backlog() as backlog:
-                self._idle_looks = 0 if backlog.left() else self._idle_looks + 1
+            self._idle_looks = 0 if self._local.left() else self._idle_looks + 1
         return self._idle_looks >= IDLE_LOOKS
 
     def _fold_agrees(self, skills: dict[tuple[str, str], PolicySkill]) -> bool:

@@ -1,4 +1,4 @@
-"""Kafka clients' common settings, how a cluster is reached, and the partition of a user (invariant 11)."""
+"""Common settings of Kafka clients, reaching a cluster, and the partition of a user (invariant 11)."""
 
 import logging
 import time
@@ -14,15 +14,13 @@ from streams.settings import Settings
 
 PARTITIONER = "murmur2_random"
 """librdkafka's name for Java's partitioner. Its own default is CRC32, which would break the joins."""
-
 SECOND_CHANCE_SECONDS = 2.0
 """How long another broker may take to accept us after the first has refused."""
-
 REFUSALS = {
-    KafkaError._AUTHENTICATION: "look at SAGER_KAFKA_SASL_USERNAME, SAGER_KAFKA_SASL_PASSWORD and "
+    KafkaError._AUTHENTICATION: "check SAGER_KAFKA_SASL_USERNAME, SAGER_KAFKA_SASL_PASSWORD and "
     "SAGER_KAFKA_SASL_MECHANISM",
-    KafkaError._SSL: "look at SAGER_KAFKA_SSL_CA, which must hold the authority that signed the brokers' certificates, "
-    "at the host names in SAGER_BOOTSTRAP, which must be in these, and at SAGER_KAFKA_SECURITY_PROTOCOL",
+    KafkaError._SSL: "check SAGER_KAFKA_SSL_CA, which must hold the authority that signed the brokers' certificates, "
+    "the host names in SAGER_BOOTSTRAP, which these must contain, and SAGER_KAFKA_SECURITY_PROTOCOL",
 }
 """Errors that retries do not cure, and what to do about them."""
 
@@ -30,7 +28,7 @@ logger = logging.getLogger("sager.kafka")
 
 
 def partition_of(user_id: str, partitions: int) -> int:
-    """The partition on which all of a user's events belong, as every murmur2 client finds it.
+    """Return the partition of all of a user's events, as every murmur2 client finds it.
 
     >>> partition_of("ann", 4)
     2
@@ -39,64 +37,53 @@ def partition_of(user_id: str, partitions: int) -> int:
 
 
 def client_config(settings: Settings, **more: Any) -> dict[str, Any]:
-    """Librdkafka settings shared by all our clients, and `more`. They hold secrets: never log them.
+    """Return librdkafka settings shared by all our clients, and `more`. They hold secrets: never log them.
 
     Raises:
-        SecurityMisconfigured: a file of TLS is not what it has to be.
+        SecurityMisconfigured: a TLS file is invalid.
     """
     return {
         "bootstrap.servers": settings.bootstrap,
         "socket.keepalive.enable": True,
-        # librdkafka logs every lost connection to stderr; the application says what matters.
-        "log_level": 2,
+        "log_level": 2,  # librdkafka logs every lost connection to stderr
         **librdkafka_security(settings),
         **more,
     }
 
 
 def unused_group(name: str) -> str:
-    """The group name that librdkafka requires of a consumer that joins no group."""
+    """Return the group name that librdkafka requires of a consumer that joins no group."""
     return f"sager-{name}-unused"
 
 
 def no_group(name: str) -> dict[str, Any]:
-    """Settings of a consumer that assigns its own partitions: it joins no group and commits nothing.
-
-    Args:
-        name: who reads; part of the group name, which librdkafka requires and nobody joins.
-    """
+    """Return settings of a consumer that assigns its own partitions: it joins no group and commits nothing."""
     return {"group.id": unused_group(name), "enable.auto.commit": False}
 
 
 def reach(settings: Settings, seconds: float) -> tuple[AdminClient, ClusterMetadata]:
-    """An admin client, and the cluster's metadata.
+    """Return an admin client, and the cluster's metadata.
 
     Raises:
         BrokerRefuses: the TLS or SASL handshake failed; raised some seconds after the first refusal.
-        BrokerUnreachable: nobody answers within `seconds`.
+        BrokerUnreachable: no broker answers within `seconds`.
     """
-    heard: list[KafkaError] = []
-    client = AdminClient(client_config(settings, error_cb=heard.append))
+    errors: list[KafkaError] = []
+    client = AdminClient(client_config(settings, error_cb=errors.append))
     give_up, slice_seconds = time.monotonic() + seconds, 1.0
     refused: KafkaError | None = None
     while True:
         try:
             return client, client.list_topics(timeout=min(slice_seconds, max(0.1, give_up - time.monotonic())))
         except KafkaException as error:
-            told = error.args[0]
+            last = error.args[0]
         slice_seconds *= 2
-        client.poll(0)  # lets it say what it has met; that it cannot connect says no more than that
-        if refused is None and (refused := next((e for e in heard if e.code() in REFUSALS), None)):
+        client.poll(0)  # calls `error_cb`
+        if refused is None and (refused := next((e for e in errors if e.code() in REFUSALS), None)):
             give_up = min(give_up, time.monotonic() + SECOND_CHANCE_SECONDS)
         if time.monotonic() >= give_up:
-            telling = [error for error in heard if error.code() != KafkaError._ALL_BROKERS_DOWN]
-            raise _unreachable(settings, refused or next(reversed(telling), told), seconds)
-
-
-def _tell_refusal(error: KafkaError) -> None:
-    """Log why brokers refuse a producer: it retries for as long as it lives."""
-    if error.code() in REFUSALS:
-        logger.error("Kafka refuses us: %s. What to do: %s", error.str(), REFUSALS[error.code()])
+            specific = [error for error in errors if error.code() != KafkaError._ALL_BROKERS_DOWN]
+            raise _unreachable(settings, refused or next(reversed(specific), last), seconds)
 
 
 def _unreachable(settings: Settings, why: KafkaError, seconds: float) -> BrokerUnreachable:
@@ -115,22 +102,25 @@ def _unreachable(settings: Settings, why: KafkaError, seconds: float) -> BrokerU
 
 
 def producer_config(settings: Settings, **more: Any) -> dict[str, Any]:
-    """Settings of a producer that neither loses nor repeats records, and partitions by murmur2.
+    """Return settings of a producer that neither loses nor repeats records, and partitions by murmur2.
 
     One request at a time per broker: with more, a first request that meets a partition before its leader has it is
-    tried again behind the second, which a broker before KAFKA-15591 takes for the producer's first; the retry then
-    counts as a duplicate, is reported as delivered, and is lost.
+    retried behind the second, which a broker before KAFKA-15591 takes for the producer's first; the retry then counts
+    as a duplicate, is reported as delivered, and is lost.
     """
-    return client_config(
-        settings,
-        **{
-            "partitioner": PARTITIONER,
-            "enable.idempotence": True,
-            "max.in.flight.requests.per.connection": 1,
-            "compression.type": settings.compression.value,
-            "linger.ms": 5,
-            "message.max.bytes": 4 * 1024 * 1024,
-            "error_cb": _tell_refusal,
-        }
-        | more,
-    )
+    own = {
+        "partitioner": PARTITIONER,
+        "enable.idempotence": True,
+        "max.in.flight.requests.per.connection": 1,
+        "compression.type": settings.compression.value,
+        "linger.ms": 5,
+        "message.max.bytes": 4 * 1024 * 1024,
+        "error_cb": _log_refusal,
+    }
+    return client_config(settings, **own | more)
+
+
+def _log_refusal(error: KafkaError) -> None:
+    """Log why brokers refuse a producer: it retries for as long as it lives."""
+    if error.code() in REFUSALS:
+        logger.error("Kafka refuses us: %s. What to do: %s", error.str(), REFUSALS[error.code()])

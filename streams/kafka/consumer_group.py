@@ -1,4 +1,4 @@
-"""The workers' consumer group, as the broker sees it."""
+"""The workers' consumer group, as the broker reports it."""
 
 from collections.abc import Sequence
 
@@ -11,46 +11,44 @@ from streams.kafka.topics import admin
 from streams.settings import Settings
 
 REQUEST_SECONDS = 10.0
-NOBODY = (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD, ConsumerGroupState.UNKNOWN)
+WITHOUT_MEMBERS = (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD, ConsumerGroupState.UNKNOWN)
 
 
 class WorkersRunning(StreamsError, RuntimeError):
-    """What is to be done must not be done while workers run."""
+    """A command that must not run beside workers found some."""
 
 
 def members(settings: Settings, client: AdminClient | None = None) -> int | None:
-    """How many members the group has: one per worker.
+    """Return the group's number of members, one per worker.
 
-    None where the broker does not know: the embedded one names nobody, and forgets nobody who did not say good-bye.
+    None if the broker does not know: the embedded one names no members, and keeps those that did not leave.
 
     Raises:
-        BrokerUnreachable: the broker does not say.
+        BrokerUnreachable: the broker does not answer.
     """
     client = client or admin(settings)
     try:
-        asked = client.describe_consumer_groups([settings.app_id], request_timeout=REQUEST_SECONDS)
-        group = asked[settings.app_id].result(REQUEST_SECONDS + 1)
-        return len(group.members) or (0 if group.state in NOBODY else None)
+        described = client.describe_consumer_groups([settings.app_id], request_timeout=REQUEST_SECONDS)
+        group = described[settings.app_id].result(REQUEST_SECONDS + 1)
     except KafkaException as error:
         if error.args[0].name() == "GROUP_ID_NOT_FOUND":
             return 0
-        raise BrokerUnreachable(f"the group {settings.app_id} cannot be asked for: {error.args[0].str()}") from error
+        raise BrokerUnreachable(f"the group {settings.app_id} cannot be read: {error.args[0].str()}") from error
     except TimeoutError as error:
-        raise BrokerUnreachable(f"{settings.bootstrap} does not tell of the group {settings.app_id}") from error
+        raise BrokerUnreachable(f"{settings.bootstrap} does not describe the group {settings.app_id}") from error
+    return len(group.members) or (0 if group.state in WITHOUT_MEMBERS else None)
 
 
 def committed(settings: Settings, partitions: Sequence[TopicPartition]) -> dict[tuple[str, int], int]:
-    """The next offset that the workers have to do, by topic and partition; 0 where they have committed none.
+    """Return the offsets that the workers have committed, by topic and partition; 0 without one.
 
-    Asked by a consumer that never joins the group. An admin client must not be asked: where the group's coordinator
-    has just moved to another broker, librdkafka reads through a null pointer, and the process is gone (librdkafka
-    #5040, still in 2.16).
+    A consumer asks, which never joins the group. An admin client must not: where the group's coordinator has just
+    moved to another broker, librdkafka reads through a null pointer, and the process dies (librdkafka #5040, in 2.16).
 
     Raises:
         KafkaException: the broker does not answer.
     """
-    own = {"group.id": settings.app_id, "enable.auto.commit": False}
-    consumer = Consumer(client_config(settings, **own))
+    consumer = Consumer(client_config(settings, **{"group.id": settings.app_id, "enable.auto.commit": False}))
     try:
         found = consumer.committed(list(partitions), timeout=REQUEST_SECONDS)
     finally:
@@ -62,17 +60,17 @@ def committed(settings: Settings, partitions: Sequence[TopicPartition]) -> dict[
 
 
 def no_workers(settings: Settings) -> None:
-    """Make sure that nobody works.
+    """Make sure that no worker runs.
 
     Raises:
-        WorkersRunning: somebody does.
-        BrokerUnreachable: the broker does not say.
+        WorkersRunning: one runs, or may run.
+        BrokerUnreachable: the broker does not answer.
     """
     count = members(settings)
     if count is None:
         raise WorkersRunning(
-            f"there were workers of the group {settings.app_id}, and this broker does not tell whether they still run. "
-            "End `sager up` and start it again: its journal gives the topics back"
+            f"there were workers of the group {settings.app_id}, and this broker does not report whether they still "
+            "run. End `sager up` and start it again: its journal gives the topics back"
         )
     if count:
         raise WorkersRunning(

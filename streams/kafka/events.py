@@ -1,8 +1,7 @@
-"""Events of the registry, as the pipeline's own processes produce them; apps have `sager_client` for that."""
+"""Producing the registry's events from the pipeline's own processes; apps have `sager_client`."""
 
 import uuid
 from datetime import datetime
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from schemas import Event, topic_of
@@ -17,23 +16,19 @@ EventT = TypeVar("EventT", bound=Event)
 
 
 def envelope(at: datetime) -> dict[str, Any]:
-    """The fields that every event has, with a new id."""
+    """Return the fields that every event has, with a new id."""
     return {"event_id": uuid.uuid4().hex, "occurred_at": at}
 
 
 class EventOutbox:
-    """Produces events on their topics, as a context manager: leaving it waits until the broker has them all.
-
-    Args:
-        settings: the deployment.
-    """
+    """Produces events on their topics. As a context manager, it waits at its end until the broker has them all."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._outbox = Outbox(settings)
 
     def send(self, event: EventT) -> EventT:
-        """Produce an event, and give it back."""
+        """Produce an event, and return it."""
         topic = topic_of(type(event))
         user_id = getattr(event, "user_id", None)
         # Explicit, so that a record keyed by user and domain lands beside its user's others.
@@ -42,17 +37,15 @@ class EventOutbox:
         return event
 
     def flush(self, seconds: float = FLUSH_SECONDS) -> None:
-        """Wait until the broker has all that was sent.
+        """Wait until the broker has all events.
 
         Raises:
-            NotProduced: the broker did not accept everything in time, or refused some.
+            NotProduced: the broker did not accept all in time, or refused some.
         """
         self._outbox.flush(seconds, "events")
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.flush()

@@ -1,4 +1,4 @@
-"""Follows a compacted topic from its beginning, in a thread: a local copy of what is newest per key."""
+"""Following a compacted topic from its beginning, in a thread: a local copy of the newest value per key."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ READY_SECONDS = 30.0
 
 
 class Follower:
-    """Reads a topic without a consumer group, so that any number of processes can, and then follows it.
+    """Reads a topic and then follows it, without a consumer group, so that any number of processes can.
 
     Args:
         settings: the deployment.
@@ -34,7 +34,7 @@ class Follower:
         self._thread = threading.Thread(target=self._follow, name=f"follow-{base}", daemon=True)
 
     def start(self, seconds: float = READY_SECONDS) -> Self:
-        """Begin to follow, and wait until all that is on the topic has been read.
+        """Begin to follow, and wait until the topic has been read to its end.
 
         Raises:
             BrokerUnreachable: that took longer than `seconds`.
@@ -44,7 +44,7 @@ class Follower:
             self.stop()
             raise BrokerUnreachable(
                 f"the topic {self._settings.topic(self._base)} could not be read within {seconds:.0f} s from "
-                f"{self._settings.bootstrap}: is Kafka up, and do the topics exist? `sager topics` tells"
+                f"{self._settings.bootstrap}: is Kafka up, and do the topics exist? See `sager topics`"
             )
         return self
 
@@ -84,11 +84,11 @@ class Follower:
 
 
 def partitions_of(consumer: Consumer, topic: str, is_over: threading.Event) -> list[int]:
-    """The partitions of a topic, asked for until the broker knows it; none once it is over."""
+    """Return the partitions of a topic, once the broker knows it; none once it is over."""
     while not is_over.is_set():
         try:
             found = consumer.list_topics(topic, timeout=5).topics[topic]
-        except Exception:  # the broker may still be starting; whoever starts a follower has a deadline
+        except Exception:  # the broker may still be starting, and the caller has a deadline
             time.sleep(0.2)
             continue
         if found.error is None and found.partitions:

@@ -1,8 +1,7 @@
-"""Packs the values of topics that only our own processes read: lz4 or zstd behind one byte that no JSON begins with.
+"""Packing of values on topics that only our own processes read: lz4 or zstd behind one byte that no JSON begins with.
 
-The registry says which topics are `packed`. Everybody who reads such a topic unpacks first and decodes then. A value
-that was written before there was packing is JSON and stays readable. Hostile bytes are nothing special: what cannot be
-unpacked is left as it is, and no decoder accepts it.
+The registry marks topics as `packed`. Their readers unpack before they decode. Values that cannot be unpacked, hostile
+ones too, stay as they are, and no decoder accepts them.
 """
 
 from cramjam import DecompressionError, lz4, zstd
@@ -12,18 +11,18 @@ from streams.kafka import packed_items
 from streams.kafka.packed_items import PACKED
 
 LZ4, ZSTD = b"\x01", b"\x02"
-"""What a packed value begins with; behind it stands its length as JSON in four bytes, then the block or frame."""
+"""First bytes of packed values; the length as JSON in four bytes follows, then the block or frame."""
 ITEM = bytes([PACKED])
-"""What an item of the graph begins with, which has a form of its own."""
+"""First byte of an item of the graph, which has a form of its own."""
 MAX_BYTES = 8 * 1024 * 1024
-"""The largest value that is packed or unpacked, as JSON: whoever claims more in a few bytes gets no memory for it."""
+"""The largest value that is packed or unpacked, as JSON: a value that claims more gets no memory."""
 LARGE_BYTES = 6 * 1024
-"""From this size on zstd: it takes 20 us more than lz4, and a third of the bytes less."""
+"""From this size on zstd is used: it takes 20 us more than lz4, and a third less bytes."""
 _START = 5
 
 
 def pack(value: bytes) -> bytes:
-    """The value packed, or as it is where that is shorter or it is packed already.
+    """Return the value packed, or as it is if that is shorter or it is packed already.
 
     >>> len(pack(b'{"user_id":"ann"}' * 9))
     31
@@ -39,7 +38,7 @@ def pack(value: bytes) -> bytes:
 
 
 def unpack(value: bytes) -> bytes:
-    """The value as it was before `pack`; one that is not packed, or cannot be unpacked, comes as it is.
+    """Return the value as it was before `pack`; a value that is not packed, or cannot be unpacked, as it is.
 
     >>> unpack(pack(b'{"user_id":"ann"}' * 9)) == b'{"user_id":"ann"}' * 9
     True

@@ -1,7 +1,7 @@
 """The packed form of an item's memory: a seventh of its JSON, in which a taker is found without unpacking.
 
-One byte says which form it is, and four the epoch. Then come the takers' pseudonyms, as they are, so that one is found
-without unpacking; and, in an LZ4 block, the names of other items and of tastes, each once, and the takers in columns.
+One byte marks the form, four hold the epoch. The takers' pseudonyms follow uncompressed; then, in an LZ4 block, the
+names of other items and of tastes, each once, and the takers in columns.
 
 >>> item = ItemMemory(domain="films", item_id="dune", epoch=7)
 >>> unpack(pack(item)) == item, epoch_of(pack(item))
@@ -19,7 +19,7 @@ from pydantic_core import from_json, to_json
 from schemas import MAX_OTHERS, MAX_TAKERS, MAX_TASTES, BadRecord, ItemMemory, Taker
 
 PACKED = 16
-"""What a packed item begins with: no JSON does, and no value that is packed as a whole."""
+"""First byte of a packed item, and of no JSON and no value that is packed as a whole."""
 _HEAD = struct.Struct("<BIB")
 _SIZE = struct.Struct("<I")
 _NAME_BYTES = 14
@@ -31,7 +31,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def pack(item: ItemMemory) -> bytes:
-    """The item in its packed form."""
+    """Return the item in its packed form."""
     takers = item.takers
     others = {name: place for place, name in enumerate(dict.fromkeys(n for t in takers for n in t.others))}
     tastes = {name: place for place, name in enumerate(dict.fromkeys(n for t in takers for n in t.tastes))}
@@ -57,7 +57,7 @@ def pack(item: ItemMemory) -> bytes:
 
 
 def unpack(value: bytes) -> ItemMemory:
-    """The item in these bytes.
+    """Return the item in these bytes.
 
     Raises:
         BadRecord: they are not an item in this form.
@@ -117,19 +117,19 @@ def _columns(raw: bytes, count: int) -> Sequence[Any]:
 
 
 def _check(domain: Any, item_id: Any, others: Any, tastes: Any) -> None:
-    """What names stand for is not looked at: only that they are texts, and no longer than they may be."""
+    """Raise unless all names are texts of an allowed length."""
     texts = isinstance(domain, str) and isinstance(item_id, str) and domain and item_id
     if not (texts and all(isinstance(n, str) and 0 < len(n) <= _MOST_NAME_CHARS for n in (*others, *tastes))):
         raise ValueError("names that are none")
 
 
 def epoch_of(value: bytes) -> int:
-    """The epoch of a packed item, without unpacking it; 0 for what is none."""
+    """Return the epoch of a packed item, without unpacking it; 0 for other values."""
     return int(_HEAD.unpack_from(value)[1]) if len(value) >= _HEAD.size and value[0] == PACKED else 0
 
 
 def holds(value: bytes, neighbour: bytes) -> bool:
-    """Whether a packed item may have this taker, as `name_bytes` has it; one that has it certainly does."""
+    """True if a packed item may have this taker, in the form of `name_bytes`; false only if it has not."""
     return (
         len(value) >= _HEAD.size
         and value[0] == PACKED
@@ -138,7 +138,7 @@ def holds(value: bytes, neighbour: bytes) -> bool:
 
 
 def name_bytes(neighbour: str) -> bytes:
-    """A pseudonym in 14 bytes: the mark of its secret, and the digest.
+    """Return a pseudonym in 14 bytes: the mark of its secret, and the digest.
 
     >>> len(name_bytes("user:ab12." + 24 * "0"))
     14

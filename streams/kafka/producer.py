@@ -11,15 +11,15 @@ from streams.settings import Settings
 
 METADATA_SECONDS = 5.0
 BY_KEY = -1
-"""Instead of a partition: the one that the key decides."""
+"""Instead of a partition: the partition of the key."""
 
 
 class Outbox:
-    """A producer that keeps track of what was refused.
+    """A producer that remembers refused records.
 
     Args:
         settings: the deployment.
-        more: settings of librdkafka besides, see `producer_config`.
+        more: further settings of librdkafka, see `producer_config`.
     """
 
     def __init__(self, settings: Settings, **more: Any) -> None:
@@ -29,11 +29,11 @@ class Outbox:
         self._counts: dict[str, int] | None = None
 
     def send(self, topic: str, key: bytes | None, value: bytes | None, partition: int = BY_KEY) -> None:
-        """Produce a record, or a tombstone, on the topic of this whole name.
+        """Produce a record, or a tombstone, on the topic of this full name.
 
         Raises:
-            KafkaException: it is too large, or the topic's name or partition is none.
-            TopicsDiffer: the topic has another number of partitions than SAGER_PARTITIONS says.
+            KafkaException: it is too large, or the topic or partition does not exist.
+            TopicsDiffer: the topic has another number of partitions than SAGER_PARTITIONS.
         """
         if partition != BY_KEY:
             self._check(topic)
@@ -41,16 +41,16 @@ class Outbox:
             try:
                 self._producer.produce(topic, value, key, partition, on_delivery=self._delivered)
             except BufferError:
-                # The queue is full: let deliveries make room, which is the back-pressure a sender should feel.
+                # The queue is full: deliveries make room.
                 self._producer.poll(0.5)
             else:
                 self._producer.poll(0)
                 return
 
     def _check(self, topic: str) -> None:
-        """Whose partition a user's is depends on how many there are. A broker that is not there yet is not asked again.
+        """Raise if the topic's partitions, and so the users on each, are not those of the settings.
 
-        All topics are listed: to be asked for a name, a broker may create it.
+        It lists all topics, because a broker may create a topic when it is asked for its name.
         """
         if self._counts is None:
             try:
@@ -65,7 +65,7 @@ class Outbox:
         if found != wanted:
             raise TopicsDiffer(
                 f"SAGER_PARTITIONS is {self._settings.partitions}, but {topic} has {found} partitions: set "
-                f"SAGER_PARTITIONS={found}, or SAGER_PREFIX to the deployment that is meant"
+                f"SAGER_PARTITIONS={found}, or SAGER_PREFIX to the right deployment"
             )
 
     def flush(self, seconds: float, what: str) -> None:
@@ -73,7 +73,7 @@ class Outbox:
 
         Args:
             seconds: how long at most.
-            what: the plural of what a record is, for the error.
+            what: the kind of record in the plural, for the error.
 
         Raises:
             NotProduced: records were refused, now or before, or are still unsent.

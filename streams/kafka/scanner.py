@@ -1,4 +1,4 @@
-"""Reading topics in bulk, from given offsets to where they end now, without joining a consumer group."""
+"""Reading topics in bulk, from given offsets to their end, without joining a consumer group."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,14 +14,14 @@ from streams.settings import Settings
 SILENT_SECONDS = 30.0
 REQUEST_SECONDS = 10.0
 POLL_SECONDS = 0.05
-"""A batch is waited for so long, and so is the end of each partition that is read."""
+"""How long one poll waits for a batch, or for the end of a partition."""
 
 Tell = Callable[[int, int], None]
-"""Is told how many records have been read, and about how many there are."""
+"""Called with how many records have been read, and about how many there are."""
 
 
 class NoSuchTopic(StreamsError, LookupError):
-    """A topic that is to be read is not on the broker."""
+    """The broker does not have a topic."""
 
 
 class Scanner:
@@ -29,7 +29,7 @@ class Scanner:
 
     Args:
         settings: the deployment.
-        silent_seconds: how long the broker may say nothing before it is taken for gone.
+        silent_seconds: after so long without an answer the broker counts as unreachable.
     """
 
     def __init__(self, settings: Settings, silent_seconds: float = SILENT_SECONDS) -> None:
@@ -43,7 +43,7 @@ class Scanner:
                     "enable.partition.eof": True,
                     "auto.offset.reset": "earliest",
                     "allow.auto.create.topics": False,
-                    # The end of a partition is told by an empty answer, for which the broker waits this long.
+                    # An empty answer marks the end of a partition, and the broker waits this long for records.
                     "fetch.wait.max.ms": 50,
                     "fetch.message.max.bytes": max(topic.max_message_bytes for topic in TOPICS.values()),
                 },
@@ -51,7 +51,7 @@ class Scanner:
         )
 
     def partitions(self, base: str) -> list[TopicPartition]:
-        """All partitions of a topic of the registry, from their beginning.
+        """Return all partitions of a topic of the registry, from their beginning.
 
         Raises:
             NoSuchTopic: the broker has no such topic.
@@ -72,16 +72,15 @@ class Scanner:
         return [TopicPartition(name, number, OFFSET_BEGINNING) for number in sorted(found.partitions)]
 
     def since(self, where: Sequence[TopicPartition], timestamp_ms: int) -> list[TopicPartition]:
-        """The same partitions, each from its first record that is not older than this."""
+        """Return the same partitions, each from its first record that is not older than this."""
         asked = [TopicPartition(each.topic, each.partition, timestamp_ms) for each in where]
         try:
             return list(self._consumer.offsets_for_times(asked, timeout=REQUEST_SECONDS))
         except KafkaException:
-            # It only saves reading: whoever asks looks at the records' time stamps too.
-            return list(where)
+            return list(where)  # callers check the records' time stamps too
 
     def size(self, where: Iterable[TopicPartition]) -> int:
-        """About how many records there are from these offsets on, for a progress bar; the embedded broker says too few.
+        """Return about how many records follow these offsets, for a progress bar; the embedded broker reports too few.
 
         Raises:
             BrokerUnreachable: it does not answer.
@@ -93,7 +92,7 @@ class Scanner:
         return total
 
     def end(self, where: TopicPartition) -> int:
-        """The offset behind a partition's last record; too low on the embedded broker.
+        """Return the offset behind a partition's last record; too low on the embedded broker.
 
         Raises:
             BrokerUnreachable: it does not answer.
@@ -101,10 +100,10 @@ class Scanner:
         return self._bounds(where)[1]
 
     def read(self, where: Sequence[TopicPartition], tell: Tell | None = None) -> Iterator[Message]:
-        """All records from these offsets to the end that each partition has when it is reached.
+        """Yield all records from these offsets to the end that each partition has when it is reached.
 
         Raises:
-            BrokerUnreachable: it says nothing any more.
+            BrokerUnreachable: it does not answer any more.
         """
         if not where:
             return
@@ -126,7 +125,7 @@ class Scanner:
                 tell(done, max(done, total))
             if time.monotonic() - heard > self._silent_seconds:
                 raise BrokerUnreachable(
-                    f"{where[0].topic} could not be read to its end: {self._settings.bootstrap} has said nothing for "
+                    f"{where[0].topic} could not be read to its end: {self._settings.bootstrap} has not answered for "
                     f"{self._silent_seconds:.0f} s. `sager doctor` looks further"
                 )
 
@@ -148,10 +147,10 @@ class Scanner:
 
 
 def int_of(value: Any) -> int:
-    """A message's partition, offset and such, which the client's types hold for absent where they never are."""
+    """Return a message's partition or offset, which the client's types declare optional."""
     return int(value)
 
 
 def sent_at_ms(message: Message) -> int:
-    """When a record was sent, in milliseconds since 1970; 0 where it does not say."""
+    """Return when a record was sent, in milliseconds since 1970; 0 if unknown."""
     return max(0, int_of(message.timestamp()[1]))

@@ -1,7 +1,6 @@
-"""Security of the wire: what the settings of TLS and SASL mean for librdkafka and for Python's own TLS.
+"""TLS and SASL for librdkafka and for Python's own TLS, which Faust's client uses.
 
-Python's TLS is what Faust's client uses. librdkafka is given the same files, after Python has read them: a file that
-is no certificate or a wrong password is told in the same words by every command.
+Python reads the files before librdkafka does, so that every command reports an invalid file in the same words.
 """
 
 import ssl
@@ -13,12 +12,12 @@ from streams.settings import SecurityProtocol, Settings
 
 
 def protocol_of(settings: Settings) -> SecurityProtocol:
-    """How the brokers are spoken to. The embedded one knows no TLS and no SASL, whatever is set for another."""
+    """Return the protocol. The embedded broker has no TLS and no SASL, whatever is set for another."""
     return SecurityProtocol.PLAINTEXT if settings.embedded else settings.kafka_security_protocol
 
 
 def librdkafka_security(settings: Settings) -> dict[str, Any]:
-    """Librdkafka's settings of TLS and SASL; none where neither is used.
+    """Return librdkafka's settings of TLS and SASL; none if neither is used.
 
     Raises:
         SecurityMisconfigured: see `tls_context`.
@@ -48,10 +47,10 @@ def librdkafka_security(settings: Settings) -> dict[str, Any]:
 
 
 def tls_context(settings: Settings) -> ssl.SSLContext | None:
-    """Python's TLS settings, with the system's certificate authorities where none are named; None without TLS.
+    """Return Python's TLS settings, by default with the system's certificate authorities; None without TLS.
 
     Raises:
-        SecurityMisconfigured: a file cannot be read, or is not what it has to be.
+        SecurityMisconfigured: a file cannot be read, or is invalid.
     """
     if not protocol_of(settings).tls:
         return None

@@ -1,8 +1,7 @@
-"""Topics made and checked against the registry, before anything else starts."""
+"""Topics created and checked against the registry, before anything else starts."""
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -21,11 +20,12 @@ SPARE_SECONDS = 5.0
 SAFE_REPLICATION, SAFE_IN_SYNC = 3, 2
 """From this replication factor on, a write is acknowledged once two replicas have it: losing one broker is harmless."""
 
+_MAY_NOT_CREATE = (
+    "grant the user Create on topics with this prefix, or let a user who has it run `sager topics --create`"
+)
 REFUSED = {
-    "TOPIC_AUTHORIZATION_FAILED": "grant the user Create on topics with this prefix, or let one who has it run "
-    "`sager topics --create` once",
-    "CLUSTER_AUTHORIZATION_FAILED": "grant the user Create on topics with this prefix, or let one who has it run "
-    "`sager topics --create` once",
+    "TOPIC_AUTHORIZATION_FAILED": _MAY_NOT_CREATE,
+    "CLUSTER_AUTHORIZATION_FAILED": _MAY_NOT_CREATE,
     "INVALID_REPLICATION_FACTOR": "set SAGER_REPLICATION to no more than there are brokers, or start the others",
     "POLICY_VIOLATION": "the brokers' policy forbids it: alter SAGER_REPLICATION or SAGER_PARTITIONS as it says, or "
     "make the topic with Kafka's own tools",
@@ -36,9 +36,15 @@ _SILENCE = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.REQUEST_TIM
 
 @dataclass(frozen=True)
 class TopicState:
-    """One topic as the broker has it, next to what the registry wants.
+    """One topic on the broker, compared with the registry.
 
-    `partitions` is None where the topic does not exist; `differs` says in words what is wrong.
+    Attributes:
+        topic: the registry's entry.
+        name: the full name.
+        partitions: how many there are; None if the topic does not exist.
+        differs: each difference, in words.
+        has_other_partitions: true if the number of partitions differs.
+        has_other_policy: true if the clean-up policy differs.
     """
 
     topic: Topic
@@ -50,12 +56,12 @@ class TopicState:
 
 
 def admin(settings: Settings) -> AdminClient:
-    """An admin client of the configured cluster."""
+    """Return an admin client of the configured cluster."""
     return AdminClient(client_config(settings))
 
 
 def inspect(settings: Settings) -> list[TopicState]:
-    """The state of every topic of the registry on the broker.
+    """Return the state of every topic of the registry.
 
     Raises:
         BrokerUnreachable: no broker answers, or the TLS or SASL handshake failed.
@@ -64,7 +70,7 @@ def inspect(settings: Settings) -> list[TopicState]:
 
 
 def compare(settings: Settings, client: AdminClient, cluster: ClusterMetadata) -> list[TopicState]:
-    """The same, of a cluster that has just been reached."""
+    """Return the state of every topic on a cluster that has just been reached."""
     existing = cluster.topics
     names = {topic.name(settings.prefix): topic for topic in TOPICS.values()}
     policies = _cleanup_policies(client, [name for name in names if name in existing])
@@ -73,13 +79,12 @@ def compare(settings: Settings, client: AdminClient, cluster: ClusterMetadata) -
         if name not in existing:
             states.append(TopicState(topic, name, None))
             continue
-        found = len(existing[name].partitions)
-        wanted = topic.partitions(settings.partitions)
+        found, wanted = len(existing[name].partitions), topic.partitions(settings.partitions)
+        needed = topic.config()["cleanup.policy"]
+        policy = policies.get(name, needed)
         differs = []
         if found != wanted:
             differs.append(f"has {found} partition{'s'[: found != 1]} instead of {wanted}")
-        needed = topic.config()["cleanup.policy"]
-        policy = policies.get(name, needed)
         if policy != needed:
             differs.append(f"has cleanup.policy={policy} instead of {needed}")
         states.append(TopicState(topic, name, found, tuple(differs), found != wanted, policy != needed))
@@ -87,45 +92,41 @@ def compare(settings: Settings, client: AdminClient, cluster: ClusterMetadata) -
 
 
 def _cleanup_policies(client: AdminClient, names: Sequence[str]) -> dict[str, str]:
-    if not names:
-        return {}
-    asked = client.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in names])
     policies: dict[str, str] = {}
-    for resource, future in asked.items():
+    resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    for resource, future in (client.describe_configs(resources) if resources else {}).items():
         try:
-            entries = future.result(TIMEOUT_SECONDS)
+            entry = future.result(TIMEOUT_SECONDS).get("cleanup.policy")
         except KafkaException:
-            # A broker that does not describe configurations, or forbids it, cannot be checked.
-            continue
-        if "cleanup.policy" in entries and entries["cleanup.policy"].value:
-            policies[resource.name] = entries["cleanup.policy"].value
+            continue  # a broker that does not describe configurations, or forbids it, cannot be checked
+        if entry is not None and entry.value:
+            policies[resource.name] = entry.value
     return policies
 
 
 def ensure(settings: Settings) -> list[str]:
-    """Create missing topics and wait until they can be used; the names of those created.
+    """Create missing topics, wait until they can be used, and return their names.
 
     Raises:
         BrokerUnreachable: no broker answers.
         TopicsDiffer: a topic exists with another partition count or clean-up policy; it is left as it is.
     """
     states = inspect(settings)
-    wrong = [state for state in states if state.differs]
-    if wrong:
-        raise TopicsDiffer(_told(settings, wrong))
+    if wrong := [state for state in states if state.differs]:
+        raise TopicsDiffer(_advice(settings, wrong))
     missing = [state for state in states if state.partitions is None]
     if missing:
         _create(settings, missing)
     return [state.name for state in missing]
 
 
-def _told(settings: Settings, wrong: Sequence[TopicState]) -> str:
-    """Which topics are not as they must be, and what to do about each kind of difference."""
+def _advice(settings: Settings, wrong: Sequence[TopicState]) -> str:
+    """Return which topics differ, and what to do about each kind of difference."""
     counts = {s.partitions for s in wrong if s.has_other_partitions and not s.topic.single_partition}
     advice = [f"set SAGER_PARTITIONS={found} if all have that count" for found in counts if len(counts) == 1]
     if any(state.has_other_partitions for state in wrong):
         advice.append(
-            "topics that hold nothing yet can be deleted and are made anew; for others use another SAGER_PREFIX, "
+            "topics without records can be deleted and are created again; for others use another SAGER_PREFIX, "
             "because added partitions part users from their state"
         )
     advice += [
@@ -139,38 +140,32 @@ def _told(settings: Settings, wrong: Sequence[TopicState]) -> str:
 
 
 def _create(settings: Settings, missing: Sequence[TopicState]) -> None:
+    durability = {"min.insync.replicas": str(SAFE_IN_SYNC)} if settings.replication >= SAFE_REPLICATION else {}
     wanted = [
         NewTopic(
             state.name,
             num_partitions=state.topic.partitions(settings.partitions),
             replication_factor=settings.replication,
-            config=state.topic.config() | _durability(settings),
+            config=state.topic.config() | durability,
         )
         for state in missing
     ]
     client = admin(settings)  # held by name: its futures die with it
-    futures: dict[str, Future[None]] = client.create_topics(
-        wanted, operation_timeout=TIMEOUT_SECONDS, request_timeout=TIMEOUT_SECONDS
-    )
+    futures = client.create_topics(wanted, operation_timeout=TIMEOUT_SECONDS, request_timeout=TIMEOUT_SECONDS)
     for name, future in futures.items():
         try:
             future.result(TIMEOUT_SECONDS + SPARE_SECONDS)
         except (KafkaException, TimeoutError) as error:
-            _raise_unless_made(name, error)
+            _raise_unless_exists(name, error)
     _wait_for_leaders(client, wanted)
 
 
-def _durability(settings: Settings) -> dict[str, str]:
-    """Topic settings that keep acknowledged records with this replication factor."""
-    return {"min.insync.replicas": str(SAFE_IN_SYNC)} if settings.replication >= SAFE_REPLICATION else {}
-
-
-def _raise_unless_made(name: str, error: Exception) -> None:
+def _raise_unless_exists(name: str, error: Exception) -> None:
     reply: KafkaError | None = error.args[0] if isinstance(error, KafkaException) else None
     if reply is None or reply.code() in _SILENCE:
-        why = reply.str() if reply is not None else "no answer"
+        reason = reply.str() if reply is not None else "no answer"
         raise BrokerUnreachable(
-            f"topic {name} is not made within {TIMEOUT_SECONDS:.0f} s ({why}): are enough brokers up to agree on it?"
+            f"topic {name} is not made within {TIMEOUT_SECONDS:.0f} s ({reason}): are enough brokers up to agree on it?"
         ) from error
     if reply.name() != "TOPIC_ALREADY_EXISTS":
         advice = REFUSED.get(reply.name(), "`sager doctor` examines the broker")
@@ -178,10 +173,10 @@ def _raise_unless_made(name: str, error: Exception) -> None:
 
 
 def _wait_for_leaders(client: AdminClient, made: Sequence[NewTopic]) -> None:
-    """Wait for leaders: a new topic's partitions refuse records until they have one.
+    """Wait until all partitions of new topics have a leader; without one they refuse records.
 
     Raises:
-        BrokerUnreachable: after a minute some are still without one.
+        BrokerUnreachable: after a minute some have none.
     """
     left = {TopicPartition(topic.topic, number) for topic in made for number in range(topic.num_partitions)}
     give_up = time.monotonic() + LEADERS_SECONDS

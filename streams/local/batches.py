@@ -1,27 +1,28 @@
-"""Kafka's record batches as bytes: split, stripped of their producer, and rebuilt at the same offsets."""
+"""Kafka's record batches as bytes: split, stripped of their producer, and built at given offsets."""
 
 import struct
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
+import aiokafka.record.default_records
+from aiokafka.codec import gzip_encode
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import calc_crc32c
 
-from streams.kafka.codec import use_fast_gzip
-
-use_fast_gzip()
-
 MAGIC = 2
-RECORDS, BYTES = 500, 512 * 1024
-"""Most of one batch that is built here."""
+MAX_RECORDS, MAX_BYTES = 500, 512 * 1024
+"""The most that one built batch holds."""
 _HEADER = 61
-_ANY_SIZE = 1 << 30
 _LENGTH_AT, _EPOCH_AT, _MAGIC_AT, _CRC_AT, _ATTRIBUTES_AT, _LAST_DELTA_AT, _PRODUCER_AT = 8, 12, 16, 17, 21, 23, 43
+_CONTROL_BIT = 0x20
+_COMMIT_MARKER = struct.pack(">hh", 0, 1), b"\0" * 6
 
 
 class Record(NamedTuple):
-    """One record and where it stands on its partition."""
+    """One record and its offset in the partition."""
 
     offset: int
     timestamp_ms: int
@@ -30,8 +31,17 @@ class Record(NamedTuple):
     headers: Sequence[tuple[str, bytes | None]] = ()
 
 
+# aiokafka's gzip has the highest level, which costs several times what the lowest does.
+_fast_gzip = partial(gzip_encode, compresslevel=1)
+aiokafka.record.default_records.gzip_encode = _fast_gzip
+with suppress(ImportError):  # there is no compiled form
+    from aiokafka.record._crecords import default_records
+
+    default_records.gzip_encode = _fast_gzip
+
+
 def split(data: bytes) -> Iterator[bytes]:
-    """The whole batches in what a fetch brought; a last one that is cut off is left out."""
+    """Yield the whole batches of an answer to Fetch, which may cut off the last one."""
     at = 0
     while at + _HEADER <= len(data):
         (length,) = struct.unpack_from(">i", data, at + _LENGTH_AT)
@@ -43,94 +53,103 @@ def split(data: bytes) -> Iterator[bytes]:
 
 
 def bounds(batch: bytes) -> tuple[int, int]:
-    """The offset of a batch's first record, and the one behind its last."""
+    """Return the offset of a batch's first record, and the offset behind its last."""
     (base,) = struct.unpack_from(">q", batch)
     (delta,) = struct.unpack_from(">i", batch, _LAST_DELTA_AT)
     return base, base + delta + 1
 
 
-def anonymize(frame: bytearray, start: int, end: int) -> None:
-    """Take the producer's id and sequence out of the batches in this part of a frame.
+def anonymized(data: bytes) -> bytes:
+    """Return the batches of a request without their producer's id and sequence numbers.
 
-    A broker without its memory refuses the ids that a broker before it gave out.
+    A restarted broker refuses the ids that its predecessor gave out.
 
     Raises:
-        ValueError: these are no whole batches, or their checksum is wrong.
+        ValueError: a batch is cut off, is not of format 2, or fails its checksum.
     """
-    at = start
-    while at < end:
-        if at + _HEADER > end:
+    made, at = bytearray(data), 0
+    while at < len(made):
+        if at + _HEADER > len(made):
             raise ValueError("a record batch is cut off")
-        (length,) = struct.unpack_from(">i", frame, at + _LENGTH_AT)
-        stop = at + _EPOCH_AT + length
-        if length < _HEADER - _EPOCH_AT or stop > end or frame[at + _MAGIC_AT] != MAGIC:
+        (length,) = struct.unpack_from(">i", made, at + _LENGTH_AT)
+        end = at + _EPOCH_AT + length
+        if length < _HEADER - _EPOCH_AT or end > len(made) or made[at + _MAGIC_AT] != MAGIC:
             raise ValueError("a record batch is not of format 2")
-        (checksum,) = struct.unpack_from(">I", frame, at + _CRC_AT)
-        if checksum != calc_crc32c(bytes(frame[at + _ATTRIBUTES_AT : stop])):
+        (checksum,) = struct.unpack_from(">I", made, at + _CRC_AT)
+        if checksum != calc_crc32c(bytes(made[at + _ATTRIBUTES_AT : end])):
             raise ValueError("the checksum of a record batch is wrong")
-        if struct.unpack_from(">q", frame, at + _PRODUCER_AT) != (-1,):
-            struct.pack_into(">qhi", frame, at + _PRODUCER_AT, -1, -1, -1)
-            struct.pack_into(">I", frame, at + _CRC_AT, calc_crc32c(bytes(frame[at + _ATTRIBUTES_AT : stop])))
-        at = stop
+        struct.pack_into(">qhi", made, at + _PRODUCER_AT, -1, -1, -1)
+        struct.pack_into(">I", made, at + _CRC_AT, calc_crc32c(bytes(made[at + _ATTRIBUTES_AT : end])))
+        at = end
+    return bytes(made)
 
 
-def based(data: bytes | bytearray, base: int) -> Iterator[bytes]:
-    """The batches as they stand on a partition whose broker gave the first record this offset."""
-    for batch in split(bytes(data)):
+def rebased(data: bytes, base: int) -> Iterator[bytes]:
+    """Yield the batches with the offsets that a broker gave them, the first of which is `base`."""
+    for batch in split(data):
         first, end = bounds(batch)
         yield struct.pack(">q", base) + batch[8:]
         base += end - first
 
 
 def records(batch: bytes) -> Iterator[Record]:
-    """A batch's records."""
+    """Yield a batch's records; a control batch has none."""
     for part in iter(MemoryRecords(batch).next_batch, None):
-        for record in part:
-            yield Record(record.offset, record.timestamp, record.key, record.value, tuple(record.headers))
+        if not part.is_control_batch:
+            for record in part:
+                yield Record(record.offset, record.timestamp, record.key, record.value, tuple(record.headers))
 
 
-def built(
-    kept: Sequence[Record], codec: int = DefaultRecordBatch.CODEC_GZIP, *, contiguous: bool = True
-) -> Iterator[bytes]:
-    """Batches that hold these records of a partition at their own offsets, from offset 0 on without a gap between them.
+def built(held: Sequence[Record], end: int = 0) -> Iterator[bytes]:
+    """Yield batches that hold these records at their offsets and span all offsets from 0 to the end.
 
-    Where records are missing, a batch spans more offsets than it has records. The embedded broker never ends an
-    answer that ends with such a batch, so that the last record has a batch of its own, without a gap. A partition's
-    only record therefore has to stand at offset 0.
+    The embedded broker never finishes an answer whose last batch has fewer records than offsets. So the last offset
+    has a batch of its own. Where it has no record, it has a control batch, which every client skips.
 
     Args:
-        kept: records in the order of their offsets.
-        codec: how the batches are compressed, as in their attributes.
-        contiguous: whether they are for a broker; files can have gaps.
-
-    Raises:
-        ValueError: for a broker, and the only record stands elsewhere.
+        held: records of one partition in the order of their offsets.
+        end: the offset behind the partition's last record, if that record is not among them.
     """
-    if contiguous and len(kept) == 1 and kept[0].offset:
-        raise ValueError(f"the only record of a partition stands at offset {kept[0].offset}, not at 0")
+    last = max(end, held[-1].offset + 1 if held else 0) - 1
     base, pending, size = 0, list[Record](), 0
-    for place, record in enumerate(kept):
-        last = place == len(kept) - 1
+    for record in held:
         weight = len(record.key or b"") + len(record.value or b"")
-        if pending and (last or len(pending) == RECORDS or size + weight > BYTES):
-            yield _batch(base, record.offset, pending, codec)
+        if pending and (len(pending) == MAX_RECORDS or size + weight > MAX_BYTES or record.offset == last):
+            yield _batch(base, record.offset, pending)
             base, pending, size = record.offset, [], 0
+        elif record.offset == last and base < last:
+            yield _control_batch(base, last)
+            base = last
         pending.append(record)
         size += weight
-    if pending:
-        yield _batch(base, pending[-1].offset + 1, pending, codec)
+    if pending and pending[-1].offset < last:
+        yield _batch(base, pending[-1].offset + 1, pending)
+        base, pending = pending[-1].offset + 1, []
+    if base < last:
+        yield _control_batch(base, last)
+    if last >= 0:
+        yield _batch(last, last + 1, pending) if pending else _control_batch(last, last + 1)
 
 
-def _batch(base: int, end: int, held: Sequence[Record], codec: int) -> bytes:
-    builder = DefaultRecordBatchBuilder(MAGIC, codec, 0, -1, -1, -1, _ANY_SIZE)
+def _batch(base: int, end: int, held: Sequence[Record]) -> bytes:
+    return _sealed(_filled(base, held, DefaultRecordBatch.CODEC_GZIP), base, end)
+
+
+def _control_batch(base: int, end: int) -> bytes:
+    made = _filled(base, [Record(base, 0, *_COMMIT_MARKER)], codec=0)
+    made[_ATTRIBUTES_AT + 1] |= _CONTROL_BIT
+    return _sealed(made, base, end)
+
+
+def _filled(base: int, held: Sequence[Record], codec: int) -> bytearray:
+    builder = DefaultRecordBatchBuilder(MAGIC, codec, 0, -1, -1, -1, 1 << 30)
     for each in held:
         builder.append(each.offset - base, each.timestamp_ms, each.key, each.value, list(each.headers))
-    made = bytearray(builder.build())
-    struct.pack_into(">q", made, 0, base)
-    struct.pack_into(">i", made, _LAST_DELTA_AT, end - base - 1)
-    return _sealed(made)
+    return bytearray(builder.build())
 
 
-def _sealed(batch: bytearray) -> bytes:
+def _sealed(batch: bytearray, base: int, end: int) -> bytes:
+    struct.pack_into(">q", batch, 0, base)
+    struct.pack_into(">i", batch, _LAST_DELTA_AT, end - base - 1)
     struct.pack_into(">I", batch, _CRC_AT, calc_crc32c(bytes(batch[_ATTRIBUTES_AT:])))
     return bytes(batch)

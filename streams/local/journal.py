@@ -1,8 +1,8 @@
-"""The journal: everything that the embedded broker holds, in files, because the broker keeps nothing itself.
+"""The journal: a file with every record that the embedded broker holds, because the broker keeps nothing itself.
 
-A folder of segments. Each is a sequence of frames, each frame a length, a checksum, a kind and its content: whole
-record batches as producers sent them, and the offsets that the workers' group has committed. A frame that a crash cut
-off, and whatever follows it in its segment, was never acknowledged. A complete segment replaces those before it.
+The file is a sequence of frames: a length, a checksum, a line of JSON and, in most of them, a record batch with the
+offsets that the broker gave it. Others hold the offsets that the workers' group has committed. A frame that a crash cut
+off was never acknowledged. Compaction writes a new file beside this one, which then takes its place.
 """
 
 import fcntl
@@ -10,244 +10,309 @@ import json
 import logging
 import os
 import struct
+import sys
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from schemas import TOPICS
+from schemas import TOPICS, BadRecord, Receipt, Topic, decode, moment_of
+from schemas.topics import WORKED_OFF, by_name
 from streams.exceptions import StreamsError
-from streams.local.batches import Record, bounds, records
+from streams.kafka.packed import unpack
+from streams.local.batches import Record, bounds, built, records
 from streams.local.wire import Partition
 from streams.settings import Settings
 
-VERSION = 1
-FOLDER = "journal"
 LOCK_SECONDS = 60.0
-_FRAME = struct.Struct(">IIc")
-_HEAD, _BATCH, _COMMITS = b"H", b"B", b"C"
-_NAME = struct.Struct(">HI")
+LATER = 3
+"""The exit code of a compaction that left records of forgotten people, which the workers have yet to process."""
+_FRAME = struct.Struct(">II")
 
 logger = logging.getLogger("sager.journal")
 
 
 class JournalUnusable(StreamsError, RuntimeError):
-    """The journal is another deployment's or release's, or in use."""
+    """The journal belongs to another deployment, is in use, or cannot be written."""
 
 
 @dataclass
 class Log:
-    """What a journal holds.
+    """The contents of a journal.
 
     Attributes:
-        records: of every partition, in order.
-        commits: the next offset that the workers have to do.
+        records: the records of each partition, in the order of their offsets.
+        commits: the offsets that the workers' group has committed.
+        ends: the offset behind each partition's last record, which compaction may have removed.
     """
 
     records: dict[Partition, list[Record]] = field(default_factory=dict)
     commits: dict[Partition, int] = field(default_factory=dict)
     ends: dict[Partition, int] = field(default_factory=dict)
 
-    def take(self, partition: Partition, batch: bytes) -> None:
-        """Add a batch."""
-        self.records.setdefault(partition, []).extend(records(batch))
-        self.ends[partition] = max(bounds(batch)[1], self.ends.get(partition, 0))
+    def batches(self) -> Iterator[tuple[Partition, bytes]]:
+        """Yield batches that hold the records and span all offsets from 0 to each partition's end."""
+        for partition, end in self.ends.items():
+            for batch in built(self.records.get(partition, []), end):
+                yield partition, batch
 
 
-def folder_of(settings: Settings) -> Path:
-    """Where the journal of this data folder is."""
-    return settings.data_dir / FOLDER
-
-
-def segments(folder: Path) -> list[Path]:
-    """The segments in their order, without those that a later one replaces."""
-    found = sorted(folder.glob("*.segment"))
-    for place in range(len(found) - 1, 0, -1):
-        if is_complete(found[place]):
-            return found[place:]
-    return found
-
-
-def frames(path: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Kind and content of a segment's frames, up to where it is cut off."""
-    with path.open("rb") as file:
-        while len(head := file.read(_FRAME.size)) == _FRAME.size:
-            length, checksum, kind = _FRAME.unpack(head)
-            content = file.read(length)
-            if len(content) < length or zlib.crc32(content) != checksum:
-                logger.warning("%s is cut off at byte %s; what follows was never accepted", path, file.tell())
-                return
-            yield kind, content
-
-
-def read(settings: Settings, until: Path | None = None) -> Log | None:
-    """All that the journal holds, or holds up to this segment; None where there is none.
-
-    Raises:
-        JournalUnusable: it is of another release, prefix or number of partitions.
-    """
-    while True:
-        try:
-            return _read(settings, until)
-        except FileNotFoundError:
-            continue  # compaction has replaced a segment meanwhile: what it held is in a later one
-
-
-def _read(settings: Settings, until: Path | None) -> Log | None:
-    log, found = Log(), segments(folder_of(settings))
-    for path in found:
-        if until is not None and path.stem > until.stem:
-            break
-        for kind, content in frames(path):
-            if kind == _HEAD:
-                _check(settings, path, json.loads(content))
-            elif kind == _BATCH:
-                size, number = _NAME.unpack_from(content)
-                name = content[_NAME.size : _NAME.size + size].decode()
-                log.take((name, number), content[_NAME.size + size :])
-            elif kind == _COMMITS:
-                log.commits |= {(name, int(number)): at for name, number, at in json.loads(content)}
-    for held in log.records.values():
-        held.sort(key=attrgetter("offset"))  # batches of two producers may come in another order
-    return log if found else None
-
-
-def _check(settings: Settings, path: Path, head: Mapping[str, Any]) -> None:
-    retreat = f"or move {path.parent} away: skills and interactions then come from the DuckDB file, and nothing else"
-    if head["version"] != VERSION:
-        raise JournalUnusable(
-            f"{path} was written by another release (format {head['version']}, this one reads {VERSION}): "
-            f"use that release, {retreat}"
-        )
-    for name, value in (("partitions", settings.partitions), ("prefix", settings.prefix), ("app_id", settings.app_id)):
-        if head[name] != value:
-            raise JournalUnusable(
-                f"SAGER_{name.upper()} is {value}, but the events in {path.parent} were kept with {head[name]}: set "
-                f"SAGER_{name.upper()}={head[name]}, {retreat}"
-            )
-
-
-class Segment:
-    """A segment that is being written. Nothing is buffered here: what was added survives the end of this process.
-
-    Args:
-        settings: the deployment.
-        complete: whether it replaces all segments before it. It then bears its name once `finish` is called.
-        path: where, instead of behind the last segment.
-        after: how far behind the last segment.
-    """
-
-    def __init__(self, settings: Settings, *, complete: bool = False, path: Path | None = None, after: int = 1) -> None:
-        folder = folder_of(settings)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        folder.chmod(0o700)
-        numbers = [int(each.stem) for each in folder.glob("*.segment")]
-        self.path = path or folder / f"{max(numbers, default=0) + after:08d}.segment"
-        self._at = self.path.with_suffix(".new") if complete else self.path
-        self._file = os.open(self._at, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        self.size = 0
-        self._is_dirty = False
-        head = {
-            "version": VERSION,
-            "complete": complete,
-            "partitions": settings.partitions,
-            "prefix": settings.prefix,
-            "app_id": settings.app_id,
-        }
-        self._add(_HEAD, json.dumps(head).encode())
-
-    def batch(self, partition: Partition, batch: bytes) -> None:
-        """Add a batch, which stands at the offsets that it names."""
-        name = partition[0].encode()
-        self._add(_BATCH, _NAME.pack(len(name), partition[1]) + name + batch)
-
-    def commits(self, offsets: Mapping[Partition, int]) -> None:
-        """Add what the workers have committed."""
-        rows = [(name, number, at) for (name, number), at in sorted(offsets.items())]
-        self._add(_COMMITS, json.dumps(rows).encode())
-
-    def sync(self) -> None:
-        """Have the disk hold what was added."""
-        if self._is_dirty:
-            self._is_dirty = False  # first: another thread may append meanwhile
-            os.fsync(self._file)
-
-    def finish(self) -> None:
-        """Sync, give the segment its name, and remove those that it replaces."""
-        self.sync()
-        os.close(self._file)
-        if self._at != self.path:
-            self._at.replace(self.path)
-            _sync_folder(self.path.parent)
-            for each in self.path.parent.glob("*.segment"):
-                if each.stem < self.path.stem:
-                    each.unlink()
-            for unfinished in self.path.parent.glob("*.new"):
-                unfinished.unlink()
-
-    def _add(self, kind: bytes, content: bytes) -> None:
-        data = memoryview(_FRAME.pack(len(content), zlib.crc32(content), kind) + content)
-        self.size += len(data)
-        self._is_dirty = True
-        while data:
-            data = data[os.write(self._file, data) :]
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-class Lock:
-    """One `sager up` per data folder; held until every process that inherited it has ended.
-
-    Raises:
-        JournalUnusable: another one holds it and does not end.
-    """
-
-    def __init__(self, settings: Settings, seconds: float = LOCK_SECONDS) -> None:
-        folder = folder_of(settings)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        give_up, told = time.monotonic() + seconds, False
-        while True:
-            try:
-                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if time.monotonic() > give_up:
-                    os.close(self.file)
-                    raise JournalUnusable(
-                        f"another `sager up` uses {settings.data_dir}, or is still ending: end it, or name another "
-                        "folder with --data-dir"
-                    ) from error
-                if not told:
-                    told = True
-                    logger.warning("another `sager up` uses %s: waiting for it to end", settings.data_dir)
-                time.sleep(0.2)
-            else:
-                return
-
-    def close(self) -> None:
-        """Let it go, as far as we hold it."""
-        os.close(self.file)
-
-
-def is_complete(path: Path) -> bool:
-    """True if a segment replaces those before it."""
-    return any(kind == _HEAD and json.loads(content)["complete"] for kind, content in islice(frames(path), 1))
+def path_of(settings: Settings) -> Path:
+    """Return the journal's file; its folder is closed to others."""
+    return settings.data_dir / "journal" / "log"
 
 
 def partitions_of(settings: Settings) -> list[Partition]:
-    """All partitions of the deployment."""
+    """Return all partitions of the deployment."""
     return [
         (topic.name(settings.prefix), number)
         for topic in TOPICS.values()
         for number in range(topic.partitions(settings.partitions))
     ]
+
+
+def _frame(head: Mapping[str, Any], batch: bytes = b"") -> bytes:
+    content = json.dumps(head).encode() + b"\n" + batch
+    return _FRAME.pack(len(content), zlib.crc32(content)) + content
+
+
+def _batch_frame(partition: Partition, batch: bytes) -> bytes:
+    return _frame({"batch_of": partition}, batch)
+
+
+def _commits_frame(offsets: Mapping[Partition, int]) -> bytes:
+    return _frame({"commits": [(*partition, at) for partition, at in sorted(offsets.items())]})
+
+
+def frames(path: Path, size: int | None = None) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Yield the frames of a journal's file, or of its first bytes, up to the first that is cut off or damaged."""
+    with path.open("rb") as file:
+        while (size is None or file.tell() < size) and len(start := file.read(_FRAME.size)) == _FRAME.size:
+            length, checksum = _FRAME.unpack(start)
+            content = file.read(length)
+            if len(content) < length or zlib.crc32(content) != checksum:
+                logger.warning("%s is cut off at byte %s; the rest was never acknowledged", path, file.tell())
+                return
+            head, _, batch = content.partition(b"\n")
+            yield json.loads(head), batch
+
+
+def read(settings: Settings, size: int | None = None) -> Log | None:
+    """Return the contents of the journal, or of its first bytes; None if there is no journal.
+
+    Raises:
+        JournalUnusable: it belongs to another prefix, group or number of partitions.
+    """
+    log, path = Log(), path_of(settings)
+    if not path.exists():
+        return None
+    for head, batch in frames(path, size):
+        if "deployment" in head:
+            _check(settings, path, head["deployment"])
+        elif "commits" in head:
+            log.commits |= {(name, number): at for name, number, at in head["commits"]}
+        else:
+            name, number = head["batch_of"]
+            log.records.setdefault((name, number), []).extend(records(batch))
+            log.ends[name, number] = max(bounds(batch)[1], log.ends.get((name, number), 0))
+    for held in log.records.values():
+        held.sort(key=attrgetter("offset"))  # acknowledgements of two producers may come in another order
+    return log
+
+
+def _deployment(settings: Settings) -> dict[str, Any]:
+    return {"PARTITIONS": settings.partitions, "PREFIX": settings.prefix, "APP_ID": settings.app_id}
+
+
+def _check(settings: Settings, path: Path, found: Mapping[str, Any]) -> None:
+    for name, value in _deployment(settings).items():
+        if found[name] != value:
+            raise JournalUnusable(
+                f"SAGER_{name} is {value}, but the events in {path.parent} were kept with {found[name]}: set "
+                f"SAGER_{name}={found[name]}, or name another folder with --data-dir"
+            )
+
+
+def _new(path: Path) -> Path:
+    return path.with_suffix(".new")
+
+
+def write(settings: Settings, log: Log) -> Path:
+    """Write a log to a new file beside the journal's, and return its path."""
+    new = _new(path_of(settings))
+    new.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new.parent.chmod(0o700)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(_frame({"deployment": _deployment(settings)}))
+        for partition, batch in log.batches():
+            file.write(_batch_frame(partition, batch))
+        file.write(_commits_frame(log.commits))
+        file.flush()
+        os.fsync(file.fileno())
+    return new
+
+
+def put_in_place(new: Path) -> None:
+    """Let a new file replace the journal's, also after a loss of power."""
+    new.replace(new.with_suffix(""))
+    folder = os.open(new.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+class Journal:
+    """The journal while a broker runs. It has no buffer: appended frames survive the end of this process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._path = path_of(settings)
+        self._open(self._path)
+        self._is_synced = True
+
+    def _open(self, path: Path) -> None:
+        self._file, self.size = os.open(path, os.O_RDWR | os.O_APPEND), path.stat().st_size
+
+    def append(self, batches: Iterable[tuple[Partition, bytes]]) -> None:
+        """Append batches with the offsets that they name."""
+        self._add(b"".join(_batch_frame(partition, batch) for partition, batch in batches))
+
+    def commit(self, offsets: Mapping[Partition, int]) -> None:
+        """Append offsets that the workers' group has committed."""
+        self._add(_commits_frame(offsets))
+
+    def sync(self) -> None:
+        """Flush appended frames to the disk."""
+        if not self._is_synced:
+            self._is_synced = True  # first: another thread may append meanwhile
+            os.fsync(self._file)
+
+    def go_on_in_compacted(self, size: int) -> None:
+        """Replace the file with the one that was compacted from its first bytes, and append what came behind them."""
+        rest = os.pread(self._file, self.size - size, size)
+        os.close(self._file)
+        new = _new(self._path)
+        self._open(new)
+        self._add(rest)
+        os.fsync(self._file)
+        put_in_place(new)
+
+    def _add(self, data: bytes) -> None:
+        left = memoryview(data)
+        self.size += len(left)
+        self._is_synced = False
+        while left:
+            left = left[os.write(self._file, left) :]
+
+
+def compacted(log: Log, settings: Settings, now: datetime | None = None) -> tuple[Log, int]:
+    """Remove older values of a key, old events, and the events of forgotten people, as Kafka or a receipt would.
+
+    Events that the workers have not processed stay. Internal topics keep nothing else. Offsets stay as they are, but a
+    compacted topic's partition, which is a table's changelog, ends behind its last record, as table recovery expects.
+
+    Returns:
+        The rest, and the number of records of forgotten people that the workers have yet to process.
+    """
+    is_covered, waiting = _covered_by_receipts(log, settings), 0
+    rest, now_ms = Log(), (now or datetime.now(UTC)).timestamp() * 1_000
+    for partition, end in log.ends.items():
+        topic, held = by_name(partition[0], settings.prefix), log.records.get(partition, [])
+        if topic.compact:
+            newest = {record.key: record.offset for record in held}
+            kept = [each for each in held if each.value is not None and newest[each.key] == each.offset]
+            if kept:
+                rest.ends[partition] = kept[-1].offset + 1
+        else:
+            kept, rest.ends[partition] = [], end
+            processed = log.commits.get(partition, 0) if topic.base in WORKED_OFF else end
+            oldest_ms = 0.0 if topic.retention is None else now_ms - topic.retention.total_seconds() * 1_000
+            for record in held:
+                is_forgotten = is_covered(topic, record)
+                if record.offset >= processed:
+                    waiting += is_forgotten
+                    kept.append(record)
+                elif not (is_forgotten or topic.internal or record.timestamp_ms < oldest_ms):
+                    kept.append(record)
+        rest.records[partition] = kept
+    rest.commits = {partition: min(at, rest.ends.get(partition, 0)) for partition, at in log.commits.items()}
+    return rest, waiting
+
+
+def _covered_by_receipts(log: Log, settings: Settings) -> Callable[[Topic, Record], bool]:
+    receipts = {
+        record.key: record.value
+        for partition, held in log.records.items()
+        if partition[0] == settings.topic(Receipt.TOPIC)
+        for record in held
+        if record.value is not None
+    }
+    if not receipts:
+        return lambda topic, record: False
+    # Imported here: it brings DuckDB, and most journals have no receipt.
+    from streams.materializer.forgetting import Barrier  # noqa: PLC0415
+
+    barrier = Barrier(secret=settings.event_key_bytes)
+    for value in receipts.values():
+        with suppress(BadRecord):  # an app may send anything to the topic
+            barrier.add(decode(Receipt, value))
+
+    def is_covered(topic: Topic, record: Record) -> bool:
+        try:
+            event = decode(topic.model, unpack(record.value or b""))
+        except BadRecord:
+            return True  # its owner is unknown, and where a stage could not read it, a dead letter holds it
+        try:
+            return barrier.covers(event, moment_of(record.timestamp_ms) if record.timestamp_ms > 0 else None)
+        except BadRecord:  # from the future
+            return False
+
+    return is_covered
+
+
+def lock(settings: Settings, seconds: float = LOCK_SECONDS) -> int:
+    """Take the data folder, which one `sager up` may use at a time, and return the file that holds the lock.
+
+    Processes that inherit the file hold the lock with us, until the last has closed it or ended.
+
+    Raises:
+        JournalUnusable: another `sager up` holds it for longer than `seconds`.
+    """
+    folder = path_of(settings).parent
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file, began, is_reported = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600), time.monotonic(), False
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if time.monotonic() - began > seconds:
+                os.close(file)
+                raise JournalUnusable(
+                    f"another `sager up` uses {settings.data_dir}, or is still ending: end it, or name another folder "
+                    "with --data-dir"
+                ) from error
+        else:
+            return file
+        if not is_reported:
+            is_reported = True
+            logger.warning("another `sager up` uses %s: waiting for it to end", settings.data_dir)
+        time.sleep(0.2)
+
+
+def main() -> None:
+    """Compact the first bytes of the journal to a new file, which a `Journal` puts in place."""
+    settings = Settings()
+    log = read(settings, int(sys.argv[1]))
+    if log is not None:
+        rest, waiting = compacted(log, settings)
+        write(settings, rest)
+        raise SystemExit(LATER if waiting else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,5 @@
-"""The whole pipeline on one machine: the embedded broker, a worker and the materializer, as children."""
+"""The whole pipeline on one machine: the embedded broker, a worker, the materializer and the console, as children."""
 
-import ctypes
 import json
 import logging
 import os
@@ -10,26 +9,24 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from pydantic import SecretStr
 
-from schemas.topics import by_name
+from schemas.topics import TOPICS, WORKED_OFF, by_name
 from streams.exceptions import BrokerUnreachable, EmbeddedBrokerFailed, StreamsError
+from streams.http import tokens
 from streams.kafka import topics
-from streams.local.backlog import FAR, Backlog
 from streams.local.broker import EmbeddedBroker, end_with_parent, free_port
-from streams.local.journal import JournalUnusable, Lock, folder_of, partitions_of
+from streams.local.journal import JournalUnusable, lock, partitions_of, path_of
 from streams.local.load import Loaded, follow_on, load
 from streams.local.outputs import appending, rotate
-from streams.local.own_token import OwnToken, own_token
-from streams.local.probes import answers, console_link, next_offsets, why_not_ready
-from streams.local.wire import Wire
+from streams.local.probes import console_link, next_offsets, why_not_ready
+from streams.local.wire import Partition, Wire
 from streams.settings import Settings, Store
 
 BROKER, WORKER, MATERIALIZER, SERVER = "broker", "worker", "materializer", "console"
@@ -37,17 +34,20 @@ _VERBS = {WORKER: "worker", MATERIALIZER: "materialize", SERVER: "console"}
 DRAIN_SECONDS = 30.0
 BROKER_SECONDS = 20.0
 SPARE_SECONDS = 5.0
-"""A child ends itself after `shutdown_seconds`; only one that does not is killed."""
+"""A child ends itself after `shutdown_seconds`. One that does not is killed so much later."""
 PAUSES = (0.0, 1.0, 2.0, 4.0)
-"""How long a child that has ended stays so, the first, second, ... time within `DEATHS_SECONDS`; then we give up."""
+"""How long a child that has ended stays down, the first, second, ... time within `DEATHS_SECONDS`; then we give up."""
 DEATHS_SECONDS = 30.0
 LAST_LINES = 8
-
+ROUNDS = 4
+"""Agents process other agents' records: a selection leads to a contrast, touches of items, and outcomes of users."""
 LOCAL = {"session_seconds": 6.0, "rebalance_seconds": 5.0, "publish_seconds": 5.0}
-"""For one machine, where not set otherwise: a worker is ready in seconds, and what it did is seen in seconds."""
+"""Defaults for one machine: a worker is ready, and its work visible, within seconds."""
+TOKEN_FILE, TOKENS_FILE = "token", "tokens.toml"
+TOKEN_RATE = 5_000.0
+"""Requests a second of the deployment's own token, which the apps of one machine use."""
 
 _PARENT = "SAGER_PARENT_PID"
-_PR_SET_PDEATHSIG = 1
 _ROOT = Path(__file__).resolve().parents[2]
 
 logger = logging.getLogger("sager.up")
@@ -58,7 +58,7 @@ class ChildDied(StreamsError, RuntimeError):
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """This process' environment with everything that is set in `settings`, and with no other setting of ours."""
+    """Return this process's environment with all that is set in `settings`, and no other setting of ours."""
     inherited = {
         name: value
         for name, value in os.environ.items()
@@ -68,7 +68,7 @@ def environment(settings: Settings) -> dict[str, str]:
     return {
         **inherited,
         **{f"SAGER_{name.upper()}": _as_text(value) for name, value in values.items() if value is not None},
-        # Not from the folder we happen to be in: a folder `streams` there would be taken for this package.
+        # Not from the current folder: a folder `streams` there would be taken for this package.
         "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")])),
         _PARENT: str(os.getpid()),
     }
@@ -77,9 +77,7 @@ def environment(settings: Settings) -> dict[str, str]:
 def _as_text(value: Any) -> str:
     if isinstance(value, SecretStr):
         return value.get_secret_value()
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, dict):
+    if isinstance(value, bool | dict):
         return json.dumps(value)
     return str(value.value if isinstance(value, Enum) else value)
 
@@ -87,8 +85,8 @@ def _as_text(value: Any) -> str:
 def child(args: Sequence[str], settings: Settings, log: Path, keeps: Sequence[int] = ()) -> subprocess.Popen[bytes]:
     """Start `sager ARGS` as a child with these settings, its output going to the end of a log file.
 
-    It is in a process group of its own, so that a Ctrl-C reaches us alone and we can end things in order, and it
-    ends when we do, see `die_with_parent`. Secrets go by the environment, never by the command line.
+    It is in a process group of its own, so that Ctrl-C reaches us alone and we end children in order, and it ends when
+    we do, see `die_with_parent`. Secrets go by the environment, never by the command line.
 
     Args:
         args: the command.
@@ -96,10 +94,16 @@ def child(args: Sequence[str], settings: Settings, log: Path, keeps: Sequence[in
         log: the file for its output.
         keeps: file descriptors that it inherits.
     """
+    return _started(["streams.cli", *args], settings, log, keeps, subprocess.DEVNULL)
+
+
+def _started(
+    module: Sequence[str], settings: Settings, log: Path, keeps: Sequence[int], stdin: int
+) -> subprocess.Popen[bytes]:
     with appending(log) as out:
         return subprocess.Popen(  # noqa: S603 - ourselves, no shell
-            [sys.executable, "-P", "-m", "streams.cli", *args],
-            stdin=subprocess.DEVNULL,
+            [sys.executable, "-P", "-m", *module],
+            stdin=stdin,
             stdout=out,
             stderr=out,
             env=environment(settings),
@@ -109,20 +113,29 @@ def child(args: Sequence[str], settings: Settings, log: Path, keeps: Sequence[in
 
 
 def die_with_parent() -> None:
-    """In a process started by `child`: be sent a SIGTERM when the parent is gone, however it went. Linux only.
-
-    It is the thread that started us which counts as the parent, so `child` belongs in a main thread.
-    """
+    """Have this process get a SIGTERM when the process that started it with `child` ends. Linux only."""
     parent = os.environ.pop(_PARENT, "")
-    if not parent or not sys.platform.startswith("linux"):
-        return
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != int(parent):  # it went before we asked
-        raise SystemExit(1)
+    if parent and sys.platform.startswith("linux"):
+        end_with_parent(signal.SIGTERM)
+        if os.getppid() != int(parent):  # it ended before
+            raise SystemExit(1)
+
+
+def own_token(settings: Settings) -> str:
+    """Return the token of a data folder, which is closed to others; the first start makes it, for all scopes."""
+    file, known = settings.data_dir / TOKEN_FILE, settings.data_dir / TOKENS_FILE
+    secret = file.read_text(encoding="ascii").strip() if file.exists() else ""
+    if not secret or not known.exists() or tokens.hash_of(secret) not in known.read_text(encoding="utf-8"):
+        secret, made = tokens.new("local", tuple(tokens.Scope), tokens.EVERYBODY, None, TOKEN_RATE)
+        for path, text in ((known, tokens.as_toml(made)), (file, f"{secret}\n")):
+            path.touch(0o600)
+            path.chmod(0o600)
+            path.write_text(text, encoding="utf-8")
+    return secret
 
 
 class Local:
-    """Broker, topics, worker and materializer, as a context manager.
+    """Broker, topics, worker and materializer, and the console if it has a port. Use it as a context manager.
 
     With `keep`, the broker is a process that owns the embedded one and its journal, see `streams.local.proxy`.
     It cannot be restarted under the others: they are restarted with it.
@@ -130,59 +143,40 @@ class Local:
     Args:
         settings: the configuration; bootstrap servers, store and metrics ports are chosen here.
         port: where the broker listens; 0 takes a free one.
-        keep: whether a journal is loaded first and kept from then on; without, all is gone when this ends.
+        keep: whether a journal is loaded and kept; without it all records are lost at the end.
         http_port: where the HTTP API and the console listen; None for neither.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        port: int = 0,
-        keep: bool = False,
-        http_port: int | None = None,
-    ) -> None:
-        given = settings.model_fields_set
+    def __init__(self, settings: Settings, *, port: int = 0, keep: bool = False, http_port: int | None = None) -> None:
+        given, folder = settings.model_fields_set, settings.data_dir / "logs"
         self._keep = keep
-        self._lock: Lock | None = None
+        self._lock: int | None = None
         self.loaded = Loaded()
-        folder = settings.data_dir / "logs"
-        served = () if http_port is None else (SERVER,)
-        self._names = (WORKER, MATERIALIZER, *served)
+        self._names = (WORKER, MATERIALIZER) if http_port is None else (WORKER, MATERIALIZER, SERVER)
         self.logs = {name: folder / f"{name}.log" for name in (BROKER, *self._names)}
         self._broker = EmbeddedBroker(self.logs[BROKER], port)
+        self.bootstrap, self.port = self._broker.bootstrap, self._broker.port
         self._proxy: subprocess.Popen[bytes] | None = None
-        self._guard: subprocess.Popen[bytes] | None = None
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._deaths: dict[str, deque[float]] = defaultdict(deque)
         self._was_ready = False
         self.settings = settings.model_copy(
             update={
                 **{name: value for name, value in LOCAL.items() if name not in given},
-                "bootstrap": self._broker.bootstrap,
+                "bootstrap": self.bootstrap,
                 "embedded": True,
                 "replication": 1,
-                # What a store on disk holds would belong to a broker that is no more.
+                # The contents of a store on disk would belong to a broker that is gone.
                 "store": Store.MEMORY,
                 "metrics_port": 0,
-                # We ask our children how they are, and have no token.
+                # We read our children's metrics without a token.
                 "http_tokens": None,
             }
         )
-        first = settings.metrics_port
-        self._ports = {WORKER: first or free_port(), MATERIALIZER: first + 1 if first else free_port()}
+        ports = {WORKER: settings.metrics_port, MATERIALIZER: settings.metrics_port and settings.metrics_port + 1}
+        self._ports = {name: port or free_port() for name, port in ports.items()}
         self._http_port, self._tokens = http_port, settings.http_tokens
-        self.token: OwnToken | None = None
-
-    @property
-    def bootstrap(self) -> str:
-        """What clients connect to."""
-        return self._broker.bootstrap
-
-    @property
-    def port(self) -> int:
-        """Where the broker listens."""
-        return self._broker.port
+        self.token: str | None = None
 
     @property
     def metrics(self) -> Mapping[str, str]:
@@ -191,15 +185,12 @@ class Local:
 
     @property
     def url(self) -> str | None:
-        """Where the HTTP API and the console are; None where there are none."""
+        """The address of the HTTP API and the console, if they are served."""
         return None if self._http_port is None else f"http://{self.settings.http_host}:{self._http_port}"
 
     def link(self) -> str | None:
-        """The address that signs in to the console once, asked for anew each time; None where nobody could use one."""
-        if self.url is None or self.token is None:
-            return None
-        path = console_link(self.url, self.token.secret)
-        return path and self.url + path
+        """Return a new address that signs in to the console once; None if the API is not served with our own token."""
+        return console_link(self.url, self.token) if self.url and self.token else None
 
     def _address(self, name: str) -> str:
         return f"http://{self.settings.metrics_host}:{self._ports[name]}"
@@ -208,14 +199,20 @@ class Local:
         """Start everything, in order.
 
         Raises:
-            StreamsError: something failed to start; whatever did start is ended again.
+            StreamsError: a process failed to start; the others are ended again.
         """
         try:
             if self._keep:
-                self._lock = Lock(self.settings)
+                self._lock = lock(self.settings)
                 self._start_keeping()
             else:
-                self._start_broker()
+                # Ctrl-C reaches the broker too, which is in our process group, and would end it before the worker has
+                # finished: signals that are blocked at its start stay so.
+                before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+                try:
+                    self._broker.start(end_with_parent)
+                finally:
+                    signal.pthread_sigmask(signal.SIG_SETMASK, before)
                 topics.ensure(self.settings)
             for name in self._names:
                 self._start_child(name)
@@ -226,46 +223,36 @@ class Local:
 
     def _start_child(self, name: str) -> None:
         if name == SERVER:
-            own = self._served(self._http_port or 0)
+            if self._tokens is None:
+                self.token = own_token(self.settings)
+            more = {
+                "http_port": self._http_port,
+                "http_tokens": self._tokens or self.settings.data_dir / TOKENS_FILE,
+                "console_metrics": ",".join(self.metrics.values()),
+            }
         else:
-            own = self.settings.model_copy(update={"metrics_port": self._ports[name]})
-        # The worker and the materializer may go on for a while after us, and need the broker and the folder as long.
-        keeps = [] if self._proxy is None or name == SERVER else [self._life(self._proxy), self._locked().file]
-        self._children[name] = child([_VERBS[name]], own, self.logs[name], keeps)
-
-    def _locked(self) -> Lock:
-        assert self._lock is not None  # noqa: S101 - for the type
-        return self._lock
-
-    @staticmethod
-    def _life(proxy: subprocess.Popen[bytes]) -> int:
-        assert proxy.stdin is not None  # noqa: S101 - for the type
-        return proxy.stdin.fileno()
+            more = {"metrics_port": self._ports[name]}
+        keeps = []
+        if self._proxy is not None and self._lock is not None and name != SERVER:
+            # They may outlive us for a while, and need the broker and the folder for as long.
+            keeps = [_life(self._proxy), self._lock]
+        self._children[name] = child([_VERBS[name]], self.settings.model_copy(update=more), self.logs[name], keeps)
 
     def _start_keeping(self) -> None:
         """Start the broker with its journal: clients reach it once it has its records back."""
-        own = free_port()
-        with appending(self.logs[BROKER]) as out:
-            self._proxy = subprocess.Popen(  # noqa: S603 - ourselves, no shell
-                [sys.executable, "-P", "-m", "streams.local.proxy", *map(str, (self.port, own, self.logs[BROKER]))],
-                stdin=subprocess.PIPE,
-                stdout=out,
-                stderr=out,
-                env=environment(self.settings),
-                process_group=0,
-                pass_fds=(self._locked().file,),
-            )
+        assert self._lock is not None  # noqa: S101 - for the type
+        own, log = free_port(), self.logs[BROKER]
+        command = ["streams.local.proxy", *map(str, (self.port, own, log))]
+        self._proxy = _started(command, self.settings, log, [self._lock], subprocess.PIPE)
         self._wait_for(own)
         try:
-            found = load(self.settings, f"127.0.0.1:{own}")
+            self.loaded = load(self.settings, f"127.0.0.1:{own}")
         except OSError as error:
             raise self._unwritable() from error
-        os.write(self._life(self._proxy), b"\n")
+        os.write(_life(self._proxy), b"\n")
         self._wait_for(self.port)
         topics.ensure(self.settings)
-        follow_on(self.settings, found or Loaded())
-        if found is not None:
-            self.loaded = found
+        follow_on(self.settings, self.loaded)
 
     def _wait_for(self, port: int) -> None:
         """Wait until the broker's process listens on a port."""
@@ -280,31 +267,10 @@ class Local:
 
     def _unwritable(self) -> JournalUnusable:
         return JournalUnusable(
-            f"the journal in {folder_of(self.settings)} cannot be written, and no event was acknowledged since; the "
-            f"reason is in {self.logs[BROKER]}. If the disk is full, free some space and start again: every event that "
-            "was acknowledged is kept"
+            f"the journal in {path_of(self.settings).parent} cannot be written, and no event was acknowledged since; "
+            f"the reason is in {self.logs[BROKER]}. If the disk is full, free some space and start again: every event "
+            "that was acknowledged is kept"
         )
-
-    def _served(self, port: int) -> Settings:
-        """The settings of the API's process: with tokens of the deployment's own, or with one that we make."""
-        if self._tokens is None:
-            self.token = own_token(self.settings.data_dir)
-        return self.settings.model_copy(
-            update={
-                "http_port": port,
-                "http_tokens": self._tokens or (self.token.tokens if self.token else None),
-                "console_metrics": ",".join(self.metrics.values()),
-            }
-        )
-
-    def _start_broker(self) -> None:
-        # A Ctrl-C goes to the broker too, which is in our process group, and would end it before the worker has
-        # finished: signals that are blocked at its start stay so.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            self._broker.start(end_with_parent)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def check(self) -> None:
         """Restart processes that have ended, once all were ready, and rotate logs.
@@ -319,10 +285,7 @@ class Local:
             self._check_broker()
         except ChildDied as error:
             self._note_death(BROKER, error)
-            for process in self._children.values():
-                _end(process, 0)
-            self._children.clear()
-            _end(self._proxy, 0)
+            self._kill_all()
             self._start_keeping()
         for name, process in list(self._children.items()):
             if process.poll() is not None:
@@ -338,7 +301,7 @@ class Local:
     def _check_broker(self) -> None:
         if self._proxy is None:
             if not self._broker.alive:
-                raise self._died(BROKER, None)
+                raise self._died(BROKER)
         elif self._proxy.poll() is not None:
             if self._proxy.returncode == os.EX_IOERR:
                 raise self._unwritable()
@@ -358,39 +321,70 @@ class Local:
             raise died
         logger.warning("%s. It is started again", str(died).splitlines()[0])
 
-    def _died(self, name: str, code: int | None) -> ChildDied:
+    def _died(self, name: str, code: int | None = None) -> ChildDied:
         how = "" if code is None else f" with code {code}" if code >= 0 else f" by {signal.Signals(-code).name}"
-        lines = (
-            self.logs[name].read_text(errors="replace").splitlines()[-LAST_LINES:] if self.logs[name].exists() else []
-        )
-        return ChildDied("\n".join([f"the {name} has ended{how}; its log is {self.logs[name]}, which ends:", *lines]))
+        log = self.logs[name]
+        lines = log.read_text(errors="replace").splitlines()[-LAST_LINES:] if log.exists() else []
+        return ChildDied("\n".join([f"the {name} has ended{how}; its log is {log}, which ends:", *lines]))
 
     def wait_until_ready(self, seconds: float = 60.0) -> None:
-        """Wait until the worker and the materializer are ready.
+        """Wait until every process is ready.
 
         Raises:
             ChildDied: one of them ended instead.
-            StreamsError: they were not ready in time.
+            StreamsError: one was not ready in time.
         """
         give_up = time.monotonic() + seconds
-        for name in self._ports:
-            while why_not := why_not_ready(self._address(name)):
+        wanted = {name: f"{self._address(name)}/ready" for name in self._ports}
+        if self.url is not None:
+            wanted[SERVER] = f"{self.url}/openapi.json"
+        for name, url in wanted.items():
+            while reason := why_not_ready(url):
                 self.check()
                 if time.monotonic() > give_up:
                     raise StreamsError(
-                        f"the {name} was not ready within {seconds:.0f} s: {why_not}; its log is {self.logs[name]}"
+                        f"the {name} was not ready within {seconds:.0f} s: {reason}; its log is {self.logs[name]}"
                     )
                 time.sleep(0.1)
-        while self.url is not None and not answers(self.url):
-            self.check()
-            if time.monotonic() > give_up:
-                raise StreamsError(f"the console was not ready within {seconds:.0f} s; its log is {self.logs[SERVER]}")
-            time.sleep(0.1)
         self._was_ready = True
 
-    def backlog(self) -> Backlog:
-        """Asks what the worker has still to do."""
-        return Backlog(self.settings)
+    def left(self) -> int:
+        """Return the number of records that the worker has yet to process."""
+        return self._left(self._ends(WORKED_OFF))
+
+    def work_off(self, seconds: float, report: Callable[[int], None], *, per_record: bool) -> int:
+        """Wait until the worker has processed all records there are now, and those that it writes because of them.
+
+        Args:
+            seconds: how long it may take.
+            report: called with the number of records that are left.
+            per_record: whether the time is for each record instead of for all.
+
+        Returns:
+            How many records are left.
+        """
+        give_up = time.monotonic() + seconds
+        for _ in range(ROUNDS):
+            wanted, fewest = self._ends(WORKED_OFF), sys.maxsize
+            while left := self._left(wanted):
+                if per_record and left < fewest:
+                    give_up, fewest = time.monotonic() + seconds, left
+                if time.monotonic() > give_up:
+                    return self.left()
+                report(left)
+                self.check()
+                time.sleep(0.1)
+        return 0
+
+    def _left(self, wanted: Mapping[Partition, int]) -> int:
+        with Wire(self.bootstrap) as wire:
+            done = wire.committed(self.settings.app_id, wanted)
+        return sum(max(0, end - done.get(each, 0)) for each, end in wanted.items())
+
+    def _ends(self, bases: Iterable[str]) -> dict[Partition, int]:
+        names = {self.settings.topic(base) for base in bases}
+        with Wire(self.bootstrap) as wire:
+            return wire.ends(each for each in partitions_of(self.settings) if each[0] in names)
 
     def stop(self, *, at_once: bool = False) -> None:
         """End the worker, then the materializer once it has everything, then the broker, which acknowledges until then.
@@ -408,48 +402,47 @@ class Local:
             _end(self._children.get(MATERIALIZER), self.settings.shutdown_seconds + SPARE_SECONDS)
         finally:
             # A second Ctrl-C comes here at once.
-            for process in self._children.values():
-                _end(process, 0)
-            self._children.clear()
-            _end(self._proxy, SPARE_SECONDS)
-            self._proxy = None
+            self._kill_all(SPARE_SECONDS)
             self._broker.stop()
             if self._lock is not None:
-                self._lock.close()
+                os.close(self._lock)
                 self._lock = None
+
+    def _kill_all(self, proxy_seconds: float = 0.0) -> None:
+        for process in self._children.values():
+            _end(process, 0)
+        self._children.clear()
+        _end(self._proxy, proxy_seconds)
+        self._proxy = None
 
     def _drain(self, materializer: subprocess.Popen[bytes]) -> None:
         """Wait until the materializer has committed the records that are in the broker now."""
         give_up = time.monotonic() + DRAIN_SECONDS
+        wanted: Counter[str] = Counter()
         try:
-            wanted = self._ends()
+            # The materializer reads the other topics, and reports by the registry's names.
+            for (name, _), end in self._ends(base for base, each in TOPICS.items() if not each.internal).items():
+                wanted[by_name(name, self.settings.prefix).base] += end
         except BrokerUnreachable:  # it has ended
             return
         while materializer.poll() is None and time.monotonic() < give_up:
             done = next_offsets(self._address(MATERIALIZER))
-            # It reports the topics that it reads: others, such as forget-requests, have records too.
-            if done is None or all(at >= wanted.get(base, 0) for base, at in done.items()):
+            if done is None or all(at >= wanted[base] for base, at in done.items()):
                 return
             time.sleep(0.1)
         logger.warning("the materializer has not read everything; its log is %s", self.logs[MATERIALIZER])
 
-    def _ends(self) -> dict[str, int]:
-        """The offsets behind the last records that the materializer reads, summed over each topic's partitions."""
-        names = {name: by_name(name, self.settings.prefix) for name, _ in partitions_of(self.settings)}
-        public = [each for each in partitions_of(self.settings) if not names[each[0]].internal]
-        ends: Counter[str] = Counter()
-        with Wire(self.settings.bootstrap) as wire:
-            for (name, _), (_, end) in wire.fetch(dict.fromkeys(public, FAR), 1).items():
-                ends[names[name].base] += end
-        return dict(ends)
-
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
+
+
+def _life(proxy: subprocess.Popen[bytes]) -> int:
+    """Return the pipe whose last holder ends the proxy with it."""
+    assert proxy.stdin is not None  # noqa: S101 - for the type
+    return proxy.stdin.fileno()
 
 
 def _end(process: subprocess.Popen[bytes] | None, seconds: float) -> None:
@@ -458,11 +451,9 @@ def _end(process: subprocess.Popen[bytes] | None, seconds: float) -> None:
         return
     if process.poll() is None and seconds:
         process.terminate()
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-    elif process.poll() is None:
+    if process.poll() is None:
         process.kill()
     process.wait(5)
     if process.stdin is not None:

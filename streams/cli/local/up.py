@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from streams.cli.mcp import TOKEN_FILE
 from streams.cli.options import examples, settings
 from streams.cli.output import console, note, row, table
 from streams.cli.processes import writable
@@ -20,18 +21,17 @@ from streams.logs import configure
 
 if TYPE_CHECKING:
     from streams.local.launch import Local
-    from streams.settings import Settings
 
 USUAL_PORT, USUAL_HTTP_PORT = 9092, 8088
 CHECK_SECONDS = 0.5
 PROGRESS_SECONDS = 2.0
 READY_SECONDS = 300.0
 CATCH_UP_SECONDS = 120.0
-"""How long the worker may do nothing before we say that we are up all the same."""
+"""How long the worker may make no progress before we report that we are up all the same."""
 
 
 class PortTaken(StreamsError, OSError):
-    """Somebody else listens where the broker was to."""
+    """Another process listens on the port that was asked for."""
 
 
 class _Asked(BaseException):
@@ -71,27 +71,30 @@ def up(
 ) -> None:
     """Run a broker, a worker, the materializer, the HTTP API and the console on this machine, until Ctrl-C.
 
-    The broker is in memory, and a journal in the data folder keeps what it holds: the next start goes on where this
-    one ended, however it ended. The link to the console signs in once, within an hour; the file `token` in the data
-    folder has the token for everything else. For one machine: a production set-up has a Kafka, and `sager worker`,
+    The broker is in memory. A journal in the data folder keeps its records: the next start continues where this one
+    ended, however it ended. The link to the console signs in once, within an hour; the file `token` in the data folder
+    has the token for everything else. For one machine: a production set-up has a Kafka, and `sager worker`,
     `sager materialize` and `sager console` beside it.
     """
-    from streams.local.journal import Lock  # noqa: PLC0415
+    from streams.local.broker import free_port  # noqa: PLC0415
+    from streams.local.journal import lock  # noqa: PLC0415
+    from streams.local.launch import Local  # noqa: PLC0415
 
     chosen = settings(data_dir=data_dir)
     configure("WARNING", chosen.log_format)
     writable(chosen.data_dir, chosen.group)
-    # A `sager up` that was killed leaves a worker that finishes, and the broker on its port as long.
-    Lock(chosen).close()
-    listen = _port(port)
-    served = None
-    if with_console:
-        served = _port(http_port, chosen.http_port, "--http-port")
+    # A `sager up` that was killed leaves a worker that finishes, and the broker on its port for as long.
+    os.close(lock(chosen))
+    broker_port = _port(port)
+    served = (_port(http_port, chosen.http_port, "--http-port") or free_port()) if with_console else None
     before = [(name, signal.signal(name, _ask)) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     try:
-        _run(chosen, listen, served, asked=port is not None)
+        note("starting ...")
+        if not broker_port:
+            note(f"port {USUAL_PORT} is taken by another process: this broker listens on the port shown below")
+        _run(Local(chosen, port=broker_port, keep=True, http_port=served), was_chosen=port is not None)
     except _Asked:
-        note("ended: what was accepted is kept, and the next start goes on from there")
+        note("ended: every accepted event is kept, and the next start continues from there")
     finally:
         for name, handler in before:
             signal.signal(name, handler)
@@ -101,76 +104,53 @@ def _ask(number: int, frame: FrameType | None) -> None:
     raise _Asked
 
 
-def _run(chosen: "Settings", port: int, served: int | None, *, asked: bool) -> None:
-    from streams.local.broker import free_port  # noqa: PLC0415
-    from streams.local.launch import Local  # noqa: PLC0415
-
-    note("starting ...")
-    if not port:
-        note(f"port {USUAL_PORT} is taken by another process: this broker listens on another one, told below")
-    http_port = (served or free_port()) if served is not None else None
-    local = Local(chosen, port=port, keep=True, http_port=http_port)
-    is_up, in_order = False, True
+def _run(local: "Local", *, was_chosen: bool) -> None:
+    is_up, at_once = False, False
     try:
         local.start()
         local.wait_until_ready(READY_SECONDS)
-        _catch_up(local)
+        if left := local.work_off(CATCH_UP_SECONDS, _Progress("catching up with restored records"), per_record=True):
+            note(f"the worker has done nothing for {CATCH_UP_SECONDS:.0f} s, and {left} records wait: see its log")
         is_up = True
-        _show(local, asked=asked)
+        _show(local, was_chosen=was_chosen)
         while True:
             local.check()
             time.sleep(CHECK_SECONDS)
     except _Asked:
-        # Who asks again does not want to wait.
-        in_order = False
+        at_once = True  # a second signal ends it without waiting
         if is_up:
-            _finish(local)
-        in_order = True
+            seconds = local.settings.shutdown_seconds
+            note("ending: the worker finishes, the materializer publishes (Ctrl-C again ends at once) ...")
+            if left := local.work_off(seconds, _Progress("finishing"), per_record=False):
+                note(f"{left} records are not done after {seconds:.0f} s; they are kept, and come first next time")
+        at_once = False
         raise
     finally:
-        local.stop(at_once=not in_order)
+        local.stop(at_once=at_once)
 
 
 class _Progress:
-    """Tells how many records are left, every few seconds."""
+    """Prints how many records are left, every few seconds."""
 
     def __init__(self, doing: str) -> None:
-        self._doing, self._told_at = doing, time.monotonic()
+        self._doing, self._printed_at = doing, time.monotonic()
 
     def __call__(self, left: int) -> None:
-        if time.monotonic() - self._told_at > PROGRESS_SECONDS:
-            self._told_at = time.monotonic()
+        if time.monotonic() - self._printed_at > PROGRESS_SECONDS:
+            self._printed_at = time.monotonic()
             note(f"{self._doing}: {left} records left ...")
 
 
-def _catch_up(local: "Local") -> None:
-    """Wait until the worker has done what was restored."""
-    with local.backlog() as backlog:
-        left = backlog.waits(CATCH_UP_SECONDS, _Progress("catching up with what was restored"), local.check)
-    if left:
-        note(f"the worker has done nothing for {CATCH_UP_SECONDS:.0f} s, and {left} records wait: see its log")
-
-
-def _finish(local: "Local") -> None:
-    """Wait, not for ever, until the worker has done what was accepted, and tell what it has not."""
-    seconds = local.settings.shutdown_seconds
-    note("ending: the worker finishes, the materializer publishes (Ctrl-C again ends at once) ...")
-    with local.backlog() as backlog:
-        left = backlog.waits(seconds, _Progress("finishing"), local.check, patient=False)
-    if left:
-        note(f"{left} records are not done after {seconds:.0f} s; they are kept, and come first at the next start")
-
-
 def _port(asked: int | None, usual: int = USUAL_PORT, option: str = "--port") -> int:
-    """The port to listen on; 0 for any.
+    """Return the port to listen on; 0 for any.
 
     Args:
-        asked: the one that somebody asked for.
-        usual: else this one, if it is free.
-        option: how to ask for another.
+        asked: the port that the user named with `option`.
+        usual: taken if none was named and it is free.
+        option: the option.
 
     Raises:
-        PortTaken: the one that was asked for is.
+        PortTaken: the named port is in use.
     """
     port = asked or usual
     with socket.socket() as probe:
@@ -184,7 +164,7 @@ def _port(asked: int | None, usual: int = USUAL_PORT, option: str = "--port") ->
     return port
 
 
-def _show(local: "Local", *, asked: bool) -> None:
+def _show(local: "Local", *, was_chosen: bool) -> None:
     out = console()
     made = table("", "", title="sager is up")
     made.show_header = False
@@ -193,34 +173,30 @@ def _show(local: "Local", *, asked: bool) -> None:
         row(made, ["console", local.link() or f"{local.url}/console"])
         row(made, ["HTTP API", f"{local.url}  (its documentation: /docs)"])
     if local.token is not None:
-        row(made, ["token", local.token.file])
+        row(made, ["token", local.settings.data_dir / TOKEN_FILE])
     row(made, ["DuckDB", f"{local.settings.duckdb_file}  (a new one every {local.settings.publish_seconds:g} s)"])
     for name, url in local.metrics.items():
         row(made, [f"metrics, {name}", url])
     for name, log in local.logs.items():
         row(made, [f"log, {name}", log])
-    loaded = local.loaded
-    if loaded.records:
-        told = f"{loaded.records} records, with {loaded.skills} skills and {loaded.interactions} interactions"
-        row(made, ["restored", f"{told}; {loaded.waiting} were still to be done" if loaded.waiting else told])
+    if count := local.loaded.records:
+        waiting = f"; {local.loaded.waiting} were still to be done" if local.loaded.waiting else ""
+        row(made, ["restored", f"{count} records{waiting}"])
     out.print(made)
-    if local.port != USUAL_PORT and not asked:
+    if local.port != USUAL_PORT and not was_chosen:
         out.print(
-            f"Port {USUAL_PORT} is another process'. Whatever dials localhost:{USUAL_PORT}, as the README's examples\n"
-            "do, reaches that one. In each terminal, before anything else:\n",
+            f"Port {USUAL_PORT} is another process'. Clients of localhost:{USUAL_PORT}, as in the README's examples,\n"
+            "reach that one. In each terminal, before anything else:\n",
             f"  export SAGER_BOOTSTRAP={local.bootstrap}\n",
             sep="\n",
             style="bold yellow",
             markup=False,
             soft_wrap=True,
         )
-    out.print("In another terminal:\n", *_next_steps(local), sep="\n  ", markup=False, soft_wrap=True)
-    out.print("\nCtrl-C ends it; the next `sager up` in this folder goes on where it ended.", markup=False)
-    sys.stdout.flush()
-
-
-def _next_steps(local: "Local") -> list[str]:
     steps = [f"export SAGER_BOOTSTRAP={local.bootstrap} SAGER_EMBEDDED=true"]
     if os.environ.get("SAGER_DATA_DIR", ".sager") != str(local.settings.data_dir):
         steps.append(f"export SAGER_DATA_DIR={shlex.quote(str(local.settings.data_dir.resolve()))}")
-    return [*steps, "sager topics", "sager import path/to/a/data/set", "sager slim --follow"]
+    steps += ["sager topics", "sager import path/to/a/data/set", "sager slim --follow"]
+    out.print("In another terminal:\n", *steps, sep="\n  ", markup=False, soft_wrap=True)
+    out.print("\nCtrl-C ends it; the next `sager up` in this folder goes on where it ended.", markup=False)
+    sys.stdout.flush()

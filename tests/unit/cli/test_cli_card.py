@@ -129,4 +129,4 @@ def test_a_change_without_kafka_says_so_at_once(words: tuple[str, ...]) -> None:
     done = sager(*words)
 
     assert done.exit_code == 1
-    assert "nobody listens at" in done.stderr
+    assert "no server listens at" in done.stderr

@@ -12,10 +12,8 @@ from operators.contrast import contrast_id
 from schemas import Forgotten, Receipt, Selection, decode, encode, known_as, subject_of
 from streams.kafka.packed import pack
 from streams.local import batches
-from streams.local import journal as journals
-from streams.local.batches import Record, anonymize, based, bounds, built, records, split
-from streams.local.compaction import compacted, placed
-from streams.local.journal import JournalUnusable, Log, Segment, folder_of, read
+from streams.local.batches import Record, anonymized, bounds, built, rebased, records, split
+from streams.local.journal import Journal, JournalUnusable, Log, compacted, path_of, put_in_place, read, write
 from streams.settings import Settings
 from tests.builders import a_contrast
 
@@ -37,12 +35,19 @@ def selected(offset: int, user: str, at: datetime = NOW) -> Record:
     return Record(offset, int(at.timestamp() * 1_000), user.encode(), encode(event))
 
 
-def journal(settings: Settings, *held: tuple[tuple[str, int], list[Record]]) -> Segment:
-    segment = Segment(settings)
+def log_of(*held: tuple[tuple[str, int], list[Record]], **more: object) -> Log:
+    return Log(records=dict(held), ends={name: rows[-1].offset + 1 for name, rows in held}, **more)
+
+
+def journal(settings: Settings, *held: tuple[tuple[str, int], list[Record]]) -> Journal:
+    """A new journal, to which these batches are appended."""
+    put_in_place(write(settings, Log()))
+    made = Journal(settings)
     for partition, rows in held:
-        for batch in built(rows, contiguous=False):
-            segment.batch(partition, batch)
-    return segment
+        made.append(
+            [(partition, batch) for row in rows for batch in rebased(next(built([row._replace(offset=0)])), row.offset)]
+        )
+    return made
 
 
 def forgotten(user: str) -> Record:
@@ -56,7 +61,7 @@ def offsets(log: Log, partition: tuple[str, int]) -> list[int]:
 
 
 def test_batches_keep_offsets_times_keys_and_headers_across_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "RECORDS", 2)
+    monkeypatch.setattr(batches, "MAX_RECORDS", 2)
     rows = [Record(at, 1_000 + at, b"k", None if at == 9 else b"v", (("h", b"x"),)) for at in (5, 9, 30, 31, 90, 400)]
 
     made = list(built(rows))
@@ -66,34 +71,51 @@ def test_batches_keep_offsets_times_keys_and_headers_across_gaps(monkeypatch: py
     assert list(split(b"".join(made) + made[0][:-1])) == made
 
 
+@pytest.mark.parametrize(
+    ("offsets", "end", "spans"),
+    [
+        ([], 0, []),
+        ([], 1, [(0, 1)]),
+        ([], 9, [(0, 8), (8, 9)]),
+        ([7], 0, [(0, 7), (7, 8)]),
+        ([0, 4], 9, [(0, 5), (5, 8), (8, 9)]),
+        ([7], 9, [(0, 8), (8, 9)]),
+        ([8], 9, [(0, 8), (8, 9)]),
+    ],
+)
+def test_batches_span_all_offsets_and_the_last_has_no_gap(
+    offsets: list[int], end: int, spans: list[tuple[int, int]]
+) -> None:
+    made = list(built([record(at) for at in offsets], end))
+
+    assert [bounds(batch) for batch in made] == spans
+    assert [each.offset for batch in made for each in records(batch)] == offsets
+
+
 def test_batches_lose_their_producer_and_take_the_offsets_that_the_broker_gave() -> None:
-    frame = bytearray(b"xx" + next(built([record(0), record(1), record(2)])) + next(built([record(0)])))
-    struct.pack_into(">qhi", frame, 2 + 43, 7, 0, 5)
-    struct.pack_into(">I", frame, 2 + 17, calc_crc32c(bytes(frame[2 + 21 : 2 + bounds_of_first(frame[2:])])))
+    first = bytearray(next(built([record(0)])))
+    struct.pack_into(">qhi", first, 43, 7, 0, 5)
+    struct.pack_into(">I", first, 17, calc_crc32c(bytes(first[21:])))
 
-    anonymize(frame, 2, len(frame))
+    sent = anonymized(bytes(first) + b"".join(built([record(0), record(1)])))
 
-    assert [struct.unpack_from(">qhi", each, 43) for each in split(bytes(frame[2:]))] == [(-1, -1, -1)] * 2
-    assert [each.offset for batch in based(frame[2:], 40) for each in records(batch)] == [40, 41, 42]
+    assert [struct.unpack_from(">qhi", each, 43) for each in split(sent)] == [(-1, -1, -1)] * 3
+    assert [each.offset for batch in rebased(sent, 40) for each in records(batch)] == [40, 41, 42]
 
 
 @pytest.mark.parametrize("at", [16, 17, 70])
 def test_a_batch_that_no_reader_could_read_is_refused(at: int) -> None:
-    frame = bytearray(next(built([record(0)])))
-    frame[at] ^= 1
+    batch = bytearray(next(built([record(0)])))
+    batch[at] ^= 1
 
     with pytest.raises(ValueError, match="record batch"):
-        anonymize(frame, 0, len(frame))
-
-
-def bounds_of_first(data: bytes | bytearray) -> int:
-    return len(next(split(bytes(data))))
+        anonymized(bytes(batch))
 
 
 def test_batches_of_two_producers_that_come_in_another_order_are_read_in_the_order_of_their_offsets(
     settings: Settings,
 ) -> None:
-    journal(settings, (SKILLS, [record(1)]), (SKILLS, [record(0)])).finish()
+    journal(settings, (SKILLS, [record(1)]), (SKILLS, [record(0)]))
 
     log = read(settings)
 
@@ -101,44 +123,31 @@ def test_batches_of_two_producers_that_come_in_another_order_are_read_in_the_ord
     assert (offsets(log, SKILLS), log.ends) == ([0, 1], {SKILLS: 2})
 
 
-def test_the_last_batch_for_a_broker_has_no_gap() -> None:
-    with pytest.raises(ValueError, match="offset 7"):
-        list(built([record(7)]))
-
-
 def test_a_journal_comes_back_as_it_was(settings: Settings) -> None:
-    segment = journal(settings, (SKILLS, [record(0), record(1)]), (SELECTIONS, [selected(3, "ann")]))
-    segment.commits({SELECTIONS: 3})
-    segment.finish()
+    held = log_of((SKILLS, [record(0), record(1)]), (SELECTIONS, [selected(3, "ann")]), commits={SELECTIONS: 3})
+    held.ends[SELECTIONS] = 9
+    put_in_place(write(settings, held))
+    Journal(settings).commit({SKILLS: 1})
 
-    log = read(settings)
-
-    assert log is not None
-    assert log.records == {SKILLS: [record(0), record(1)], SELECTIONS: [selected(3, "ann")]}
-    assert (log.commits, log.ends) == ({SELECTIONS: 3}, {SKILLS: 2, SELECTIONS: 4})
+    assert read(settings) == Log(held.records, {SELECTIONS: 3, SKILLS: 1}, {SKILLS: 2, SELECTIONS: 9})
 
 
 @pytest.mark.parametrize("lost", [1, 20, 90])
 def test_a_torn_end_counts_as_never_written(settings: Settings, lost: int) -> None:
-    segment = journal(settings, (SKILLS, [record(0)]))
-    segment.batch(SELECTIONS, next(built([record(0, value="torn")])))
-    segment.finish()
-    whole = segment.path.read_bytes()
-    segment.path.write_bytes(whole[:-lost])
-    journal(settings, (SKILLS, [record(1)])).finish()
+    journal(settings, (SKILLS, [record(0)]), (SELECTIONS, [record(0, value="torn")]))
+    path_of(settings).write_bytes(path_of(settings).read_bytes()[:-lost])
 
     log = read(settings)
 
     assert log is not None
-    assert log.records == {SKILLS: [record(0), record(1)]}
+    assert log.records == {SKILLS: [record(0)]}
 
 
 def test_a_flipped_bit_counts_as_a_torn_end(settings: Settings) -> None:
-    segment = journal(settings, (SKILLS, [record(0)]), (SELECTIONS, [record(0)]))
-    segment.finish()
-    data = bytearray(segment.path.read_bytes())
+    journal(settings, (SKILLS, [record(0)]), (SELECTIONS, [record(0)]))
+    data = bytearray(path_of(settings).read_bytes())
     data[-3] ^= 1
-    segment.path.write_bytes(data)
+    path_of(settings).write_bytes(data)
 
     log = read(settings)
 
@@ -146,40 +155,20 @@ def test_a_flipped_bit_counts_as_a_torn_end(settings: Settings) -> None:
     assert list(log.records) == [SKILLS]
 
 
-def test_a_complete_segment_replaces_those_before_it_also_where_they_could_not_be_removed(settings: Settings) -> None:
-    first = journal(settings, (SKILLS, [record(0), record(1)]))
-    first.finish()
-    old = first.path.read_bytes()
-    again = Segment(settings, complete=True)
-    again.batch(SKILLS, next(built([record(1)], contiguous=False)))
-    assert not again.path.exists(), "it has no name before it is whole"
-    again.finish()
-    assert not first.path.exists()
-    first.path.write_bytes(old)
-
-    log = read(settings)
-
+def test_a_compacted_file_takes_over_with_all_that_came_meanwhile(settings: Settings) -> None:
+    made = journal(settings, (SKILLS, [record(0), record(1)]))
+    begun_at = made.size
+    made.append([(SKILLS, next(rebased(next(built([record(0)])), 2)))])
+    log = read(settings, begun_at)
     assert log is not None
-    assert offsets(log, SKILLS) == [1]
+    write(settings, compacted(log, settings, NOW)[0])
+    assert offsets(read(settings) or Log(), SKILLS) == [0, 1, 2], "it does not count before it is in place"
 
+    made.go_on_in_compacted(begun_at)
+    made.append([(SKILLS, next(rebased(next(built([record(0)])), 3)))])
 
-def test_a_segment_that_is_replaced_while_it_is_read_is_looked_for_anew(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    journal(settings, (SKILLS, [record(0)])).finish()
-    listed, found = journals.segments, []
-
-    def with_one_that_goes(folder: Path) -> list[Path]:
-        found.append(folder)
-        gone = [folder / "00000000.segment"] if len(found) == 1 else []
-        return [*gone, *listed(folder)]
-
-    monkeypatch.setattr(journals, "segments", with_one_that_goes)
-
-    log = read(settings)
-
-    assert log is not None
-    assert (offsets(log, SKILLS), len(found)) == ([0], 2)
+    assert offsets(read(settings) or Log(), SKILLS) == [1, 2, 3]
+    assert [path.name for path in path_of(settings).parent.iterdir()] == ["log"]
 
 
 @pytest.mark.parametrize(
@@ -187,27 +176,17 @@ def test_a_segment_that_is_replaced_while_it_is_read_is_looked_for_anew(
     [({"partitions": 8}, "SAGER_PARTITIONS=4"), ({"prefix": "x."}, "SAGER_PREFIX=sager."), ({"app_id": "y"}, "APP_ID")],
 )
 def test_another_deployments_journal_is_refused(settings: Settings, changed: dict[str, object], advice: str) -> None:
-    journal(settings).finish()
+    journal(settings)
 
     with pytest.raises(JournalUnusable, match=advice):
         read(settings.model_copy(update=changed))
 
 
-def test_another_releases_journal_is_refused(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streams.local.journal.VERSION", 9)
-    journal(settings).finish()
-    monkeypatch.undo()
-
-    with pytest.raises(JournalUnusable, match="another release"):
-        read(settings)
-
-
 def test_files_are_private(settings: Settings) -> None:
-    segment = journal(settings)
-    segment.finish()
+    journal(settings)
 
-    assert segment.path.stat().st_mode & 0o777 == 0o600
-    assert folder_of(settings).stat().st_mode & 0o777 == 0o700
+    assert path_of(settings).stat().st_mode & 0o777 == 0o600
+    assert path_of(settings).parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_compaction_keeps_what_kafka_would(settings: Settings) -> None:
@@ -221,9 +200,9 @@ def test_compaction_keeps_what_kafka_would(settings: Settings) -> None:
         ends={SKILLS: 5, SELECTIONS: 4},
     )
 
-    rest = compacted(log, settings, NOW).log
+    rest, _ = compacted(log, settings, NOW)
 
-    assert offsets(rest, SKILLS) == [1, 2]
+    assert (offsets(rest, SKILLS), rest.ends) == ([1, 2], {SKILLS: 3, SELECTIONS: 4})
     assert offsets(rest, SELECTIONS) == [1, 2, 3], "what no worker has done stays, however old it is"
 
 
@@ -239,8 +218,8 @@ def test_compaction_forgets_whom_a_receipt_covers_but_not_before_the_worker_has_
     log.commits[SELECTIONS] = 4
     second = compacted(log, settings, NOW)
 
-    assert (offsets(first.log, SELECTIONS), first.waiting) == ([1, 2, 3], 1)
-    assert (offsets(second.log, SELECTIONS), second.waiting) == ([1, 3], 0)
+    assert (offsets(first[0], SELECTIONS), first[1]) == ([1, 2, 3], 1)
+    assert (offsets(second[0], SELECTIONS), second[1]) == ([1, 3], 0)
 
 
 def test_compaction_tells_whose_a_packed_record_is(settings: Settings) -> None:
@@ -254,7 +233,7 @@ def test_compaction_tells_whose_a_packed_record_is(settings: Settings) -> None:
         ends={CONTRASTS: 2, ("sager.receipts", 0): 1},
     )
 
-    assert offsets(compacted(log, settings, NOW).log, CONTRASTS) == [1]
+    assert offsets(compacted(log, settings, NOW)[0], CONTRASTS) == [1]
 
 
 def test_compaction_takes_whatever_time_or_bytes_a_record_has(settings: Settings) -> None:
@@ -267,7 +246,7 @@ def test_compaction_takes_whatever_time_or_bytes_a_record_has(settings: Settings
         ends={SELECTIONS: 4, ("sager.receipts", 0): 3},
     )
 
-    rest = compacted(log, settings, datetime(1971, 1, 1, tzinfo=UTC)).log
+    rest, _ = compacted(log, settings, datetime(1971, 1, 1, tzinfo=UTC))
 
     assert offsets(rest, SELECTIONS) == [0, 3], "two are too old by their timestamps"
 
@@ -284,25 +263,18 @@ def test_compaction_forgets_what_a_receipt_knows_by_its_id(settings: Settings) -
         ends={SELECTIONS: 1, ("sager.receipts", 0): 1},
     )
 
-    assert offsets(compacted(log, settings, NOW).log, SELECTIONS) == []
+    assert offsets(compacted(log, settings, NOW)[0], SELECTIONS) == []
 
 
-def test_positions_stay_right_where_the_end_or_all_but_one_is_gone() -> None:
-    log = Log(records={SKILLS: [record(7)], SELECTIONS: [record(2), record(4)]}, ends={SKILLS: 9, SELECTIONS: 9})
+def test_offsets_stay_what_they_were_where_records_go_but_for_the_end_of_a_changelog(settings: Settings) -> None:
+    profiles, touches = ("sager.profiles", 0), ("sager.item-touches", 0)
+    log = Log(
+        records={profiles: [record(6), record(7, "x"), record(8, "x", None)], touches: [record(0), record(1)]},
+        commits={touches: 2, profiles: 9},
+        ends={profiles: 9, touches: 5},
+    )
 
-    moved, place = placed(log)
+    rest, _ = compacted(log, settings, NOW)
 
-    assert (offsets(moved, SKILLS), offsets(moved, SELECTIONS)) == ([0], [2, 4])
-    assert [place(SKILLS, at) for at in (3, 7, 8, 9)] == [0, 0, 1, 1]
-    assert [place(SELECTIONS, at) for at in (3, 9)] == [3, 5]
-    assert place(("sager.items", 0), 5) == 0
-
-
-def test_one_pending_record_keeps_its_offset(settings: Settings) -> None:
-    """A worker knows by offset and time whether it has done it."""
-    touches = ("sager.item-touches", 0)
-    log = Log(records={touches: [record(at) for at in range(5)]}, commits={touches: 4}, ends={touches: 5})
-
-    moved, _ = placed(compacted(log, settings, NOW).log)
-
-    assert offsets(moved, touches) == [3, 4]
+    assert (offsets(rest, profiles), offsets(rest, touches)) == ([6], [])
+    assert (rest.ends, rest.commits) == ({profiles: 7, touches: 5}, {touches: 2, profiles: 7})

@@ -25,7 +25,7 @@ def test_a_taken_usual_port_is_told_loudly_with_the_line_to_paste(
             other.listen()
         local = Local(Settings(data_dir=tmp_path), port=up._port(None))
 
-    up._show(local, asked=False)
+    up._show(local, was_chosen=False)
 
     told = capsys.readouterr().out
     warning = told[told.index("Port 9092 is another process'") : told.index("In another terminal")]
@@ -35,7 +35,7 @@ def test_a_taken_usual_port_is_told_loudly_with_the_line_to_paste(
 def test_a_port_that_was_asked_for_needs_no_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     local = Local(Settings(data_dir=tmp_path), port=free_port())
 
-    up._show(local, asked=True)
+    up._show(local, was_chosen=True)
 
     assert "another process" not in capsys.readouterr().out
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from streams import private
 from streams.cli import app
 from streams.cli.processes import writable
-from streams.local.journal import Segment
+from streams.local import journal
 from streams.local.outputs import appending
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
@@ -150,7 +150,7 @@ def test_exports_and_the_journal_are_private_too(tmp_path, umask):
     )
     assert not list(private.exposed(tmp_path / "a"))
     assert os.umask(umask) == umask  # a command leaves the process as it was
-    Segment(settings).finish()
+    journal.write(settings, journal.Log())
     assert not list(private.exposed(tmp_path / "data" / "journal"))
 
 
