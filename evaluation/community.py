@@ -73,12 +73,7 @@ class World:
             self._items.pop(item_id, None)
 
     def near(self, user_id: str, memory: Memory | None = None) -> Neighbourhood | None:
-        """The neighbourhood of a user, from the other takers of their items; None for a user without items.
-
-        Args:
-            user_id: the user, whose own choices are left out.
-            memory: the user's items; by default all of them.
-        """
+        """The neighbourhood of a user, from the other takers of the items in memory (by default all of theirs)."""
         memory = memory or self.memories.get(user_id)
         if memory is None:
             return None
@@ -174,14 +169,7 @@ class Community:
         return global_skill(others, derived_id("population", self._found.data, user_id), BEGINNING, GlobalLimits())
 
     def contexts(self, user_id: str, population: GlobalSkill, first: int, last: int) -> Iterator[Retrieved]:
-        """The retrieved context of a user after `first`, ..., `last` of their visits, or after all that there are.
-
-        Args:
-            user_id: the user.
-            population: the domain without them.
-            first: the first number of visits.
-            last: the last one.
-        """
+        """The retrieved context of a user after `first`, ..., `last` of their visits, or after all that there are."""
         domain = self._found.domain
         memory: Memory | None = None
         # A state that only retrieves does not read its skill.

@@ -37,11 +37,6 @@ class Difference:
     value: float
     ci95: Interval | None
 
-    @property
-    def is_significant(self) -> bool:
-        """True if the interval leaves out zero."""
-        return self.ci95 is not None and (self.ci95[0] > 0 or self.ci95[1] < 0)
-
     def __str__(self) -> str:
         bounds = "" if self.ci95 is None else " [{:+.3f}, {:+.3f}]".format(*self.ci95)
         return f"{self.value:+.3f}{bounds}"

@@ -253,14 +253,7 @@ async def run(
 ) -> dict[str, Any]:
     """Play all users, several at a time, and return the outcome as plain values.
 
-    Args:
-        plan: the choices.
-        settings: the endpoint.
-        replies: keeps the endpoint's replies; known questions are not asked again.
-        arms: names of arms.
-        swept: how many of the plan's first users play the sweeps too.
-        concurrency: the number of users who play at once.
-        progress: receives the number of users done.
+    The first `swept` users of the plan play the sweeps too. Questions with kept replies are not asked again.
 
     Raises:
         QualityError: the endpoint does not answer; all replies so far are kept.

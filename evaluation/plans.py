@@ -137,13 +137,6 @@ def expose(
     The ten best by companions, popularity and noise. If the taken item is not among them, it comes in the last one's
     place: no user would have seen it in this list, so such a choice is learned from as a visit without a list and
     measures nothing.
-
-    Args:
-        taken: the item taken.
-        others: the other items to show.
-        companions: how strongly others took an item together with what this user took.
-        popularity: how many others took an item.
-        chance: the source of the noise.
     """
     items = [taken, *others]
     near = _standard([companions.get(item, 0.0) for item in items])
@@ -181,14 +174,7 @@ class Lister:
         self.most_met = self._shelf.most_met
 
     def choice(self, user_id: str, place: int, context: Retrieved, population: GlobalSkill) -> Choice:
-        """A user's visit as a choice.
-
-        Args:
-            user_id: the user.
-            place: of the visit among theirs.
-            context: retrieved before it.
-            population: the domain without them.
-        """
+        """A user's visit at this place as a choice, with the context before it and the population without them."""
         found = self._found
         taken = found.visits[user_id][place]
         draw = generator(self._seed, f"{self._purpose} {place}", user_id)
@@ -288,14 +274,7 @@ def plans(
 def full_plan(path: Path, users: int, choices: int, lists: Lists, history: int, pool: int, **options: object) -> Plan:
     """A plan of users who make at least this many choices, and of this many choices of each, so that all weigh alike.
 
-    Args:
-        path: a folder in any layout that `sager import` reads.
-        users: the number of players: the first ones by id of those drawn.
-        choices: the number of choices of each player.
-        lists: how lists come about.
-        history: how many of a user's first visits are history.
-        pool: the number of users drawn, from whom those with enough choices are taken.
-        options: further options of `plans`.
+    Of a pool of users drawn, it has the first ones by id with enough choices. `options` are further ones of `plans`.
 
     Raises:
         DataSetError: the folder cannot be read.

@@ -69,7 +69,7 @@ async def simulate(
     turns: Sequence[Turn[Shown]],
     arm: Arm[Shown, Answer, Reply],
     user: Callable[[Turn[Shown], Answer], Reply | Retry[Shown, Reply]],
-    record: Callable[[Turn[Shown], Answer, Reply], object],
+    record: Callable[[Turn[Shown], Answer, Reply], object] = lambda *_: None,
     progress: Progress = no_progress,
     stage: str = "choices",
 ) -> None:

@@ -150,6 +150,19 @@ class _Player:
     chosen: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One choice as it was played: enough to play it again elsewhere.
+
+    Attributes:
+        order: the candidates' ids as the user was shown them, best first; empty for a visit without a list.
+    """
+
+    user_id: str
+    choice: Choice
+    order: tuple[str, ...]
+
+
 class SkillArm:
     """Skills that rank and learn as in the worker. Answers turns of choices, and learns from taken items.
 
@@ -161,6 +174,9 @@ class SkillArm:
         profiles: the counts for the prior; by default those of the plan's past.
         shares: slim skills prefer what few of the domain's users have.
         slim_tokens: the budget of slim skills.
+
+    Attributes:
+        played: all choices, measured or not, in the order in which they went.
     """
 
     def __init__(
@@ -177,6 +193,7 @@ class SkillArm:
         self.name = rule.name
         self.rule = rule
         self.plan = plan
+        self.played: list[Played] = []
         self.weights: RankWeights = DEFAULT_WEIGHTS
         self._by = tuple(dict.fromkeys((*by, By.MIX)))
         self._weighs, self._shares = weighs, shares
@@ -202,6 +219,7 @@ class SkillArm:
     async def learn(self, turn: Turn[Choice], answer: Ranked, reply: Visit) -> None:
         """Learn from the item that the user took."""
         player, choice = self._players[turn.user_id], turn.shown
+        self.played.append(Played(turn.user_id, choice, answer.order))
         if not answer.order:
             if self.rule.learns:
                 self._visit(turn.user_id, player, reply)

@@ -4,28 +4,13 @@ import random
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from evaluation.measures import Places, growth, minus, rounded, summary
 from evaluation.plans import Choice, Plan
 from evaluation.simulation import Progress, Turn, no_progress, simulate
 from evaluation.skill_arms import PRIOR, By, Ranked, Rule, SkillArm
-from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
-from schemas import PolicySkill
 from streams.importers import Visit
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """One choice as it was played: enough to play it again elsewhere.
-
-    Attributes:
-        order: the candidates' ids as the user was shown them, best first; empty for a visit without a list.
-    """
-
-    user_id: str
-    choice: Choice
-    order: tuple[str, ...]
 
 
 @dataclass
@@ -33,20 +18,14 @@ class Result:
     """The outcome of one arm on a plan.
 
     Attributes:
-        arm: the arm.
+        arm: the arm, with the choices that it played, and all skills and weights after the last one.
         places: by ranker; only choices from lists that came about as lists would.
-        played: all choices, measured or not, in the order in which they went.
-        skills: every player's skill after their last choice.
-        weights: the domain's weights after the last choice of any player.
         cpu_seconds: the time of ranking and learning.
     """
 
-    arm: str
+    arm: SkillArm
     places: dict[By, dict[str, dict[int, int]]]
-    played: list[Played] = field(default_factory=list)
-    skills: dict[str, PolicySkill] = field(default_factory=dict)
-    weights: RankWeights = DEFAULT_WEIGHTS
-    cpu_seconds: float = 0.0
+    cpu_seconds: float
 
 
 def interleaved(choices: Mapping[str, Sequence[Choice]], seed: int) -> list[Turn[Choice]]:
@@ -84,34 +63,32 @@ async def play(
     """
     began = time.process_time()
     arm = SkillArm(rule, plan, by, weighs=weighs)
-    result = Result(rule.name, {each: {user_id: {} for user_id in plan.choices} for each in by})
+    places: dict[By, dict[str, dict[int, int]]] = {each: {user_id: {} for user_id in plan.choices} for each in by}
     seen: Counter[str] = Counter()
 
     def record(turn: Turn[Choice], answer: Ranked, reply: Visit) -> None:
         del reply
         if answer.order:
             for each in by:
-                result.places[each][turn.user_id][seen[turn.user_id]] = answer.place(turn.shown, each)
-        result.played.append(Played(turn.user_id, turn.shown, answer.order))
+                places[each][turn.user_id][seen[turn.user_id]] = answer.place(turn.shown, each)
         seen[turn.user_id] += 1
 
     await simulate(interleaved(plan.choices, seed), arm, took, record, progress, rule.name)
-    result.skills, result.weights = arm.skills, arm.weights
-    result.cpu_seconds = time.process_time() - began
-    return result
+    return Result(arm, places, time.process_time() - began)
 
 
 def lines_of(plan: Plan, results: Sequence[Result], by: By, seed: int) -> list[dict[str, object]]:
     """The figures of all arms on a plan by one ranker, one object per arm."""
-    places: dict[str, Places] = {result.arm: result.places[by] for result in results}
+    places: dict[str, Places] = {result.arm.name: result.places[by] for result in results}
     found = []
     for result in results:
-        own = places[result.arm]
+        name = result.arm.name
+        own = places[name]
         figures = summary(own, seed)
-        grown = growth(own, places[PRIOR], seed) if PRIOR in places and result.arm != PRIOR else None
+        grown = growth(own, places[PRIOR], seed) if PRIOR in places and name != PRIOR else None
         found.append(
             {
-                "arm": result.arm,
+                "arm": name,
                 "data": plan.data,
                 "candidates": plan.lists.value,
                 "history": plan.history,
@@ -128,7 +105,7 @@ def lines_of(plan: Plan, results: Sequence[Result], by: By, seed: int) -> list[d
                     name: minus(own, other, seed).as_json() for name, other in places.items() if other is not own
                 },
                 "growth": None if grown is None else grown.as_json(),
-                "cpu_ms_per_choice": round(1_000 * result.cpu_seconds / len(result.played), 3),
+                "cpu_ms_per_choice": round(1_000 * result.cpu_seconds / len(result.arm.played), 3),
                 "seed": seed,
             }
         )

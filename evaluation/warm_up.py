@@ -5,7 +5,7 @@ frozen. No user's warm-up changes what another one is shown.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from evaluation.community import Community, World, event_at_beginning, shared_wo
 from evaluation.dataset import Sequences, works
 from evaluation.plans import Choice, Lister, Lists, Plan
 from evaluation.simulation import Progress, Turn, side_by_side, simulate
-from evaluation.skill_arms import SAGER, STREAM_RULES, Ranked, Rule, SkillArm
+from evaluation.skill_arms import SAGER, STREAM_RULES, Rule, SkillArm
 from evaluation.split import Case, Split
 from evaluation.stream import interleaved, took
 from operators.retrieve import Neighbours, Retrieved
@@ -46,15 +46,33 @@ class ArmOptions:
     replies: "Replies | None" = None
 
 
-class WarmedUp:
+class Frozen:
+    """An arm whose skills are frozen after training.
+
+    Attributes:
+        skills: the skills of the test users.
+    """
+
+    name: str
+    skills: SkillArm
+    _contexts: dict[str, Retrieved]
+
+    async def rank(self, case: Case) -> tuple[str, ...]:
+        """Rank with the frozen skill and weights."""
+        context, popularity = self._contexts[case.user_id], self._popularity_of(case.user_id)
+        choice = Choice(case.seed, Visit("", BEGINNING), case.candidates, context=context, popularity=popularity)
+        return (await self.skills.rank(case.user_id, choice, case.instruction)).order
+
+    def _popularity_of(self, user_id: str) -> Mapping[str, int]:
+        return taken_by(self.skills.plan.populations[user_id])
+
+
+class WarmedUp(Frozen):
     """Skills that count the whole training history, then replay its last visits as choices among uniform lists.
 
     Args:
         rule: the parts of the pipeline.
         options: the seed and `tau`.
-
-    Attributes:
-        played: the warm-up's choices with the order shown, by user.
     """
 
     concurrency = 1
@@ -63,36 +81,27 @@ class WarmedUp:
         self.name = rule.name
         self._rule = rule
         self._options = options
-        self.played: list[tuple[str, Choice, tuple[str, ...]]] = []
 
     async def train(self, split: Split, progress: Progress) -> None:
         """Count everybody's visits, and warm the test users' skills up."""
         world = shared_world(split, progress)
-        self._plan = self._warm_up(split, world, progress)
-        self.skills = self._make(self._plan, world)
+        plan = self._warm_up(split, world, progress)
+        self.skills = self._make(plan, world)
         done = 0
 
         async def warm_up(user_id: str) -> None:
             nonlocal done
-            turns = [Turn(user_id, choice) for choice in self._plan.choices[user_id]]
-            await simulate(turns, self.skills, took, self._record)
+            await simulate([Turn(user_id, choice) for choice in plan.choices[user_id]], self.skills, took)
             done += 1
-            progress("warm-up", done, len(self._plan.choices))
+            progress("warm-up", done, len(plan.choices))
 
-        await side_by_side(self._plan.choices, warm_up, self.concurrency)
+        await side_by_side(plan.choices, warm_up, self.concurrency)
 
-    async def rank(self, case: Case) -> tuple[str, ...]:
-        """Rank with the frozen skill."""
-        context, popularity = self._contexts[case.user_id], self._popularity
-        choice = Choice(case.seed, Visit("", BEGINNING), case.candidates, context=context, popularity=popularity)
-        return (await self.skills.rank(case.user_id, choice, case.instruction)).order
+    def _popularity_of(self, user_id: str) -> Mapping[str, int]:
+        return self._popularity
 
     def _make(self, plan: Plan, world: World) -> SkillArm:
         return SkillArm(self._rule, plan, weighs=False, profiles=world.profiles)
-
-    def _record(self, turn: Turn[Choice], answer: Ranked, reply: Visit) -> None:
-        del reply
-        self.played.append((turn.user_id, turn.shown, answer.order))
 
     def _warm_up(self, split: Split, world: World, progress: Progress) -> Plan:
         """The test users' last training visits as choices."""
@@ -154,7 +163,7 @@ class WarmedUp:
         return known[user_id, propagates]
 
 
-class Streamed:
+class Streamed(Frozen):
     """The product as it ships: the stream up to a user's last training visit, and then the case.
 
     All but a test user's last `tau` training visits are history, and those come as choices from lists drawn like those
@@ -169,7 +178,6 @@ class Streamed:
 
     def __init__(self, options: ArmOptions) -> None:
         self._options = options
-        self.played: list[tuple[str, Choice, tuple[str, ...]]] = []
 
     async def train(self, split: Split, progress: Progress) -> None:
         """Play the test users' warm-up."""
@@ -194,15 +202,4 @@ class Streamed:
         plan = Plan(split.data, split.domain, lister.kind, 0, split.items, split.facts, past, choices, populations)
         self.skills = SkillArm(STREAM_RULES[SAGER], plan)
         turns = interleaved(choices, self._options.seed)
-        await simulate(turns, self.skills, took, self._record, progress, "warm-up")
-
-    async def rank(self, case: Case) -> tuple[str, ...]:
-        """Rank with the frozen skill and weights."""
-        popularity = taken_by(self.skills.plan.populations[case.user_id])
-        context = self._contexts[case.user_id]
-        choice = Choice(case.seed, Visit("", BEGINNING), case.candidates, context=context, popularity=popularity)
-        return (await self.skills.rank(case.user_id, choice, case.instruction)).order
-
-    def _record(self, turn: Turn[Choice], answer: Ranked, reply: Visit) -> None:
-        del reply
-        self.played.append((turn.user_id, turn.shown, answer.order))
+        await simulate(turns, self.skills, took, progress=progress, stage="warm-up")

@@ -89,16 +89,7 @@ async def play(
     phases: Sequence[int] = tuple(LEARNING),
     progress: Progress = no_progress,
 ) -> Played:
-    """Play all passes.
-
-    Args:
-        scenarios: the scenarios.
-        arm: the learner.
-        passes: the number of passes over each phase.
-        asks: one question is allowed per scenario while learning.
-        phases: the learning phases.
-        progress: receives the number of scenarios done.
-    """
+    """Play all passes over these phases; one question is allowed per scenario while learning if it `asks`."""
 
     async def served(phase: int, era: str, stage: str, *, learns: bool) -> tuple[Served, ...]:
         found: list[Served] = []
@@ -259,6 +250,7 @@ async def evaluate(
         {
             "line": "summary",
             **by_phase(played),
+            "before_learning": {f"phase_{test}": round(share, 4) for test, share in played.before.items()},
             "llm_calls": 0,
             "clarifications": sum(served.asked for each in played.passes for served in each.served),
             "replies": replies.value,

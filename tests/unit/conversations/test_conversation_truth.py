@@ -2,11 +2,10 @@
 
 import pytest
 
-from evaluation.conversations.figures import figures_of, listed
+from evaluation.conversations.figures import Run, figures_of, listed
 from evaluation.conversations.invented import person as invented
 from evaluation.conversations.layout import person
-from evaluation.conversations.matching import claims, content, shared
-from evaluation.conversations.truth import Verdict, matches, truths_of, verdict_on
+from evaluation.conversations.truth import Verdict, claims, content, matches, shared, truths_of, verdict_on
 from schemas.statements import Stance
 from tests.unit.conversations.conversation_builders import element, forget, line, person_of, played, update
 
@@ -143,12 +142,12 @@ def test_an_update_is_honoured_if_the_new_stands_and_the_old_does_not():
     who = person_of(TEA, update("Enjoys black coffee", "Enjoys green tea", "Coffee now."))
 
     def honoured(*lines):
-        figures = figures_of(played(who, *lines, before=(line("green tea"),)))
-        return figures.updates_known, figures.updates_stands, figures.updates_gone, figures.updates_honoured
+        counts = figures_of(played(who, *lines, before=(line("green tea"),))).counts
+        return [counts[f"updates_{name}"] for name in ("known", "stands", "gone", "honoured")]
 
-    assert honoured(line("black coffee")) == (1, 1, 1, 1)
-    assert honoured(line("black coffee"), line("green tea")) == (1, 1, 0, 0)
-    assert honoured() == (1, 0, 1, 0)
+    assert honoured(line("black coffee")) == [1, 1, 1, 1]
+    assert honoured(line("black coffee"), line("green tea")) == [1, 1, 0, 0]
+    assert honoured() == [1, 0, 1, 0]
 
 
 def test_what_was_to_be_forgotten_comes_back_by_a_line_that_stands_or_is_past():
@@ -158,11 +157,11 @@ def test_what_was_to_be_forgotten_comes_back_by_a_line_that_stands_or_is_past():
     past = played(who)
     past.card = past.card.model_copy(update={"past": (line("green tea"),)})
 
-    found = [figures_of(each) for each in (gone, back, past)]
+    found = [figures_of(each).counts for each in (gone, back, past)]
 
-    assert [each.forgets for each in found] == [1, 1, 1]
-    assert [each.forgets_known for each in found] == [1, 1, 0]
-    assert [each.forgets_back for each in found] == [0, 1, 1]
+    assert [each["forgets"] for each in found] == [1, 1, 1]
+    assert [each["forgets_known"] for each in found] == [1, 1, 0]
+    assert [each["forgets_back"] for each in found] == [0, 1, 1]
 
 
 def test_what_is_others_or_an_illness_is_counted_where_a_line_says_it():
@@ -171,11 +170,11 @@ def test_what_is_others_or_an_illness_is_counted_where_a_line_says_it():
         element("Has chronic migraine", "My chronic migraine.", pref_type="health_and_medical_conditions"),
     )
 
-    figures = figures_of(played(who, line("rowing"), line("chronic migraine", Stance.AVOIDS)))
+    counts = figures_of(played(who, line("rowing"), line("chronic migraine", Stance.AVOIDS))).counts
 
-    assert (figures.others, figures.others_taken) == (1, 1)
-    assert (figures.topics, figures.topics_kept) == (1, 1)
-    assert figures.verdicts == {"others": 1, "sensitive": 1}
+    assert (counts["others"], counts["others_taken"]) == (1, 1)
+    assert (counts["topics"], counts["topics_kept"]) == (1, 1)
+    assert (counts["verdict others"], counts["verdict sensitive"]) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -192,18 +191,18 @@ def test_what_is_others_or_an_illness_is_counted_where_a_line_says_it():
 def test_a_sensitive_value_is_found_however_it_is_spaced(value, words, is_found):
     who = person_of(TEA, sensitive_information={"number": value})
 
-    figures = figures_of(played(who, line("green tea", words=words)))
+    counts = figures_of(played(who, line("green tea", words=words))).counts
 
-    assert (figures.sensitive, figures.sensitive_kept) == (1, int(is_found))
+    assert (counts["sensitive"], counts["sensitive_kept"]) == (1, int(is_found))
 
 
 def test_figures_of_persons_add_up():
-    one = figures_of(played(person_of(TEA), line("green tea")))
-    both = figures_of(played(person_of(RUM), line("kites")))
-    both.add(one)
+    both = Run()
+    both.add(played(person_of(TEA), line("green tea")))
+    both.add(played(person_of(RUM), line("kites")))
 
-    assert (both.persons, both.lines, both.said) == (2, 2, 2)
-    assert both.verdicts == {"stands": 1, "untold": 1}
+    assert (both.counts["persons"], both.counts["lines"], both.counts["said"]) == (2, 2, 2)
+    assert both.shares()["lines_by_verdict"] == dict.fromkeys(Verdict, 0) | {"stands": 1, "untold": 1}
     assert both.shares()["recall"] == 0.5
 
 

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.draw import Negatives, Pool, chance, sample, shuffled
-from evaluation.exceptions import BadCandidates, QualityError
-from evaluation.split import fingerprint, read
-from evaluation.works import works
+from evaluation.dataset import Negatives, Pool, generator, sample, shuffled, works
+from evaluation.exceptions import QualityError
+from evaluation.split import read
 from schemas import Candidate
 from tests.unit.quality.quality_builders import candidates, data_set, films, tastes
 
@@ -66,7 +65,7 @@ def test_a_sample_changes_neither_training_nor_the_cases_that_are_left(tmp_path)
     assert some.training == whole.training
     assert by_user(some).items() <= by_user(whole).items()
     assert by_user(fewer).items() <= by_user(some).items()
-    assert fingerprint(some) == fingerprint(whole)
+    assert some.fingerprint == whole.fingerprint
 
 
 def test_no_test_users_answer_is_in_training_whoever_is_sampled(tmp_path):
@@ -114,7 +113,7 @@ def test_the_answers_place_among_the_presented_is_left_to_chance():
 def test_popular_negatives_come_as_often_as_they_are_met():
     pool = Pool({"often": 90, "seldom": 10, "never": 0}, Negatives.POPULAR)
 
-    drawn = Counter(pool.draw(chance(0, "negatives", f"u{user}"), 1, ())[0] for user in range(1_000))
+    drawn = Counter(pool.draw(generator(0, "negatives", f"u{user}"), 1, ())[0] for user in range(1_000))
 
     assert 850 < drawn["often"] < 950
     assert drawn["never"] == 0
@@ -215,7 +214,7 @@ def test_candidates_that_do_not_fit_are_an_error_that_says_so(tmp_path, row, tol
     folder = data_set(tmp_path, {"ann": ["f00", "f01"]})
     candidates(folder, [row])
 
-    with pytest.raises(BadCandidates, match=told):
+    with pytest.raises(QualityError, match=told):
         read(folder)
 
 

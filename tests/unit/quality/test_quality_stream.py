@@ -1,28 +1,44 @@
-"""Users' choices one after another: what they are shown, what nobody may know, what is learned, and the figures."""
+"""Users' choices one after another: the lists shown, the future that no arm may know, the learning, the command."""
 
+import json
 import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from evaluation import world as worlds
+from evaluation import community
+from evaluation.community import Community
+from evaluation.dataset import sequences
 from evaluation.exceptions import QualityError, UnknownArm
-from evaluation.sequences import sequences
-from evaluation.stream.arms import ARMS, PRIOR, SAGER, known
-from evaluation.stream.community import Community
-from evaluation.stream.figures import BUCKETS, bucket_of, chart, figures, growth, minus
-from evaluation.stream.lists import EXPOSED_OF, Lists, Shelf, expose
-from evaluation.stream.plan import plans
-from evaluation.stream.play import By, Play, Played, interleaved
+from evaluation.plans import EXPOSED_OF, Lists, Shelf, expose, full_plan, plans
+from evaluation.simulation import no_progress
+from evaluation.skill_arms import PRIOR, SAGER, STREAM_RULES, By, known
+from evaluation.stream import interleaved, play
 from operators.global_skill import Population
 from operators.propagate import neighbour_of
+from streams.cli import app
 from tests.unit.quality.quality_builders import data_set, films, tastes
 
 KINDS = tuple(Lists)
-PLACES = st.lists(st.lists(st.integers(1, 10), max_size=30), min_size=1, max_size=6)
+KEYS = {
+    *(
+        "arm",
+        "data",
+        "candidates",
+        "history",
+        "by",
+        "users",
+        "choices",
+        "hit_at_1",
+        "ci95_hit_at_1",
+        "ndcg_at_5",
+        "mrr",
+    ),
+    *("by_seen", "choices_by_seen", "minus", "growth", "cpu_ms_per_choice", "seed"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -37,16 +53,10 @@ def made(folder):
 
 
 async def played(arm, plan, **options):
-    return await Play(ARMS[arm], plan, **options).run()
+    return await play(STREAM_RULES[arm], plan, **options)
 
 
-def told(places, arm="a"):
-    """A play with these places, each choice after the last."""
-    by_user = {f"u{number}": list(of_user) for number, of_user in enumerate(places)}
-    return Played(arm, {By.MIX: by_user}, {user: list(range(len(of_user))) for user, of_user in by_user.items()})
-
-
-# What is shown.
+# The lists.
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -143,14 +153,14 @@ def test_too_few_players_are_told(folder):
         plans(folder, [Lists.POPULAR], [7], 5)
 
 
-# What nobody may know.
+# The future.
 
 
 def known_of(folder, user_id, visits):
     """All that a player is ranked by before each of their first visits, but for the candidates."""
-    community = Community.of(sequences(folder), lambda *_: None)
-    population = community.population(user_id)
-    return population, list(community.told(user_id, population, 0, visits - 1))
+    everybody = Community.of(sequences(folder), no_progress)
+    population = everybody.population(user_id)
+    return population, list(everybody.contexts(user_id, population, 0, visits - 1))
 
 
 def two_futures(tmp_path, user_id="u03", after=4):
@@ -177,7 +187,7 @@ def test_nothing_that_ranks_depends_on_what_a_player_takes_now_or_later(tmp_path
 def test_a_leak_would_be_seen(tmp_path, monkeypatch, leak):
     if leak.startswith("the graph"):
         name = neighbour_of
-        monkeypatch.setattr(worlds, "neighbour_of", lambda user_id, secret: name("somebody else", secret))
+        monkeypatch.setattr(community, "neighbour_of", lambda user_id, secret: name("somebody else", secret))
     else:
         monkeypatch.setattr(Population, "without", lambda population, *_: population)
 
@@ -186,44 +196,46 @@ def test_a_leak_would_be_seen(tmp_path, monkeypatch, leak):
     assert one != other
 
 
-# What is learned.
+# Learning.
 
 
-def test_turns_come_in_a_random_order_that_the_seed_repeats():
-    choices = {"ann": "aaaa", "bob": "bbbb", "cy": "c"}
+def test_turns_come_in_a_random_order_that_the_seed_repeats(made):
+    choices = made[Lists.UNIFORM].choices
 
-    assert interleaved(choices, 1) == interleaved(choices, 1) != interleaved(choices, 2)
-    assert {user: interleaved(choices, 1).count(user) for user in choices} == {"ann": 4, "bob": 4, "cy": 1}
+    def users(seed):
+        return [turn.user_id for turn in interleaved(choices, seed)]
+
+    assert users(1) == users(1) != users(2)
+    for user_id, of_user in choices.items():
+        assert tuple(turn.shown for turn in interleaved(choices, 1) if turn.user_id == user_id) == of_user
 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_all_arms_are_measured_on_the_same_choices(made, kind):
-    plays = [await played(name, made[kind]) for name in ARMS]
+    plays = [await played(name, made[kind]) for name in STREAM_RULES]
 
+    seen = {user_id: list(of_user) for user_id, of_user in plays[0].places[By.MIX].items()}
+    assert sum(map(len, seen.values())) == made[kind].total
     for each in plays:
-        assert each.seen == plays[0].seen
-        assert sum(map(len, each.seen.values())) == made[kind].total
         for by in By:
-            assert {user: len(places) for user, places in each.places[by].items()} == {
-                user: len(seen) for user, seen in each.seen.items()
-            }
+            assert {user_id: list(of_user) for user_id, of_user in each.places[by].items()} == seen
     assert plays[0].places[By.MIX] != plays[-1].places[By.MIX]
 
 
 async def test_a_play_repeats(made):
     one, other = [await played(SAGER, made[Lists.UNIFORM]) for _ in range(2)]
 
-    assert (one.places, one.skills) == (other.places, other.skills)
+    assert (one.places, one.arm.skills) == (other.places, other.arm.skills)
 
 
 async def test_a_frozen_prior_learns_nothing_and_the_product_learns_from_every_choice(made):
     frozen, learned = await played(PRIOR, made[Lists.UNIFORM]), await played(SAGER, made[Lists.UNIFORM])
 
-    assert {skill.version for skill in frozen.skills.values()} == {0}
-    assert {user_id: skill.contrasts for user_id, skill in learned.skills.items()} == {
+    assert {skill.version for skill in frozen.arm.skills.values()} == {0}
+    assert {user_id: skill.contrasts for user_id, skill in learned.arm.skills.items()} == {
         user_id: len(choices) for user_id, choices in made[Lists.UNIFORM].choices.items()
     }
-    assert [turn.user_id for turn in frozen.turns] == [turn.user_id for turn in learned.turns]
+    assert [each.user_id for each in frozen.arm.played] == [each.user_id for each in learned.arm.played]
 
 
 async def test_a_choice_that_nobody_was_shown_is_learned_from_and_not_measured(made):
@@ -235,8 +247,8 @@ async def test_a_choice_that_nobody_was_shown_is_learned_from_and_not_measured(m
 
     found = await played(SAGER, replace(plan, choices=hidden))
 
-    assert set(map(len, found.seen.values())) == {1}
-    for user_id, skill in found.skills.items():
+    assert set(map(len, found.places[By.MIX].values())) == {1}
+    for user_id, skill in found.arm.skills.items():
         assert (skill.contrasts, skill.version) == (1, len(hidden[user_id]))
 
 
@@ -246,8 +258,8 @@ async def test_visits_before_the_first_choice_are_in_what_the_skill_begins_with(
 
     found = await played(SAGER, replace(plan, choices=hidden))
 
-    supports = [line.support for skill in found.skills.values() for line in skill.attributes]
-    assert {skill.version for skill in found.skills.values()} == {0}
+    supports = [line.support for skill in found.arm.skills.values() for line in skill.attributes]
+    assert {skill.version for skill in found.arm.skills.values()} == {0}
     assert max(supports) > 3, "more than the history alone gives"
 
 
@@ -255,7 +267,7 @@ async def test_without_a_history_the_skill_begins_with_the_domains_template(fold
     [plan] = plans(folder, [Lists.UNIFORM], [0], 20)
     found = await played(PRIOR, plan)
 
-    for user_id, skill in found.skills.items():
+    for user_id, skill in found.arm.skills.items():
         template = {line.attribute_id for line in plan.populations[user_id].attributes}
         assert {line.attribute_id for line in skill.attributes} == template
         assert template
@@ -266,83 +278,80 @@ def test_an_arm_that_is_none_is_told():
         known(["sager", "popularity"])
 
 
-# The figures.
+def test_a_full_plan_has_users_with_as_many_choices_each(folder):
+    plan = full_plan(folder, 5, 4, Lists.POPULAR, 3, 40)
+
+    assert [len(choices) for choices in plan.choices.values()] == [4] * 5
+    assert set(plan.past) == set(plan.choices) == set(plan.populations)
+    with pytest.raises(QualityError, match="0 have 9 choices"):
+        full_plan(folder, 5, 9, Lists.POPULAR, 3, 40)
 
 
-@given(PLACES)
-def test_every_choice_is_in_one_bucket(places):
-    play = told(places)
-    if not any(places):
-        with pytest.raises(ValueError, match="no choice was measured"):
-            figures(play, By.MIX)
-        return
-
-    found = figures(play, By.MIX)
-
-    assert list(found.by_seen) == [name for name in BUCKETS if name in found.by_seen]
-    assert sum(bucket.choices for bucket in found.by_seen.values()) == found.choices == sum(map(len, places))
-    hits = sum(bucket.choices * bucket.hit_at_1 for bucket in found.by_seen.values())
-    assert hits == pytest.approx(found.hit_at_1 * found.choices) == pytest.approx(sum(of.count(1) for of in places))
+# The command.
 
 
-def test_figures_by_hand():
-    found = figures(told([[1, 2, 10], [1]]), By.MIX)
+def stream(*args):
+    """The command without a process of its own, which starts in less time."""
+    return CliRunner().invoke(app, ["eval", "stream", *map(str, args)], env={"COLUMNS": "200"})
 
-    assert (found.users, found.choices, found.hit_at_1) == (2, 4, 0.5)
-    assert found.mrr == pytest.approx((1 + 0.5 + 0.1 + 1) / 4)
-    assert found.ndcg_at_5 == pytest.approx((1 + 0.63093 + 0 + 1) / 4, abs=1e-5)
-    assert {name: (bucket.choices, bucket.hit_at_1) for name, bucket in found.by_seen.items()} == {
-        "0": (2, 1.0),
-        "1": (1, 0.0),
-        "2": (1, 0.0),
-    }
+
+def test_json_is_one_line_per_arm_history_list_and_what_ranks(tmp_path):
+    folder = data_set(tmp_path / "films")
+    wanted = ("--history", "0,3", "--candidates", "uniform,exposed", "--by", "skill,mix", "--arm", "prior,sager")
+
+    done = stream("--data", folder, *wanted, "--users", 12, "--choices", 3, "--seed", 2, "--json")
+
+    assert done.exit_code == 0, done.output
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(line["candidates"], line["history"], line["by"], line["arm"]) for line in lines] == [
+        (kind, history, by, arm)
+        for kind in ("uniform", "exposed")
+        for history in (0, 3)
+        for by in ("skill", "mix")
+        for arm in ("prior", "sager")
+    ]
+    for line in lines:
+        assert set(line) == KEYS
+        assert (line["data"], line["seed"]) == ("films", 2)
+        assert line["by_seen"].keys() == line["choices_by_seen"].keys() <= {"0", "1", "2"}
+        assert sum(line["choices_by_seen"].values()) == line["choices"] <= 36
+        [(other, found)] = line["minus"].items()
+        assert other != line["arm"]
+        low, high = found["ci95"]
+        assert low <= found["difference"] <= high
+    uniform = [line for line in lines if line["candidates"] == "uniform"]
+    assert {(line["users"], line["choices"]) for line in uniform} == {(12, 36)}
+
+
+def test_a_person_gets_tables(tmp_path):
+    done = stream("--data", data_set(tmp_path / "films"), "--users", 10, "--arm", "no-skill,sager")
+
+    assert done.exit_code == 0, done.output
+    assert "films, uniform lists, 3 visits of history, by mix: 10 users, 40 choices, seed 0" in done.stdout
+    assert "Hit@1 by choices seen before" in done.stdout
+    assert "[+0." in done.stdout or "[-0." in done.stdout
+    assert not done.stdout.count("{")
 
 
 @pytest.mark.parametrize(
-    ("seen", "bucket"), [(0, "0"), (2, "2"), (3, "3-4"), (4, "3-4"), (16, "9-16"), (17, "17+"), (99, "17+")]
+    ("args", "told"),
+    [
+        (("--arm", "popularity"), "no-skill, prior, rules, sager"),
+        (("--candidates", "rare"), "uniform, popular, exposed"),
+        (("--by", "chance"), "skill, fixed, mix"),
+        (("--history", "three"), "no number of visits"),
+        (("--arm", ","), "name at least one"),
+    ],
 )
-def test_buckets_by_hand(seen, bucket):
-    assert bucket_of(seen) == bucket
+def test_a_wrong_command_line_is_told(tmp_path, args, told):
+    done = stream("--data", tmp_path, *args)
+
+    assert done.exit_code == 2
+    assert told in done.stderr
 
 
-def test_a_difference_counts_choices_alike_and_its_interval_resamples_users():
-    ours, theirs = [[1] * 8, [2, 2]], [[2] * 8, [1, 2]]
+def test_a_data_set_that_is_too_small_is_told(tmp_path):
+    done = stream("--data", data_set(tmp_path / "films"), "--history", 50)
 
-    found = minus(told(ours), told(theirs), By.MIX)
-
-    assert found.difference == pytest.approx((8 - 1) / 10)
-    # Two users: the same one twice in half of the resamples.
-    assert found.ci95 == pytest.approx((-0.5, 1.0))
-    assert not found.is_significant
-
-
-def test_an_interval_covers_what_is_true_about_as_often_as_it_says():
-    chance = np.random.default_rng(0)
-    covered = 0
-    for _ in range(60):
-        ours = [np.where(chance.random(6) < 0.5, 1, 2).tolist() for _ in range(40)]
-        theirs = [np.where(chance.random(6) < 0.3, 1, 2).tolist() for _ in range(40)]
-        low, high = minus(told(ours), told(theirs), By.MIX).ci95
-        covered += low <= 0.2 <= high
-    assert covered >= 52
-
-
-def test_growth_is_the_late_lead_minus_the_early_one():
-    early_miss = [2, 2, *[2] * 15, *[1] * 5]
-    always = [2, 1, *[2] * 15, *[1] * 5]
-
-    grown = growth(told([early_miss] * 3), told([[2] * 22] * 3), By.MIX)
-    level = growth(told([always] * 3), told([[2] * 22] * 3), By.MIX)
-
-    assert (grown.difference, grown.ci95, grown.is_significant) == (1.0, (1.0, 1.0), True)
-    assert (level.difference, level.is_significant) == (0.0, False)
-    assert growth(told([[1, 1]]), told([[1, 2]]), By.MIX) is None
-
-
-def test_arms_on_different_choices_are_not_compared():
-    with pytest.raises(ValueError, match="different choices"):
-        minus(told([[1, 1]]), told([[1]]), By.MIX)
-
-
-def test_a_chart_is_to_one_scale():
-    assert chart({"0": [0.5, 0.25], "1": [None, 0.0]}, 4) == [("0", ["████", "██"]), ("1", ["", ""])]
+    assert done.exit_code == 1
+    assert "gives 0 users who can choose from uniform lists after 50 visits" in done.stderr

@@ -1,7 +1,4 @@
-"""The worker's own steps on a choice, for peers that keep the state in their own way. Without Kafka, and the graph off.
-
-A peer imports nothing but this, `operators` and `schemas`: it has an environment of its own.
-"""
+"""The worker's own steps on a choice, for a loop that keeps the state in its own way: no Kafka, and the graph off."""
 
 from collections.abc import MutableMapping
 from functools import partial
