@@ -81,11 +81,6 @@ class Plan:
     choices: Mapping[str, tuple[Choice, ...]]
     populations: Mapping[str, GlobalSkill]
 
-    @property
-    def total(self) -> int:
-        """The number of choices that are measured."""
-        return sum(choice.shown for choices in self.choices.values() for choice in choices)
-
     def of(self, users: Collection[str]) -> "Plan":
         """The plan of these players only."""
         return replace(

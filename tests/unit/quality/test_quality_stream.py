@@ -215,7 +215,9 @@ async def test_all_arms_are_measured_on_the_same_choices(made, kind):
     plays = [await played(name, made[kind]) for name in STREAM_RULES]
 
     seen = {user_id: list(of_user) for user_id, of_user in plays[0].places[By.MIX].items()}
-    assert sum(map(len, seen.values())) == made[kind].total
+    assert sum(map(len, seen.values())) == sum(
+        choice.shown for choices in made[kind].choices.values() for choice in choices
+    )
     for each in plays:
         for by in By:
             assert {user_id: list(of_user) for user_id, of_user in each.places[by].items()} == seen
