@@ -72,12 +72,6 @@ def test_nothing_is_taken_back_before_it_was_said():
     assert [talk.about for talk in told.talks][-1] is About.FORGET
 
 
-def test_preferences_that_take_each_others_place_stay_as_the_file_has_them():
-    told = person_of(update("Likes a", "Likes b", "a"), update("Likes b", "Likes a", "b"))
-
-    assert [talk.preference for talk in told.talks] == ["Likes a", "Likes b"]
-
-
 @pytest.mark.parametrize(
     ("told", "expected"),
     [
@@ -103,16 +97,6 @@ def test_unreadable_parts_are_counted_by_reason():
 
     assert sorted(told.skipped.values()) == [1, 1]
     assert all(why.startswith("conversations with") for why in told.skipped)
-
-
-def test_objects_of_a_file_without_conversations_are_no_persons(tmp_path):
-    person_ = {"conversations": {"chat": [element("Likes tea", "I like tea.")]}}
-    path = tmp_path / "interactions_250101_000000_persona3.json"
-    path.write_text(json.dumps({"metadata": {"of": 2}, "a": person_, "b": person_, "c": 3}))
-
-    first, second = read(tmp_path)
-
-    assert [each.user_id for each in (first, second)] == [path.stem, f"{path.stem}-1"]
 
 
 @pytest.mark.parametrize(
@@ -146,11 +130,6 @@ def test_what_a_conversation_lets_slip_is_read_in_every_form(told, secret):
 )
 def test_sensitive_values_are_read_however_deep_they_stand(told, found):
     assert person("anna", {"conversations": {}, "sensitive_information": told}).sensitive == found
-
-
-@pytest.mark.parametrize(("who", "of_others"), [("self", False), ("User", False), (None, False), ("others", True)])
-def test_whose_a_preference_is(who, of_others):
-    assert person_of(element("Likes tea", "Tea.", who=who)).talks[0].of_others is of_others
 
 
 json_values = st.recursive(

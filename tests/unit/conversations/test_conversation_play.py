@@ -8,10 +8,10 @@ from typer.testing import CliRunner
 
 from evaluation.conversations.figures import Run, figures_of, run, stored
 from evaluation.conversations.invented import person as invented
-from evaluation.conversations.layout import About, person, read
-from evaluation.conversations.listening import by_rules, play, utterances
+from evaluation.conversations.layout import person
+from evaluation.conversations.listening import by_rules, play
 from operators.cards.fold import fold
-from schemas import Role, encode
+from schemas import encode
 from streams.cli import app
 from tests.unit.conversations.conversation_builders import element, forget, person_of, update
 
@@ -54,10 +54,6 @@ def test_a_card_is_the_fold_of_its_log(plays):
         assert encode(fold(each.log)[each.person.user_id]) == encode(each.card)
 
 
-def test_the_same_conversations_give_the_same_bytes(plays):
-    assert stored(asyncio.run(play(plays[0].person))) == stored(plays[0])
-
-
 def test_a_person_who_takes_things_back_is_left_with_what_stands():
     who = person_of(
         element("Likes rowing", "I love rowing."),
@@ -74,30 +70,11 @@ def test_a_person_who_takes_things_back_is_left_with_what_stands():
     assert "rowing" not in stored(each).casefold()
 
 
-def test_a_talk_is_sent_turn_by_turn_and_then_ends():
-    [talk] = person_of(element("Likes tea", "I like tea.", "Which?", "Green.")).talks
-
-    sent = utterances("anna", 0, talk)
-
-    assert [each.role for each in sent] == [Role.USER, Role.ASSISTANT, Role.USER, Role.OTHER]
-    assert [each.ends for each in sent] == [False, False, False, True]
-    assert len({each.event_id for each in sent}) == 4
-
-
 def test_a_long_talk_is_thought_over_in_parts():
     story = "Yesterday we walked along the river until the rain came. " * 110
     short, long = person_of(element("", "Hello.")), person_of(element("", story, "I see.", story, "Oh.", "Bye."))
 
     assert [asyncio.run(play(each)).chunks for each in (short, long)] == [1, 3]
-
-
-def test_what_it_costs_is_counted(plays):
-    played = plays[0]
-
-    assert len(played.before) == len(played.person.talks) == played.chunks
-    assert (played.calls, played.model_tokens) == (0, 0)
-    assert played.heard_tokens > 500
-    assert played.seconds > 0
 
 
 def test_the_command_invents_people_and_plays_them(tmp_path):
@@ -166,32 +143,9 @@ def test_the_command_lists_lines_and_what_no_line_says(tmp_path):
     assert "stands" in old_maps
 
 
-async def test_files_that_are_none_count_as_done(tmp_path):
-    (tmp_path / "a_persona0.json").write_text("{")
-    (tmp_path / "a_persona1.json").write_text(json.dumps({"u": {"conversations": {}}}))
-    done: list[int] = []
-
-    await run(read(tmp_path), tell=done.append)
-
-    assert done == [2]
-
-
 @pytest.mark.parametrize("given", [[], ["--data", ".", "--invent", "."], ["--data", ".", "--llm", "nobody"]])
 def test_the_command_says_what_is_wrong_with_its_options(given):
     assert runner.invoke(app, ["eval", "conversations", *given]).exit_code == 2
-
-
-def test_a_folder_without_people_is_told(tmp_path):
-    told = runner.invoke(app, ["eval", "conversations", "--data", str(tmp_path)])
-
-    assert told.exit_code != 0
-    assert "persona" in told.output
-
-
-def test_invented_people_have_what_the_floors_stand_on(plays):
-    abouts = [talk.about for each in plays for talk in each.person.talks]
-
-    assert all(abouts.count(about) >= PEOPLE for about in About)
 
 
 def _sum(plays):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from evaluation.conversations.figures import Run, figures_of, listed
+from evaluation.conversations.figures import figures_of, listed
 from evaluation.conversations.invented import person as invented
 from evaluation.conversations.layout import person
-from evaluation.conversations.truth import Verdict, claims, content, matches, shared, truths_of, verdict_on
+from evaluation.conversations.truth import Verdict, claims, matches, truths_of, verdict_on
 from schemas.statements import Stance
 from tests.unit.conversations.conversation_builders import element, forget, line, person_of, played, update
 
@@ -33,12 +33,6 @@ def test_a_line_says_a_preference_if_words_and_stance_agree(preference, value, s
     assert matches(line(value, stance), preference) is is_said
 
 
-def test_words_that_every_preference_has_count_for_nothing():
-    assert not content("Really enjoys it very much")
-    assert shared(content("tea"), frozenset()) == 0
-    assert not claims("Always likes them")
-
-
 def test_a_line_says_that_with_which_it_shares_most():
     told = truths_of(
         person_of(element("Collects old maps", "a"), element("Collects old railway maps", "b", who="others"))
@@ -63,20 +57,6 @@ def test_what_was_told_last_of_a_thing_is_true():
     assert verdicts(black, forget("Enjoys black tea", "Forget it."), again)["Enjoys green tea"] is Verdict.OVERTAKEN
 
 
-def test_the_contrary_of_what_stands_and_what_only_the_description_has_are_told_apart():
-    who = person_of(
-        TEA, RUM, interests=["old maps", "green tea sets"], hobbies="kites", hobbies_and_interests=["darts"]
-    )
-
-    def verdict(value, stance=Stance.PREFERS):
-        return verdict_on(line(value, stance), truths_of(who))[0]
-
-    assert verdict("green tea") is Verdict.STANDS, "what a conversation tells comes first"
-    assert (verdict("green tea", Stance.AVOIDS), verdict("dark rum")) == (Verdict.OPPOSITE, Verdict.OPPOSITE)
-    assert {verdict("old maps"), verdict("kites"), verdict("darts")} == {Verdict.DESCRIBED}
-    assert (verdict("kites", Stance.AVOIDS), verdict("ludo")) == (Verdict.UNTOLD, Verdict.UNTOLD)
-
-
 def test_implied_preferences_in_words_of_the_person_s_own_are_counted_apart():
     mine = element("Collects old railway maps", "Polish this: my old maps fill the room. The railway is next door.")
     theirs = element("Attends jazz concerts", "Polish my mail.", "Here it is: I attend jazz concerts.")
@@ -85,18 +65,6 @@ def test_implied_preferences_in_words_of_the_person_s_own_are_counted_apart():
 
     assert (figures["implied"], figures["implied_own_words"]) == (2, 1)
     assert (figures["recall_implied"], figures["recall_implied_own_words"]) == (0.5, 1.0)
-
-
-def test_preferences_are_counted_by_type_and_by_kind_of_conversation():
-    who = person_of(TEA, element("Enjoys kites", "Kites.", pref_type="anti_stereotypical_pref"))
-
-    figures = figures_of(played(who, line("green tea"))).shares()["preferences_by_group"]
-
-    assert figures == {
-        "kind chat_message": {"preferences": 2, "recall": 0.5},
-        "type anti_stereotypical_pref": {"preferences": 1, "recall": 0.0},
-        "type stereotypical_pref": {"preferences": 1, "recall": 1.0},
-    }
 
 
 def test_each_line_is_listed_with_what_it_was_laid_to_and_then_what_was_missed():
@@ -128,16 +96,6 @@ def test_every_figure_is_bad_for_a_card_that_keeps_all_that_it_hears(place):
     assert figures["others_taken"] == figures["others"] > 0
 
 
-def test_preferences_found_are_counted_by_how_plainly_they_were_told():
-    implied = element("Collects stamps", "My shelves are full.")
-
-    figures = figures_of(played(person_of(TEA, RUM, implied), line("green tea"), line("kites"))).shares()
-
-    assert (figures["said"], figures["implied"]) == (2, 1)
-    assert (figures["recall"], figures["recall_said"], figures["recall_implied"]) == (0.3333, 0.5, 0)
-    assert figures["precision"] == 0.5
-
-
 def test_an_update_is_honoured_if_the_new_stands_and_the_old_does_not():
     who = person_of(TEA, update("Enjoys black coffee", "Enjoys green tea", "Coffee now."))
 
@@ -164,19 +122,6 @@ def test_what_was_to_be_forgotten_comes_back_by_a_line_that_stands_or_is_past():
     assert [each["forgets_back"] for each in found] == [0, 1, 1]
 
 
-def test_what_is_others_or_an_illness_is_counted_where_a_line_says_it():
-    who = person_of(
-        element("Loves rowing", "My boss loves rowing.", who="others"),
-        element("Has chronic migraine", "My chronic migraine.", pref_type="health_and_medical_conditions"),
-    )
-
-    counts = figures_of(played(who, line("rowing"), line("chronic migraine", Stance.AVOIDS))).counts
-
-    assert (counts["others"], counts["others_taken"]) == (1, 1)
-    assert (counts["topics"], counts["topics_kept"]) == (1, 1)
-    assert (counts["verdict others"], counts["verdict sensitive"]) == (1, 1)
-
-
 @pytest.mark.parametrize(
     ("value", "words", "is_found"),
     [
@@ -194,16 +139,6 @@ def test_a_sensitive_value_is_found_however_it_is_spaced(value, words, is_found)
     counts = figures_of(played(who, line("green tea", words=words))).counts
 
     assert (counts["sensitive"], counts["sensitive_kept"]) == (1, int(is_found))
-
-
-def test_figures_of_persons_add_up():
-    both = Run()
-    both.add(played(person_of(TEA), line("green tea")))
-    both.add(played(person_of(RUM), line("kites")))
-
-    assert (both.counts["persons"], both.counts["lines"], both.counts["said"]) == (2, 2, 2)
-    assert both.shares()["lines_by_verdict"] == dict.fromkeys(Verdict, 0) | {"stands": 1, "untold": 1}
-    assert both.shares()["recall"] == 0.5
 
 
 def test_a_share_of_nothing_is_none():

@@ -6,16 +6,16 @@ import math
 import pytest
 
 from evaluation import community
-from evaluation.baselines import ItemKnn, Popularity, Profile, standard
-from evaluation.exceptions import ArmFailed, UnknownArm
-from evaluation.leave_one_out import ARMS, known, run
+from evaluation.baselines import ItemKnn, Profile, standard
+from evaluation.exceptions import ArmFailed
+from evaluation.leave_one_out import ARMS, run
 from evaluation.replies import Cost
 from evaluation.simulation import no_progress
 from evaluation.split import Case, read
 from evaluation.warm_up import ArmOptions
 from operators.rank.weights import DEFAULT_WEIGHTS
-from schemas import ChangeKind, Tier
-from tests.unit.quality.quality_builders import data_set, tastes
+from schemas import ChangeKind
+from tests.unit.quality.quality_builders import data_set
 
 FREE = [name for name, entry in ARMS.items() if not entry.asks]
 
@@ -54,37 +54,6 @@ async def test_a_ranking_changes_no_later_answer(name, few):
     assert all(set(forwards[case.user_id]) == set(case.candidates) for case in few.cases)
 
 
-async def test_only_equal_scores_are_ordered_by_presentation(world):
-    split, _ = world
-    arm = await trained("item-knn", split)
-    for case in split.cases:
-        turned = Case(case.user_id, case.candidates[::-1], case.instruction, case.seed)
-        score = dict(zip(case.candidates, arm.scores(case), strict=True))
-
-        found = [await arm.rank(each) for each in (case, turned)]
-
-        assert [[score[item] for item in order] for order in found] == [sorted(score.values(), reverse=True)] * 2
-
-
-async def test_taste_is_found_by_all_that_look_for_it(world):
-    runs = {name: await run(ARMS[name].make(ArmOptions()), *world) for name in ("random", "profile", "item-knn")}
-    hits = {name: found.as_json()["hit_at_3"] for name, found in runs.items()}
-
-    assert min(hits["profile"], hits["item-knn"]) > hits["random"]
-
-
-async def test_popularity_counts_users_not_visits(tmp_path):
-    histories = {**tastes(8), "fan": ["f00"] * 30 + ["f01", "f02"]}
-    split, _ = read(data_set(tmp_path, histories))
-    arm = Popularity()
-    await arm.train(split, no_progress)
-    met = {item: sum(item in {v.item_id for v in visits} for visits in split.training.values()) for item in split.items}
-
-    ranked = await arm.rank(Case("u00", tuple(split.items)))
-
-    assert [met[item] for item in ranked] == sorted(met.values(), reverse=True)
-
-
 async def test_neighbours_by_hand(tmp_path):
     """a and b were met together by two of a's three and b's two users."""
     histories = {"u1": ["a", "b"], "u2": ["a", "b"], "u3": ["a"], "u4": ["c", "d", "e", "f", "g"], "u5": list("hijkl")}
@@ -111,11 +80,6 @@ async def test_profile_by_hand(tmp_path):
     assert 0 < half < 1
     assert unlike == 0
     assert list(standard([2, 2, 2])) == [0, 0, 0]
-
-
-def test_an_unknown_arm_is_an_error_that_lists_all_arms():
-    with pytest.raises(UnknownArm, match=r"no arm 'nope'.*popularity"):
-        known(["random", "nope"])
 
 
 class Odd:
@@ -177,16 +141,6 @@ async def test_a_run_measures_counts_and_bounds_concurrency(world):
     assert stages[-1][:3] == ("odd: ranking", 40, 40)
 
 
-async def test_arms_are_compared_on_their_common_users(tmp_path):
-    folder = data_set(tmp_path)
-    whole, some = [read(folder, users=users) for users in (None, 10)]
-    one, other = [await run(Profile(), *each) for each in (whole, some)]
-
-    found = one.minus(other)
-
-    assert (found.users, found.value) == (10, 0)
-
-
 # SAGER's arms.
 
 
@@ -194,17 +148,6 @@ def test_arms_of_one_run_share_the_world(few):
     first = community.shared_world(few, no_progress)
 
     assert community.shared_world(few, lambda *_: pytest.fail("built twice")) is first
-
-
-async def test_evolving_changes_no_shared_world(few):
-    world = community.shared_world(few, no_progress)
-    memories = dict(world.memories)
-
-    alone = await orders(await trained("sager-rules", few), few)
-    await trained("sager-replace", few)
-
-    assert world.memories == memories
-    assert await orders(await trained("sager-rules", few), few) == alone
 
 
 async def test_without_rounds_sager_is_statinit(few):
@@ -220,12 +163,6 @@ async def test_a_replaced_skill_holds_only_the_facts_of_the_last_choice(few):
         last = few.facts[few.training[user_id][-1].item_id]
         assert {line.value for line in skill.attributes} <= {fact.value for fact in last.facts}
         assert any(change.kind is ChangeKind.REMOVED for change in skill.last_diff.changes)
-
-
-async def test_without_statinit_a_skill_holds_only_the_lessons_of_the_rounds(few):
-    arm = await trained("sager-no-statinit", few, tau=1)
-
-    assert all(line.tier is Tier.LOW for skill in arm.skills.skills.values() for line in skill.attributes)
 
 
 async def test_the_community_reaches_only_arms_that_read_it(few):

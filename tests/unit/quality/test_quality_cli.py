@@ -57,14 +57,6 @@ def test_the_report_shows_the_newest_result_of_each_arm_and_its_options(tmp_path
     assert eval_("report", "--results", results).stdout == markdown(rows, "no-skill")
 
 
-def test_runs_on_other_training_visits_are_reported_apart(tmp_path):
-    row = {"finished_at": "", "fingerprint": "a", "options": {}, "places": {"ann": 1, "bob": 2}, "arm": "random"}
-    row |= {"data": "films", "candidates": "uniform", "seed": 0, "users": 2, "ci95_hit_at_1": [0, 1], "seconds": 1.0}
-    row |= dict.fromkeys(("hit_at_1", "hit_at_3", "hit_at_5", "ndcg_at_3", "ndcg_at_5"), 0.5) | {"llm_calls": 0}
-
-    assert markdown([row, {**row, "fingerprint": "b"}], "random").count("## films") == 2
-
-
 def test_a_file_of_something_else_is_left_alone(tmp_path):
     folder, file = data_set(tmp_path / "films"), tmp_path / "notes.txt"
     file.write_text("years of work")

@@ -92,12 +92,6 @@ def test_a_question_saves_wrong_offers(scenarios):
     assert asking.right >= 2 * silent.right
 
 
-def test_the_same_play_gives_the_same_figures(scenarios):
-    plays = [asyncio.run(play(scenarios, Skills(), 1)) for _ in range(2)]
-
-    assert plays[0] == plays[1]
-
-
 def test_a_learner_knows_nothing_of_the_answer(scenarios):
     """Offers depend on what was said, not on what is right: with other answers, they are the same."""
     blind = {

@@ -5,10 +5,8 @@ import re
 from collections.abc import AsyncIterator
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from evaluation.hosts import HOSTS, MAX_LINES, DynamicProfileHost, HostRequest, StaticProfileHost, profile_of, rewritten
+from evaluation.hosts import HOSTS, DynamicProfileHost, HostRequest, StaticProfileHost, profile_of, rewritten
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.rank import LlmRanking, Task
 from operators.rank.llm import LlmRanker
@@ -116,16 +114,6 @@ def test_vanilla_gives_a_model_the_newest_titles_first_and_as_data() -> None:
     assert rest == ["Old", "Tome 8", "Tome 7"]
 
 
-def test_a_profile_counts_the_facts_of_the_history() -> None:
-    profile = profile_of((NOIR, NOIR, SAGA, SPACE))
-
-    assert [profile[name].weight for name in (GENRE_NOIR, GENRE_SAGA)] == [0.5, 0.25]
-    assert next(iter(profile.values())).weight == 0.5
-    assert profile_of(()) == {}
-    wide = [item_facts(f"i{number}", *(f"tag: t{number}-{n}" for n in range(9))) for number in range(9)]
-    assert len(profile_of(wide)) == MAX_LINES
-
-
 def test_a_static_profile_never_changes_and_is_each_users_own() -> None:
     host = StaticProfileHost(Remembers())
     first = host.profile(a_request(history=(SAGA,)))
@@ -160,15 +148,3 @@ def test_a_choice_says_nothing_about_absent_and_common_facts() -> None:
     shared = item_facts("other", "genre: noir")
     assert rewritten({}, NOIR, (shared, shared, SAGA)).keys() == {id_of("mood: dark reads")}
     assert GENRE_NOIR in rewritten({}, NOIR, (shared, SAGA, SPACE))
-
-
-@given(st.lists(st.tuples(st.sampled_from(ITEMS), st.lists(st.sampled_from(ITEMS), max_size=3)), max_size=30))
-def test_a_rewritten_profile_stays_bounded_and_sorted(choices: list[tuple[ItemFacts, list[ItemFacts]]]) -> None:
-    profile = profile_of((SAGA, FARCE, FARCE))
-    for chosen, unchosen in choices:
-        profile = rewritten(profile, chosen, [item for item in unchosen if item is not chosen])
-
-    weights = [line.weight for line in profile.values()]
-    assert len(profile) <= MAX_LINES
-    assert weights == sorted(weights, reverse=True)
-    assert all(0 < weight <= 1 for weight in weights)

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 from typer.testing import CliRunner
 
-from evaluation.exceptions import BudgetSpent, NoReply, QualityError
+from evaluation.exceptions import NoReply, QualityError
 from evaluation.leave_one_out import ARMS, run
 from evaluation.replies import Desk, Replies
 from evaluation.results import read as results_of
@@ -54,15 +54,6 @@ async def test_every_call_of_warm_up_and_ranking_is_counted(world, server):
     assert 1 < server.peak <= 2
 
 
-async def test_the_model_sees_the_skill_only_in_the_arms_that_have_one(world, server):
-    await result(world, name="no-skill-llm")
-    assert not any("likes: " in prompt for prompt in server.prompts)
-    assert len(server.prompts) == 2 * 2
-
-    await result(world, name="statinit-llm")
-    assert all("likes: " in prompt for prompt in server.prompts[4:])
-
-
 async def test_a_run_that_is_repeated_asks_nothing_and_another_model_is_asked_anew(
     world, server, tmp_path, monkeypatch
 ):
@@ -83,33 +74,6 @@ async def test_a_run_that_is_repeated_asks_nothing_and_another_model_is_asked_an
     replies = Replies(tmp_path / "replies.duckdb")
     assert (await result(world, replies, "no-skill-llm")).cost.cached_calls == 0
     replies.close()
-
-
-async def test_a_budget_stops_the_run_and_the_next_one_finishes_it(world, server, tmp_path):
-    path = tmp_path / "replies.duckdb"
-    replies = Replies(path, 4)
-    with pytest.raises(BudgetSpent, match=r"is spent.*replies\.duckdb; the same command continues"):
-        await result(world, replies)
-    replies.close()
-    spent = len(server.bodies)
-    assert spent == 4
-
-    replies = Replies(path)
-    found = await result(world, replies)
-    replies.close()
-
-    assert len(server.bodies) == found.cost.calls == 10, "nothing was asked twice"
-    assert found.cost.cached_calls == spent
-    assert found.places == (await result(world)).places
-
-
-@pytest.mark.seldom
-async def test_what_fails_for_a_moment_is_asked_again_and_counted(world, server):
-    server.then(Do.FAIL, Do.ANSWER, Act(Do.RATE_LIMIT, retry_after="0"), Do.ANSWER, Do.RESET)
-
-    found = await result(world, concurrency=1)
-
-    assert found.cost.calls == len(server.bodies) == 10 + 3
 
 
 async def test_an_endpoint_that_stays_away_is_told_with_what_is_kept(world, server, tmp_path):

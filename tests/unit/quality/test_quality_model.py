@@ -112,22 +112,6 @@ async def test_the_sweeps_rank_the_same_choices_in_other_ways(plan, server):
     assert len(found["swept"]) == 1
 
 
-async def test_kept_replies_are_not_asked_for_again_and_say_the_same(plan, server, tmp_path):
-    options = {"arms": (PRIOR, BOTH), "swept": 1}
-    replies = Replies(tmp_path / "kept.duckdb")
-    first = await played(plan, server, replies, **options)
-    asked = len(server.bodies)
-    again = await played(plan, server, replies, **options)
-    replies.close()
-
-    def of(found):
-        return sorted(map(tuple, (each.items() for each in found["ranked"])))
-
-    assert len(server.bodies) == asked
-    assert of(again) == of(first)
-    assert again["verdicts"] == first["verdicts"]
-
-
 def test_arms_are_compared_with_the_arm_whose_part_they_change():
     places = {"no-skill": [[2, 2], [1, 1]], "counts": [[1, 2], [1, 4]], "counts+listwise": [[1, 1], [3, 1]]}
     ranked = [

@@ -5,17 +5,15 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from evaluation import community
 from evaluation.community import Community
 from evaluation.dataset import sequences
-from evaluation.exceptions import QualityError, UnknownArm
-from evaluation.plans import EXPOSED_OF, Lists, Shelf, expose, full_plan, plans
+from evaluation.exceptions import QualityError
+from evaluation.plans import EXPOSED_OF, Lists, expose, full_plan, plans
 from evaluation.simulation import no_progress
-from evaluation.skill_arms import PRIOR, SAGER, STREAM_RULES, By, known
+from evaluation.skill_arms import PRIOR, SAGER, STREAM_RULES, By
 from evaluation.stream import interleaved, play
 from operators.global_skill import Population
 from operators.propagate import neighbour_of
@@ -83,23 +81,6 @@ def test_lists_depend_on_no_other_player_and_on_no_length_of_history(folder, mad
             assert choices == few.choices[user_id][2:]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_another_seed_gives_other_lists(folder, made, kind):
-    [other] = plans(folder, [kind], [3], 20, seed=1)
-
-    shared = other.choices.keys() & made[kind].choices.keys()
-    assert shared
-    assert all(other.choices[user_id] != made[kind].choices[user_id] for user_id in shared)
-
-
-def test_where_a_taken_item_stands_tells_nothing(folder):
-    [plan] = plans(folder, [Lists.EXPOSED], [0], 40)
-
-    places = [choice.candidates.index(choice.taken.item_id) for of_user in plan.choices.values() for choice in of_user]
-    assert 3.5 < sum(places) / len(places) < 5.5
-    assert len(set(places)) == 10
-
-
 def test_no_two_editions_of_a_work_are_in_a_list(tmp_path):
     editions = [{**film, "item_id": f"again-{film['item_id']}"} for film in films()]
     histories = {
@@ -113,30 +94,6 @@ def test_no_two_editions_of_a_work_are_in_a_list(tmp_path):
                 assert len({item.removeprefix("again-") for item in choice.candidates}) == 10
 
 
-def test_popular_items_are_drawn_more_often(folder):
-    found = sequences(folder)
-    shelf, chance = Shelf(found, Lists.POPULAR), random.Random(0)
-    drawn = [item for _ in range(400) for item in shelf.draw(chance, ())]
-
-    ordered = sorted(found.popularity, key=lambda item: found.popularity[item])
-    rare, common = ordered[:8], ordered[-8:]
-    assert sum(map(drawn.count, common)) > 1.3 * sum(map(drawn.count, rare))
-
-
-@given(st.integers(0, 2**32), st.floats(0, 1))
-def test_an_exposed_list_is_the_ten_best_and_tells_when_the_taken_one_is_forced_in(seed, near):
-    others = [f"o{number}" for number in range(EXPOSED_OF - 1)]
-    companions = {item: number / EXPOSED_OF for number, item in enumerate(others)} | {"taken": near}
-
-    shown, by_itself = expose("taken", others, companions, {}, random.Random(seed))
-
-    assert len(set(shown)) == 10
-    assert "taken" in shown
-    assert by_itself == (shown[-1] != "taken") or shown[-1] == "taken"
-    again, _ = expose("taken", others, companions, {}, random.Random(seed))
-    assert again == shown
-
-
 def test_an_item_that_a_recommender_would_not_show_is_forced_in_and_one_that_it_would_is_not():
     others = [f"o{number}" for number in range(EXPOSED_OF - 1)]
     near = dict.fromkeys(others, 1.0)
@@ -146,11 +103,6 @@ def test_an_item_that_a_recommender_would_not_show_is_forced_in_and_one_that_it_
 
     assert (last[-1], hidden) == ("taken", False)
     assert (first[0], shown) == ("taken", True)
-
-
-def test_too_few_players_are_told(folder):
-    with pytest.raises(QualityError, match="gives 0 users who can choose from popular lists after 7 visits"):
-        plans(folder, [Lists.POPULAR], [7], 5)
 
 
 # The future.
@@ -224,12 +176,6 @@ async def test_all_arms_are_measured_on_the_same_choices(made, kind):
     assert plays[0].places[By.MIX] != plays[-1].places[By.MIX]
 
 
-async def test_a_play_repeats(made):
-    one, other = [await played(SAGER, made[Lists.UNIFORM]) for _ in range(2)]
-
-    assert (one.places, one.arm.skills) == (other.places, other.arm.skills)
-
-
 async def test_a_frozen_prior_learns_nothing_and_the_product_learns_from_every_choice(made):
     frozen, learned = await played(PRIOR, made[Lists.UNIFORM]), await played(SAGER, made[Lists.UNIFORM])
 
@@ -254,17 +200,6 @@ async def test_a_choice_that_nobody_was_shown_is_learned_from_and_not_measured(m
         assert (skill.contrasts, skill.version) == (1, len(hidden[user_id]))
 
 
-async def test_visits_before_the_first_choice_are_in_what_the_skill_begins_with(made):
-    plan = made[Lists.UNIFORM]
-    hidden = {user: tuple(replace(choice, shown=False) for choice in choices) for user, choices in plan.choices.items()}
-
-    found = await played(SAGER, replace(plan, choices=hidden))
-
-    supports = [line.support for skill in found.arm.skills.values() for line in skill.attributes]
-    assert {skill.version for skill in found.arm.skills.values()} == {0}
-    assert max(supports) > 3, "more than the history alone gives"
-
-
 async def test_without_a_history_the_skill_begins_with_the_domains_template(folder):
     [plan] = plans(folder, [Lists.UNIFORM], [0], 20)
     found = await played(PRIOR, plan)
@@ -273,11 +208,6 @@ async def test_without_a_history_the_skill_begins_with_the_domains_template(fold
         template = {line.attribute_id for line in plan.populations[user_id].attributes}
         assert {line.attribute_id for line in skill.attributes} == template
         assert template
-
-
-def test_an_arm_that_is_none_is_told():
-    with pytest.raises(UnknownArm, match="no-skill, prior, rules, sager"):
-        known(["sager", "popularity"])
 
 
 def test_a_full_plan_has_users_with_as_many_choices_each(folder):
@@ -350,10 +280,3 @@ def test_a_wrong_command_line_is_told(tmp_path, args, told):
 
     assert done.exit_code == 2
     assert told in done.stderr
-
-
-def test_a_data_set_that_is_too_small_is_told(tmp_path):
-    done = stream("--data", data_set(tmp_path / "films"), "--history", 50)
-
-    assert done.exit_code == 1
-    assert "gives 0 users who can choose from uniform lists after 50 visits" in done.stderr
