@@ -308,12 +308,12 @@ def lines_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     for each in found["ranked"]:
         of_arm = places.setdefault((each["by"], each["arm"]), {})
         of_arm.setdefault(each["user_id"], {})[each["seen"]] = each["place"]
-    told = []
+    lines = []
     for (by, arm), of_arm in sorted(places.items()):
         figures = summary(of_arm)
         base = arm.partition("+")[0] if "+" in arm else NO_SKILL if by == MODEL else PRIOR
         other: Places | None = places.get((by, base)) if base != arm else None
-        told.append(
+        lines.append(
             {
                 "data": found["data"],
                 "arm": arm,
@@ -330,4 +330,4 @@ def lines_of(found: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "unusable": found["unusable"].get(arm, 0),
             }
         )
-    return told
+    return lines

@@ -99,11 +99,11 @@ class Remembers:
             features = _features(turn.shown.item(item_id))
             self._liked[person] |= features
             self._refused[person] -= features
-        for said in reply.says:
-            if said.dimension is None or said.value is None:
+        for directive in reply.says:
+            if directive.dimension is None or directive.value is None:
                 continue
-            feature = (said.dimension, said.value)
-            if said.stance == "avoids":
+            feature = (directive.dimension, directive.value)
+            if directive.stance == "avoids":
                 self._refused[person].add(feature)
                 self._liked[person].discard(feature)
             else:
@@ -220,27 +220,29 @@ class Skills:
 
     def _correct(self, scenario: Scenario, reply: Reply, replies: Replies) -> None:
         items, skill = self.facts(scenario.items), self.skill(scenario)
-        told: dict[str, Any] = {"text": reply.text}
+        content: dict[str, Any] = {"text": reply.text}
         if replies is Replies.STRUCTURED and (reply.says or reply.suits):
             about = reply.item_id if reply.kind is Kind.REJECTED else None
-            told = {"item_id": about, "says": reply.says, "suits": reply.suits}
+            content = {"item_id": about, "says": reply.says, "suits": reply.suits}
         event_id = self._event_id("correction")
         correction = Correction(
-            event_id=event_id, **self._about(scenario), items=scenario.items, answers=reply.answers, **told
+            event_id=event_id, **self._about(scenario), items=scenario.items, answers=reply.answers, **content
         )
         effects = self._evolve.correct(State(skill), correction, items, understand(correction, items, skill))
         self._keep(scenario, effects.outcome, effects.skill)
 
     def _check(self, scenario: Scenario, says: Sequence[Directive]) -> None:
         """Rank the same items again at once, and note whether each avoidance is honoured."""
-        avoided = [said for said in says if said.stance is Stance.AVOIDS and said.dimension is not None]
+        avoided = [each for each in says if each.stance is Stance.AVOIDS and each.dimension is not None]
         if not avoided:
             return
         order, fit = self._ranked(scenario)
         having = {str(item.item_id): fact_ids(item.facts) for item in self.facts(scenario.items)}
         against: set[str] = set(fit.against) if fit is not None else set()
-        for said in avoided:
-            alone = Candidate(item_id=f"{said.dimension}={said.value}", metadata={str(said.dimension): said.value})
+        for directive in avoided:
+            alone = Candidate(
+                item_id=f"{directive.dimension}={directive.value}", metadata={str(directive.dimension): directive.value}
+            )
             # A value that may not be learned has no fact, and nothing to honour.
             for name in fact_ids(self.facts([alone])[0].facts):
                 marks = [

@@ -43,11 +43,6 @@ class Reply:
     suits: tuple[str, ...] = ()
     answers: str | None = None
 
-    @property
-    def is_right(self) -> bool:
-        """True if the offer was the item that they wanted."""
-        return self.kind in (Kind.ACCEPTED, Kind.CONFIRMED_NONE)
-
 
 def reply(scenario: Scenario, taste: Taste, before: Taste | None, action: str | None) -> Reply:
     """The person's reply to an offer.
@@ -80,13 +75,13 @@ def _rejected(scenario: Scenario, before: Taste | None, action: str, why: tuple[
         if changed
         else f"{scenario.option(action)} won't work for me because I don't want {value}."
     )
-    said = Directive(stance=Stance.AVOIDS, dimension=category, value=value, changed=changed)
-    return Reply(Kind.REJECTED, text, action, says=(said,))
+    directive = Directive(stance=Stance.AVOIDS, dimension=category, value=value, changed=changed)
+    return Reply(Kind.REJECTED, text, action, says=(directive,))
 
 
 def _wanted_another(scenario: Scenario, taste: Taste, action: str, answer: str) -> Reply:
     offered, wanted = scenario.item(action), scenario.item(answer)
-    said = [Directive(stance=Stance.PREFERS, item_id=answer)]
+    directives = [Directive(stance=Stance.PREFERS, item_id=answer)]
     better = [
         (name, str(value))
         for name, value in wanted.metadata.items()
@@ -94,14 +89,14 @@ def _wanted_another(scenario: Scenario, taste: Taste, action: str, answer: str) 
     ]
     if better:
         category, value = better[0]
-        said.append(Directive(stance=Stance.PREFERS, dimension=category, value=value))
+        directives.append(Directive(stance=Stance.PREFERS, dimension=category, value=value))
         text = (
             f"{scenario.option(action)} is okay, but I'd prefer {scenario.option(answer)} because it has {value} which "
             "I like more."
         )
     else:
         text = f"{scenario.option(action)} works, but {scenario.option(answer)} would be even better for me."
-    return Reply(Kind.WANTED_ANOTHER, text, answer, says=tuple(said), suits=(action, answer))
+    return Reply(Kind.WANTED_ANOTHER, text, answer, says=tuple(directives), suits=(action, answer))
 
 
 def answered(question: Question, taste: Taste, category: str) -> Reply:
@@ -117,25 +112,25 @@ def answered(question: Question, taste: Taste, category: str) -> Reply:
     disliked = taste.dislikes.get(category, frozenset())
     values = {_folded(value): value for value in (*disliked, *taste.best.values())}
     named = [(option, values.get(_folded(option.value), option.value)) for option in question.options]
-    said = [
+    directives = [
         Directive(stance=Stance.AVOIDS if value in disliked else Stance.PREFERS, dimension=category, value=option.value)
         for option, value in named
     ]
     fine = [option.value for option, value in named if value not in disliked]
     best = next((option.value for option, value in named if value == taste.best.get(category)), None)
     if best is not None:
-        said += [
+        directives += [
             Directive(stance=Stance.INSTEAD, dimension=category, value=best, over=other)
             for other in fine
             if other != best
         ]
-    return Reply(Kind.ANSWERED, _in_words(said), says=tuple(said), answers=question.question_id)
+    return Reply(Kind.ANSWERED, _in_words(directives), says=tuple(directives), answers=question.question_id)
 
 
-def _in_words(said: Sequence[Directive]) -> str:
-    avoided = [f"I don't want {each.value}" for each in said if each.stance is Stance.AVOIDS]
-    liked = [f"I like {each.value}" for each in said if each.stance is Stance.PREFERS]
-    rather = [f"I prefer {each.value} over {each.over}" for each in said if each.stance is Stance.INSTEAD]
+def _in_words(directives: Sequence[Directive]) -> str:
+    avoided = [f"I don't want {each.value}" for each in directives if each.stance is Stance.AVOIDS]
+    liked = [f"I like {each.value}" for each in directives if each.stance is Stance.PREFERS]
+    rather = [f"I prefer {each.value} over {each.over}" for each in directives if each.stance is Stance.INSTEAD]
     return ". ".join([*liked, *rather, *avoided]) + "."
 
 

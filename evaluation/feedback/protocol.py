@@ -154,9 +154,9 @@ def bins(chances: Iterable[tuple[float, bool]]) -> list[dict[str, Any]]:
 
 def reliability(played: Played) -> list[dict[str, Any]]:
     """How far chances can be relied on: an object for the candidates', and one for the chance that none suits."""
-    told = [each for each in played.everything if each.offer.fit is not None]
-    candidates = [pair for each in told for pair in zip(each.offer.fit.chances, each.accepts, strict=True)]  # type: ignore[union-attr]
-    nothing = [(each.offer.fit.nothing, each.scenario.answer is None) for each in told]  # type: ignore[union-attr]
+    rated = [each for each in played.everything if each.offer.fit is not None]
+    candidates = [pair for each in rated for pair in zip(each.offer.fit.chances, each.accepts, strict=True)]  # type: ignore[union-attr]
+    nothing = [(each.offer.fit.nothing, each.scenario.answer is None) for each in rated]  # type: ignore[union-attr]
     found = []
     for name, chances in (("candidates", candidates), ("nothing", nothing)):
         rows = bins(chances)

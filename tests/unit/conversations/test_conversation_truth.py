@@ -57,6 +57,20 @@ def test_what_was_told_last_of_a_thing_is_true():
     assert verdicts(black, forget("Enjoys black tea", "Forget it."), again)["Enjoys green tea"] is Verdict.OVERTAKEN
 
 
+def test_the_contrary_of_what_stands_and_what_only_the_description_has_are_told_apart():
+    who = person_of(
+        TEA, RUM, interests=["old maps", "green tea sets"], hobbies="kites", hobbies_and_interests=["darts"]
+    )
+
+    def verdict(value, stance=Stance.PREFERS):
+        return verdict_on(line(value, stance), truths_of(who))[0]
+
+    assert verdict("green tea") is Verdict.STANDS, "what a conversation tells comes first"
+    assert (verdict("green tea", Stance.AVOIDS), verdict("dark rum")) == (Verdict.OPPOSITE, Verdict.OPPOSITE)
+    assert {verdict("old maps"), verdict("kites"), verdict("darts")} == {Verdict.DESCRIBED}
+    assert (verdict("kites", Stance.AVOIDS), verdict("ludo")) == (Verdict.UNTOLD, Verdict.UNTOLD)
+
+
 def test_implied_preferences_in_words_of_the_person_s_own_are_counted_apart():
     mine = element("Collects old railway maps", "Polish this: my old maps fill the room. The railway is next door.")
     theirs = element("Attends jazz concerts", "Polish my mail.", "Here it is: I attend jazz concerts.")

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from evaluation.hosts import HOSTS, DynamicProfileHost, HostRequest, StaticProfileHost, profile_of, rewritten
+from evaluation.hosts import HOSTS, DynamicProfileHost, HostRequest, profile_of, rewritten
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.rank import LlmRanking, Task
 from operators.rank.llm import LlmRanker
@@ -112,16 +112,6 @@ def test_vanilla_gives_a_model_the_newest_titles_first_and_as_data() -> None:
     newest, *rest = model.tasks[0].lately
     assert newest.startswith("(x) New n")
     assert rest == ["Old", "Tome 8", "Tome 7"]
-
-
-def test_a_static_profile_never_changes_and_is_each_users_own() -> None:
-    host = StaticProfileHost(Remembers())
-    first = host.profile(a_request(history=(SAGA,)))
-    for _ in range(5):
-        host.observe(a_request(history=(NOIR,)), "noir")
-
-    assert host.profile(a_request(history=(NOIR, NOIR))) == first
-    assert GENRE_NOIR in host.profile(HostRequest("ben", ITEMS, history=(NOIR,)))
 
 
 def test_a_dynamic_profile_follows_a_change_of_taste_but_not_at_once() -> None:

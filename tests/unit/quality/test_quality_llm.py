@@ -3,7 +3,6 @@
 import asyncio
 import json
 
-import duckdb
 import pytest
 from typer.testing import CliRunner
 
@@ -94,20 +93,6 @@ async def test_an_endpoint_that_stays_away_is_told_with_what_is_kept(world, serv
     assert len(server.bodies) - asked == 4
 
 
-@pytest.mark.seldom
-async def test_answers_of_which_nothing_can_be_made_are_chance_and_are_not_asked_again(world, server):
-    server.always = Act(Do.REFUSE)
-    replies = Replies()
-
-    found = await result(world, replies)
-    asked = len(server.bodies)
-    again = await result(world, replies)
-
-    assert found.cost.unusable == again.cost.unusable == 2 * 3
-    assert len(server.bodies) == asked == again.cost.calls
-    assert again.places == found.places
-
-
 async def test_one_question_at_once_by_two_is_asked_once(server):
     replies = Replies()
     client = LlmClient(
@@ -136,15 +121,6 @@ def test_without_an_endpoint_it_is_told_what_to_set(monkeypatch):
 
     with pytest.raises(QualityError, match=r"sager-llm needs a model.*OPENAI_API_KEY"):
         ARMS["sager-llm"].make(ArmOptions())
-
-
-def test_a_file_of_something_else_is_left_alone(tmp_path):
-    path = tmp_path / "replies.duckdb"
-    with duckdb.connect(str(path)) as db:
-        db.execute("CREATE TABLE skills (id INTEGER)")
-
-    with pytest.raises(QualityError, match="holds something else"):
-        Replies(path)
 
 
 def test_the_command_stops_at_its_budget_and_the_same_one_goes_on(tmp_path):

@@ -163,8 +163,3 @@ def test_candidates_that_do_not_fit_are_an_error_that_says_so(tmp_path, row, tol
 
     with pytest.raises(QualityError, match=told):
         read(folder)
-
-
-def test_too_small_a_data_set_is_told(tmp_path):
-    with pytest.raises(QualityError, match="1 users to test"):
-        read(data_set(tmp_path, tastes(), films()[:14]))
