@@ -75,11 +75,7 @@ class Ranks(Protocol):
 
 
 class Host:
-    """An agent of one domain. Each arm of a comparison needs its own, since some have a memory.
-
-    Args:
-        ranker: ranks with a model.
-    """
+    """An agent of one domain, with a ranker. Each arm of a comparison needs its own, since some have a memory."""
 
     name = ""
 

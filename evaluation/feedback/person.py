@@ -43,6 +43,11 @@ class Reply:
     suits: tuple[str, ...] = ()
     answers: str | None = None
 
+    @property
+    def is_right(self) -> bool:
+        """True if the offer was the item that they wanted."""
+        return self.kind in (Kind.ACCEPTED, Kind.CONFIRMED_NONE)
+
 
 def reply(scenario: Scenario, taste: Taste, before: Taste | None, action: str | None) -> Reply:
     """The person's reply to an offer.

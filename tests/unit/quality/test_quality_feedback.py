@@ -50,7 +50,7 @@ def test_the_person_says_what_the_benchmarks_person_says(scenarios):
         }
         assert (said.kind, said.text, said.item_id) == (kind, text, item_id)
         assert (named.get(Stance.AVOIDS), named.get(Stance.PREFERS)) == (dislikes, prefers)
-        assert (said.kind in (Kind.ACCEPTED, Kind.CONFIRMED_NONE)) is (action == scenario.answer)
+        assert said.is_right is (action == scenario.answer)
 
 
 def test_an_answer_tells_of_each_option_what_the_person_thinks_of_it():
