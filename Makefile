@@ -102,7 +102,7 @@ format: $(VENV)/ready ## put the code into its format
 	@$(RUN)/ruff check --fix .
 	@$(RUN)/ruff format .
 
-# requirements.lock is for developers (without eval-trained, whose torch is gigabytes). The image's locks follow its pins.
+# requirements.lock is for developers. The image's locks follow its pins.
 COMPILE = $(RUN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command "make lock"
 lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock, and into the image's locks

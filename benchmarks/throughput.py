@@ -14,8 +14,6 @@ batches; `stored_bytes_per_contrast` counts batches as the broker keeps them.
 
 import argparse
 import json
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -44,15 +42,11 @@ def rules(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
         before, _ = running.settled()
         _say(f"{args.contrasts} choices of {args.users} users")
         began = time.monotonic()
-        profiler = _profile(running.process.pid, args.profile) if args.profile else None
         running.send(args.contrasts, args.users, "choice")
         running.wait(WARM + args.contrasts, "diffs")
         seconds, busy = time.monotonic() - began, running.spent - before
         _say("waiting until the worker is idle")
         after, counted = running.settled()
-        if profiler:
-            profiler.send_signal(signal.SIGINT)
-            profiler.wait(30)
         paced = _at_half(running, args.contrasts / seconds, args)
     return {
         "graph": args.graph,
@@ -133,11 +127,6 @@ def _in_order(diffs: list[SkillDiff]) -> bool:
     return True
 
 
-def _profile(pid: int, file: Path) -> "subprocess.Popen[bytes]":
-    command = ["py-spy", "record", "-p", str(pid), "-f", "raw", "-o", str(file), "-d", "600"]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
 def _say(what: str) -> None:
     print(what, file=sys.stderr, flush=True)
 
@@ -156,7 +145,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--spread", type=float, default=0.2, help="llm: share by which calls differ (default: 0.2)")
     made.add_argument("--rate", type=float, help="choices per second while slim skills are timed; default: half")
     made.add_argument("--paced-seconds", type=float, default=20.0, help="for how long they are timed (default: 20)")
-    made.add_argument("--profile", type=Path, help="file for py-spy's raw stacks, if it is installed")
     made.add_argument("--json", action="store_true", help="nothing but the JSON line: no table of topics on stderr")
     return made
 

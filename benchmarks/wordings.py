@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluation.conversations.layout import About, Person, Said, Talk
-from evaluation.conversations.play import Play, Played
+from evaluation.conversations.listening import Played, play
 from schemas import Role
 from schemas.cards import CardLine
 
@@ -70,7 +70,7 @@ async def played(case: Case) -> Played:
     talks = (
         Talk("said", About.NOTHING, "", (Said(Role.USER, text), Said(Role.ASSISTANT, "Okay."))) for text in case.turns
     )
-    return await Play().play(Person(case.id, tuple(talks)))
+    return await play(Person(case.id, tuple(talks)))
 
 
 def figures_of(case: Case, person: Played) -> Counter[str]:

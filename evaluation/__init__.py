@@ -1,4 +1,5 @@
-"""The paper's evaluation protocol on real data (3.1): the split, the arms that rank, and the results.
+"""How well skills rank and learn, on real data and on simulated users: the paper's protocol (3.1) and more.
 
-`sager eval` runs it; docs/quality.md has the results.
+Every evaluation runs through one loop, `evaluation.simulation`. `sager eval` is the command line; docs/quality.md has
+the results.
 """

@@ -4,11 +4,7 @@ from streams.exceptions import StreamsError
 
 
 class QualityError(StreamsError):
-    """Base of all errors of an evaluation."""
-
-
-class BadCandidates(QualityError, ValueError):
-    """A file of candidates does not fit its data set; the message names the user."""
+    """Base of all errors of an evaluation: bad data, bad results, an option that does not fit."""
 
 
 class UnknownArm(QualityError, LookupError):
@@ -17,10 +13,6 @@ class UnknownArm(QualityError, LookupError):
 
 class ArmFailed(QualityError, RuntimeError):
     """An arm raised, or did not return each candidate exactly once; the message names the arm and the user."""
-
-
-class BadResults(QualityError, ValueError):
-    """A file of results cannot be used."""
 
 
 class BudgetSpent(QualityError, RuntimeError):

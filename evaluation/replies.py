@@ -8,18 +8,18 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import duckdb
 import orjson
 
-from evaluation.arms.arm import Cost
-from evaluation.exceptions import BadResults, BudgetSpent, NoReply, QualityError
+from evaluation.exceptions import BudgetSpent, NoReply, QualityError
 from operators.asks import prompt_hash
 from operators.evolve import ReasonerUnavailable
 from streams.llm import CallRecord, FirstToken, Outcome, Reply
+from streams.llm.client import LlmClient
 
 LAYOUT = 1
 _TABLES = (
@@ -39,36 +39,44 @@ _ITS_OWN = frozenset({Outcome.INVALID_REPLY, Outcome.REFUSED, Outcome.NO_LOGPROB
 """Outcomes that depend on the question and not on the endpoint: asking again gives the same outcome."""
 
 
-class Endpoint(Protocol):
-    """The interface of a model client, such as `streams.llm.LlmClient`."""
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The cost of LLM calls.
 
-    model: str
+    Attributes:
+        calls: HTTP calls, including failed ones.
+        prompt_tokens, completion_tokens: as counted by the endpoint.
+        cached_calls: the calls among them of an earlier run, whose replies were kept.
+        unusable: questions with an unusable answer.
+    """
 
-    async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Reply:
-        """The model's answer to this prompt, fitting this schema."""
-        ...
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_calls: int = 0
+    unusable: int = 0
 
-    async def first_token(self, prompt: str, choices: Sequence[str], *, name: str) -> FirstToken:
-        """How probable each choice is as the first token of the answer."""
-        ...
+    def __add__(self, other: "Cost") -> "Cost":
+        mine, theirs = asdict(self), asdict(other)
+        return Cost(**{name: mine[name] + theirs[name] for name in mine})
 
-    async def aclose(self) -> None:
-        """Closes the connections."""
-        ...
+    def __str__(self) -> str:
+        kept = f" ({self.cached_calls:,} kept)" if self.cached_calls else ""
+        return f"{self.calls:,} calls{kept}, {self.prompt_tokens + self.completion_tokens:,} tokens"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredReply:
     """The outcome of a question.
 
     Attributes:
         outcome: `ok`, or one that depends on the question.
-        told: the answer, or the failure's detail.
+        answer: the answer, or the failure's detail.
         cost: the cost of all its calls.
     """
 
     outcome: Outcome
-    told: Any
+    answer: Any
     cost: Cost
     prompt_hash: str
     latency_ms: int
@@ -79,34 +87,36 @@ class Replies:
 
     Args:
         path: the DuckDB file that stores them, created if missing; None: they are kept in memory.
-        calls, tokens: the budget of new replies; None: unlimited.
+        calls: the budget of new calls; None: unlimited.
 
     Raises:
-        BadResults: the file holds something else, or another process holds it for too long.
+        QualityError: the file holds something else, or another process holds it for too long.
     """
 
-    def __init__(self, path: Path | None = None, calls: int | None = None, tokens: int | None = None) -> None:
+    def __init__(self, path: Path | None = None, calls: int | None = None) -> None:
         self.path = path
         self.asked = Cost()
-        self._calls, self._tokens = calls, tokens
+        self._calls = calls
         # Kept open: a commit per reply takes a millisecond, opening a file fifty.
         self._db = _opened(path)
         self._stopped: QualityError | None = None
         self._by_hash: dict[str, Cost] = {}
-        self._under_way: dict[str, asyncio.Task[Kept]] = {}
+        self._under_way: dict[str, asyncio.Task[StoredReply]] = {}
         self._unanswered = 0
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._db.close()
 
     def count(self, call: CallRecord) -> None:
-        """Accounts for an HTTP call; for `LlmClient(on_call=...)`."""
+        """Account for an HTTP call; for `LlmClient(on_call=...)`."""
         cost = Cost(1, call.prompt_tokens, call.completion_tokens)
         self.asked += cost
         self._by_hash[call.prompt_hash] = self._by_hash.get(call.prompt_hash, Cost()) + cost
 
-    async def answer(self, question: str, name: str, model: str, ask: Callable[[], Coroutine[Any, Any, Kept]]) -> Kept:
+    async def answer(
+        self, question: str, name: str, model: str, ask: Callable[[], Coroutine[Any, Any, StoredReply]]
+    ) -> StoredReply:
         """The stored answer, or a new one, which is then stored. A question is never asked twice, even concurrently.
 
         Raises:
@@ -117,7 +127,9 @@ class Replies:
             return found
         known = self._under_way.get(question)
         if known is None:
-            self._stopped = self._stopped or self._too_much()
+            if self._calls is not None and self.asked.calls + self._unanswered >= self._calls:
+                spent = f"the budget of {self._calls:,} calls is spent. {self.how_to_continue()}"
+                self._stopped = self._stopped or BudgetSpent(spent)
             if self._stopped is not None:
                 await self._settle()
                 raise self._stopped
@@ -126,7 +138,7 @@ class Replies:
             self._under_way[question] = known
             known.add_done_callback(lambda task: self._done(question, task))
         try:
-            # Shielded from a cancelled caller: this call is paid for.
+            # Shielded from a cancelled caller: this call costs money already.
             return await asyncio.shield(known)
         except QualityError as error:
             self._stopped = self._stopped or error
@@ -137,7 +149,7 @@ class Replies:
         """The cost of a question's calls in this run so far; resets its account."""
         return self._by_hash.pop(prompt_hash, Cost())
 
-    def kept_where(self) -> str:
+    def how_to_continue(self) -> str:
         """How to continue, for error messages."""
         if self.path is None:
             return "The answers so far are lost, because no file stores them"
@@ -148,37 +160,27 @@ class Replies:
         if self._under_way:
             await asyncio.wait(list(self._under_way.values()))
 
-    def _done(self, question: str, task: asyncio.Task[Kept]) -> None:
+    def _done(self, question: str, task: asyncio.Task[StoredReply]) -> None:
         self._under_way.pop(question, None)
         if not task.cancelled():
-            # The caller may be gone; an unretrieved error would be logged.
-            task.exception()
+            task.exception()  # the caller may be gone; an unretrieved error would be logged
 
-    def _too_much(self) -> QualityError | None:
-        """Why one more call would exceed the budget, if it would."""
-        tokens = self.asked.prompt_tokens + self.asked.completion_tokens
-        if self._calls is not None and self.asked.calls + self._unanswered >= self._calls:
-            budget = f"{self._calls:,} calls"
-        elif self._tokens is not None and tokens >= self._tokens:
-            budget = f"{self._tokens:,} tokens"
-        else:
-            return None
-        return BudgetSpent(f"the budget of {budget} is spent. {self.kept_where()}")
-
-    async def _ask(self, question: str, name: str, model: str, ask: Callable[[], Coroutine[Any, Any, Kept]]) -> Kept:
+    async def _ask(
+        self, question: str, name: str, model: str, ask: Callable[[], Coroutine[Any, Any, StoredReply]]
+    ) -> StoredReply:
         try:
             kept = await ask()
         finally:
             # From here on its calls are counted as asked.
             self._unanswered -= 1
-        row = [question, model, name, kept.prompt_hash, kept.outcome.value, orjson.dumps(kept.told).decode()]
+        row = [question, model, name, kept.prompt_hash, kept.outcome.value, orjson.dumps(kept.answer).decode()]
         cost = [kept.cost.calls, kept.cost.prompt_tokens, kept.cost.completion_tokens, kept.latency_ms]
         self._db.execute(
             "INSERT OR REPLACE INTO replies SELECT ?, ?, ?, ?, now()::TIMESTAMP, ?, ?, ?, ?, ?, ?", row + cost
         )
         return kept
 
-    def _find(self, question: str) -> Kept | None:
+    def _find(self, question: str) -> StoredReply | None:
         found = self._db.execute(
             "SELECT outcome, told, calls, prompt_tokens, completion_tokens, prompt_hash, latency_ms "
             "FROM replies WHERE question = ?",
@@ -188,7 +190,7 @@ class Replies:
             return None
         outcome, told, calls, prompt_tokens, completion_tokens, prompt_hash, latency_ms = found
         cost = Cost(calls, prompt_tokens, completion_tokens, cached_calls=calls)
-        return Kept(Outcome(outcome), orjson.loads(told), cost, prompt_hash, latency_ms)
+        return StoredReply(Outcome(outcome), orjson.loads(told), cost, prompt_hash, latency_ms)
 
 
 class Desk:
@@ -200,7 +202,7 @@ class Desk:
         form: everything else that answers depend on, such as settings of the endpoint.
     """
 
-    def __init__(self, endpoint: Endpoint, replies: Replies, form: str = "") -> None:
+    def __init__(self, endpoint: LlmClient, replies: Replies, form: str = "") -> None:
         self._endpoint = endpoint
         self._replies = replies
         self._form = form
@@ -219,7 +221,7 @@ class Desk:
             return (await self._endpoint.ask(prompt, schema, name=name, max_tokens=max_tokens)).answer
 
         kept = await self._answer([prompt, schema, max_tokens], name, prompt_hash(prompt, schema), asked)
-        return Reply(answer=kept.told, **self._record(kept))
+        return Reply(answer=kept.answer, **self._record(kept))
 
     async def first_token(self, prompt: str, choices: Sequence[str], *, name: str) -> FirstToken:
         """Like `LlmClient.first_token`; raises like `ask`."""
@@ -230,22 +232,26 @@ class Desk:
 
         hashed = prompt_hash(prompt, {"choices": list(choices)})
         kept = await self._answer([prompt, list(choices)], name, hashed, asked)
-        return FirstToken(logprobs=kept.told["logprobs"], seen=kept.told["seen"], **self._record(kept))
+        return FirstToken(logprobs=kept.answer["logprobs"], seen=kept.answer["seen"], **self._record(kept))
 
     async def _answer(
         self, parts: Sequence[object], name: str, hashed: str, asked: Callable[[], Coroutine[Any, Any, Any]]
-    ) -> Kept:
+    ) -> StoredReply:
         model = self._endpoint.model
 
-        async def ask() -> Kept:
+        async def ask() -> StoredReply:
             began = time.monotonic()
             try:
                 outcome, told = Outcome.OK, await asked()
             except ReasonerUnavailable as error:
                 if error.outcome not in _ITS_OWN:
-                    raise NoReply(f"the endpoint does not answer: {error}. {self._replies.kept_where()}") from error
+                    raise NoReply(
+                        f"the endpoint does not answer: {error}. {self._replies.how_to_continue()}"
+                    ) from error
                 outcome, told = Outcome(error.outcome), error.detail
-            return Kept(outcome, told, self._replies.spent_on(hashed), hashed, round(1000 * (time.monotonic() - began)))
+            return StoredReply(
+                outcome, told, self._replies.spent_on(hashed), hashed, round(1000 * (time.monotonic() - began))
+            )
 
         question = hashlib.sha256(orjson.dumps([model, self._form, name, *parts])).hexdigest()
         kept = await self._replies.answer(question, name, model, ask)
@@ -254,9 +260,9 @@ class Desk:
             return kept
         if kept.outcome is not Outcome.NO_LOGPROBS:
             self.spent += Cost(unusable=1)
-        raise ReasonerUnavailable(kept.outcome.value, str(kept.told))
+        raise ReasonerUnavailable(kept.outcome.value, str(kept.answer))
 
-    def _record(self, kept: Kept) -> dict[str, Any]:
+    def _record(self, kept: StoredReply) -> dict[str, Any]:
         return {
             "model": self._endpoint.model,
             "prompt_hash": kept.prompt_hash,
@@ -275,7 +281,7 @@ def _opened(path: Path | None) -> duckdb.DuckDBPyConnection:
     except duckdb.Error as error:
         held = "lock" in str(error).lower()
         why = "another process holds it: wait for it, or" if held else f"it cannot be opened ({error}):"
-        raise BadResults(f"{path} cannot store the replies: {why} name another --results") from error
+        raise QualityError(f"{path} cannot store the replies: {why} name another --results") from error
     tables = {name for (name,) in db.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
     if not tables:
         db.execute("BEGIN")
@@ -285,5 +291,5 @@ def _opened(path: Path | None) -> duckdb.DuckDBPyConnection:
         db.execute("COMMIT")
     elif "replies_layout" not in tables or db.execute("FROM replies_layout").fetchall() != [(LAYOUT,)]:
         db.close()
-        raise BadResults(f"{path} cannot store the replies, because it holds something else: name another --results")
+        raise QualityError(f"{path} cannot store the replies, because it holds something else: name another --results")
     return db

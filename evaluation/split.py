@@ -5,34 +5,94 @@ and presentation are drawn per user; another edition of the answer is neither in
 candidates.
 """
 
+import gzip
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from evaluation.case import Case, Split
-from evaluation.draw import NEGATIVES, Negatives, Pool, chance, sample, shuffled
+import orjson
+
+from evaluation.dataset import NEGATIVES, Negatives, Pool, generator, sample, shuffled, works
 from evaluation.exceptions import QualityError
-from evaluation.given import Given, given
-from evaluation.works import works
 from operators.statinit.parsers import facts_of, parser_for
+from schemas import Candidate, ItemFacts
 from streams.importers import Dataset, Visit, load
 
 MIN_VISITS = 5
 """Without a file of candidates, the minimum number of visits of a tested user."""
+FILES = {Negatives.UNIFORM: "eval_candidates.jsonl.gz", Negatives.POPULAR: "eval_candidates_pop.jsonl.gz"}
+"""The files of candidates that a data set may include: the tested users and their negatives."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One test ranking: a user, and candidates of which they took exactly one.
+
+    Attributes:
+        user_id: the user's id.
+        candidates: the candidates' ids in the order of presentation, shuffled by the run's seed and the user's id.
+        instruction: the user's request, if the data has it.
+        seed: the seed of everything drawn for this case.
+    """
+
+    user_id: str
+    candidates: tuple[str, ...]
+    instruction: str = ""
+    seed: str = ""
+
+
+@dataclass(frozen=True)
+class Split:
+    """One data set, split into training visits and test cases. Arms see this but never the answers.
+
+    Attributes:
+        data: the data set's name in reports.
+        domain: the items' domain, which names the parser.
+        items, facts: the catalogue, raw and parsed.
+        training: every user's training visits, oldest first, without a tested user's last one.
+        cases: the test cases, one per user.
+        candidates: how the cases' negatives are drawn.
+    """
+
+    data: str
+    domain: str
+    items: Mapping[str, Candidate]
+    facts: Mapping[str, ItemFacts]
+    training: Mapping[str, tuple[Visit, ...]]
+    cases: tuple[Case, ...] = ()
+    candidates: Negatives = Negatives.UNIFORM
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the training visits: equal for two splits that train on the same visits."""
+        digest = hashlib.sha256()
+        for user_id in sorted(self.training):
+            digest.update("\0".join((user_id, *(visit.item_id for visit in self.training[user_id]), "\n")).encode())
+        return digest.hexdigest()[:16]
 
 
 class Answers(dict[str, str]):
     """The item that each case's user took, by the user's id.
 
     Attributes:
-        notes: what was changed to avoid leaks, and how often.
+        notes: the changes that avoid leaks, and how often each was made.
     """
 
     def __init__(self, targets: Mapping[str, str], notes: Mapping[str, int]) -> None:
         super().__init__(targets)
         self.notes = {reason: times for reason, times in notes.items() if times}
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A line of a file of candidates: the item that the user took, and the other candidates."""
+
+    target: str
+    negatives: tuple[str, ...]
+    instruction: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,7 +102,7 @@ class _Catalogue:
     work: Mapping[str, str]
     same: Mapping[str, frozenset[str]]
 
-    def alike(self, items: Sequence[str]) -> set[str]:
+    def editions(self, items: Sequence[str]) -> set[str]:
         """These items under all their ids."""
         return {other for item in items for other in self.same[self.work[item]]}
 
@@ -55,11 +115,10 @@ def read(
     *,
     domain: str | None = None,
 ) -> tuple[Split, Answers]:
-    """Reads a data set and splits it.
+    """Read a data set and split it.
 
-    Test users and candidates are those of `eval_candidates.jsonl.gz` (uniform) or `eval_candidates_pop.jsonl.gz`
-    (popular) if the folder has that file. Otherwise every user with at least `MIN_VISITS` visits is tested against
-    nine items that they never visited.
+    Test users and candidates are those of the folder's file of candidates if it has one. Otherwise every user with at
+    least `MIN_VISITS` visits is tested against nine items that they never visited.
 
     Args:
         path: a folder in any layout that `sager import` reads.
@@ -70,8 +129,7 @@ def read(
 
     Raises:
         DataSetError: the folder cannot be read.
-        BadCandidates: its file of candidates does not fit its histories.
-        QualityError: fewer than two users can be tested.
+        QualityError: its file of candidates does not fit its histories, or fewer than two users can be tested.
     """
     kind = Negatives(candidates)
     data = load(path, domain=domain)
@@ -84,7 +142,8 @@ def read(
     tested = lists if lists is not None else _long_enough(data, catalogue)
     notes: Counter[str] = Counter()
     training = dict(_training(data, tested, catalogue, notes))
-    pool = Pool(_met(data, training), kind)
+    met = Counter(visit.item_id for visits in training.values() for visit in visits)
+    pool = Pool({item: met[item] for item in data.items}, kind)
     drawn = (_case(user_id, data, lists, pool, catalogue, seed, notes) for user_id in sample(tested, users, seed))
     cases = tuple(case for case in drawn if case)
     if len(cases) < 2:
@@ -105,12 +164,57 @@ def read(
     return split, Answers({case.user_id: data.histories[case.user_id][-1].item_id for case in cases}, notes)
 
 
-def fingerprint(split: Split) -> str:
-    """Identifies the training visits: equal for two splits that train on the same visits."""
-    digest = hashlib.sha256()
-    for user_id in sorted(split.training):
-        digest.update("\0".join((user_id, *(visit.item_id for visit in split.training[user_id]), "\n")).encode())
-    return digest.hexdigest()[:16]
+def given(path: Path, kind: Negatives, data: Dataset) -> dict[str, Given] | None:
+    """The lines of the folder's file of candidates, by user; None if there is no such file.
+
+    Raises:
+        QualityError: a line is broken or does not fit the data.
+    """
+    file = path / FILES[kind]
+    if not file.is_file():
+        return None
+    found: dict[str, Given] = {}
+    for line, row in _rows(file):
+        where = f"{file}, line {line}"
+        try:
+            user_id, target, candidates = str(row["user_id"]), str(row["target"]), [str(c) for c in row["candidates"]]
+        except (KeyError, TypeError) as error:
+            raise QualityError(f"{where}: needs user_id, target and candidates") from error
+        if wrong := _misfit(user_id, target, candidates, data):
+            raise QualityError(f"{where}: {wrong}")
+        if user_id in found:
+            raise QualityError(f"{where}: {user_id} has a line already")
+        negatives = tuple(item for item in candidates if item != target)
+        found[user_id] = Given(target, negatives, str(row.get("instruction") or ""))
+    return found
+
+
+def _misfit(user_id: str, target: str, candidates: list[str], data: Dataset) -> str | None:
+    """The first contradiction between a line and the data, if any."""
+    visits = [visit.item_id for visit in data.histories.get(user_id, ())]
+    if not visits:
+        return f"{user_id} has no visits"
+    if visits[-1] != target:
+        return f"the target {target} is not what {user_id} met last, which is {visits[-1]}"
+    if candidates.count(target) != 1 or len(set(candidates)) != len(candidates):
+        return f"the candidates of {user_id} have to be different and to have the target {target} among them"
+    if unknown := [item for item in candidates if item not in data.items]:
+        return f"the candidate {unknown[0]} of {user_id} is not in the catalogue"
+    if met := set(candidates).intersection(visits[:-1]) - {target}:
+        return f"{user_id} has met {min(met)} already, so it is no negative"
+    return None
+
+
+def _rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        with gzip.open(file, "rb") as lines:
+            for number, line in enumerate(lines, 1):
+                row = orjson.loads(line)
+                if not isinstance(row, dict):
+                    raise QualityError(f"{file}, line {number}: is not a JSON object")
+                yield number, row
+    except (orjson.JSONDecodeError, EOFError, gzip.BadGzipFile) as error:
+        raise QualityError(f"{file} is damaged: {error}") from error
 
 
 def _long_enough(data: Dataset, catalogue: _Catalogue) -> dict[str, None]:
@@ -119,7 +223,7 @@ def _long_enough(data: Dataset, catalogue: _Catalogue) -> dict[str, None]:
         user_id: None
         for user_id, visits in data.histories.items()
         if len(visits) >= MIN_VISITS
-        and len(data.items) - len(catalogue.alike([visit.item_id for visit in visits])) >= NEGATIVES
+        and len(data.items) - len(catalogue.editions([visit.item_id for visit in visits])) >= NEGATIVES
     }
 
 
@@ -137,11 +241,6 @@ def _training(
         yield user_id, kept
 
 
-def _met(data: Dataset, training: Mapping[str, Sequence[Visit]]) -> dict[str, int]:
-    met = Counter(visit.item_id for visits in training.values() for visit in visits)
-    return {item: met[item] for item in data.items}
-
-
 def _case(
     user_id: str,
     data: Dataset,
@@ -153,13 +252,13 @@ def _case(
 ) -> Case | None:
     visits = [visit.item_id for visit in data.histories[user_id]]
     target = visits[-1]
-    known = catalogue.alike(visits)
+    known = catalogue.editions(visits)
     found = lists[user_id] if lists is not None else Given(target, ())
     negatives = [item for item in found.negatives if catalogue.work[item] != catalogue.work[target]]
     notes["candidates that are the answer under another id, replaced"] += len(found.negatives) - len(negatives)
     missing = (len(found.negatives) or NEGATIVES) - len(negatives)
     if missing:
-        drawn = pool.draw(chance(seed, "negatives", user_id), missing, known | set(negatives))
+        drawn = pool.draw(generator(seed, "negatives", user_id), missing, known | set(negatives))
         if drawn is None:
             notes["users who have met too much of what there is to draw from, not tested"] += 1
             return None

@@ -1,1 +1,1 @@
-"""Cards measured on conversations: read, invented, played through the operators, and what comes of it."""
+"""What cards hold after conversations, and what they must not hold: played, matched with the truth, and counted."""

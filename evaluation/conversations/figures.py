@@ -1,134 +1,160 @@
-"""What a play comes to: each line of a card is laid to the preference that it says most of, and then counted."""
+"""Figures of cards: each line is matched with the preference that it shares most with, and then counted."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
-from evaluation.conversations.layout import About
-from evaluation.conversations.leaks import kept as kept_values
-from evaluation.conversations.play import Played
+from evaluation.conversations.layout import About, Person, Unreadable
+from evaluation.conversations.listening import Listener, Played, by_rules, play
 from evaluation.conversations.truth import Truth, Verdict, matches, truths_of, verdict_on
+from evaluation.exceptions import QualityError
 from schemas import encode
 from schemas.cards import CardLine
 
 _Judged: TypeAlias = Sequence[tuple[CardLine, Verdict, Truth | None]]
+_WORD: Final = re.compile(r"[^\W_]+")
+_MIN_NUMBER: Final = 4
+"""A shorter number, such as of a flat, identifies no person, and times and versions have them too."""
+_MIN_WHOLE: Final = 7
+"""Of a whole value without its spaces and hyphens; shorter ones are looked for as words."""
 
 
 @dataclass
-class Figures:
-    """Counts over persons, from which the shares follow.
+class Run:
+    """The outcome of a folder of persons.
 
     Attributes:
-        said, implied: preferences that stand; `_found`: those that a line of the card says.
-        implied_own: of the implied ones, those of which most words are the person's.
-        groups: preferences that stand and those found, by type and by kind of conversation.
-        lines: on the cards; `verdicts`: what they say.
-        updates: preferences that took the place of others; `_known`: the old one had been on the card; `_stands`: the
-            new one is; `_kept`: the old one still is; `_gone`: it was and is not; `_honoured`: the new one is, and the
-            old one is not.
-        forgets: preferences that were to be forgotten; `_known`: on the card when it was asked for; `_back`: on the
-            card, among its past lines or in the log at the end.
-        sensitive: values that must not be kept; `_kept`: those of which something is.
-        topics: of health and therapy; `_kept`: those of which a line is.
-        others: preferences of other people; `_taken`: for one's own.
-        seconds: of all.
+        counts: sums over persons, from which the shares follow.
+        groups: preferences that stand, and those found, by type and by kind of conversation.
+        unreadable: files without a person, with the reason.
+        failed: persons who could not be played, with the error: a fault of ours.
+        skipped: counts of unreadable parts of the others, by reason.
     """
 
-    persons: int = 0
-    said: int = 0
-    said_found: int = 0
-    implied: int = 0
-    implied_found: int = 0
-    implied_own: int = 0
-    implied_own_found: int = 0
-    groups: dict[str, tuple[int, int]] = field(default_factory=dict)
-    lines: int = 0
-    verdicts: dict[str, int] = field(default_factory=dict)
-    updates: int = 0
-    updates_known: int = 0
-    updates_stands: int = 0
-    updates_kept: int = 0
-    updates_gone: int = 0
-    updates_honoured: int = 0
-    forgets: int = 0
-    forgets_known: int = 0
-    forgets_back: int = 0
-    sensitive: int = 0
-    sensitive_kept: int = 0
-    topics: int = 0
-    topics_kept: int = 0
-    others: int = 0
-    others_taken: int = 0
-    talks: int = 0
-    chunks: int = 0
-    calls: int = 0
-    heard_tokens: int = 0
-    model_tokens: int = 0
-    card_bytes: int = 0
-    log_bytes: int = 0
-    seconds: float = 0.0
+    counts: Counter[str] = field(default_factory=Counter)
+    groups: dict[str, Counter[str]] = field(default_factory=dict)
+    unreadable: list[tuple[Path, str]] = field(default_factory=list)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
 
-    def add(self, other: "Figures") -> None:
-        """Count another's too."""
-        for name, value in vars(other).items():
-            if name == "verdicts":
-                for verdict, times in value.items():
-                    self.verdicts[verdict] = self.verdicts.get(verdict, 0) + times
-            elif name == "groups":
-                for group, (wanted, found) in value.items():
-                    self.count(group, wanted, found)
-            else:
-                setattr(self, name, getattr(self, name) + value)
+    def add(self, played: Played) -> None:
+        """Count one person."""
+        truths = truths_of(played.person)
+        judged = judged_lines(played, truths)
+        self.skipped.update(played.person.skipped)
+        self.counts.update(
+            {
+                "persons": 1,
+                "lines": len(judged),
+                "sensitive": len(played.person.sensitive),
+                "sensitive_kept": len(kept_values(played.person.sensitive.values(), played)),
+                "talks": len(played.before),
+                "chunks": played.chunks,
+                "calls": played.calls,
+                "heard_tokens": played.heard_tokens,
+                "model_tokens": played.model_tokens,
+                "card_bytes": 0 if played.card is None else len(encode(played.card)),
+                "log_bytes": sum(len(encode(diff)) for diff in played.log),
+                "microseconds": round(1e6 * played.seconds),
+            }
+        )
+        self.counts.update(f"verdict {verdict.value}" for _, verdict, _ in judged)
+        self._count_truths(truths, judged)
+        self._count_updates(played, truths, judged)
+        self._count_forgets(played, truths)
 
-    def count(self, group: str, wanted: int, found: int) -> None:
-        """Count preferences of a group, and those found."""
-        before = self.groups.get(group, (0, 0))
-        self.groups[group] = before[0] + wanted, before[1] + found
-
-    def shares(self) -> Mapping[str, Any]:
-        """The figures as they are told; a share of nothing is None."""
-        wanted, found = self.said + self.implied, self.said_found + self.implied_found
+    def shares(self) -> dict[str, Any]:
+        """The figures as `--json` prints them; a share of nothing is None."""
+        n = self.counts
         return {
-            "people": self.persons,
-            "conversations": self.talks,
-            "preferences": wanted,
-            "recall": share(found, wanted),
-            "recall_said": share(self.said_found, self.said),
-            "recall_implied": share(self.implied_found, self.implied),
-            "said": self.said,
-            "implied": self.implied,
-            "implied_own_words": self.implied_own,
-            "recall_implied_own_words": share(self.implied_own_found, self.implied_own),
+            "people": n["persons"],
+            "conversations": n["talks"],
+            "preferences": n["said"] + n["implied"],
+            "recall": share(n["said_found"] + n["implied_found"], n["said"] + n["implied"]),
+            "recall_said": share(n["said_found"], n["said"]),
+            "recall_implied": share(n["implied_found"], n["implied"]),
+            "said": n["said"],
+            "implied": n["implied"],
+            "implied_own_words": n["implied_own"],
+            "recall_implied_own_words": share(n["implied_own_found"], n["implied_own"]),
             "preferences_by_group": {
-                group: {"preferences": wanted, "recall": share(found, wanted)}
-                for group, (wanted, found) in sorted(self.groups.items())
+                group: {"preferences": each["wanted"], "recall": share(each["found"], each["wanted"])}
+                for group, each in sorted(self.groups.items())
             },
-            "lines": self.lines,
-            "precision": share(self.verdicts.get(Verdict.STANDS, 0), self.lines),
-            "lines_by_verdict": {each.value: self.verdicts.get(each, 0) for each in Verdict},
-            "updates": self.updates,
-            "updates_known_before": self.updates_known,
-            "updates_new_stands": share(self.updates_stands, self.updates),
-            "updates_old_gone": share(self.updates_gone, self.updates_known),
-            "updates_old_kept": self.updates_kept,
-            "updates_honoured": share(self.updates_honoured, self.updates),
-            "forgotten": self.forgets,
-            "forgotten_known_before": self.forgets_known,
-            "forgotten_come_back": self.forgets_back,
-            "sensitive_values": self.sensitive,
-            "sensitive_kept": self.sensitive_kept,
-            "sensitive_topics": self.topics,
-            "sensitive_topics_kept": self.topics_kept,
-            "others": self.others,
-            "others_taken": self.others_taken,
-            "tokens_per_conversation": share(self.heard_tokens, self.talks, 1),
-            "model_tokens_per_conversation": share(self.model_tokens, self.talks, 1),
-            "chunks_per_conversation": share(self.chunks, self.talks),
-            "calls_per_conversation": share(self.calls, self.talks),
-            "bytes_per_person": share(self.card_bytes + self.log_bytes, self.persons, 0),
-            "card_bytes_per_person": share(self.card_bytes, self.persons, 0),
-            "seconds_per_conversation": share(self.seconds, self.talks, 5),
+            "lines": n["lines"],
+            "precision": share(n[f"verdict {Verdict.STANDS.value}"], n["lines"]),
+            "lines_by_verdict": {each.value: n[f"verdict {each.value}"] for each in Verdict},
+            "updates": n["updates"],
+            "updates_known_before": n["updates_known"],
+            "updates_new_stands": share(n["updates_stands"], n["updates"]),
+            "updates_old_gone": share(n["updates_gone"], n["updates_known"]),
+            "updates_old_kept": n["updates_kept"],
+            "updates_honoured": share(n["updates_honoured"], n["updates"]),
+            "forgotten": n["forgets"],
+            "forgotten_known_before": n["forgets_known"],
+            "forgotten_come_back": n["forgets_back"],
+            "sensitive_values": n["sensitive"],
+            "sensitive_kept": n["sensitive_kept"],
+            "sensitive_topics": n["topics"],
+            "sensitive_topics_kept": n["topics_kept"],
+            "others": n["others"],
+            "others_taken": n["others_taken"],
+            "tokens_per_conversation": share(n["heard_tokens"], n["talks"], 1),
+            "model_tokens_per_conversation": share(n["model_tokens"], n["talks"], 1),
+            "chunks_per_conversation": share(n["chunks"], n["talks"]),
+            "calls_per_conversation": share(n["calls"], n["talks"]),
+            "bytes_per_person": share(n["card_bytes"] + n["log_bytes"], n["persons"], 0),
+            "card_bytes_per_person": share(n["card_bytes"], n["persons"], 0),
+            "seconds_per_conversation": share(n["microseconds"] / 1e6, n["talks"], 5),
         }
+
+    def _count_truths(self, truths: Sequence[Truth], judged: _Judged) -> None:
+        matched = {truth for _, _, truth in judged if truth is not None}
+        good = [line for line, verdict, _ in judged if verdict is Verdict.STANDS]
+        n = self.counts
+        for truth in truths:
+            if truth.verdict is Verdict.STANDS:
+                # One line may say two preferences that are nearly the same.
+                is_found = any(matches(line, truth.preference) for line in good)
+                names = ["said"] if truth.said else ["implied", "implied_own"][: 1 + truth.own_words]
+                groups = (f"type {truth.pref_type}", f"kind {truth.kind}")
+                n.update([*names, *(f"{name}_found" for name in names if is_found)])
+                for group in groups:
+                    self.groups.setdefault(group, Counter()).update({"wanted": 1, "found": int(is_found)})
+            elif truth.verdict is Verdict.OTHERS:
+                n.update({"others": 1, "others_taken": int(truth in matched)})
+            elif truth.verdict is Verdict.SENSITIVE:
+                n.update({"topics": 1, "topics_kept": int(truth in matched)})
+
+    def _count_updates(self, played: Played, truths: Sequence[Truth], judged: _Judged) -> None:
+        """Count the updates whose new preference stands to the end."""
+        matched = {truth.preference.casefold(): truth.verdict for _, _, truth in judged if truth is not None}
+        standing = {truth.preference.casefold() for truth in truths if truth.verdict is Verdict.STANDS}
+        good = [line for line, verdict, _ in judged if verdict is Verdict.STANDS]
+        for place, talk in enumerate(played.person.talks):
+            if talk.before is None or talk.about is not About.PREFERENCE or talk.of_others:
+                continue
+            if talk.preference.casefold() not in standing:
+                continue
+            stands = any(matches(line, talk.preference) for line in good)
+            kept = matched.get(talk.before.casefold()) is Verdict.OVERTAKEN
+            known = any(matches(line, talk.before) for line in played.before[place])
+            found = {"known": known, "stands": stands, "kept": kept}
+            found |= {"gone": known and not kept, "honoured": stands and not kept}
+            self.counts.update(["updates", *(f"updates_{name}" for name, is_so in found.items() if is_so)])
+
+    def _count_forgets(self, played: Played, truths: Sequence[Truth]) -> None:
+        matched = {verdict_on(line, truths)[1] for line in {line.line_id: line for line in held_lines(played)}.values()}
+        gone = {truth for truth in truths if truth.verdict is Verdict.FORGOTTEN}
+        self.counts.update({"forgets": len(gone), "forgets_back": len(gone & matched)})
+        names = {truth.preference.casefold() for truth in gone}
+        for place, talk in enumerate(played.person.talks):
+            if talk.about is About.FORGET and talk.preference.casefold() in names:
+                self.counts["forgets_known"] += any(matches(line, talk.preference) for line in played.before[place])
 
 
 def share(part: float, whole: float, places: int = 4) -> float | None:
@@ -136,44 +162,78 @@ def share(part: float, whole: float, places: int = 4) -> float | None:
     return round(part / whole, places) if whole else None
 
 
-def figures_of(played: Played) -> Figures:
-    """What one person's play comes to."""
-    truths = truths_of(played.person)
-    judged = judged_lines(played, truths)
-    spent = played.spent
-    figures = Figures(
-        persons=1,
-        lines=len(judged),
-        sensitive=len(played.person.sensitive),
-        sensitive_kept=len(kept_values(played.person.sensitive.values(), played)),
-        talks=spent.talks,
-        chunks=spent.chunks,
-        calls=spent.calls,
-        heard_tokens=spent.heard_tokens,
-        model_tokens=spent.prompt_tokens + spent.completion_tokens,
-        card_bytes=0 if played.card is None else len(encode(played.card)),
-        log_bytes=sum(len(encode(diff)) for diff in played.log),
-        seconds=spent.seconds,
-    )
-    for _, verdict, _ in judged:
-        figures.verdicts[verdict] = figures.verdicts.get(verdict, 0) + 1
-    _count_truths(figures, truths, judged)
-    _count_updates(figures, played, judged)
-    _count_forgets(figures, played, truths)
-    return figures
+def figures_of(played: Played) -> Run:
+    """The figures of one person."""
+    run = Run()
+    run.add(played)
+    return run
+
+
+async def run(
+    persons: Iterator[Person | Unreadable],
+    *,
+    listen: Listener = by_rules,
+    concurrency: int = 1,
+    tell: Callable[[int], object] = int,
+    show: Callable[[Played], object] = id,
+) -> Run:
+    """Play persons, `concurrency` of them at a time, and sum up; the sums do not depend on who is done first.
+
+    Args:
+        persons: the persons, as they are read.
+        listen: understands a chunk.
+        concurrency: more than one is of use only with a model.
+        tell: receives the number of persons and unreadable files done.
+        show: receives each play, in the order of the files.
+    """
+    found, waiting, done = Run(), list[tuple[Person, asyncio.Task[Played]]](), 0
+
+    async def finish() -> None:
+        nonlocal done
+        who, task = waiting.pop(0)
+        try:
+            played = await task
+            found.add(played)
+            show(played)
+        except QualityError:  # the endpoint or the budget: no other person fares better
+            raise
+        except Exception as error:
+            found.failed.append((who.user_id, f"{type(error).__name__}: {error}"))
+        done += 1
+        tell(done + len(found.unreadable))
+
+    try:
+        for who in persons:
+            if isinstance(who, Unreadable):
+                found.unreadable.append((who.path, who.why))
+                continue
+            waiting.append((who, asyncio.create_task(play(who, listen))))
+            if len(waiting) >= concurrency:
+                await finish()
+        while waiting:
+            await finish()
+    finally:
+        for _, task in waiting:
+            task.cancel()
+    return found
 
 
 def judged_lines(played: Played, truths: Sequence[Truth]) -> _Judged:
-    """The lines of the card, each with what it says and what of the file it was laid to."""
+    """The lines of the card, each with its verdict and the fact that it was matched with."""
     lines = () if played.card is None else played.card.lines
     return [(line, *verdict_on(line, truths)) for line in lines]
 
 
+def held_lines(played: Played) -> list[CardLine]:
+    """All lines of the card, past ones included, and of the log."""
+    held = [] if played.card is None else [*played.card.lines, *played.card.past]
+    return held + [change.line for diff in played.log for change in diff.changes if change.line is not None]
+
+
 def listed(played: Played) -> Iterator[Mapping[str, Any]]:
-    """Each line of a card with what it was laid to, then each preference that stands and that no line says."""
+    """Each line of a card with its match, then each preference that stands and has no line."""
     truths = truths_of(played.person)
-    judged = judged_lines(played, truths)
-    who = played.person.user_id
+    judged, who = judged_lines(played, truths), played.person.user_id
     for line, verdict, truth in judged:
         yield {
             "line": "line", "user_id": who, "verdict": verdict.value, "stance": line.stance.value,
@@ -189,59 +249,34 @@ def listed(played: Played) -> Iterator[Mapping[str, Any]]:
             }  # fmt: skip
 
 
-def _count_truths(figures: Figures, truths: Sequence[Truth], judged: _Judged) -> None:
-    laid = {truth for _, _, truth in judged if truth is not None}
-    good = [line for line, verdict, _ in judged if verdict is Verdict.STANDS]
-    for truth in truths:
-        if truth.verdict is Verdict.STANDS:
-            # One line may say two preferences that are nearly the same.
-            is_found = any(matches(line, truth.preference) for line in good)
-            figures.said += truth.said
-            figures.said_found += truth.said and is_found
-            figures.implied += not truth.said
-            figures.implied_found += is_found and not truth.said
-            figures.implied_own += truth.own_words and not truth.said
-            figures.implied_own_found += is_found and truth.own_words and not truth.said
-            for group in (f"type {truth.pref_type}", f"kind {truth.kind}"):
-                figures.count(group, 1, int(is_found))
-        elif truth.verdict is Verdict.OTHERS:
-            figures.others += 1
-            figures.others_taken += truth in laid
-        elif truth.verdict is Verdict.SENSITIVE:
-            figures.topics += 1
-            figures.topics_kept += truth in laid
+def stored(played: Played) -> str:
+    """All stored bytes of a person, as the topics have them."""
+    parts = [] if played.card is None else [encode(played.card)]
+    return b"\n".join([*parts, *(encode(diff) for diff in played.log)]).decode()
 
 
-def _count_updates(figures: Figures, played: Played, judged: _Judged) -> None:
-    """Count the updates whose new preference stands to the end."""
-    laid = {truth.preference.casefold(): truth.verdict for _, _, truth in judged if truth is not None}
-    standing = {t.preference.casefold() for t in truths_of(played.person) if t.verdict is Verdict.STANDS}
-    good = [line for line, verdict, _ in judged if verdict is Verdict.STANDS]
-    for place, talk in enumerate(played.person.talks):
-        if talk.before is None or talk.about is not About.PREFERENCE or talk.of_others:
-            continue
-        if talk.preference.casefold() not in standing:
-            continue
-        stands = any(matches(line, talk.preference) for line in good)
-        kept = laid.get(talk.before.casefold()) is Verdict.OVERTAKEN
-        known = any(matches(line, talk.before) for line in played.before[place])
-        figures.updates += 1
-        figures.updates_known += known
-        figures.updates_stands += stands
-        figures.updates_kept += kept
-        figures.updates_gone += known and not kept
-        figures.updates_honoured += stands and not kept
+def kept_values(values: Iterable[str], played: Played) -> list[str]:
+    """The values of which a part is stored: all of it, however it is spaced, or a number or word of it alone."""
+    # Not the words of ids and times, which are no person's.
+    texts = [f"{line.dimension} {line.value} {line.words} {line.line_id}" for line in held_lines(played)]
+    texts += [change.reason for diff in played.log for change in diff.changes]
+    words = frozenset(word for text in texts for word in _WORD.findall(text.casefold()))
+    whole = _squashed(stored(played))
+    return [value for value in values if is_kept(value, words, whole)]
 
 
-def _count_forgets(figures: Figures, played: Played, truths: Sequence[Truth]) -> None:
-    held = [] if played.card is None else [*played.card.lines, *played.card.past]
-    held += [change.line for diff in played.log for change in diff.changes if change.line is not None]
-    laid = {verdict_on(line, truths)[1] for line in {line.line_id: line for line in held}.values()}
-    for truth in truths:
-        if truth.verdict is Verdict.FORGOTTEN:
-            figures.forgets += 1
-            figures.forgets_back += truth in laid
-    gone = {truth.preference.casefold() for truth in truths if truth.verdict is Verdict.FORGOTTEN}
-    for place, talk in enumerate(played.person.talks):
-        if talk.about is About.FORGET and talk.preference.casefold() in gone:
-            figures.forgets_known += any(matches(line, talk.preference) for line in played.before[place])
+def is_kept(value: str, words: frozenset[str], whole: str) -> bool:
+    """True if a part of a value is among these words, or all of it in a text without spaces.
+
+    >>> is_kept("M-4711-X", frozenset({"tea", "4711"}), ""), is_kept("DE 12 34 56 78", frozenset(), "iamde12345678")
+    (True, True)
+    """
+    squashed = _squashed(value)
+    if len(squashed) >= _MIN_WHOLE and squashed in whole:
+        return True
+    numbers = (word for word in _WORD.findall(value.casefold()) if len(word) >= _MIN_NUMBER)
+    return any(word in words for word in numbers if any(letter.isdigit() for letter in word))
+
+
+def _squashed(text: str) -> str:
+    return "".join(_WORD.findall(text.casefold()))

@@ -1,9 +1,9 @@
-"""Invents people in the layout of PersonaMem-v2's raw files, by templates and a seed: what is true of them is known.
+"""Invents people in the layout of PersonaMem-v2's raw files, by templates and a seed, so that the truth is known.
 
-Each has preferences that they say and such that can only be gathered, some of them updated and some taken back to be
-forgotten; other people's preferences; numbers and illnesses that must not be kept; and conversations that teach
-nothing but look as if: suggestions of the assistant, pasted pages with orders in them, vivid stories, suppositions,
-wishes for today. A second set of templates is held out: rules are not to be written after it.
+Each has stated and implied preferences, some of them updated and some to be forgotten; other people's preferences;
+numbers and illnesses that must not be kept; and conversations that only look as if they taught something: suggestions
+of the assistant, pasted pages with orders in them, vivid stories, suppositions, wishes for today. A second set of
+templates is held out: no rule may be written after it.
 """
 
 import json
@@ -46,16 +46,16 @@ class _Maker:
     """Makes one person.
 
     Args:
-        draw: where chance comes from.
+        draw: the source of chance.
         language: `en` or `de`.
-        held_out: whether the templates are those that are held out.
+        held_out: use the templates that are held out.
     """
 
     def __init__(self, draw: random.Random, language: str, *, held_out: bool) -> None:
         self._draw = draw
-        self._told: Mapping[str, Any] = _templates(f"told_{language}")
+        self._phrases: Mapping[str, Any] = _templates(f"told_{language}")
         if held_out:
-            self._told = {**self._told, **_templates(f"held_out_{language}")}
+            self._phrases = {**self._phrases, **_templates(f"held_out_{language}")}
         self._topics = list(_templates(f"topics_{language}").values())
         draw.shuffle(self._topics)
         self._language = language
@@ -96,24 +96,23 @@ class _Maker:
             "conversations": conversations,
         }
 
-    def _stated(self, topic: Mapping[str, Any], stance: str, strength: str, which: int = 0) -> Element:
-        value = self._value(topic, which)
+    def _stated(self, topic: Mapping[str, Any], stance: str, strength: str) -> Element:
+        value = self._value(topic, 0)
         preference = self._pick(f"{stance}s").format(x=value)
-        told = self._pick(f"{strength}_{stance}").format(x=value)
+        spoken = self._pick(f"{strength}_{stance}").format(x=value)
         if strength == "said":
-            told = " ".join(part for part in (self._pick("small_talk"), _sentence(told), self._pick("asks")) if part)
+            parts = (self._pick("small_talk"), _sentence(spoken), self._pick("asks"))
+            spoken = " ".join(filter(None, parts))
         self._standing.append(preference)
-        because = self._told[f"because_{stance}s"].format(x=value)
-        return self._element(preference, [told, self._pick("replies")], topic, because, strength)
+        return self._element(preference, [spoken, self._pick("replies")], strength)
 
     def _update(self, topic: Mapping[str, Any], strength: str) -> None:
-        older = self._stated(topic, "like", "said", 0)
+        older = self._stated(topic, "like", "said")
         old, new = self._value(topic, 0), self._value(topic, 1)
         preference = self._pick("likes").format(x=new)
         key = "update" if strength == "said" else "update_implied"
-        told = _sentence(self._pick(key).format(old=old, x=new))
-        because = self._told["because_likes"].format(x=new)
-        newer = self._element(preference, [told, self._pick("replies")], topic, because, strength)
+        spoken = _sentence(self._pick(key).format(old=old, x=new))
+        newer = self._element(preference, [spoken, self._pick("replies")], strength)
         newer |= {"updated": True, "prev_pref": older["preference"]}
         self._standing[-1] = preference
         self._updates[older["preference"]] = preference
@@ -124,69 +123,51 @@ class _Maker:
         older = self._stated(topic, "like", "said")
         value, preference = self._value(topic, 0), older["preference"]
         self._standing.pop()
-        told = [topic["query"], self._told["because_likes"].format(x=value), self._pick("forget").format(x=value)]
-        generic = _sentence(self._told["generic"].format(generic=topic["generic"]))
-        element = self._element(f"Do not remember '{preference}' in memory", told, topic, generic, "said")
+        spoken = [topic["query"], self._phrases["because_likes"].format(x=value), self._pick("forget").format(x=value)]
+        element = self._element(f"Do not remember '{preference}' in memory", spoken, "said")
         element |= {"pref_type": "ask_to_forget", "updated": True, "prev_pref": preference}
-        element["incorrect_answers"] = [
-            self._told["because_likes"].format(x=value),
-            *(self._told["because_other"].format(x=self._value(topic, place)) for place in (2, 3)),
-        ]
         self._first.append(older)
         self._later.append(element)
 
     def _others(self) -> None:
         for topic in self._draw.sample(self._topics, OTHERS):
             value = self._value(topic, 4)
-            told = [_sentence(self._pick("others_like").format(x=value)), self._pick("replies")]
-            generic = _sentence(self._told["generic"].format(generic=topic["generic"]))
-            element = self._element(self._pick("likes").format(x=value), told, topic, generic, "said")
-            element |= {"who": "others"}
-            element["incorrect_answers"] = [
-                self._told["because_likes"].format(x=value),
-                *(self._told["because_other"].format(x=self._value(topic, place)) for place in (2, 3)),
-            ]
-            self._first.append(element)
+            spoken = [_sentence(self._pick("others_like").format(x=value)), self._pick("replies")]
+            element = self._element(self._pick("likes").format(x=value), spoken, "said")
+            self._first.append(element | {"who": "others"})
 
     def _nothing(self) -> None:
-        for told in self._told["nothing"].values():
+        for spoken in self._phrases["nothing"].values():
             value = self._value(self._draw.choice(self._topics), 5)
-            turns = [_sentence(turn.format(x=value)) for turn in self._draw.choice(told)]
+            turns = [_sentence(turn.format(x=value)) for turn in self._draw.choice(spoken)]
             self._first.append({"preference": "", "pref_type": "", "who": "self", "conversations": _turns(turns)})
 
     def _sensitive(self, secrets: Mapping[str, str]) -> None:
-        for name in self._draw.sample(sorted(self._told["sensitive"]), SECRETS):
-            told = self._told["sensitive"][name].format(value=secrets[name])
+        for name in self._draw.sample(sorted(self._phrases["sensitive"]), SECRETS):
+            spoken = self._phrases["sensitive"][name].format(value=secrets[name])
             self._first.append(
                 {
                     "sensitive_info": f"{name}: {secrets[name]}",
                     "who": "self",
-                    "conversations": _turns([told, self._pick("replies")]),
+                    "conversations": _turns([spoken, self._pick("replies")]),
                 }
             )
-        condition, told = self._draw.choice(self._told["health"])
+        condition, spoken = self._draw.choice(self._phrases["health"])
         element = {"preference": condition, "pref_type": "health_and_medical_conditions", "who": "self"}
-        self._first.append({**element, "conversations": _turns([told, self._pick("replies")]), "updated": False})
+        self._first.append({**element, "conversations": _turns([spoken, self._pick("replies")]), "updated": False})
 
-    def _element(
-        self, preference: str, told: Sequence[str], topic: Mapping[str, Any], right: str, strength: str
-    ) -> Element:
-        wrong = [self._told["because_other"].format(x=self._value(topic, place)) for place in (2, 3)]
-        generic = _sentence(self._told["generic"].format(generic=topic["generic"]))
+    def _element(self, preference: str, spoken: Sequence[str], strength: str) -> Element:
         return {
             "preference": preference,
             "pref_type": "stereotypical_pref",
             "who": "self",
             "strength": strength,
-            "conversations": _turns(told),
+            "conversations": _turns(spoken),
             "updated": False,
-            "user_query": topic["query"],
-            "correct_answer": right,
-            "incorrect_answers": [*wrong, generic],
         }
 
     def _secrets(self) -> dict[str, str]:
-        """Made-up numbers, none of which belongs to anybody."""
+        """Made-up numbers of no real person."""
         draw = self._draw
 
         def digits(count: int) -> str:
@@ -207,11 +188,11 @@ class _Maker:
         return str(topic["values"][place])
 
     def _pick(self, key: str) -> str:
-        return str(self._draw.choice(self._told[key]))
+        return str(self._draw.choice(self._phrases[key]))
 
 
-def _turns(told: Sequence[str]) -> list[dict[str, str]]:
-    return [{"role": "assistant" if place % 2 else "user", "content": text} for place, text in enumerate(told)]
+def _turns(spoken: Sequence[str]) -> list[dict[str, str]]:
+    return [{"role": "assistant" if place % 2 else "user", "content": text} for place, text in enumerate(spoken)]
 
 
 def _sentence(text: str) -> str:

@@ -1,46 +1,176 @@
-"""What a file says of its person once all talks are held, and what a line of a card says by it."""
+"""The truth of a file about its person, and what a line of a card says by it, without a model.
+
+The rule behind the figures:
+
+- Words are casefolded, without those that every preference has ("enjoys", "prefers", "regularly", "the"), and cut to
+  their stem by a few endings, so that "morning runs" and "runs in the mornings" share both.
+- The words behind "over", "instead of", "rather than", "statt" are *not* preferred: they make a preference of their
+  own, of the opposite stance.
+- A line matches if at least `MIN_SHARE` of the words of the shorter one are in the longer one, and they share at least
+  `MIN_DICE` of all their words (twice the shared, by the sum of both); and the stance agrees.
+- Of several preferences that match, a line says the one with which it shares most.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 from evaluation.conversations.layout import About, Person, Talk
-from evaluation.conversations.matching import MIN_SHARE, Claim, agree, claims, claims_of, content
+from operators.attributes import normalise
 from schemas import Role
-from schemas.cards import CardLine
+from schemas.cards import FREE, CardLine
+from schemas.statements import Stance
 
+MIN_SHARE: Final = 0.6
+MIN_DICE: Final = 0.3
 SAID_SHARE: Final = 0.75
 """A preference is said, not implied, if so many of its words stand in one sentence of the person's."""
+_STEM: Final = 3
+"""The minimum number of letters of a stem."""
+_ENDINGS: Final = ("ing", "ern", "est", "ie", "ed", "en", "er", "em", "ly", "e", "n", "y")
+_COMMON: Final = frozenset(
+    """
+    a about all also always am an and any anything are as at be been being by can do does for from get gets getting
+    go goes going had has have having he her him his how i in into is it its just keep keeps kind lot lots make makes
+    many me more most much my no not of often on one or other our out own quite rather really regularly s she so some
+    something still such t than that the their them they thing things this those time times to too up us use used uses
+    using usually very was way we well when where which who will with without you your
+    enjoy enjoys like likes love loves prefer prefers preferred preference favor favors favour favours fond adore
+    adores avoid avoids dislike dislikes hate hates despise refuse refuses stand stands want wants value values rely
+    relies stay stays steer steers clear never rarely interest interests interested into choose chooses opt opts
+    regularly frequently typically generally constantly user person feels feel finds find likely while
+    ab aber alle alles als am an auch auf aus bei beim bin bis das dass dem den der des die dies doch ein eine einem
+    einen einer eines er es etwas fuer für gar ganz gern gerne lieber liebsten hat habe haben ich ihr ihre im immer in
+    ist ja kann kein keine keinen man mag magst mal mehr meide meidet mein meine meist mit möchte nach nicht nie noch
+    nur oder ohne oft schon sehr sein seine sich sie sind so über um und uns vom von vor war was weil wenn wie will wir
+    wird zu zum zur liebt liebe hasst hasse bevorzugt bevorzuge ziehe zieht vorzug regelmäßig selten
+    """.split()  # noqa: SIM905 - as prose it can be read
+)
+_AGAINST: Final = re.compile(
+    r"\b(avoids?|dislikes?|hates?|despises?|refuses?|never|rarely|distrusts?|opposes?|rejects?|dismisses|no longer"
+    r"|not|cannot|can't|doesn't|don't|isn't|won't|without|lacks?|skeptical|sceptical|disapproves?|detests?|loathes?"
+    r"|steers? clear|stays? away|turns? down|skips?|meid\w+|kein\w*|nicht|nie|hasst|lehnt|ungern|ohne)\b",
+    re.IGNORECASE,
+)
+_OVER: Final = re.compile(
+    r"\b(?:over|instead of|rather than|as opposed to|more than|statt|anstatt|anstelle von|lieber als)\b|(?<=,) not\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A preference in a text: the words that count, and the stance."""
+
+    words: frozenset[str]
+    stance: Stance
+
+
+@lru_cache(maxsize=65_536)
+def content(text: str) -> frozenset[str]:
+    """The words that count, cut to their stems.
+
+    >>> sorted(content("Enjoys regular morning runs")), sorted(content("likes to run in the mornings"))
+    (['morn', 'regular', 'run'], ['morn', 'run'])
+    """
+    return frozenset(_stem(word) for word in normalise(text).split("-") if word and word not in _COMMON)
+
+
+def _stem(word: str) -> str:
+    if word.endswith("s") and len(word) > _STEM:
+        word = word[:-1]
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _STEM:
+            word = word[: -len(ending)]
+            break
+    return word[:-1] if len(word) > _STEM and word[-1] == word[-2] else word
+
+
+def stance_of(text: str) -> Stance:
+    """The stance of a text, by its words of refusal."""
+    return Stance.AVOIDS if _AGAINST.search(text) else Stance.PREFERS
+
+
+@lru_cache(maxsize=16_384)
+def claims(preference: str) -> tuple[Claim, ...]:
+    """The claims of a preference in the third person: one thing, or one and what it is preferred to.
+
+    >>> [(claim.stance.value, sorted(claim.words)) for claim in claims("Prefers tea over rum")]
+    [('prefers', ['tea']), ('avoids', ['rum'])]
+    """
+    first, *rest = _OVER.split(preference, maxsplit=1)
+    return _claims(content(first), stance_of(first), rest)
+
+
+def claims_of(line: CardLine) -> tuple[Claim, ...]:
+    """The claims of a line of a card."""
+    first, *rest = _OVER.split(line.value, maxsplit=1)
+    return _claims(content(first if line.dimension == FREE else f"{line.dimension} {first}"), line.stance, rest)
+
+
+def _claims(words: frozenset[str], stance: Stance, rest: Sequence[str]) -> tuple[Claim, ...]:
+    found = [Claim(words, stance)]
+    if rest:
+        opposite = Stance.PREFERS if stance is Stance.AVOIDS else Stance.AVOIDS
+        found.append(Claim(content(rest[0]) - words, opposite))
+    return tuple(claim for claim in found if claim.words)
+
+
+def shared(one: frozenset[str], other: frozenset[str]) -> float:
+    """The share of two sets of words that is the same, from 0 to 1; 0 below the thresholds.
+
+    >>> shared(content("morning runs"), content("long runs in the morning")), shared(content("tea"), content("coffee"))
+    (0.8, 0.0)
+    """
+    both = len(one & other)
+    if not both or both / min(len(one), len(other)) < MIN_SHARE:
+        return 0.0
+    dice = 2 * both / (len(one) + len(other))
+    return dice if dice >= MIN_DICE else 0.0
+
+
+def agree(held: Iterable[Claim], wanted: Iterable[Claim], *, any_stance: bool = False) -> float:
+    """The share of the best two claims, of the same stance or of any."""
+    wanted = tuple(wanted)
+    return max(
+        (shared(a.words, b.words) for a in held for b in wanted if any_stance or a.stance is b.stance), default=0.0
+    )
+
+
 _SENTENCE: Final = re.compile(r"[.!?\n]+")
 
 
 class Verdict(StrEnum):
-    """What a line says, by the file."""
+    """The meaning of a line, by the file."""
 
     STANDS = "stands"
-    """What the person prefers now."""
+    """A preference that the person has now."""
     OVERTAKEN = "overtaken"
     FORGOTTEN = "forgotten"
     OTHERS = "others"
     SENSITIVE = "sensitive"
     OPPOSITE = "opposite"
-    """The contrary of what the person prefers now."""
+    """The contrary of a preference that the person has now."""
     DESCRIBED = "described"
-    """Nothing that a conversation was written to tell, but the person's description has it."""
+    """Only the person's description has it, and no conversation."""
     UNTOLD = "untold"
-    """Nothing that the file has: it may be true or not, and counts against precision."""
+    """The file does not have it: it may be true or not, and counts against precision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """One thing that a file says of its person, as it is after the last talk.
+    """One fact about the person, as it is after the last talk.
 
     Attributes:
-        said: whether plainly, not by implication.
-        own_words: whether most of its words stand in what the person says or writes.
-        pref_type, kind: of the conversation that told it last.
+        preference: in the third person.
+        verdict: the meaning of a line that matches it.
+        said: the person states it plainly, not by implication.
+        own_words: most of its words are the person's.
+        pref_type: of the last conversation about it.
+        kind: of the same conversation.
     """
 
     preference: str
@@ -52,7 +182,7 @@ class Truth:
 
 
 def truths_of(person: Person) -> tuple[Truth, ...]:
-    """All that the file says; of a thing told twice, what was told last."""
+    """All facts of the file; of several about one thing, the last."""
     found: dict[tuple[str, bool], Truth] = {}
     for talk in person.talks:
         if talk.about is About.NOTHING or not talk.preference:
@@ -76,13 +206,13 @@ def truths_of(person: Person) -> tuple[Truth, ...]:
 
 def _take_back(found: dict[tuple[str, bool], Truth], preference: str, verdict: Verdict) -> None:
     key = preference.casefold(), False
-    told = found.get(key)
-    if told is None or told.verdict is not Verdict.SENSITIVE:
+    known = found.get(key)
+    if known is None or known.verdict is not Verdict.SENSITIVE:
         found[key] = Truth(preference, verdict)
 
 
 def is_said_in(talk: Talk) -> bool:
-    """Whether the person says the preference, rather than that it can be gathered from what they say."""
+    """True if the person states the preference; else it is implied."""
     if talk.strength is not None:
         return talk.strength == "said"
     wanted = content(talk.preference)
@@ -91,40 +221,40 @@ def is_said_in(talk: Talk) -> bool:
 
 
 def is_in_own_words(talk: Talk) -> bool:
-    """Whether most words of a preference are the person's, rather than the assistant's or between the lines."""
-    told = frozenset[str]().union(*(content(said.text) for said in talk.turns if said.role is Role.USER))
-    return any(len(each.words & told) >= MIN_SHARE * len(each.words) for each in claims(talk.preference)[:1])
+    """True if most words of a preference are the person's, rather than the assistant's or between the lines."""
+    own = frozenset[str]().union(*(content(said.text) for said in talk.turns if said.role is Role.USER))
+    return any(len(each.words & own) >= MIN_SHARE * len(each.words) for each in claims(talk.preference)[:1])
 
 
 def verdict_on(line: CardLine, truths: Sequence[Truth]) -> tuple[Verdict, Truth | None]:
-    """What a line says: of all that matches, that with which it shares most; what stands first, where two share alike.
+    """The fact with which a line shares most; one that stands wins a tie.
 
-    What is sensitive counts whatever the stance: nothing is to be kept about it. A line that says nothing of this may
-    be the contrary of what stands, or what the person's description has.
+    Sensitive facts match in any stance, since nothing may be kept about them. A line without a match may be the
+    contrary of a fact that stands, or in the person's description.
     """
-    told = claims_of(line)
+    held = claims_of(line)
     best: tuple[float, bool] = (0.0, False)
     found: tuple[Verdict, Truth | None] = (Verdict.UNTOLD, None)
     for truth in truths:
         if truth.verdict is Verdict.DESCRIBED:
             continue
-        share = agree(told, claims(truth.preference), whatever_stance=truth.verdict is Verdict.SENSITIVE)
+        share = agree(held, claims(truth.preference), any_stance=truth.verdict is Verdict.SENSITIVE)
         rank = share, truth.verdict is Verdict.STANDS
         if share and rank > best:
             best, found = rank, (truth.verdict, truth)
-    return found if found[1] is not None else _beside(told, truths)
+    return found if found[1] is not None else _beside(held, truths)
 
 
-def _beside(told: Sequence[Claim], truths: Sequence[Truth]) -> tuple[Verdict, Truth | None]:
-    """What a line says that says nothing which a conversation was written to tell."""
+def _beside(held: Sequence[Claim], truths: Sequence[Truth]) -> tuple[Verdict, Truth | None]:
+    """The meaning of a line that matches no fact of a conversation."""
     for verdict, lies_to in ((Verdict.OPPOSITE, Verdict.STANDS), (Verdict.DESCRIBED, Verdict.DESCRIBED)):
         for truth in truths:
             is_any = verdict is Verdict.OPPOSITE
-            if truth.verdict is lies_to and agree(told, claims(truth.preference), whatever_stance=is_any):
+            if truth.verdict is lies_to and agree(held, claims(truth.preference), any_stance=is_any):
                 return verdict, truth
     return Verdict.UNTOLD, None
 
 
 def matches(line: CardLine, preference: str) -> bool:
-    """Whether a line says a preference."""
+    """True if a line says a preference."""
     return agree(claims_of(line), claims(preference)) > 0

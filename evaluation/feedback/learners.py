@@ -1,97 +1,313 @@
-"""Who is shown scenarios and told replies: an interface, and the learner that only remembers, as a yardstick."""
+"""Arms of the feedback evaluation: the product, and the learner that only remembers, as a yardstick."""
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
 
 from evaluation.feedback.person import Kind, Reply
 from evaluation.feedback.scenarios import Scenario
-from schemas import Directive, Fit, Question
+from evaluation.simulation import Turn
+from operators.attributes import fact_ids
+from operators.contrast import contrast_id, reverse_rank
+from operators.evolve import CountsReasoner
+from operators.fit.known import Known
+from operators.privacy import DEFAULT
+from operators.retrieve import Retrieved
+from operators.stated import live, statement_id
+from operators.statinit.parsers import facts_of, parser_for
+from operators.steps import Evolve, Start, State, learn
+from operators.steps import rank as ranking
+from operators.understand import understand
+from schemas import (
+    Abstention,
+    Candidate,
+    Contrast,
+    Correction,
+    Directive,
+    Fit,
+    ItemFacts,
+    PolicySkill,
+    Question,
+    Stance,
+    derived_id,
+)
+from schemas.fields import Domain, UserId
 
-EXPLORES = 0.1
-"""While it learns, a learner offers what has a better chance than this: whoever offers nothing is told little."""
-EXPLOITS = 0.6
+EXPLORES, EXPLOITS = 0.1, 0.6
+"""The chance above which an item is offered: low while learning, since an offer of nothing brings little feedback."""
+BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
+BETWEEN = timedelta(hours=1)
+"""Between two events; times make no difference but for scopes and ageing."""
+
+
+class Replies(StrEnum):
+    """The form of replies: words alone, or the fields of a form."""
+
+    TEXT = "text"
+    STRUCTURED = "structured"
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a learner would do.
+    """An arm's answer to a scenario.
 
     Attributes:
         action: the item that it offers; None: none of them.
         order: all items' ids, best first.
-        fit: what is told of how well they suit; None: nothing.
-        ranking_id: of the ranking, where there is one.
+        fit: the chances that they suit; None: nothing is known.
     """
 
     action: str | None
     order: tuple[str, ...]
     fit: Fit | None = None
-    ranking_id: str = ""
 
     @property
     def question(self) -> Question | None:
-        """What it would ask first."""
+        """The question that the arm would ask first."""
         return None if self.fit is None else self.fit.question
 
 
-class Learner(Protocol):
-    """Learns from replies; knows of a scenario only what the person is shown."""
-
-    async def offer(self, scenario: Scenario, *, explores: bool, asks: bool = False) -> Offer:
-        """What it would offer; while it `explores`, something rather than nothing."""
-        ...
-
-    async def hear(self, scenario: Scenario, offer: Offer, reply: Reply) -> None:
-        """Learns from what the person says to an offer."""
-        ...
-
-    async def told(self, scenario: Scenario, question: Question, says: tuple[Directive, ...]) -> None:
-        """Learns from the answer to a question."""
-        ...
-
-
-@dataclass
 class Remembers:
     """Remembers features that were taken and features that were refused, and knows no more than that."""
 
-    liked: dict[tuple[str, str], set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
-    refused: dict[tuple[str, str], set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
-    wanted: Counter[tuple[tuple[str, str], tuple[str, str]]] = field(default_factory=Counter)
+    def __init__(self) -> None:
+        self._liked: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+        self._refused: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+        self._wanted: Counter[tuple[tuple[str, str], tuple[str, str]]] = Counter()
 
-    async def offer(self, scenario: Scenario, *, explores: bool, asks: bool = False) -> Offer:
-        """Offers what has the best chance: a half for each feature that it knows nothing of."""
-        scored = []
-        for item in scenario.items:
+    async def answer(self, turn: Turn[Scenario]) -> Offer:
+        """Offer the item with the best chance: a half for each unknown feature."""
+        person, scored = turn.shown.person, []
+        for item in turn.shown.items:
             chance, wanted = 1.0, 0
-            for name, value in item.metadata.items():
-                feature = (name, str(value))
-                refused, liked = self.refused[scenario.person], self.liked[scenario.person]
-                chance *= 0.0 if feature in refused else 1.0 if feature in liked else 0.5
-                wanted += self.wanted[scenario.person, feature]
+            for feature in _features(item):
+                chance *= 0.0 if feature in self._refused[person] else 1.0 if feature in self._liked[person] else 0.5
+                wanted += self._wanted[person, feature]
             scored.append((chance, wanted, item.item_id))
         scored.sort(key=lambda each: (-each[0], -each[1]))
-        least = EXPLORES if explores else EXPLOITS
-        action = scored[0][2] if scored[0][0] > least else None
+        action = scored[0][2] if scored[0][0] > (EXPLORES if turn.learns else EXPLOITS) else None
         return Offer(action, tuple(item_id for _, _, item_id in scored))
 
-    async def hear(self, scenario: Scenario, offer: Offer, reply: Reply) -> None:
-        """Remembers the features of what suits, and the named ones of what does not."""
-        suits = {*reply.suits, *((reply.item_id,) if reply.kind is Kind.ACCEPTED and reply.item_id else ())}
-        for item_id in suits:
-            features = {(name, str(value)) for name, value in scenario.item(item_id).metadata.items()}
-            self.liked[scenario.person] |= features
-            self.refused[scenario.person] -= features
-        await self.told(scenario, None, reply.says)
-
-    async def told(self, scenario: Scenario, question: Question | None, says: tuple[Directive, ...]) -> None:
-        """Remembers what was said of features."""
-        for said in says:
-            if said.dimension is None or said.value is None:
+    async def learn(self, turn: Turn[Scenario], answer: Offer, reply: Reply) -> None:
+        """Remember the features of suitable items, and the directives about features."""
+        del answer
+        person = turn.shown.person
+        for item_id in {*reply.suits, *((reply.item_id,) if reply.kind is Kind.ACCEPTED and reply.item_id else ())}:
+            features = _features(turn.shown.item(item_id))
+            self._liked[person] |= features
+            self._refused[person] -= features
+        for directive in reply.says:
+            if directive.dimension is None or directive.value is None:
                 continue
-            feature = (said.dimension, said.value)
-            if said.stance == "avoids":
-                self.refused[scenario.person].add(feature)
-                self.liked[scenario.person].discard(feature)
+            feature = (directive.dimension, directive.value)
+            if directive.stance == "avoids":
+                self._refused[person].add(feature)
+                self._liked[person].discard(feature)
             else:
-                self.wanted[scenario.person, feature] += 1
+                self._wanted[person, feature] += 1
+
+
+def _features(item: Candidate) -> set[tuple[str, str]]:
+    return {(name, str(value)) for name, value in item.metadata.items()}
+
+
+class Skills:
+    """The product: the steps of the worker's agents, in this process and without any model.
+
+    Args:
+        replies: the form in which the person's replies arrive.
+
+    Attributes:
+        skills: by person and domain.
+        outcomes: counts by the steps' outcomes.
+        directed: for each avoidance that the person stated, whether the very next ranking puts every candidate with it
+            below every one that no statement avoids, and names the statement.
+    """
+
+    def __init__(self, replies: Replies = Replies.STRUCTURED) -> None:
+        self.replies = replies
+        self.skills: dict[tuple[str, str], PolicySkill] = {}
+        self.outcomes: Counter[str] = Counter()
+        self.directed: list[bool] = []
+        self._evolve, self._rank, self._start = Evolve(), ranking.Rank(), Start()
+        self._facts: dict[str, ItemFacts] = {}
+        self._events = 0
+
+    async def answer(self, turn: Turn[Scenario]) -> Offer:
+        """Offer the ranking's first candidate, unless the ranking's fit says that nothing suits.
+
+        While it learns, the host offers something unless everything was refused by word, and among equally probable
+        candidates the one whose unknown facts the fewest others have: facts of all are learned from any of them.
+        """
+        order, fit = self._ranked(turn.shown, asks=turn.asks)
+        if not turn.learns:
+            return Offer(order[0] if fit is None or fit.suits else None, order, fit)
+        is_open = fit is None or fit.chances[0] > EXPLORES
+        return Offer(self._most_informative(turn.shown, order, fit) if is_open else None, order, fit)
+
+    async def learn(self, turn: Turn[Scenario], answer: Offer, reply: Reply) -> None:
+        """Learn a choice, an abstention or a correction."""
+        if reply.kind is Kind.ACCEPTED:
+            await self._choose(turn.shown, answer, str(reply.item_id))
+        elif reply.kind is Kind.CONFIRMED_NONE:
+            self._abstain(turn.shown, answer)
+        else:
+            self._correct(turn.shown, reply, self.replies)
+            self._check(turn.shown, reply.says)
+
+    def say(self, scenario: Scenario, text: str) -> PolicySkill:
+        """The skill after a sentence in passing."""
+        self._correct(scenario, Reply(Kind.REJECTED, text), Replies.TEXT)
+        return self.skill(scenario)
+
+    def skill(self, scenario: Scenario) -> PolicySkill:
+        """The skill of the scenario's person, in its domain."""
+        if scenario.person not in self.skills:
+            first = Contrast.model_construct(event_id=derived_id("seed", *scenario.person), occurred_at=BEGINNING)  # type: ignore[call-arg]
+            self.skills[scenario.person] = self._start.skill(*scenario.person, first, None)
+        return self.skills[scenario.person]
+
+    def facts(self, items: Sequence[Candidate]) -> list[ItemFacts]:
+        """The facts that the generic parser finds, without private ones."""
+        for item in items:
+            if item.item_id not in self._facts:
+                found = facts_of(item, parser_for("", {}))
+                self._facts[item.item_id] = DEFAULT.item(found, "")[0]
+        return [self._facts[item.item_id] for item in items]
+
+    def _ranked(self, scenario: Scenario, *, asks: bool = False) -> tuple[tuple[str, ...], Fit | None]:
+        skill, items = self.skill(scenario), self.facts(scenario.items)
+        heard = self._rank.heard(skill, items, self._now, asks=asks)
+        order = self._rank.order(items, self._rank.lines(skill), "", Retrieved(), scenario.key, heard=heard)
+        return order, heard.told(items, order)
+
+    def _most_informative(self, scenario: Scenario, order: Sequence[str], fit: Fit | None) -> str:
+        skill, by_id = self.skill(scenario), {str(item.item_id): item for item in self.facts(scenario.items)}
+        known = Known.of(skill, live(skill, self._now))
+        having = Counter(name for item in by_id.values() for name in dict.fromkeys(fact_ids(item.facts)))
+        tied = [name for place, name in enumerate(order) if fit is None or fit.chances[place] == fit.chances[0]]
+        return min(tied, key=lambda name: sum(having[each] for each in known.missing(by_id[name])))
+
+    async def _choose(self, scenario: Scenario, offer: Offer, item_id: str) -> None:
+        by_id: dict[str, ItemFacts] = {item.item_id: item for item in self.facts(scenario.items)}
+        ranking_id = self._event_id("ranking")
+        contrast = Contrast(
+            event_id=contrast_id(scenario.user_id, ranking_id),
+            **self._about(scenario),
+            ranking_id=ranking_id,
+            chosen=by_id[item_id],
+            chosen_rank=offer.order.index(item_id) + 1,
+            unchosen=reverse_rank([by_id[name] for name in offer.order], item_id),
+            by_sager=True,
+        )
+        effects = await learn(self._evolve, CountsReasoner().reason, State(self.skill(scenario)), contrast)
+        self._keep(scenario, effects.outcome, effects.skill)
+
+    def _abstain(self, scenario: Scenario, offer: Offer) -> None:
+        by_id: dict[str, ItemFacts] = {item.item_id: item for item in self.facts(scenario.items)}
+        ranking_id = self._event_id("ranking")
+        abstention = Abstention(
+            event_id=derived_id("abstention", scenario.user_id, ranking_id),
+            **self._about(scenario),
+            ranking_id=ranking_id,
+            shown=tuple(by_id[name] for name in offer.order),
+        )
+        effects = self._evolve.abstain(State(self.skill(scenario)), abstention)
+        self._keep(scenario, effects.outcome, effects.skill)
+
+    def _correct(self, scenario: Scenario, reply: Reply, replies: Replies) -> None:
+        items, skill = self.facts(scenario.items), self.skill(scenario)
+        content: dict[str, Any] = {"text": reply.text}
+        if replies is Replies.STRUCTURED and (reply.says or reply.suits):
+            about = reply.item_id if reply.kind is Kind.REJECTED else None
+            content = {"item_id": about, "says": reply.says, "suits": reply.suits}
+        event_id = self._event_id("correction")
+        correction = Correction(
+            event_id=event_id, **self._about(scenario), items=scenario.items, answers=reply.answers, **content
+        )
+        effects = self._evolve.correct(State(skill), correction, items, understand(correction, items, skill))
+        self._keep(scenario, effects.outcome, effects.skill)
+
+    def _check(self, scenario: Scenario, says: Sequence[Directive]) -> None:
+        """Rank the same items again at once, and note whether each avoidance is honoured."""
+        avoided = [each for each in says if each.stance is Stance.AVOIDS and each.dimension is not None]
+        if not avoided:
+            return
+        order, fit = self._ranked(scenario)
+        having = {str(item.item_id): fact_ids(item.facts) for item in self.facts(scenario.items)}
+        against: set[str] = set(fit.against) if fit is not None else set()
+        for directive in avoided:
+            alone = Candidate(
+                item_id=f"{directive.dimension}={directive.value}", metadata={str(directive.dimension): directive.value}
+            )
+            # A value that may not be learned has no fact, and nothing to honour.
+            for name in fact_ids(self.facts([alone])[0].facts):
+                marks = [
+                    name in having[item_id] for item_id in order if name in having[item_id] or item_id not in against
+                ]
+                is_named = fit is not None and statement_id(Stance.AVOIDS, name) in fit.honoured
+                self.directed.append(marks == sorted(marks) and is_named)
+
+    def _keep(self, scenario: Scenario, outcome: str, skill: PolicySkill) -> None:
+        self.outcomes[outcome] += 1
+        self.skills[scenario.person] = skill
+
+    def _about(self, scenario: Scenario) -> dict[str, Any]:
+        user_id, domain = UserId(scenario.user_id), Domain(scenario.domain)
+        return {"occurred_at": self._now, "user_id": user_id, "domain": domain}
+
+    @property
+    def _now(self) -> datetime:
+        return BEGINNING + self._events * BETWEEN
+
+    def _event_id(self, kind: str) -> str:
+        self._events += 1
+        return derived_id("feedback", kind, str(self._events))
+
+
+class InPassing:
+    """Wraps the product: before each new scenario the person mentions someone else's taste, which may teach nothing.
+
+    Args:
+        skills: the product.
+
+    Attributes:
+        said: the number of sentences.
+        learned: the number of lines and statements that came or changed by them.
+    """
+
+    SENTENCES = (
+        "My daughter likes {value}.",
+        "My wife doesn't want {value}.",
+        "My boss prefers {value}.",
+        "It's for a friend of mine who hates {value}.",
+        "Mein Sohn mag {value}.",
+        "Meine Mutter will kein {value}.",
+    )
+
+    def __init__(self, skills: Skills) -> None:
+        self._skills = skills
+        self._met: set[str] = set()
+        self.said = self.learned = 0
+        self.learn = skills.learn
+
+    async def answer(self, turn: Turn[Scenario]) -> Offer:
+        """Mention another's taste, then let the product answer."""
+        if turn.learns and turn.shown.key not in self._met:
+            self._met.add(turn.shown.key)
+            self._mention(turn.shown)
+        return await self._skills.answer(turn)
+
+    def _mention(self, scenario: Scenario) -> None:
+        item = scenario.items[self.said % len(scenario.items)]
+        values = [str(value) for value in item.metadata.values()]
+        if not values:
+            return
+        text = self.SENTENCES[self.said % len(self.SENTENCES)].format(value=values[self.said % len(values)])
+        before, after = self._skills.skill(scenario), self._skills.say(scenario, text)
+        self.said += 1
+        self.learned += sum(line not in before.attributes for line in after.attributes)
+        self.learned += sum(each not in before.stated for each in after.stated)

@@ -1,10 +1,11 @@
-"""The simulated person: what they say to what they are shown, in words and as the fields of a form.
+"""The simulated person: their replies to offers and questions, in words and as the fields of a form.
 
 They accept a thing none of whose features they dislike, and of several such things want the one with the features that
 they like best. They name one reason at a time, never the answer itself unless they would have taken it. The rules are
 those of the human in PAHF's shopping tasks (arXiv 2602.16173, section 4).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -13,24 +14,26 @@ from schemas import Directive, Question, Stance
 
 
 class Kind(StrEnum):
-    """What a reply says of an action."""
+    """The meaning of a reply."""
 
     ACCEPTED = "accepted"
     CONFIRMED_NONE = "confirmed-none"
     REJECTED = "rejected"
     WANTED_ANOTHER = "wanted-another"
     WOULD_HAVE_TAKEN = "would-have-taken"
+    ANSWERED = "answered"
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the person says.
+    """A reply to an offer, or to a question.
 
     Attributes:
-        kind: what it says of the action.
-        text: their words.
+        kind: its meaning.
+        text: the person's words.
         item_id: the item that they name first, if any: the rejected one, or the one they want.
-        says, suits: the same as a form would tell it.
+        says, suits: the same in the fields of a form.
+        answers: the id of the question that it answers.
     """
 
     kind: Kind
@@ -38,20 +41,21 @@ class Reply:
     item_id: str | None = None
     says: tuple[Directive, ...] = ()
     suits: tuple[str, ...] = ()
+    answers: str | None = None
 
     @property
     def is_right(self) -> bool:
-        """Whether the action was what they wanted."""
+        """True if the offer was the item that they wanted."""
         return self.kind in (Kind.ACCEPTED, Kind.CONFIRMED_NONE)
 
 
 def reply(scenario: Scenario, taste: Taste, before: Taste | None, action: str | None) -> Reply:
-    """What the person says to an action.
+    """The person's reply to an offer.
 
     Args:
-        scenario: what they are shown.
-        taste: theirs now.
-        before: theirs before it shifted; None: it has not.
+        scenario: the situation.
+        taste: their taste now.
+        before: their taste before it shifted; None: it has not.
         action: the item that they were offered; None: none of them.
     """
     answer = scenario.answer
@@ -76,13 +80,13 @@ def _rejected(scenario: Scenario, before: Taste | None, action: str, why: tuple[
         if changed
         else f"{scenario.option(action)} won't work for me because I don't want {value}."
     )
-    said = Directive(stance=Stance.AVOIDS, dimension=category, value=value, changed=changed)
-    return Reply(Kind.REJECTED, text, action, says=(said,))
+    directive = Directive(stance=Stance.AVOIDS, dimension=category, value=value, changed=changed)
+    return Reply(Kind.REJECTED, text, action, says=(directive,))
 
 
 def _wanted_another(scenario: Scenario, taste: Taste, action: str, answer: str) -> Reply:
     offered, wanted = scenario.item(action), scenario.item(answer)
-    said = [Directive(stance=Stance.PREFERS, item_id=answer)]
+    directives = [Directive(stance=Stance.PREFERS, item_id=answer)]
     better = [
         (name, str(value))
         for name, value in wanted.metadata.items()
@@ -90,49 +94,48 @@ def _wanted_another(scenario: Scenario, taste: Taste, action: str, answer: str) 
     ]
     if better:
         category, value = better[0]
-        said.append(Directive(stance=Stance.PREFERS, dimension=category, value=value))
+        directives.append(Directive(stance=Stance.PREFERS, dimension=category, value=value))
         text = (
             f"{scenario.option(action)} is okay, but I'd prefer {scenario.option(answer)} because it has {value} which "
             "I like more."
         )
     else:
         text = f"{scenario.option(action)} works, but {scenario.option(answer)} would be even better for me."
-    return Reply(Kind.WANTED_ANOTHER, text, answer, says=tuple(said), suits=(action, answer))
+    return Reply(Kind.WANTED_ANOTHER, text, answer, says=tuple(directives), suits=(action, answer))
 
 
-def answered(question: Question, taste: Taste, category: str) -> tuple[Directive, ...]:
-    """What the person answers to a question: of each option whether they dislike it or like it.
+def answered(question: Question, taste: Taste, category: str) -> Reply:
+    """The person's answer to a question: of each option whether they dislike it or like it.
 
-    Where the one that they like best of all is among the options, they say that they would rather have it.
+    If their favourite of all is among the options, they state that they prefer it to the others.
 
     Args:
-        question: what they are asked.
-        taste: theirs now.
+        question: the question.
+        taste: their taste now.
         category: the feature category that the question is about, as their taste names it.
     """
     disliked = taste.dislikes.get(category, frozenset())
     values = {_folded(value): value for value in (*disliked, *taste.best.values())}
     named = [(option, values.get(_folded(option.value), option.value)) for option in question.options]
-    said = [
+    directives = [
         Directive(stance=Stance.AVOIDS if value in disliked else Stance.PREFERS, dimension=category, value=option.value)
         for option, value in named
     ]
     fine = [option.value for option, value in named if value not in disliked]
     best = next((option.value for option, value in named if value == taste.best.get(category)), None)
     if best is not None:
-        said += [
+        directives += [
             Directive(stance=Stance.INSTEAD, dimension=category, value=best, over=other)
             for other in fine
             if other != best
         ]
-    return tuple(said)
+    return Reply(Kind.ANSWERED, _in_words(directives), says=tuple(directives), answers=question.question_id)
 
 
-def in_words(said: tuple[Directive, ...]) -> str:
-    """An answer as the person says it."""
-    avoided = [f"I don't want {each.value}" for each in said if each.stance is Stance.AVOIDS]
-    liked = [f"I like {each.value}" for each in said if each.stance is Stance.PREFERS]
-    rather = [f"I prefer {each.value} over {each.over}" for each in said if each.stance is Stance.INSTEAD]
+def _in_words(directives: Sequence[Directive]) -> str:
+    avoided = [f"I don't want {each.value}" for each in directives if each.stance is Stance.AVOIDS]
+    liked = [f"I like {each.value}" for each in directives if each.stance is Stance.PREFERS]
+    rather = [f"I prefer {each.value} over {each.over}" for each in directives if each.stance is Stance.INSTEAD]
     return ". ".join([*liked, *rather, *avoided]) + "."
 
 

@@ -1,7 +1,6 @@
-"""Scenarios and tastes as PAHF has them: things to choose among, and what a person likes before and after a shift.
+"""Scenarios and tastes of PAHF: things to choose among, and a person's tastes before and after a shift.
 
-Scenarios and persons are data of facebookresearch/PAHF (MIT licence): people.jsonl.gz and scenarios.jsonl.gz. What
-is in them decides who plays, where, and how often: no name, number or domain is taken for granted.
+Scenarios and persons are data of facebookresearch/PAHF (MIT licence): people.jsonl.gz and scenarios.jsonl.gz.
 """
 
 import gzip
@@ -23,16 +22,12 @@ LEARNING: Final[Mapping[int, str]] = {1: ORIGINAL, 3: SHIFTED}
 TESTS: Final[Mapping[int, int]] = {1: 2, 3: 4}
 
 
-class BadScenarios(QualityError, ValueError):
-    """The folder is no folder of scenarios, or does not fit together."""
-
-
 @dataclass(frozen=True, slots=True)
 class Taste:
-    """What a person likes and does not want in a domain.
+    """A person's likes and dislikes in a domain.
 
     Attributes:
-        best: by category, the value that they like most.
+        best: by category, their favourite value.
         dislikes: by category, the values that they do not accept.
     """
 
@@ -44,7 +39,7 @@ class Taste:
         return [(name, str(value)) for name, value in item.metadata.items() if value in self.dislikes.get(name, ())]
 
     def accepts(self, item: Candidate) -> bool:
-        """Whether nothing about the item is disliked."""
+        """True if nothing about the item is disliked."""
         return not self.disliked(item)
 
 
@@ -55,8 +50,8 @@ class Scenario:
     Attributes:
         key: an id of its own.
         phase: 1 and 3 are learned from, 2 and 4 are tests.
-        user_id, domain: whose it is, and of what.
-        request: what they say first.
+        user_id, domain: whose taste decides, and in which domain.
+        request: their first words.
         items: the things, in the order in which they are named Option A, B, C.
         answer: the item that is right; None: none of them.
     """
@@ -71,7 +66,7 @@ class Scenario:
 
     @property
     def person(self) -> tuple[str, str]:
-        """Who decides, and on what: one taste, one skill."""
+        """The user and the domain: one taste, one skill."""
         return self.user_id, self.domain
 
     def option(self, item_id: str) -> str:
@@ -87,7 +82,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Scenarios:
-    """All that is played.
+    """All scenarios and tastes.
 
     Attributes:
         phases: the scenarios by phase, in their order.
@@ -102,18 +97,8 @@ class Scenarios:
         return self.tastes[era, scenario.user_id, scenario.domain]
 
     def persons(self) -> list[tuple[str, str]]:
-        """Everybody with everything that they choose, in the order in which they come."""
+        """All pairs of a user and a domain, in the order in which they come."""
         return list(dict.fromkeys(scenario.person for phase in sorted(self.phases) for scenario in self.phases[phase]))
-
-    def alone(self, person: tuple[str, str]) -> "Scenarios":
-        """The scenarios of one person in one domain."""
-        mine = {phase: tuple(each for each in found if each.person == person) for phase, found in self.phases.items()}
-        return Scenarios(mine, self.tastes)
-
-    @property
-    def learning(self) -> list[int]:
-        """The phases that there is something to learn from or to be tested in."""
-        return [phase for phase in LEARNING if self.phases[phase] or self.phases[TESTS[phase]]]
 
     def of(self, users: int | None) -> "Scenarios":
         """The scenarios of the first users; None: of all."""
@@ -128,7 +113,7 @@ def read(folder: Path) -> Scenarios:
     """The scenarios of a folder.
 
     Raises:
-        BadScenarios: a file is missing, is not what it should be, or a scenario's taste is unknown.
+        QualityError: a file is missing, is not what it should be, or a scenario's taste is unknown.
     """
     tastes: dict[tuple[str, str, str], Taste] = {}
     phases: dict[int, list[Scenario]] = {phase: [] for pair in TESTS.items() for phase in pair}
@@ -139,7 +124,7 @@ def read(folder: Path) -> Scenarios:
         for place, row in enumerate(_rows(folder / SCENARIOS)):
             phases[int(row["phase"])].append(_scenario(row, place))
     except (KeyError, TypeError, AttributeError, ValueError, ValidationError) as error:
-        raise BadScenarios(f"{folder} is no folder of scenarios: {type(error).__name__}: {error}") from error
+        raise QualityError(f"{folder} is no folder of scenarios: {type(error).__name__}: {error}") from error
     _check(folder, phases, tastes)
     return Scenarios({phase: tuple(found) for phase, found in phases.items()}, tastes)
 
@@ -150,7 +135,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
             for line in file:
                 yield json.loads(line)
     except OSError as error:
-        raise BadScenarios(
+        raise QualityError(
             f"{path} cannot be read: {error.strerror or error}. A folder of scenarios has {PEOPLE} and {SCENARIOS}"
         ) from error
 
@@ -176,8 +161,8 @@ def _check(folder: Path, phases: Mapping[int, Sequence[Scenario]], tastes: Itera
     for learned, tested in TESTS.items():
         for phase in (learned, tested):
             if not phases[phase]:
-                raise BadScenarios(f"{folder} has no scenario of phase {phase}")
+                raise QualityError(f"{folder} has no scenario of phase {phase}")
             for each in phases[phase]:
                 for era in dict.fromkeys((ORIGINAL, LEARNING[learned])):
                     if (era, *each.person) not in known:
-                        raise BadScenarios(f"{folder}: nobody's {era} taste fits scenario {each.key}")
+                        raise QualityError(f"{folder}: no {era} taste fits scenario {each.key}")

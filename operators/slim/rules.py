@@ -29,7 +29,7 @@ _JOINS = math.log(2.5)
 """How strong a like must be to join a text that has likes: as a high line, while a medium one may stay.
 
 At log(2) the text changes after 5.8 of 18.7 choices, here after 4.7, and after 10.5 without a selection that stays;
-Hit@1 by the text alone is .261, .255 and .247 (`benchmarks.slim_changes`, MovieLens).
+Hit@1 by the text alone is .261, .255 and .247 (MovieLens).
 """
 _CLEARLY = math.log(1.25)
 """By how much a like must be stronger to replace another."""

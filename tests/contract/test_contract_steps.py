@@ -46,14 +46,12 @@ ALLOWED = {
     # A log is rewritten, version by version: that is no event's step.
     "streams/worker/forgetting.py": {"operators.chain.seal_all"},
     "streams/worker/cards.py": {"operators.chain.seal_all"},
-    # Everybody's visits at once, and everybody has heard the newest: no stream is.
-    "evaluation/world.py": {
+    # All visits at once, before any stream begins: no event's step.
+    "evaluation/community.py": {
         "operators.propagate.touches",
         "operators.propagate.with_taken",
         "operators.statinit.observe",
     },
-    # Everybody but the one who is played: what others took is there before the stream begins.
-    "evaluation/stream/community.py": {"operators.propagate.with_taken"},
 }
 
 CALLERS = sorted(
@@ -87,7 +85,7 @@ def test_the_exceptions_are_still_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    "caller", ["streams/worker/agents/evolve.py", "evaluation/arms/sager.py", "tests/faults/oracle.py"]
+    "caller", ["streams/worker/agents/evolve.py", "evaluation/skill_arms.py", "tests/faults/oracle.py"]
 )
 def test_they_do_take_them(caller: str) -> None:
     assert any(module.startswith(("operators.steps", "streams.steps")) for module in imports(ROOT / caller))

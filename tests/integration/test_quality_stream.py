@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from evaluation.arms import ArmOptions
-from evaluation.arms.sager import Round, sager_counts
-from evaluation.case import Split
-from evaluation.split import read
-from evaluation.stream.arms import ARMS, SAGER
-from evaluation.stream.lists import Lists
-from evaluation.stream.plan import Plan, plans
-from evaluation.stream.play import By, Play, Turn
-from evaluation.world import shared
+from evaluation.community import shared_world
+from evaluation.leave_one_out import ARMS
+from evaluation.plans import Lists, Plan, plans
+from evaluation.simulation import no_progress
+from evaluation.skill_arms import SAGER, STREAM_RULES, By, Played
+from evaluation.split import Split, read
+from evaluation.stream import play
+from evaluation.warm_up import ArmOptions
 from operators.retrieve import Retrieved
 from schemas import (
     GlobalSkill,
@@ -46,15 +45,16 @@ def lines(skill: PolicySkill) -> tuple[int, int, list[Any]]:
     return skill.version, skill.contrasts, found
 
 
-def shown(split: Split, each: Round) -> Ranking:
+def shown(split: Split, each: Played) -> Ranking:
+    choice = each.choice
     return Ranking(
-        event_id=f"ranking-{each.ranking_id}",
-        occurred_at=each.at,
-        ranking_id=each.ranking_id,
+        event_id=f"ranking-{choice.request_id}",
+        occurred_at=choice.taken.at,
+        ranking_id=choice.request_id,
         user_id=each.user_id,
         domain=split.domain,
         candidates=tuple(split.items[item_id] for item_id in each.order),
-        injected=Injected(facets=each.facets),
+        injected=Injected(facets=choice.context.facets),
     )
 
 
@@ -70,10 +70,10 @@ async def test_the_warm_up_leaves_the_skills_that_the_stream_learns_of_the_same_
     harness: Harness, tmp_path: Path
 ) -> None:
     split, _ = read(data_set(tmp_path / "films", tastes(USERS, VISITS)))
-    arm = sager_counts(ArmOptions(tau=ROUNDS))
-    await arm.train(split, lambda *_: None)
-    assert any(each.facets for each in arm.rounds)
-    publish(harness, shared(split, lambda *_: None).population)
+    arm = ARMS["sager-counts"].make(ArmOptions(tau=ROUNDS))
+    await arm.train(split, no_progress)
+    assert any(each.choice.context.facets for each in arm.skills.played)
+    publish(harness, shared_world(split, no_progress).population)
     # What the community says comes with the rankings here.
     harness.worker(propagate=False)
 
@@ -85,17 +85,16 @@ async def test_the_warm_up_leaves_the_skills_that_the_stream_learns_of_the_same_
     harness.events.flush()
     # A skill starts from the profile that is there at the first choice.
     harness.count(Profile, imported)
-    for each in arm.rounds:
-        ranking = shown(split, each)
+    for each in arm.skills.played:
+        ranking, user_id = shown(split, each), each.user_id
         harness.send(ranking)
-        harness.events.selection(
-            user_id=ranking.user_id, ranking_id=ranking.ranking_id, item_id=each.chosen, at=each.at
-        )
+        taken = each.choice.taken
+        harness.events.selection(user_id=user_id, ranking_id=ranking.ranking_id, item_id=taken.item_id, at=taken.at)
     harness.events.flush()
     harness.count(SkillDiff, USERS * ROUNDS)
 
     streamed = {skill.user_id: lines(skill) for skill in harness.skills().values()}
-    assert streamed == {user_id: lines(skill) for user_id, skill in arm.skills.items()}
+    assert streamed == {user_id: lines(skill) for user_id, skill in arm.skills.skills.items()}
     assert {version for version, *_ in streamed.values()} == {ROUNDS}
     assert harness.outputs.dead_letters == []
 
@@ -118,8 +117,8 @@ async def test_users_who_choose_through_the_broker_are_ranked_for_and_learned_fr
 ) -> None:
     [made] = plans(data_set(tmp_path / "films", tastes(USERS, VISITS)), [Lists.EXPOSED], [2], USERS)
     plan = alone(made)
-    played = await Play(ARMS[SAGER], plan, (By.MIX,), weighs=False).run()
-    assert {bool(turn.order) for turn in played.turns} == {True, False}, "with visits that come without a list"
+    result = await play(STREAM_RULES[SAGER], plan, (By.MIX,), weighs=False)
+    assert {bool(each.order) for each in result.arm.played} == {True, False}, "with visits that come without a list"
     population = next(iter(plan.populations.values()))
     publish(harness, population)
     harness.worker(retrieve=False, propagate=False, weights_flush_seconds=0.1)
@@ -144,7 +143,7 @@ async def test_users_who_choose_through_the_broker_are_ranked_for_and_learned_fr
     harness.count(Profile, told)
     begun: set[str] = set()
     learned = 0
-    for turn in played.turns:
+    for turn in result.arm.played:
         if turn.order:
             choose(harness, plan, turn)
             begun.add(turn.user_id)
@@ -158,11 +157,11 @@ async def test_users_who_choose_through_the_broker_are_ranked_for_and_learned_fr
         harness.until(lambda out, n=learned: len(out.diffs) >= n, f"{learned} diffs")
 
     streamed = {skill.user_id: lines(skill) for skill in harness.skills().values()}
-    assert streamed == {user_id: lines(skill) for user_id, skill in played.skills.items() if user_id in begun}
+    assert streamed == {user_id: lines(skill) for user_id, skill in result.arm.skills.items() if user_id in begun}
     assert harness.outputs.dead_letters == []
 
 
-def choose(harness: Harness, plan: Plan, turn: Turn) -> None:
+def choose(harness: Harness, plan: Plan, turn: Played) -> None:
     """Ask for a ranking, find it as the process has it, and take what the user took."""
     choice = turn.choice
     request = harness.events.rank_request(

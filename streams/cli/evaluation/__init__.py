@@ -1,1 +1,1 @@
-"""`sager eval`: how well ways to rank find what users really took."""
+"""`sager eval`: how well skills rank and learn, on real data and on simulated users."""

@@ -1,35 +1,31 @@
 """`sager eval`: how well skills rank, by the paper's protocol, next to simpler ways."""
 
-from collections.abc import Iterator, Sequence
+import asyncio
+import sys
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evaluation.draw import Negatives
-from streams.cli.evaluation.conversations import conversations
-from streams.cli.evaluation.feedback import feedback
-from streams.cli.evaluation.model import model
-from streams.cli.evaluation.online import online
-from streams.cli.evaluation.ratings import ratings
-from streams.cli.evaluation.report import RESULTS, report
-from streams.cli.evaluation.stream import stream
+from evaluation.dataset import Negatives
+from streams.cli.evaluation.figures import FOLDER, INTERVALS, names_of, print_lines, print_table
+from streams.cli.evaluation.people import conversations, feedback
+from streams.cli.evaluation.plays import model, stream
 from streams.cli.extras import need_eval
 from streams.cli.options import AsJson, examples
-from streams.cli.output import console, note, print_json_line, row, table
+from streams.cli.output import console, note, row, table
 
 if TYPE_CHECKING:
-    from evaluation.arms import ArmOptions
-    from evaluation.case import Split
-    from evaluation.replies import Replies
-    from evaluation.run import Result
-    from evaluation.store import Store
+    from collections.abc import Sequence
+
+    from evaluation.leave_one_out import Result
+    from evaluation.split import Answers, Split
+    from evaluation.warm_up import ArmOptions
     from streams.cli.progress import Stages
 
+RESULTS = FOLDER / "quality.jsonl"
 REPLIES = "replies.duckdb"
-_SURE = 0.001
-"""Smaller p are told as such."""
 
 
 def register(app: typer.Typer) -> None:
@@ -40,21 +36,13 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "sager eval --data data/ --arm popularity,item-knn",
             "sager eval --data data/ --arm profile --candidates popular --users 500 --json",
-            "sager eval arms",
             "sager eval stream --data data/ --candidates popular",
-            "sager eval online --data data/ --users 60",
             "sager eval feedback --data pahf/ --replies structured",
             "sager eval conversations --invent people/",
-            "sager eval report",
         ),
     )
     group.callback()(evaluate)
     group.command("arms", epilog=examples("sager eval arms"))(arms)
-    group.command(
-        "online",
-        short_help="How skills grow while they are used.",
-        epilog=examples("sager eval online --data data/ --users 60", "sager eval online --data data/ --json"),
-    )(online)
     group.command(
         "stream",
         short_help="How skills learn from choice to choice.",
@@ -69,13 +57,8 @@ def register(app: typer.Typer) -> None:
         epilog=examples("sager eval feedback --data pahf/", "sager eval feedback --data pahf/ --ask --json"),
     )(feedback)
     group.command(
-        "ratings",
-        short_help="Whether ratings tell more than visits.",
-        epilog=examples("sager eval ratings --data data/", "sager eval ratings --data data/ --users 400 --json"),
-    )(ratings)
-    group.command(
         "model",
-        short_help="What a model adds to skills, and skills to a model.",
+        short_help="The benefit of a model for skills, and of skills for a model.",
         epilog=examples(
             "sager eval model --data data/ --users 70 --sweeps 35",
             "sager eval model --data data/ --arm statinit,counts,counts-and-model --sweeps 0 --json",
@@ -83,13 +66,13 @@ def register(app: typer.Typer) -> None:
     )(model)
     group.command(
         "conversations",
-        short_help="What is learned from conversations, and what is not kept.",
+        short_help="What cards hold after conversations, and what they must not hold.",
         epilog=examples(
             "sager eval conversations --data raw_data/",
             "sager eval conversations --invent people/ --held-out --json",
         ),
     )(conversations)
-    group.command("report", epilog=examples("sager eval report", "sager eval report --out report/"))(report)
+    group.command("report", epilog=examples("sager eval report > report.md"))(report)
     app.add_typer(group, name="eval")
 
 
@@ -110,7 +93,7 @@ def evaluate(
         str | None, typer.Option(help="Compare with this arm. [default: the first]", metavar="NAME")
     ] = None,
     domain: Annotated[
-        str | None, typer.Option(help="What the items are, instead of what they say themselves.", metavar="DOMAIN")
+        str | None, typer.Option(help="The items' domain, overriding their own.", metavar="DOMAIN")
     ] = None,
     tau: Annotated[int, typer.Option(min=0, help="Rounds of warm-up in which skills evolve.")] = 2,
     slim_tokens: Annotated[int, typer.Option(min=1, help="The budget of a slim skill.")] = 30,
@@ -118,19 +101,18 @@ def evaluate(
     budget_calls: Annotated[
         int | None, typer.Option(min=1, help="Stop before more LLM calls than these; kept replies cost none.")
     ] = None,
-    budget_tokens: Annotated[int | None, typer.Option(min=1, help="Stop once so many LLM tokens are spent.")] = None,
-    results: Annotated[Path, typer.Option(help="The DuckDB file that keeps the results.", metavar="FILE")] = RESULTS,
+    results: Annotated[Path, typer.Option(help="The file of JSON lines for the results.", metavar="FILE")] = RESULTS,
     as_json: AsJson = False,
 ) -> None:
     """Hold out each user's last choice, train every arm on the rest, and measure where it ranks that choice of ten.
 
     Nine items that the user never met stand beside it: those of eval_candidates.jsonl.gz (uniform) or
-    eval_candidates_pop.jsonl.gz (popular) where the folder has that file, else drawn anew: uniform gives every item
-    the same chance, popular one by how often it is met, so that popularity itself is worth nothing.
+    eval_candidates_pop.jsonl.gz (popular) if the folder has that file, else drawn: uniform gives every item the same
+    chance, popular one by how often it is met, so that popularity itself is worth nothing.
 
     Arms with an LLM ask the worker's endpoint: OPENAI_BASE_URL, OPENAI_API_KEY, SAGER_LLM_MODEL, SAGER_RANKER. Its
-    replies are kept in replies.duckdb beside the results: a run that has stopped goes on where it was, and one that is
-    repeated asks nothing.
+    replies are kept in replies.duckdb beside the results: a run that has stopped continues where it was, and a repeated
+    one makes no calls.
 
     With --json: one object per arm and line, as each is done. LLM calls and tokens are those of warm-up and ranking,
     whichever run has paid for them; cached_calls are those of earlier runs.
@@ -139,11 +121,16 @@ def evaluate(
         return
     if data is None:
         raise typer.BadParameter("name the folder of the data set with it", ctx, param_hint="--data")
-    names = [name.strip() for each in arm or () for name in each.split(",") if name.strip()]
+    names = names_of(arm or ())
     if not names:
         raise typer.BadParameter("name at least one; `sager eval arms` lists them", ctx, param_hint="--arm")
-    from evaluation.arms import ARMS, ArmOptions, known  # noqa: PLC0415
+    need_eval("numpy", "scipy")
     from evaluation.exceptions import UnknownArm  # noqa: PLC0415
+    from evaluation.leave_one_out import ARMS, known  # noqa: PLC0415
+    from evaluation.replies import Replies  # noqa: PLC0415
+    from evaluation.split import read  # noqa: PLC0415
+    from evaluation.warm_up import ArmOptions  # noqa: PLC0415
+    from streams.cli.progress import Stages  # noqa: PLC0415
 
     try:
         names = known(names)
@@ -152,129 +139,76 @@ def evaluate(
     first = names[0] if baseline is None else baseline
     if first not in names:
         raise typer.BadParameter(f"{first} is not among the arms of --arm", ctx, param_hint="--baseline")
-    need_eval("numpy", "scipy")
-    from evaluation.split import read  # noqa: PLC0415
-    from evaluation.store import Store  # noqa: PLC0415
-    from streams.cli.progress import Stages  # noqa: PLC0415
-
-    store = Store(results)
     split, answers = read(data, candidates, users, seed, domain=domain)
     for reason, times in answers.notes.items():
         note(f"{times:,} {reason}")
-    with_llm = any(ARMS[name].asks for name in names)
-    replies = _replies(results.with_name(REPLIES), budget_calls, budget_tokens) if with_llm else None
-    options = ArmOptions(seed=seed, tau=tau, slim_tokens=slim_tokens, concurrency=concurrency, replies=replies)
+    asks = any(ARMS[name].asks for name in names)
+    replies = Replies(results.with_name(REPLIES), budget_calls) if asks else None
     done = []
     with closing(replies) if replies else nullcontext(), Stages() as stages:
-        for result in _run(names, split, answers, options, candidates, concurrency, stages, store):
+        for name in names:
+            result = _run(
+                name, split, answers, ArmOptions(seed, tau, slim_tokens, concurrency, replies), stages, results
+            )
             done.append(result)
             if as_json:
-                _print_line(result)
+                print_lines([result.as_json()])
     if not as_json:
-        _show(done, first)
+        title = f"{split.data}: {len(split.cases):,} users, {candidates.value} negatives, seed {seed}"
+        _show(done, next(result for result in done if result.arm == first), title)
+
+
+def _run(
+    name: str, split: "Split", answers: "Answers", options: "ArmOptions", stages: "Stages", results: Path
+) -> "Result":
+    """The result of an arm, which is kept; the costs of a model go to stderr."""
+    from evaluation.leave_one_out import ARMS, run  # noqa: PLC0415
+    from evaluation.results import add  # noqa: PLC0415
+    from streams.settings import Settings  # noqa: PLC0415
+
+    made = ARMS[name].make(options)
+    result = asyncio.run(run(made, split, answers, options.seed, stages.at, options.concurrency))
+    recorded: dict[str, object] = {"tau": options.tau, "slim_tokens": options.slim_tokens}
+    if result.cost.calls:
+        settings = Settings()
+        recorded |= {"model": settings.llm_model, "ranker": settings.ranker.value}
+        dollars = settings.llm_cost(result.cost.prompt_tokens, result.cost.completion_tokens)
+        note(f"{name}: {result.cost}{f', {dollars:.4f} USD' if dollars else ''}")
+        if result.cost.unusable:
+            note(f"{name}: {result.cost.unusable:,} answers were unusable: those rankings stay at chance")
+    add(results, result, split.fingerprint, recorded)
+    return result
+
+
+def _show(done: "Sequence[Result]", against: "Result", title: str) -> None:
+    less = f"Hit@1 less {against.arm}"
+    lines = []
+    for result in done:
+        difference = None if result is against else result.minus(against)
+        lines.append(result.as_json() | {less: None if difference is None else difference.as_json()})
+    columns = ["arm", "hit_at_1", "ci95_hit_at_1", "hit_at_3", "hit_at_5", "ndcg_at_3", "ndcg_at_5"]
+    print_table(lines, [*columns, less, "llm_calls", "prompt_tokens", "seconds"], title, INTERVALS)
 
 
 def arms() -> None:
     """List the arms that --arm knows."""
-    from evaluation.arms import ARMS  # noqa: PLC0415
+    from evaluation.leave_one_out import ARMS  # noqa: PLC0415
 
-    made = table("arm", "what it does")
+    made = table("arm", "description")
     for name, entry in ARMS.items():
-        row(made, [name, entry.what + (f" (needs the extra {entry.needs})" if entry.needs else "")])
+        row(made, [name, entry.description])
     console().print(made)
 
 
-def _replies(path: Path, calls: int | None, tokens: int | None) -> "Replies":
-    """The kept replies of LLMs."""
-    from evaluation.replies import Replies  # noqa: PLC0415
+def report(
+    results: Annotated[Path, typer.Option(help="The file with the results.", metavar="FILE")] = RESULTS,
+    baseline: Annotated[str, typer.Option(help="Compare the others with this arm.", metavar="NAME")] = "no-skill",
+) -> None:
+    """Print the kept results as Markdown.
 
-    return Replies(path, calls, tokens)
+    One table per data set, candidates, seed and sample of users, with the newest result of each arm and its options.
+    """
+    need_eval("numpy", "scipy")
+    from evaluation.results import markdown, read  # noqa: PLC0415
 
-
-def _run(
-    names: Sequence[str],
-    split: "Split",
-    answers: dict[str, str],
-    options: "ArmOptions",
-    candidates: Negatives,
-    concurrency: int,
-    stages: "Stages",
-    store: "Store",
-) -> Iterator["Result"]:
-    """The results of the arms, each kept before it is told."""
-    import asyncio  # noqa: PLC0415
-
-    from evaluation.arms import make  # noqa: PLC0415
-    from evaluation.run import Setting, run  # noqa: PLC0415
-    from evaluation.split import fingerprint  # noqa: PLC0415
-
-    setting, settings = Setting(candidates.value, options.seed), options.told()
-    for name in names:
-        result = asyncio.run(run(make(name, options), split, answers, setting, stages.at, concurrency))
-        _tell_cost(result)
-        store.add(result, fingerprint(split), settings | _model(name))
-        yield result
-
-
-def _model(name: str) -> dict[str, str]:
-    """Which model and ranker the arm has been run with, if any."""
-    from evaluation.arms import ARMS  # noqa: PLC0415
-    from streams.settings import Settings  # noqa: PLC0415
-
-    if not ARMS[name].asks:
-        return {}
-    settings = Settings()
-    return {"model": settings.llm_model, "ranker": settings.ranker.value}
-
-
-def _tell_cost(result: "Result") -> None:
-    """On stderr, what an arm with a model has cost in money, and what came of it that is not in the measures."""
-    if not result.llm_calls:
-        return
-    from streams.settings import Settings  # noqa: PLC0415
-
-    dollars = Settings().llm_cost(result.prompt_tokens, result.completion_tokens)
-    price = f", {dollars:.4f} USD" if dollars else ""
-    note(
-        f"{result.arm}: {result.llm_calls:,} calls ({result.cached_calls:,} of them kept from earlier), "
-        f"{result.prompt_tokens:,} + {result.completion_tokens:,} tokens{price}"
-    )
-    if result.unusable:
-        note(f"{result.arm}: {result.unusable:,} answers were of no use: rankings stay at chance, skills as they are")
-
-
-def _print_line(result: "Result") -> None:
-    print_json_line(result.as_json())
-
-
-def _show(done: Sequence["Result"], baseline: str) -> None:
-    from evaluation.run import versus  # noqa: PLC0415
-
-    [against] = [result for result in done if result.arm == baseline]
-    made = table(
-        *("arm", "Hit@1 [95 %]", "Hit@3", "Hit@5", "NDCG@3", "NDCG@5"),
-        *(f"Hit@1 less {baseline}", "p", "p, McNemar", "LLM calls", "prompt tokens", "seconds"),
-        title=f"{against.data}: {len(against.places):,} users, {against.setting.candidates} negatives, "
-        f"seed {against.setting.seed}",
-        caption="p: of no difference, by sign flips over users; 95 %: bootstrap over users",
-    )
-    for result in done:
-        low, high = result.ci95_hit_at_1
-        measures = [f"{result.measures[name]:.3f}" for name in ("hit_at_3", "hit_at_5", "ndcg_at_3", "ndcg_at_5")]
-        compared = ["", "", ""]
-        if result is not against:
-            found = versus(result, against)
-            bounds = "[{:+.3f}, {:+.3f}]".format(*found.ci95)
-            compared = [f"{found.difference:+.3f} {bounds}", _p(found.p), _p(found.p_mcnemar)]
-        cost = [f"{result.llm_calls:,}", f"{result.prompt_tokens:,}", f"{result.seconds:.1f}"]
-        row(
-            made,
-            [result.arm, f"{result.measures['hit_at_1']:.3f} [{low:.3f}, {high:.3f}]", *measures, *compared, *cost],
-        )
-    console().print(made)
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"<{_SURE}" if value < _SURE else f"{value:.3f}"
+    sys.stdout.write(markdown(read(results), baseline))

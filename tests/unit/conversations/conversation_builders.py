@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evaluation.conversations.layout import Person, person
-from evaluation.conversations.play import Played
+from evaluation.conversations.listening import Played
 from operators.cards.identity import line_id
 from schemas.cards import Card, CardLine
 from schemas.statements import Stance

@@ -1,4 +1,4 @@
-"""With a model: chunks are read and answers judged by the endpoint, whose replies are kept; rules stand in for it."""
+"""With a model: the endpoint reads chunks, its replies are kept, and rules take the place of an unusable answer."""
 
 import json
 

@@ -6,14 +6,12 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from evaluation.conversations.figures import Figures, figures_of
+from evaluation.conversations.figures import Run, figures_of, run, stored
 from evaluation.conversations.invented import person as invented
-from evaluation.conversations.layout import About, person, read
-from evaluation.conversations.leaks import stored
-from evaluation.conversations.play import Play, by_rules, utterances
-from evaluation.conversations.run import run
+from evaluation.conversations.layout import person
+from evaluation.conversations.listening import by_rules, play
 from operators.cards.fold import fold
-from schemas import Role, encode
+from schemas import encode
 from streams.cli import app
 from tests.unit.conversations.conversation_builders import element, forget, person_of, update
 
@@ -23,14 +21,10 @@ FLOORS = {"recall_said": 0.85, "precision": 0.85}
 runner = CliRunner()
 
 
-def play(who):
-    return asyncio.run(Play().play(who))
-
-
 @pytest.fixture(scope="module")
 def plays():
     persons = [person(f"person-{place}", invented(place)) for place in range(PEOPLE)]
-    return [play(who) for who in persons]
+    return [asyncio.run(play(who)) for who in persons]
 
 
 def test_nothing_is_kept_that_must_not_be(plays):
@@ -60,10 +54,6 @@ def test_a_card_is_the_fold_of_its_log(plays):
         assert encode(fold(each.log)[each.person.user_id]) == encode(each.card)
 
 
-def test_the_same_conversations_give_the_same_bytes(plays):
-    assert stored(play(plays[0].person)) == stored(plays[0])
-
-
 def test_a_person_who_takes_things_back_is_left_with_what_stands():
     who = person_of(
         element("Likes rowing", "I love rowing."),
@@ -72,50 +62,30 @@ def test_a_person_who_takes_things_back_is_left_with_what_stands():
         update("Likes ludo", "Likes chess", "I don't like chess any more. I love ludo."),
     )
 
-    each = play(who)
+    each = asyncio.run(play(who))
 
-    figures = figures_of(each)
-    assert (figures.forgets, figures.forgets_known, figures.forgets_back) == (1, 1, 0)
-    assert (figures.updates, figures.updates_known, figures.updates_honoured) == (1, 1, 1)
+    counts = figures_of(each).counts
+    assert (counts["forgets"], counts["forgets_known"], counts["forgets_back"]) == (1, 1, 0)
+    assert (counts["updates"], counts["updates_known"], counts["updates_honoured"]) == (1, 1, 1)
     assert "rowing" not in stored(each).casefold()
-
-
-def test_a_talk_is_sent_turn_by_turn_and_then_ends():
-    [talk] = person_of(element("Likes tea", "I like tea.", "Which?", "Green.")).talks
-
-    sent = utterances("anna", 0, talk)
-
-    assert [each.role for each in sent] == [Role.USER, Role.ASSISTANT, Role.USER, Role.OTHER]
-    assert [each.ends for each in sent] == [False, False, False, True]
-    assert len({each.event_id for each in sent}) == 4
 
 
 def test_a_long_talk_is_thought_over_in_parts():
     story = "Yesterday we walked along the river until the rain came. " * 110
     short, long = person_of(element("", "Hello.")), person_of(element("", story, "I see.", story, "Oh.", "Bye."))
 
-    assert (play(short).spent.chunks, play(long).spent.chunks) == (1, 3)
-
-
-def test_what_it_costs_is_counted(plays):
-    spent = plays[0].spent
-
-    assert spent.talks == len(plays[0].person.talks) == spent.chunks
-    assert (spent.calls, spent.prompt_tokens) == (0, 0)
-    assert spent.heard_tokens > 500
-    assert spent.seconds > 0
+    assert [asyncio.run(play(each)).chunks for each in (short, long)] == [1, 3]
 
 
 def test_the_command_invents_people_and_plays_them(tmp_path):
     made = runner.invoke(app, ["eval", "conversations", "--invent", str(tmp_path), "--people", "2", "--json"])
 
     assert made.exit_code == 0, made.output
-    *choices, summary = [json.loads(line) for line in made.stdout.splitlines()]
-    assert {each["about"] for each in choices} == {"self", "others", "forgotten", "all"}
+    [summary] = [json.loads(line) for line in made.stdout.splitlines()]
     assert (summary["line"], summary["people"], summary["llm"]) == ("summary", 2, "rules")
     again = runner.invoke(app, ["eval", "conversations", "--data", str(tmp_path)])
     assert again.exit_code == 0, again.output
-    assert "preferences found" in again.stdout
+    assert "recall said" in again.stdout
 
 
 def test_the_command_tells_of_files_that_are_none(tmp_path):
@@ -133,7 +103,7 @@ def test_the_command_tells_of_files_that_are_none(tmp_path):
 def test_a_person_with_hostile_turns_under_an_odd_name_is_played(tmp_path):
     hostile = [
         element("Likes tea", "I love tea\0\ud800 " + "x" * 50_000, who=["self"]),
-        element("A" * 5_000, "I love " + "[" * 900, user_query="?", correct_answer="(", incorrect_answers=["z"] * 40),
+        element("A" * 5_000, "I love " + "[" * 900, user_query="?"),
         element("\u200b", "\u200b"),
     ]
     path = tmp_path / f"an odd *persona\n{'l' * 200}.json"
@@ -155,7 +125,7 @@ async def test_a_fault_of_ours_in_one_person_is_told_and_the_others_go_on():
 
     found = await run(iter((one, two)), listen=broken, concurrency=2)
 
-    assert (found.failed, found.figures.persons) == ([("anna", "IndexError: no such group")], 1)
+    assert (found.failed, found.counts["persons"]) == ([("anna", "IndexError: no such group")], 1)
 
 
 def test_the_command_lists_lines_and_what_no_line_says(tmp_path):
@@ -169,17 +139,8 @@ def test_the_command_lists_lines_and_what_no_line_says(tmp_path):
     lines = [json.loads(each) for each in as_json.stdout.splitlines()]
     assert [each["verdict"] for each in lines if each["line"] == "line"] == ["stands", "untold"]
     assert [each["preference"] for each in lines if each["line"] == "missed"] == ["Likes jazz", "x"]
-    assert "prefers old maps <- Likes old maps" in as_text.stdout
-
-
-async def test_files_that_are_none_count_as_done(tmp_path):
-    (tmp_path / "a_persona0.json").write_text("{")
-    (tmp_path / "a_persona1.json").write_text(json.dumps({"u": {"conversations": {}}}))
-    done: list[int] = []
-
-    await run(read(tmp_path), tell=done.append)
-
-    assert done == [2]
+    [old_maps] = [line for line in as_text.stdout.splitlines() if "Likes old maps" in line]
+    assert "stands" in old_maps
 
 
 @pytest.mark.parametrize("given", [[], ["--data", ".", "--invent", "."], ["--data", ".", "--llm", "nobody"]])
@@ -187,21 +148,8 @@ def test_the_command_says_what_is_wrong_with_its_options(given):
     assert runner.invoke(app, ["eval", "conversations", *given]).exit_code == 2
 
 
-def test_a_folder_without_people_is_told(tmp_path):
-    told = runner.invoke(app, ["eval", "conversations", "--data", str(tmp_path)])
-
-    assert told.exit_code != 0
-    assert "persona" in told.output
-
-
-def test_invented_people_have_what_the_floors_stand_on(plays):
-    abouts = [talk.about for each in plays for talk in each.person.talks]
-
-    assert all(abouts.count(about) >= PEOPLE for about in About)
-
-
 def _sum(plays):
-    told = Figures()
+    total = Run()
     for each in plays:
-        told.add(figures_of(each))
-    return told
+        total.add(each)
+    return total

@@ -5,8 +5,7 @@ import pytest
 from evaluation.conversations.figures import figures_of, listed
 from evaluation.conversations.invented import person as invented
 from evaluation.conversations.layout import person
-from evaluation.conversations.matching import claims, content, shared
-from evaluation.conversations.truth import Verdict, matches, truths_of, verdict_on
+from evaluation.conversations.truth import Verdict, claims, matches, truths_of, verdict_on
 from schemas.statements import Stance
 from tests.unit.conversations.conversation_builders import element, forget, line, person_of, played, update
 
@@ -32,12 +31,6 @@ RUM = element("Avoids dark rum", "No dark rum for me.")
 )
 def test_a_line_says_a_preference_if_words_and_stance_agree(preference, value, stance, is_said):
     assert matches(line(value, stance), preference) is is_said
-
-
-def test_words_that_every_preference_has_count_for_nothing():
-    assert not content("Really enjoys it very much")
-    assert shared(content("tea"), frozenset()) == 0
-    assert not claims("Always likes them")
 
 
 def test_a_line_says_that_with_which_it_shares_most():
@@ -88,18 +81,6 @@ def test_implied_preferences_in_words_of_the_person_s_own_are_counted_apart():
     assert (figures["recall_implied"], figures["recall_implied_own_words"]) == (0.5, 1.0)
 
 
-def test_preferences_are_counted_by_type_and_by_kind_of_conversation():
-    who = person_of(TEA, element("Enjoys kites", "Kites.", pref_type="anti_stereotypical_pref"))
-
-    figures = figures_of(played(who, line("green tea"))).shares()["preferences_by_group"]
-
-    assert figures == {
-        "kind chat_message": {"preferences": 2, "recall": 0.5},
-        "type anti_stereotypical_pref": {"preferences": 1, "recall": 0.0},
-        "type stereotypical_pref": {"preferences": 1, "recall": 1.0},
-    }
-
-
 def test_each_line_is_listed_with_what_it_was_laid_to_and_then_what_was_missed():
     told = list(listed(played(person_of(TEA, RUM), line("green tea"), line("ludo"))))
 
@@ -129,26 +110,16 @@ def test_every_figure_is_bad_for_a_card_that_keeps_all_that_it_hears(place):
     assert figures["others_taken"] == figures["others"] > 0
 
 
-def test_preferences_found_are_counted_by_how_plainly_they_were_told():
-    implied = element("Collects stamps", "My shelves are full.")
-
-    figures = figures_of(played(person_of(TEA, RUM, implied), line("green tea"), line("kites"))).shares()
-
-    assert (figures["said"], figures["implied"]) == (2, 1)
-    assert (figures["recall"], figures["recall_said"], figures["recall_implied"]) == (0.3333, 0.5, 0)
-    assert figures["precision"] == 0.5
-
-
 def test_an_update_is_honoured_if_the_new_stands_and_the_old_does_not():
     who = person_of(TEA, update("Enjoys black coffee", "Enjoys green tea", "Coffee now."))
 
     def honoured(*lines):
-        figures = figures_of(played(who, *lines, before=(line("green tea"),)))
-        return figures.updates_known, figures.updates_stands, figures.updates_gone, figures.updates_honoured
+        counts = figures_of(played(who, *lines, before=(line("green tea"),))).counts
+        return [counts[f"updates_{name}"] for name in ("known", "stands", "gone", "honoured")]
 
-    assert honoured(line("black coffee")) == (1, 1, 1, 1)
-    assert honoured(line("black coffee"), line("green tea")) == (1, 1, 0, 0)
-    assert honoured() == (1, 0, 1, 0)
+    assert honoured(line("black coffee")) == [1, 1, 1, 1]
+    assert honoured(line("black coffee"), line("green tea")) == [1, 1, 0, 0]
+    assert honoured() == [1, 0, 1, 0]
 
 
 def test_what_was_to_be_forgotten_comes_back_by_a_line_that_stands_or_is_past():
@@ -158,24 +129,11 @@ def test_what_was_to_be_forgotten_comes_back_by_a_line_that_stands_or_is_past():
     past = played(who)
     past.card = past.card.model_copy(update={"past": (line("green tea"),)})
 
-    found = [figures_of(each) for each in (gone, back, past)]
+    found = [figures_of(each).counts for each in (gone, back, past)]
 
-    assert [each.forgets for each in found] == [1, 1, 1]
-    assert [each.forgets_known for each in found] == [1, 1, 0]
-    assert [each.forgets_back for each in found] == [0, 1, 1]
-
-
-def test_what_is_others_or_an_illness_is_counted_where_a_line_says_it():
-    who = person_of(
-        element("Loves rowing", "My boss loves rowing.", who="others"),
-        element("Has chronic migraine", "My chronic migraine.", pref_type="health_and_medical_conditions"),
-    )
-
-    figures = figures_of(played(who, line("rowing"), line("chronic migraine", Stance.AVOIDS)))
-
-    assert (figures.others, figures.others_taken) == (1, 1)
-    assert (figures.topics, figures.topics_kept) == (1, 1)
-    assert figures.verdicts == {"others": 1, "sensitive": 1}
+    assert [each["forgets"] for each in found] == [1, 1, 1]
+    assert [each["forgets_known"] for each in found] == [1, 1, 0]
+    assert [each["forgets_back"] for each in found] == [0, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -192,19 +150,9 @@ def test_what_is_others_or_an_illness_is_counted_where_a_line_says_it():
 def test_a_sensitive_value_is_found_however_it_is_spaced(value, words, is_found):
     who = person_of(TEA, sensitive_information={"number": value})
 
-    figures = figures_of(played(who, line("green tea", words=words)))
+    counts = figures_of(played(who, line("green tea", words=words))).counts
 
-    assert (figures.sensitive, figures.sensitive_kept) == (1, int(is_found))
-
-
-def test_figures_of_persons_add_up():
-    one = figures_of(played(person_of(TEA), line("green tea")))
-    both = figures_of(played(person_of(RUM), line("kites")))
-    both.add(one)
-
-    assert (both.persons, both.lines, both.said) == (2, 2, 2)
-    assert both.verdicts == {"stands": 1, "untold": 1}
-    assert both.shares()["recall"] == 0.5
+    assert (counts["sensitive"], counts["sensitive_kept"]) == (1, int(is_found))
 
 
 def test_a_share_of_nothing_is_none():

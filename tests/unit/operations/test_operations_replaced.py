@@ -7,8 +7,6 @@ import shutil
 import pytest
 from typer.testing import CliRunner
 
-from evaluation import report
-from evaluation.exceptions import BadResults
 from schemas import encode
 from streams.cli import app
 from streams.exceptions import NotOurs
@@ -32,17 +30,6 @@ def test_what_is_no_schema_stays(tmp_path):
         assert ((tmp_path / "asyncapi.json").read_text(), len(list(tmp_path.iterdir()))) == (found, 1)
 
 
-@pytest.mark.parametrize("name", ["report.md", "index.html"])
-def test_what_is_no_report_of_ours_stays(tmp_path, name):
-    report._check_older(tmp_path, "Quality")
-    (tmp_path / "report.md").write_text("# Quality\n")
-    (tmp_path / "index.html").write_text("<!doctype html>\n<title>Quality</title>")
-    report._check_older(tmp_path, "Quality")
-    (tmp_path / name).write_text(f"<!doctype html># {WORK}")
-    with pytest.raises(BadResults, match="--out"):
-        report._check_older(tmp_path, "Quality")
-
-
 def a_link(file, theirs):
     file.symlink_to(theirs)
 
@@ -61,12 +48,9 @@ def test_what_is_no_plain_file_is_neither_followed_nor_waited_for(tmp_path, made
     folder.mkdir()
     # What they hold looks like ours.
     theirs.write_bytes(encode(a_skill()))
-    for name in ("asyncapi.json", "report.md"):
-        made(folder / name, theirs)
+    made(folder / "asyncapi.json", theirs)
     result = CliRunner().invoke(app, ["schemas", "export", "--out", str(folder)])
     assert (result.exit_code, "asyncapi.json is a link or no plain file" in result.stderr) == (1, True)
-    with pytest.raises(NotOurs, match="--out"):
-        report._check_older(folder, "Quality")
     assert (theirs.read_bytes(), (tmp_path / "new").exists()) == (encode(a_skill()), False)
 
 
@@ -85,15 +69,6 @@ def test_what_is_nested_without_end_is_not_ours(tmp_path):
     (tmp_path / "asyncapi.json").write_text("[" * 100_000)
     result = CliRunner().invoke(app, ["schemas", "export", "--out", str(tmp_path)])
     assert (result.exit_code, "is no schema" in result.stderr) == (1, True)
-
-
-def test_a_picture_beside_no_report_stays(tmp_path):
-    picture = tmp_path / "learning.png"
-    picture.write_bytes(report._PNG + b"of a wedding")
-    with pytest.raises(BadResults, match="--out"):
-        report._check_older(tmp_path, "Quality", [picture])
-    (tmp_path / "report.md").write_text("# Quality\n")
-    report._check_older(tmp_path, "Quality", [picture])
 
 
 def test_a_folder_with_a_file_of_another_size_or_of_no_table_is_no_export(tmp_path):

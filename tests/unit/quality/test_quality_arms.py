@@ -1,24 +1,23 @@
-"""Every arm that needs neither LLM nor extra: frozen at test, never told the answer; and what the simple ones score."""
+"""Arms of the paper's protocol: frozen at test, blind to the answer; simple ones by hand, SAGER's by their parts."""
 
 import asyncio
 import math
 
 import pytest
 
-from evaluation.arms import ARMS, ArmOptions, known, make
-from evaluation.arms.arm import Ranked
-from evaluation.arms.neighbours import ItemKnn
-from evaluation.arms.profile import Profile
-from evaluation.arms.scores import standard
-from evaluation.case import Case
-from evaluation.exceptions import ArmFailed, UnknownArm
-from evaluation.run import Setting, run, versus
-from evaluation.split import read
-from tests.unit.quality.quality_builders import data_set, tastes
+from evaluation import community
+from evaluation.baselines import ItemKnn, Profile, standard
+from evaluation.exceptions import ArmFailed
+from evaluation.leave_one_out import ARMS, run
+from evaluation.replies import Cost
+from evaluation.simulation import no_progress
+from evaluation.split import Case, read
+from evaluation.warm_up import ArmOptions
+from operators.rank.weights import DEFAULT_WEIGHTS
+from schemas import ChangeKind
+from tests.unit.quality.quality_builders import data_set
 
-OPTIONS = ArmOptions()
-SETTING = Setting("uniform", 0)
-FREE = [name for name, entry in ARMS.items() if not (entry.needs or entry.asks)]
+FREE = [name for name, entry in ARMS.items() if not entry.asks]
 
 
 @pytest.fixture(scope="module")
@@ -28,60 +27,31 @@ def world(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def few(tmp_path_factory):
-    """Everybody trains, and eight are tested."""
-    return read(data_set(tmp_path_factory.mktemp("films")), users=8)
+    """Everybody trains, and six are tested."""
+    return read(data_set(tmp_path_factory.mktemp("films")), users=6)[0]
 
 
-async def ready(name, split):
-    arm = make(name, OPTIONS)
-    await arm.train(split, lambda *_: None)
+async def trained(name, split, **options):
+    arm = ARMS[name].make(ArmOptions(**options))
+    await arm.train(split, no_progress)
     return arm
 
 
-@pytest.mark.parametrize("name", FREE)
-async def test_what_is_ranked_changes_no_later_answer(name, few):
-    split, _ = few
-    arm, other = await ready(name, split), await ready(name, split)
+async def orders(arm, split):
+    return [await arm.rank(case) for case in split.cases]
 
-    forwards = {case.user_id: await arm.rank(case) for case in split.cases}
-    again = {case.user_id: await arm.rank(case) for case in split.cases}
-    backwards = {case.user_id: await other.rank(case) for case in reversed(split.cases)}
+
+@pytest.mark.parametrize("name", FREE)
+async def test_a_ranking_changes_no_later_answer(name, few):
+    arm, other = await trained(name, few), await trained(name, few)
+
+    forwards = {case.user_id: await arm.rank(case) for case in few.cases}
+    again = {case.user_id: await arm.rank(case) for case in few.cases}
+    backwards = {case.user_id: await other.rank(case) for case in reversed(few.cases)}
 
     assert arm.name == name
     assert forwards == again == backwards
-    assert all(set(forwards[case.user_id].order) == set(case.candidates) for case in split.cases)
-
-
-async def test_only_equal_scores_are_ordered_by_presentation(world):
-    split, _ = world
-    arm = await ready("item-knn", split)
-    for case in split.cases:
-        turned = Case(case.user_id, case.candidates[::-1], case.instruction, case.seed)
-        score = dict(zip(case.candidates, arm.scores(case), strict=True))
-
-        orders = [(await arm.rank(each)).order for each in (case, turned)]
-
-        assert [[score[item] for item in order] for order in orders] == [sorted(score.values(), reverse=True)] * 2
-
-
-async def test_taste_is_found_by_all_that_look_for_it(world):
-    split, answers = world
-
-    looking = ("profile", "profile-genre", "item-knn")
-    runs = {name: await run(make(name, OPTIONS), split, answers, SETTING) for name in ("random", *looking)}
-
-    assert all(runs[name].measures["hit_at_3"] > runs["random"].measures["hit_at_3"] for name in looking)
-
-
-async def test_popularity_counts_users_not_visits(tmp_path):
-    histories = {**tastes(8), "fan": ["f00"] * 30 + ["f01", "f02"]}
-    split, _ = read(data_set(tmp_path, histories))
-    arm = await ready("popularity", split)
-    met = {item: sum(item in {v.item_id for v in visits} for visits in split.training.values()) for item in split.items}
-
-    ranked = await arm.rank(Case("u00", tuple(split.items)))
-
-    assert [met[item] for item in ranked.order] == sorted(met.values(), reverse=True)
+    assert all(set(forwards[case.user_id]) == set(case.candidates) for case in few.cases)
 
 
 async def test_neighbours_by_hand(tmp_path):
@@ -89,56 +59,41 @@ async def test_neighbours_by_hand(tmp_path):
     histories = {"u1": ["a", "b"], "u2": ["a", "b"], "u3": ["a"], "u4": ["c", "d", "e", "f", "g"], "u5": list("hijkl")}
     items = [{"item_id": name, "title": name} for name in "abcdefghijklmnopq"]
     split, _ = read(data_set(tmp_path, histories, items))
-    arm = ItemKnn(OPTIONS)
-    await arm.train(split, lambda *_: None)
+    arm = ItemKnn()
+    await arm.train(split, no_progress)
 
     assert list(arm.scores(Case("u3", ("b", "c")))) == pytest.approx([2 / (math.sqrt(6) + 5), 0])
 
 
 async def test_profile_by_hand(tmp_path):
     """A user of one western by one director: the same two facts give 1 each, one of two genres gives less."""
-    items = [{"item_id": n, "title": n, "genres": g, "directors": d} for n, g, d in WESTERNS]
-    split, _ = read(data_set(tmp_path, {"u": ["a"], **WATCHED}, items))
-    arm = Profile(OPTIONS)
-    await arm.train(split, lambda *_: None)
+    westerns = [("a", "Western", "Ann Lee"), ("b", "Western", "Ann Lee"), ("c", "Western|Comedy", "Bo Ray")]
+    others = [(name, "Drama", f"Cy {name.upper()}") for name in "defghijklmnopqrst"]
+    items = [{"item_id": n, "title": n, "genres": g, "directors": d} for n, g, d in westerns + others]
+    split, _ = read(data_set(tmp_path, {"u": ["a"], "x": list("defgh"), "y": list("ijklm")}, items))
+    arm = Profile()
+    await arm.train(split, no_progress)
 
     like, half, unlike = arm.scores(Case("u", ("b", "c", "d")))
 
     assert like == pytest.approx(2)
     assert 0 < half < 1
     assert unlike == 0
-
-
-WESTERNS = [
-    ("a", "Western", "Ann Lee"),
-    ("b", "Western", "Ann Lee"),
-    ("c", "Western|Comedy", "Bo Ray"),
-    *((name, "Drama", f"Cy {name.upper()}") for name in "defghijklmnopqrst"),
-]
-WATCHED = {"x": list("defgh"), "y": list("ijklm")}
-
-
-def test_standard_scores_of_equal_ones_are_nothing():
     assert list(standard([2, 2, 2])) == [0, 0, 0]
-    assert list(standard([1, 3])) == [-1, 1]
-
-
-def test_an_unknown_arm_is_told_with_all_that_there_are():
-    with pytest.raises(UnknownArm, match=r"no arm 'nope'.*popularity"):
-        known(["random", "nope"])
 
 
 class Odd:
     name = "odd"
+    spent = Cost(calls=1, prompt_tokens=100)
 
     def __init__(self, answer):
         self.answer = answer
 
     async def train(self, split, progress):
-        progress(1, 1)
+        progress("training", 1, 1)
 
     async def rank(self, case):
-        return Ranked(self.answer(case), calls=1, prompt_tokens=100, completion_tokens=10)
+        return self.answer(case)
 
 
 @pytest.mark.parametrize(
@@ -150,17 +105,17 @@ class Odd:
         lambda case: (*case.candidates[1:], "stranger"),
     ],
 )
-async def test_an_answer_that_is_not_the_candidates_is_an_error_that_names_the_arm(world, answer):
+async def test_an_answer_without_exactly_the_candidates_is_an_error_that_names_the_arm(world, answer):
     with pytest.raises(ArmFailed, match="the arm odd answered user u"):
-        await run(Odd(answer), *world, setting=SETTING)
+        await run(Odd(answer), *world)
 
 
-async def test_what_an_arm_raises_is_told_with_arm_and_user(world):
+async def test_an_error_of_an_arm_names_arm_and_user(world):
     with pytest.raises(ArmFailed, match=r"the arm odd failed on user u.*ZeroDivisionError"):
-        await run(Odd(lambda case: 1 / 0), *world, setting=SETTING)
+        await run(Odd(lambda case: 1 / 0), *world)
 
 
-async def test_a_run_measures_counts_and_bounds_what_is_under_way(world):
+async def test_a_run_measures_counts_and_bounds_concurrency(world):
     split, answers = world
     under_way, most = 0, 0
 
@@ -173,26 +128,67 @@ async def test_a_run_measures_counts_and_bounds_what_is_under_way(world):
             under_way -= 1
             return await super().rank(case)
 
-    told = []
+    stages = []
     knowing = Slow(lambda case: sorted(case.candidates, key=lambda item: item != answers[case.user_id]))
-    result = await run(knowing, split, answers, SETTING, lambda *stage: told.append(stage), concurrency=3)
+    result = await run(knowing, split, answers, 0, lambda *stage: stages.append(stage), concurrency=3)
 
     assert most == 3
     assert set(result.places.values()) == {1}
     assert list(result.places) == [case.user_id for case in split.cases]
     found = result.as_json()
-    assert (found["hit_at_1"], found["ci95_hit_at_1"]) == (1.0, [1.0, 1.0])
-    assert (found["llm_calls"], found["prompt_tokens"], found["completion_tokens"]) == (40, 4_000, 400)
-    assert told[0] == ("odd: training", 1, 1)
-    assert told[-1] == ("odd: ranking", 40, 40)
+    assert (found["hit_at_1"], found["ci95_hit_at_1"], found["prompt_tokens"]) == (1.0, [1.0, 1.0], 100)
+    assert stages[0] == ("odd: training", 1, 1, "1 calls, 100 tokens")
+    assert stages[-1][:3] == ("odd: ranking", 40, 40)
 
 
-async def test_arms_are_compared_on_the_users_that_both_had(tmp_path):
-    folder = data_set(tmp_path)
-    whole, some = [read(folder, users=users) for users in (None, 10)]
-    one = await run(make("profile", OPTIONS), *whole, SETTING)
-    other = await run(make("profile", OPTIONS), *some, SETTING)
+# SAGER's arms.
 
-    found = versus(one, other)
 
-    assert (found.users, found.difference, found.p) == (10, 0, 1)
+def test_arms_of_one_run_share_the_world(few):
+    first = community.shared_world(few, no_progress)
+
+    assert community.shared_world(few, lambda *_: pytest.fail("built twice")) is first
+
+
+async def test_without_rounds_sager_is_statinit(few):
+    found = await orders(await trained("sager-counts", few, tau=0), few)
+
+    assert found == await orders(await trained("statinit", few, tau=0), few)
+
+
+async def test_a_replaced_skill_holds_only_the_facts_of_the_last_choice(few):
+    arm = await trained("sager-replace", few)
+
+    for user_id, skill in arm.skills.skills.items():
+        last = few.facts[few.training[user_id][-1].item_id]
+        assert {line.value for line in skill.attributes} <= {fact.value for fact in last.facts}
+        assert any(change.kind is ChangeKind.REMOVED for change in skill.last_diff.changes)
+
+
+async def test_the_community_reaches_only_arms_that_read_it(few):
+    informed = [each.choice for each in (await trained("sager-rules", few)).skills.played]
+    alone = [each.choice for each in (await trained("sager-no-collaborative", few)).skills.played]
+
+    assert all(choice.popularity and choice.context.companions for choice in informed)
+    assert not any(choice.popularity or choice.context.companions for choice in alone)
+
+
+async def test_the_product_is_played_up_to_the_case_and_ranks_by_its_learned_skill(few):
+    arm = await trained("sager", few, tau=2)
+
+    shown = [(each.user_id, each.choice) for each in arm.skills.played if each.order]
+    assert len(shown) == 2 * len(few.cases)
+    for case in few.cases:
+        last = [visit.item_id for visit in few.training[case.user_id][-2:]]
+        assert [choice.taken.item_id for user_id, choice in shown if user_id == case.user_id] == last
+        assert arm.skills.skills[case.user_id].contrasts == 2
+    assert arm.skills.weights != DEFAULT_WEIGHTS
+    assert await orders(arm, few) == await orders(await trained("sager", few, tau=2), few)
+
+
+@pytest.mark.parametrize("tau", [0, 2])
+async def test_a_visit_is_in_the_history_or_a_choice_and_never_both(few, tau):
+    arm = await trained("sager", few, tau=tau)
+
+    for user_id, skill in arm.skills.skills.items():
+        assert max(line.support for line in skill.attributes) <= len(few.training[user_id])

@@ -2,10 +2,10 @@
 
 import json
 
-import duckdb
 import pytest
 from typer.testing import CliRunner
 
+from evaluation.results import markdown, read
 from streams.cli import app
 from tests.unit.quality.quality_builders import data_set
 
@@ -22,7 +22,7 @@ def eval_(*args):
 
 
 def test_json_is_one_line_per_arm_and_all_is_kept(tmp_path):
-    folder, results = data_set(tmp_path / "films"), tmp_path / "results.duckdb"
+    folder, results = data_set(tmp_path / "films"), tmp_path / "results.jsonl"
     wanted = ("--arm", "random,popularity", "--arm", "profile", "--candidates", "popular", "--users", "20")
 
     done = eval_("--data", folder, *wanted, "--seed", 3, "--results", results, "--json")
@@ -34,18 +34,42 @@ def test_json_is_one_line_per_arm_and_all_is_kept(tmp_path):
         assert set(line) == KEYS
         assert (line["data"], line["candidates"], line["users"], line["seed"]) == ("films", "popular", 20, 3)
         assert line["ci95_hit_at_1"][0] <= line["hit_at_1"] <= line["ci95_hit_at_1"][1]
-    with duckdb.connect(str(results), read_only=True) as db:
-        assert db.execute(
-            "SELECT arm, count(*) FROM runs JOIN places USING (run_id) GROUP BY arm ORDER BY arm"
-        ).fetchall() == [
-            ("popularity", 20),
-            ("profile", 20),
-            ("random", 20),
-        ]
+    kept = read(results)
+    assert [(row["arm"], len(row["places"]), row["options"]["tau"]) for row in kept] == [
+        ("random", 20, 2),
+        ("popularity", 20, 2),
+        ("profile", 20, 2),
+    ]
+
+
+def test_the_report_shows_the_newest_result_of_each_arm_and_its_options(tmp_path):
+    folder, results = data_set(tmp_path / "films"), tmp_path / "results.jsonl"
+    for more in (["--arm", "random,no-skill"], ["--arm", "sager-counts"], ["--arm", "sager-counts", "--tau", "1"]):
+        assert eval_("--data", folder, "--users", 10, "--results", results, *more, "--json").exit_code == 0
+    rows = read(results)
+
+    report = markdown([{**rows[0], "hit_at_1": 0.0}, *rows], "no-skill")
+
+    assert report.count("## films: 10 users, uniform negatives, seed 0") == 1
+    found = [line.split(" | ")[0].strip("| ") for line in report.splitlines() if line.startswith("| ")]
+    assert found == ["arm", "---", "random", "no-skill", "sager-counts", "sager-counts (tau 1)"]
+    assert f"| {rows[0]['hit_at_1']:.3f} [" in report
+    assert eval_("report", "--results", results).stdout == markdown(rows, "no-skill")
+
+
+def test_a_file_of_something_else_is_left_alone(tmp_path):
+    folder, file = data_set(tmp_path / "films"), tmp_path / "notes.txt"
+    file.write_text("years of work")
+
+    for done in (eval_("--data", folder, "--arm", "random", "--results", file), eval_("report", "--results", file)):
+        assert done.exit_code == 1
+        assert "holds no results" in done.stderr
+    assert file.read_text() == "years of work"
+    assert "`sager eval --data DIR --arm NAME` makes it" in eval_("report", "--results", tmp_path / "none").stderr
 
 
 def test_the_table_compares_with_the_baseline(tmp_path):
-    folder, results = data_set(tmp_path / "films"), tmp_path / "results.duckdb"
+    folder, results = data_set(tmp_path / "films"), tmp_path / "results.jsonl"
 
     done = eval_("--data", folder, "--arm", "profile,random", "--baseline", "random", "--results", results)
 

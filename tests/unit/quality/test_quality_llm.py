@@ -3,21 +3,19 @@
 import asyncio
 import json
 
-import duckdb
 import pytest
 from typer.testing import CliRunner
 
-from evaluation.arms import ArmOptions, make
-from evaluation.exceptions import BadResults, BudgetSpent, NoReply, QualityError
+from evaluation.exceptions import NoReply, QualityError
+from evaluation.leave_one_out import ARMS, run
 from evaluation.replies import Desk, Replies
-from evaluation.run import Setting, run
+from evaluation.results import read as results_of
 from evaluation.split import read
+from evaluation.warm_up import ArmOptions
 from streams.cli import app
 from streams.llm.client import LlmClient
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.unit.quality.quality_builders import data_set, tastes
-
-SETTING = Setting("uniform", 0)
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +37,8 @@ async def server(monkeypatch):
 
 
 async def result(world, replies=None, name="sager-llm", concurrency=4, **options):
-    arm = make(name, ArmOptions(tau=1, replies=replies, concurrency=concurrency, **options))
-    return await run(arm, *world, setting=SETTING, concurrency=concurrency)
+    arm = ARMS[name].make(ArmOptions(tau=1, replies=replies, concurrency=concurrency, **options))
+    return await run(arm, *world, concurrency=concurrency)
 
 
 async def test_every_call_of_warm_up_and_ranking_is_counted(world, server):
@@ -49,19 +47,10 @@ async def test_every_call_of_warm_up_and_ranking_is_counted(world, server):
     found = await result(world, concurrency=2)
 
     # Each user: two orders and one reflection in the warm-up, two orders in the test.
-    assert found.llm_calls == len(server.bodies) == 2 * 5
-    assert found.prompt_tokens == sum(len(prompt) // 4 for prompt in server.prompts)
-    assert (found.cached_calls, found.unusable) == (0, 0)
+    assert found.cost.calls == len(server.bodies) == 2 * 5
+    assert found.cost.prompt_tokens == sum(len(prompt) // 4 for prompt in server.prompts)
+    assert (found.cost.cached_calls, found.cost.unusable) == (0, 0)
     assert 1 < server.peak <= 2
-
-
-async def test_the_model_sees_the_skill_only_in_the_arms_that_have_one(world, server):
-    await result(world, name="no-skill-llm")
-    assert not any("likes: " in prompt for prompt in server.prompts)
-    assert len(server.prompts) == 2 * 2
-
-    await result(world, name="statinit-llm")
-    assert all("likes: " in prompt for prompt in server.prompts[4:])
 
 
 async def test_a_run_that_is_repeated_asks_nothing_and_another_model_is_asked_anew(
@@ -74,41 +63,16 @@ async def test_a_run_that_is_repeated_asks_nothing_and_another_model_is_asked_an
         replies.close()
     first, again = found
 
-    assert len(server.bodies) == first.llm_calls == again.llm_calls == again.cached_calls
+    assert len(server.bodies) == first.cost.calls == again.cost.calls == again.cost.cached_calls
     assert again.places == first.places
-    assert (again.prompt_tokens, again.completion_tokens) == (first.prompt_tokens, first.completion_tokens)
+    assert (again.cost.prompt_tokens, again.cost.completion_tokens) == (
+        first.cost.prompt_tokens,
+        first.cost.completion_tokens,
+    )
     monkeypatch.setenv("SAGER_LLM_MODEL", "other")
     replies = Replies(tmp_path / "replies.duckdb")
-    assert (await result(world, replies, "no-skill-llm")).cached_calls == 0
+    assert (await result(world, replies, "no-skill-llm")).cost.cached_calls == 0
     replies.close()
-
-
-@pytest.mark.parametrize("budget", [{"calls": 4}, {"tokens": 1_500}])
-async def test_a_budget_stops_the_run_and_the_next_one_finishes_it(world, server, tmp_path, budget):
-    path = tmp_path / "replies.duckdb"
-    replies = Replies(path, **budget)
-    with pytest.raises(BudgetSpent, match=r"is spent.*replies\.duckdb; the same command continues"):
-        await result(world, replies)
-    replies.close()
-    spent = len(server.bodies)
-    assert spent == 4 if "calls" in budget else 0 < spent < 10
-
-    replies = Replies(path)
-    found = await result(world, replies)
-    replies.close()
-
-    assert len(server.bodies) == found.llm_calls == 10, "nothing was asked twice"
-    assert found.cached_calls == spent
-    assert found.places == (await result(world)).places
-
-
-@pytest.mark.seldom
-async def test_what_fails_for_a_moment_is_asked_again_and_counted(world, server):
-    server.then(Do.FAIL, Do.ANSWER, Act(Do.RATE_LIMIT, retry_after="0"), Do.ANSWER, Do.RESET)
-
-    found = await result(world, concurrency=1)
-
-    assert found.llm_calls == len(server.bodies) == 10 + 3
 
 
 async def test_an_endpoint_that_stays_away_is_told_with_what_is_kept(world, server, tmp_path):
@@ -125,22 +89,8 @@ async def test_an_endpoint_that_stays_away_is_told_with_what_is_kept(world, serv
     found = await result(world, replies)
     replies.close()
 
-    assert found.cached_calls == 6
+    assert found.cost.cached_calls == 6
     assert len(server.bodies) - asked == 4
-
-
-@pytest.mark.seldom
-async def test_answers_of_which_nothing_can_be_made_are_chance_and_are_not_asked_again(world, server):
-    server.always = Act(Do.REFUSE)
-    replies = Replies()
-
-    found = await result(world, replies)
-    asked = len(server.bodies)
-    again = await result(world, replies)
-
-    assert found.unusable == again.unusable == 2 * 3
-    assert len(server.bodies) == asked == again.llm_calls
-    assert again.places == found.places
 
 
 async def test_one_question_at_once_by_two_is_asked_once(server):
@@ -170,20 +120,11 @@ def test_without_an_endpoint_it_is_told_what_to_set(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
     with pytest.raises(QualityError, match=r"sager-llm needs a model.*OPENAI_API_KEY"):
-        make("sager-llm", ArmOptions())
-
-
-def test_a_file_of_something_else_is_left_alone(tmp_path):
-    path = tmp_path / "replies.duckdb"
-    with duckdb.connect(str(path)) as db:
-        db.execute("CREATE TABLE skills (id INTEGER)")
-
-    with pytest.raises(BadResults, match="holds something else"):
-        Replies(path)
+        ARMS["sager-llm"].make(ArmOptions())
 
 
 def test_the_command_stops_at_its_budget_and_the_same_one_goes_on(tmp_path):
-    folder, results = data_set(tmp_path / "films"), tmp_path / "results.duckdb"
+    folder, results = data_set(tmp_path / "films"), tmp_path / "results.jsonl"
     wanted = ["--data", folder, "--arm", "no-skill-llm", "--users", 2, "--results", results, "--json"]
     with threaded(OpenAiServer()) as server:
         environment = {"OPENAI_BASE_URL": server.base_url, "SAGER_LLM_MODEL": "fake", "SAGER_LLM_PRICE_PROMPT": "1000"}
@@ -202,5 +143,4 @@ def test_the_command_stops_at_its_budget_and_the_same_one_goes_on(tmp_path):
     found = json.loads(done.stdout)
     assert (found["llm_calls"], found["cached_calls"], asked) == (4, 3, 4)
     assert f"{found['prompt_tokens'] / 1_000:.4f} USD" in done.stderr
-    with duckdb.connect(str(results), read_only=True) as db:
-        assert db.execute("SELECT settings->>'model' FROM runs").fetchall() == [("fake",)]
+    assert [row["options"]["model"] for row in results_of(results)] == ["fake"]

@@ -6,12 +6,23 @@ from collections import Counter
 import pytest
 from typer.testing import CliRunner
 
-from evaluation.exceptions import QualityError
-from evaluation.model.arms import ARMS, BOTH, BY_LINE, COUNTS, MODEL, NO_SKILL, PRIOR, REPLACE
-from evaluation.model.figures import Places
-from evaluation.model.plan import full_plan
-from evaluation.model.play import FORMS, FROZEN, SLIM_BUDGETS, SWEPT, TAUS
-from evaluation.model.run import run
+from evaluation.model import (
+    ARMS,
+    BOTH,
+    COUNTS,
+    FORMS,
+    FROZEN,
+    INCREMENTAL_ARM,
+    NO_SKILL,
+    PRIOR,
+    REPLACE,
+    SLIM_BUDGETS,
+    SWEPT,
+    TAUS,
+    lines_of,
+    run,
+)
+from evaluation.plans import Lists, full_plan
 from evaluation.replies import Replies
 from streams.cli import app
 from streams.settings import Settings
@@ -28,7 +39,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def plan(folder):
-    return full_plan(folder, 2, CHOICES, pool=12)
+    return full_plan(folder, 2, CHOICES, Lists.POPULAR, 3, 12)
 
 
 @pytest.fixture
@@ -40,14 +51,6 @@ async def server():
 async def played(plan, server, replies=None, **options):
     settings = Settings(llm_base_url=server.base_url, llm_model="fake", llm_attempts=1)
     return await run(plan, settings, replies or Replies(), **options)
-
-
-def test_only_users_with_enough_choices_play_and_all_have_as_many(folder):
-    plan = full_plan(folder, 5, CHOICES, pool=12)
-    assert [len(choices) for choices in plan.choices.values()] == [CHOICES] * 5
-    assert set(plan.past) == set(plan.choices) == set(plan.populations)
-    with pytest.raises(QualityError, match="0 have 9 choices"):
-        full_plan(folder, 5, 9, pool=12)
 
 
 async def test_every_arm_ranks_every_choice_by_the_model_and_by_the_skill_alone(plan, server):
@@ -68,31 +71,15 @@ async def test_who_is_asked_what_is_what_the_arms_say(plan, server):
         PRIOR: set(),
         COUNTS: set(),
         REPLACE: {"evolve-replace_v1"},
-        MODEL: {"evolve_v2"},
+        INCREMENTAL_ARM: {"evolve_v2"},
         BOTH: {"evolve_v2"},
     }.items():
         server.bodies.clear()
         found = await played(plan, server, arms=(arm,))
         forms = (body.get("response_format", {}).get("json_schema", {}).get("name") for body in server.bodies)
         assert {form for form in forms if form} == asked, arm
-        assert bool(found["verdicts"]) is (arm in (MODEL, BOTH)), arm
+        assert bool(found["verdicts"]) is (arm in (INCREMENTAL_ARM, BOTH)), arm
         assert any("likes: " in prompt for prompt in server.prompts) is (arm != NO_SKILL), arm
-
-
-async def test_lines_are_asked_for_one_by_one_and_only_those_that_the_item_does_not_state(plan, server):
-    server.always = Act(Do.JUNK_TOKENS)
-
-    found = await played(plan, server, arms=(BY_LINE,))
-
-    asked = [prompt for prompt in server.prompts if prompt.startswith("Item: ") and "Your last reply" not in prompt]
-    assert asked
-    assert all(prompt.count("Does this item clearly fit the description") == 1 for prompt in asked)
-    for prompt in asked:
-        item, line = prompt.split("\n")[0], prompt.split('"')[1]
-        assert f"; {line};" not in f"; {item.partition(' | ')[2]};"
-    # An answer that is neither yes nor no supports nothing.
-    assert found["unusable"][BY_LINE] >= len(asked)
-    assert BY_LINE not in found["verdicts"]
 
 
 async def test_without_an_answer_nothing_is_learned_from_the_model_and_the_list_stays_as_it_was(plan, server):
@@ -125,49 +112,22 @@ async def test_the_sweeps_rank_the_same_choices_in_other_ways(plan, server):
     assert len(found["swept"]) == 1
 
 
-async def test_kept_replies_are_not_asked_for_again_and_say_the_same(plan, server, tmp_path):
-    options = {"arms": (PRIOR, BOTH), "swept": 1}
-    replies = Replies(tmp_path / "kept.duckdb")
-    first = await played(plan, server, replies, **options)
-    asked = len(server.bodies)
-    again = await played(plan, server, replies, **options)
-    replies.close()
-
-    def of(found):
-        return sorted(map(tuple, (each.items() for each in found["ranked"])))
-
-    assert len(server.bodies) == asked
-    assert of(again) == of(first)
-    assert again["verdicts"] == first["verdicts"]
-
-
-def told(places, arm="a", by="model", user="u"):
-    return [
-        {"arm": arm, "by": by, "user_id": f"{user}{number}", "seen": seen, "place": place}
-        for number, of_user in enumerate(places)
+def test_arms_are_compared_with_the_arm_whose_part_they_change():
+    places = {"no-skill": [[2, 2], [1, 1]], "counts": [[1, 2], [1, 4]], "counts+listwise": [[1, 1], [3, 1]]}
+    ranked = [
+        {"arm": arm, "by": "model", "user_id": f"u{number}", "seen": seen, "place": place}
+        for arm, of_arm in places.items()
+        for number, of_user in enumerate(of_arm)
         for seen, place in enumerate(of_user)
     ]
 
+    told = {line["arm"]: line for line in lines_of({"data": "films", "ranked": ranked, "unusable": {"counts": 1}})}
 
-def test_figures_are_means_over_choices_and_differences_are_paired():
-    places = Places(
-        [
-            {"data": "films", "ranked": told([[1, 2], [1, 4]]) + told([[2, 2], [1, 1]], "b")},
-            {"data": "films", "ranked": told([[1, 1]], user="v") + told([[3]], "b", user="v")},
-        ]
-    )
-    figures = places.figures("a")
-
-    assert places.arms() == ["a", "b"]
-    assert (figures.users, figures.choices, figures.hit_at_1) == (3, 6, pytest.approx(4 / 6))
-    assert figures.mrr == pytest.approx((4 + 1 / 2 + 1 / 4) / 6)
-    assert (figures.early, figures.late) == (1.0, pytest.approx(1 / 3))
-    assert figures.ci95[0] < figures.hit_at_1 < figures.ci95[1]
-    found = places.minus("a", "b")
-    assert found.difference == pytest.approx((1 - 0 + 0 - 1 + 1) / 5), "the last has no pair"
-    assert not found.is_significant
-    with pytest.raises(ValueError, match="one data set"):
-        Places([{"data": "films", "ranked": []}, {"data": "books", "ranked": []}])
+    assert (told["counts"]["hit_at_1"], told["counts"]["early"], told["counts"]["late"]) == (0.5, 1.0, 0.0)
+    assert told["no-skill"]["minus"] is None
+    assert told["counts"]["minus"]["no-skill"]["difference"] == 0.0
+    assert told["counts+listwise"]["minus"]["counts"]["difference"] == 0.25
+    assert told["counts"]["unusable"] == 1
 
 
 def test_the_command_plays_and_tells(folder, tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.choices import choices
-from benchmarks.peers.learner import INPUTS, Learner
+from benchmarks.learner import INPUTS, Learner
 from operators.rank.features import Spoken
 from operators.tokens import count_tokens
 from schemas import Model, PolicySkill, Ranking, RankRequest, Selection, SlimSkill
@@ -82,7 +82,7 @@ async def _ranked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]
     return sizes
 
 
-async def test_peers_learn_what_the_worker_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_plain_loop_learns_what_the_worker_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else nothing follows from comparing what they cost."""
     deployment = FakeDeployment(settings_in(tmp_path, propagate=False), monkeypatch)
     await _choose(deployment.log, deployment)

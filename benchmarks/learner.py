@@ -1,0 +1,124 @@
+"""The worker's own steps on a choice, for a loop that keeps the state in its own way: no Kafka, and the graph off."""
+
+from collections.abc import MutableMapping
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+from operators.contrast import Outcome, RingLimits, Step, slot_of
+from operators.evolve import CountsReasoner
+from operators.items import read_item
+from operators.statinit import parser_for
+from operators.steps import Evolve, Start, State
+from operators.steps import contrast as join
+from schemas import (
+    Candidate,
+    Contrast,
+    ItemFacts,
+    Model,
+    OpenRankings,
+    PolicySkill,
+    Position,
+    Ranking,
+    Selection,
+    SkillDiff,
+    SlimSkill,
+    compound_key,
+    decode,
+    diff_key,
+    encode,
+)
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
+
+INPUTS = (Ranking.TOPIC, Selection.TOPIC)
+OUTPUTS = (Contrast.TOPIC, SkillDiff.TOPIC, SlimSkill.TOPIC)
+STATES: dict[str, type[Model]] = {"open-rankings": OpenRankings, "skills": PolicySkill}
+"""What is kept between events, by the topic that the worker's changelog of it is."""
+SLIM_TOKENS = 30
+
+_Kept = TypeVar("_Kept", bound=Model)
+
+
+class Output(NamedTuple):
+    """A record to be produced."""
+
+    base: str
+    key: bytes
+    value: bytes
+
+
+class Learner:
+    """Rankings and selections into contrasts, diffs and slim skills, as the worker makes them."""
+
+    def __init__(self) -> None:
+        self._evolve = Evolve(slim_tokens=SLIM_TOKENS, chain_key=b"", privacy=PRIVACY, vouching=VOUCHING)
+        self._start, self._rules, self._limits = Start(privacy=PRIVACY), CountsReasoner(), RingLimits()
+        self._parsed: dict[str, tuple[Candidate, ItemFacts]] = {}
+
+    def on_record(
+        self, base: str, value: bytes, position: Position, state: MutableMapping[tuple[str, bytes], Model]
+    ) -> list[Output]:
+        """What a record leads to.
+
+        Args:
+            base: its topic by the registry's name, one of `INPUTS`.
+            value: its bytes.
+            position: where it stands.
+            state: what is kept, by the names in `STATES` and key; changed.
+        """
+        if base == Ranking.TOPIC:
+            ranking = decode(Ranking, value)
+            wish = DEFAULT.wish(ranking.instruction)
+            asked = DEFAULT.redact(ranking.instruction, ranking.domain).text
+            injected = DEFAULT.injected(ranking.injected, ranking.domain)
+            kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
+            key = compound_key(ranking.user_id, slot_of(ranking.ranking_id))
+            parse = partial(self._facts_of, ranking.domain)
+            step = join.on_ranking(self._rings(state, key), kept, parse, position, self._limits, wish)
+        else:
+            selection = decode(Selection, value)
+            key = compound_key(selection.user_id, slot_of(selection.ranking_id))
+            step = join.on_selection(self._rings(state, key), selection, position, self._limits)
+        return [] if isinstance(step, Outcome) else self._settle(key, step, state)
+
+    def _settle(self, key: bytes, step: Step, state: MutableMapping[tuple[str, bytes], Model]) -> list[Output]:
+        state["open-rankings", key] = step.state
+        if step.contrast is None:
+            return []
+        contrast = step.contrast
+        made = [Output(Contrast.TOPIC, contrast.user_id.encode(), encode(contrast))]
+        return made + self._learn(contrast, state)
+
+    def _learn(self, contrast: Contrast, state: MutableMapping[tuple[str, bytes], Model]) -> list[Output]:
+        user_id, domain = contrast.user_id, contrast.domain
+        key = compound_key(user_id, domain)
+        skill = _of(PolicySkill, state.get(("skills", key))) or self._start.skill(user_id, domain, contrast, None)
+        known = State(skill)
+        begun = self._evolve.begin(known, contrast)
+        if begun.contrast is None or begun.outcome is not None:
+            return []
+        effects = self._evolve.finish(known, begun.contrast, self._rules.propose(begun.contrast, skill))
+        state["skills", key] = effects.skill
+        made, version = list[Output](), effects.version
+        if version is not None and version.diff is not None:
+            made.append(Output(SkillDiff.TOPIC, diff_key(user_id, domain, version.diff.version), encode(version.diff)))
+        if version is not None and version.slim is not None:
+            made.append(Output(SlimSkill.TOPIC, key, encode(version.slim)))
+        return made
+
+    def _rings(self, state: MutableMapping[tuple[str, bytes], Model], key: bytes) -> join.State:
+        return join.State(_of(OpenRankings, state.get(("open-rankings", key))))
+
+    def _facts_of(self, domain: str, candidate: Candidate) -> ItemFacts:
+        """What a parser finds in an item; the worker keeps it, too."""
+        known = self._parsed.get(candidate.item_id)
+        if known is not None and known[0] == candidate:
+            return known[1]
+        facts = read_item(candidate, domain, parser_for(domain, {}), DEFAULT).facts
+        self._parsed[candidate.item_id] = (candidate, facts)
+        return facts
+
+
+def _of(model: type[_Kept], value: Model | None) -> _Kept | None:
+    return value if isinstance(value, model) else None

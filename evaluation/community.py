@@ -1,0 +1,192 @@
+"""The user-item graph and the population that all visits of a data set leave, computed by the worker's operators."""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from evaluation.dataset import Sequences
+from evaluation.simulation import Progress
+from evaluation.split import Split
+from operators.global_skill import DEFAULT_PRIOR, GlobalLimits, Population, global_skill
+from operators.neighbourhood import Gathered, Neighbourhood, near
+from operators.propagate import GraphLimits, heard, neighbour_of, sampled, takers_of, touches, with_taken
+from operators.retrieve import Retrieved
+from operators.statinit.parsers import facts_of, parser_for
+from operators.statinit.prior import observe
+from operators.steps import Start
+from operators.steps import rank as ranking
+from schemas import (
+    Candidate,
+    Contrast,
+    GlobalSkill,
+    Interaction,
+    ItemFacts,
+    ItemMemory,
+    Memory,
+    Profile,
+    Taker,
+    derived_id,
+)
+from schemas.fields import Domain, UserId
+from streams.importers.dataset import BEGINNING, Visit
+
+_EVERY = 200
+_LIMITS = GraphLimits()
+
+
+def event_at_beginning(*parts: str) -> Contrast:
+    """An event to start a skill from: only its id and time are read."""
+    return Contrast.model_construct(event_id=derived_id("seed", *parts), occurred_at=BEGINNING)  # type: ignore[call-arg]
+
+
+@dataclass
+class World:
+    """The state of all users after training.
+
+    Attributes:
+        domain: the skills' domain.
+        people: the users that the domain's global skill is counted from.
+        profiles: profiles for StatInit, by user.
+        memories: the items that users took, by user.
+        population: the domain's global skill.
+        contexts: retrieved contexts, by user and whether with the community: retrieval takes longer than all else, and
+            most arms of a run read the same.
+    """
+
+    domain: str
+    people: Population
+    profiles: dict[str, Profile] = field(default_factory=dict)
+    memories: dict[str, Memory] = field(default_factory=dict)
+    population: GlobalSkill | None = None
+    contexts: dict[tuple[str, bool], Retrieved] = field(default_factory=dict)
+    _takers: dict[str, dict[str, Taker]] = field(default_factory=dict)
+    _items: dict[str, Gathered] = field(default_factory=dict)
+
+    def take(self, user_id: str, visit: Visit, facts: ItemFacts, event_id: str) -> None:
+        """Apply a visit to the user's memory and to the items that it touches."""
+        memory = with_taken(self.memories.get(user_id), user_id, self.domain, facts, visit.at, event_id)
+        self.memories[user_id] = memory
+        for item_id, taker in takers_of(touches(memory, visit.item_id, _LIMITS)):
+            takers = self._takers.setdefault(item_id, {})
+            takers[user_id] = heard(takers.get(user_id), taker)
+            self._items.pop(item_id, None)
+
+    def near(self, user_id: str, memory: Memory | None = None) -> Neighbourhood | None:
+        """The neighbourhood of a user, from the other takers of the items in memory (by default all of theirs)."""
+        memory = memory or self.memories.get(user_id)
+        if memory is None:
+            return None
+        return near((self._item(taken.item_id) for taken in memory.taken), neighbour_of(user_id, _LIMITS.secret))
+
+    def _item(self, item_id: str) -> Gathered:
+        known = self._items.get(item_id)
+        if known is None:
+            takers = sampled(item_id, list(self._takers.get(item_id, {}).values()))
+            item = ItemMemory(domain=self.domain, item_id=item_id, takers=takers)
+            known = self._items[item_id] = Gathered(item, _LIMITS)
+        return known
+
+
+_newest: deque[tuple[Split, World]] = deque(maxlen=1)
+"""A world of a million visits takes minutes and gigabytes."""
+
+
+def shared_world(split: Split, progress: Progress) -> World:
+    """The world of a split, built once for all arms that follow each other, and therefore read-only."""
+    for known, world in _newest:
+        if known is split:
+            return world
+    world = build(split.data, split.domain, split.items, split.facts, split.training, progress)
+    _newest.append((split, world))
+    return world
+
+
+def build(
+    data: str,
+    domain: str,
+    items: Mapping[str, Candidate],
+    facts: Mapping[str, ItemFacts],
+    visits: Mapping[str, tuple[Visit, ...]],
+    progress: Progress,
+) -> World:
+    """The world after these visits."""
+    people = Population(Domain(domain), DEFAULT_PRIOR)
+    world = World(domain, people)
+    for done, (user_id, of_user) in enumerate(visits.items()):
+        for place, visit in enumerate(of_user):
+            event_id = derived_id("visit", user_id, str(place))
+            world.take(user_id, visit, facts[visit.item_id], event_id)
+            interaction = Interaction.model_construct(
+                event_id=event_id,
+                occurred_at=visit.at,
+                user_id=UserId(user_id),
+                domain=Domain(domain),
+                item=items[visit.item_id],
+            )
+            known = world.profiles.get(user_id)
+            world.profiles[user_id] = observe(known, interaction, facts[visit.item_id].facts, limits=DEFAULT_PRIOR)
+        if user_id in world.profiles:
+            people.add(world.profiles[user_id])
+            people.met(world.memories[user_id])
+        if not done % _EVERY:
+            progress("the community", done, len(visits))
+    world.population = global_skill(people, derived_id("population", data), BEGINNING, GlobalLimits())
+    progress("the community", len(visits), len(visits))
+    return world
+
+
+class Community:
+    """Everything that is known of the other users when a user chooses.
+
+    It includes their whole histories, whatever the time, but none of the user's own: the graph leaves the reader out,
+    and the population is counted without them. So no figure that ranks for a player depends on what they take now or
+    later; tests change a player's future and compare.
+
+    Args:
+        found: the data set.
+        facts: its items, parsed.
+        world: the state that all its visits leave.
+    """
+
+    def __init__(self, found: Sequences, facts: Mapping[str, ItemFacts], world: World) -> None:
+        self.facts = facts
+        self._found = found
+        self._world = world
+        self._rank = ranking.Rank()
+
+    @classmethod
+    def of(cls, found: Sequences, progress: Progress) -> "Community":
+        """The community of all users in a data set."""
+        parser = parser_for(found.domain, {})
+        facts = {item_id: facts_of(item, parser) for item_id, item in found.items.items()}
+        return cls(found, facts, build(found.data, found.domain, found.items, facts, found.visits, progress))
+
+    def population(self, user_id: str) -> GlobalSkill:
+        """The domain's global skill, counted without this user."""
+        world = self._world
+        others = world.people.without(world.profiles[user_id], world.memories[user_id])
+        return global_skill(others, derived_id("population", self._found.data, user_id), BEGINNING, GlobalLimits())
+
+    def contexts(self, user_id: str, population: GlobalSkill, first: int, last: int) -> Iterator[Retrieved]:
+        """The retrieved context of a user after `first`, ..., `last` of their visits, or after all that there are."""
+        domain = self._found.domain
+        memory: Memory | None = None
+        # A state that only retrieves does not read its skill.
+        unread = Start().skill(user_id, domain, event_at_beginning(user_id), None)
+        popularity = taken_by(population)
+        visits = self._found.visits[user_id][:last]
+        for place in range(len(visits) + 1):
+            if place >= first:
+                near = self._world.near(user_id, memory) if memory else None
+                state = ranking.State(unread, memory, near, popularity=popularity)
+                now = memory.taken[-1].at if memory else BEGINNING
+                yield self._rank.retrieve(state, domain, now + timedelta(seconds=1))
+            if place < len(visits):
+                visit, event_id = visits[place], derived_id("visit", user_id, str(place))
+                memory = with_taken(memory, user_id, domain, self.facts[visit.item_id], visit.at, event_id)
+
+
+def taken_by(population: GlobalSkill | None) -> dict[str, int]:
+    """The number of users who took each item, as the population counts them."""
+    return dict(population.items) if population else {}  # type: ignore[arg-type]  # an ItemId is a string

@@ -1,0 +1,220 @@
+"""The paper's protocol (3.1): arms are trained on a split, and rank each test user's last choice among ten."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from evaluation.baselines import ItemKnn, KnnAndProfile, Popularity, Profile, Random
+from evaluation.exceptions import ArmFailed, QualityError, UnknownArm
+from evaluation.measures import Difference, Interval, averages, hit_at, interval, paired
+from evaluation.replies import Cost
+from evaluation.simulation import Progress, no_progress, side_by_side
+from evaluation.skill_arms import INCREMENTAL, Rule, replacing
+from evaluation.split import Case, Split
+from evaluation.warm_up import ArmOptions, Streamed, WarmedUp
+from operators.evolve import RulesReasoner
+
+
+class Arm(Protocol):
+    """One way to rank. `train` is called once, then `rank` for each case, concurrently where arms wait.
+
+    An arm with a model also has `spent`, its cost so far, and `aclose`.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name in `--arm` and reports."""
+        ...
+
+    async def train(self, split: Split, progress: Progress) -> None:
+        """Train on the training part of a split."""
+        ...
+
+    async def rank(self, case: Case) -> tuple[str, ...]:
+        """The candidates' ids, best first. Nothing learned here may change the answer to another case."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An arm of the registry.
+
+    Attributes:
+        description: one line.
+        make: makes an untrained arm.
+        asks: it asks an LLM.
+    """
+
+    description: str
+    make: Callable[[ArmOptions], Any]
+    asks: bool = False
+
+
+def _simple(kind: Callable[[], Arm]) -> Callable[[ArmOptions], Arm]:
+    return lambda _: kind()
+
+
+def _with_llm(rule: Rule, options: ArmOptions) -> Arm:
+    from evaluation.llm import LlmArm  # noqa: PLC0415
+
+    return LlmArm(rule, options)
+
+
+def _skills(rule: Rule) -> tuple[str, Entry]:
+    return rule.name, Entry(rule.description, partial(WarmedUp, rule))
+
+
+def _llm(rule: Rule) -> tuple[str, Entry]:
+    return rule.name, Entry(rule.description, partial(_with_llm, rule), asks=True)
+
+
+ARMS: Mapping[str, Entry] = dict(
+    [
+        ("random", Entry("chance", _simple(Random))),
+        ("popularity", Entry("how many users met the item", _simple(Popularity))),
+        ("item-knn", Entry("cosine of the items' users, shrunk; no attributes", _simple(ItemKnn))),
+        ("profile", Entry("TF-IDF profile of all facts that the parsers find", _simple(Profile))),
+        ("item-knn+profile", Entry("both, as standard scores added", _simple(KnnAndProfile))),
+        _skills(Rule("prior", "StatInit alone: no community, no evolution", retrieves=False, learns=False)),
+        _skills(Rule("no-skill", "retrieve only, by the streamed graph (MemRec)", ranks=False, learns=False)),
+        _skills(Rule("statinit", "retrieve and StatInit, no evolution", learns=False)),
+        ("sager", Entry("the product as it ships: choices in a stream, learned weights", Streamed)),
+        _skills(Rule("sager-counts", "retrieve and a skill that counts, with a new domain's weights")),
+        _skills(
+            Rule(
+                "sager-rules",
+                "the same, but the former reasoner: one tier a choice, by rules",
+                evolve=INCREMENTAL,
+                reason=lambda: RulesReasoner().reason,
+                counts=False,
+            )
+        ),
+        _skills(Rule("sager-replace", "as sager-counts, but each choice rewrites the skill", reason=replacing)),
+        _skills(Rule("sager-no-statinit", "as sager-counts, but skills start from nothing", from_history=False)),
+        _skills(Rule("sager-no-collaborative", "as sager-counts, without the community", retrieves=False)),
+        _skills(Rule("sager-no-propagate", "as sager-counts, with the user's own memory only", propagates=False)),
+        _llm(Rule("no-skill-llm", "retrieve only; an LLM ranks", ranks=False, learns=False)),
+        _llm(Rule("statinit-llm", "retrieve and StatInit; an LLM ranks", learns=False)),
+        _llm(Rule("sager-llm", "all of SAGER by an LLM, which evolves skills and ranks")),
+    ]
+)
+"""The arms of `sager eval` by name, in the order in which reports list them."""
+
+
+def known(names: Iterable[str]) -> list[str]:
+    """The names, without duplicates.
+
+    Raises:
+        UnknownArm: one of them is unknown; the message lists all arms.
+    """
+    wanted = list(dict.fromkeys(names))
+    if unknown := [name for name in wanted if name not in ARMS]:
+        raise UnknownArm(f"there is no arm {', '.join(map(repr, unknown))}; there are: {', '.join(ARMS)}")
+    return wanted
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of an arm.
+
+    Attributes:
+        places: the rank of each user's target, from 1, by user id in the order of the cases.
+        cost: of training and ranking, whichever run paid for it.
+        seconds: the time of training and ranking.
+    """
+
+    arm: str
+    data: str
+    candidates: str
+    seed: int
+    places: Mapping[str, int]
+    cost: Cost
+    seconds: float
+
+    @property
+    def ci95(self) -> Interval:
+        """The bootstrap interval of Hit@1 over users."""
+        return interval(hit_at(1, list(self.places.values())), self.seed)
+
+    def minus(self, other: "Result") -> Difference | None:
+        """The difference in Hit@1 on common users; None without any."""
+        ours, theirs = ({u: float(place == 1) for u, place in each.places.items()} for each in (self, other))
+        return paired(ours, theirs, self.seed)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything but the individual users, ready for JSON."""
+        return {
+            "arm": self.arm,
+            "data": self.data,
+            "candidates": self.candidates,
+            "users": len(self.places),
+            **{name: round(value, 4) for name, value in averages(list(self.places.values())).items()},
+            "ci95_hit_at_1": [round(bound, 4) for bound in self.ci95],
+            "llm_calls": self.cost.calls,
+            "cached_calls": self.cost.cached_calls,
+            "unusable": self.cost.unusable,
+            "prompt_tokens": self.cost.prompt_tokens,
+            "completion_tokens": self.cost.completion_tokens,
+            "seconds": round(self.seconds, 3),
+            "seed": self.seed,
+        }
+
+
+async def run(
+    arm: Arm,
+    split: Split,
+    answers: Mapping[str, str],
+    seed: int = 0,
+    progress: Progress = no_progress,
+    concurrency: int = 16,
+) -> Result:
+    """Train an arm and have it rank every case, several at a time.
+
+    Raises:
+        ArmFailed: it raised, or an answer is not a permutation of the candidates.
+        QualityError: the arm's own error, which says what to do next.
+    """
+    began = time.monotonic()
+    places: dict[str, int] = {}
+
+    def spent() -> Cost:
+        found: Cost = getattr(arm, "spent", Cost())
+        return found
+
+    def tell(stage: str, done: int, total: int, cost: str = "") -> None:
+        progress(f"{arm.name}: {stage}", done, total, cost or (str(spent()) if spent().calls else ""))
+
+    async def work(case: Case) -> None:
+        try:
+            order = await arm.rank(case)
+        except QualityError:
+            raise
+        except Exception as error:
+            raise ArmFailed(f"the arm {arm.name} failed on user {case.user_id}: {_named(error)}") from error
+        if sorted(order) != sorted(case.candidates):
+            raise ArmFailed(
+                f"the arm {arm.name} answered user {case.user_id} with {len(order)} ids, which are not the "
+                f"{len(case.candidates)} candidates, each exactly once"
+            )
+        places[case.user_id] = order.index(answers[case.user_id]) + 1
+        tell("ranking", len(places), len(split.cases))
+
+    try:
+        try:
+            await arm.train(split, tell)
+        except QualityError:
+            raise
+        except Exception as error:
+            raise ArmFailed(f"the arm {arm.name} failed in training: {_named(error)}") from error
+        await side_by_side(split.cases, work, concurrency)
+    finally:
+        if hasattr(arm, "aclose"):
+            await arm.aclose()
+    in_order = {case.user_id: places[case.user_id] for case in split.cases}
+    return Result(arm.name, split.data, split.candidates.value, seed, in_order, spent(), time.monotonic() - began)
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

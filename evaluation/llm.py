@@ -1,0 +1,132 @@
+"""SAGER's arms with a model, which reasons about choices, sees the slim skill and ranks (paper 2.3 to 2.5).
+
+The endpoint is the worker's (`SAGER_LLM_*`, `OPENAI_*`), and so is the ranker (`SAGER_RANKER`), first-token unless the
+settings name another one with a model. An unusable answer counts as such: the choice teaches nothing, and the ranking
+keeps the order of presentation, which is random. No rule replaces the model.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from evaluation.community import World
+from evaluation.exceptions import QualityError
+from evaluation.plans import Choice, Plan
+from evaluation.replies import Cost, Desk, Replies
+from evaluation.skill_arms import By, Ranked, Rule, SkillArm
+from evaluation.warm_up import ArmOptions, WarmedUp
+from operators.evolve import GatedReasoner, Proposal, ReasonerUnavailable
+from operators.evolve.llm import LlmReasoner
+from operators.rank import Task
+from operators.rank.llm import Form, LlmRanker
+from operators.steps import Reason
+from operators.tokens import count_tokens
+from schemas import Contrast, PolicySkill
+from streams.llm.client import LlmClient
+from streams.settings import RankerName, Settings
+
+OPENAI_URL = "https://api.openai.com/v1"
+
+
+def client_of(settings: Settings, replies: Replies) -> LlmClient:
+    """The configured endpoint, with all calls counted.
+
+    It has no circuit breaker: if the endpoint stays down, the run ends and can be resumed.
+    """
+    return LlmClient(
+        base_url=settings.llm_base_url or OPENAI_URL,
+        api_key=settings.llm_api_key.get_secret_value() if settings.llm_api_key else "",
+        model=settings.llm_model,
+        timeout_seconds=settings.llm_timeout_seconds,
+        attempts=settings.llm_attempts,
+        max_retry_seconds=settings.llm_retry_seconds,
+        sizes_in_schema=settings.llm_sizes_in_schema,
+        on_call=replies.count,
+    )
+
+
+def desk_of(client: LlmClient, replies: Replies, settings: Settings) -> Desk:
+    """The client with stored replies: only the form of a strict schema also differs between requests to one model."""
+    return Desk(client, replies, f"sizes={settings.llm_sizes_in_schema}")
+
+
+def lenient(reason: Callable[[Contrast, PolicySkill], Any], on_unusable: Callable[[], object] = int) -> Reason:
+    """Reasons that treat an unusable answer as no proposal."""
+
+    async def reasoned(contrast: Contrast, skill: PolicySkill) -> Any:
+        try:
+            return await reason(contrast, skill)
+        except ReasonerUnavailable:
+            on_unusable()
+            return Proposal()
+
+    return reasoned
+
+
+class LlmSkillArm(SkillArm):
+    """Skills whose lists a model ranks, by the community's context and the slim skill.
+
+    Args:
+        ranker: the model as a ranker.
+        rule, plan, given: as of `SkillArm`.
+    """
+
+    def __init__(self, ranker: LlmRanker, rule: Rule, plan: Plan, **given: Any) -> None:
+        super().__init__(rule, plan, weighs=False, **given)
+        self._ranker = ranker
+
+    async def rank(self, user_id: str, choice: Choice, instruction: str = "") -> Ranked:
+        """The model's order; the order of presentation if its answer is unusable."""
+        items = [self.plan.facts[item_id] for item_id in choice.candidates]
+        near = choice.context.companions
+        companions = {item_id: near[item_id] for item_id in choice.candidates if item_id in near}
+        text = self.slim(user_id, task=instruction) if self.rule.ranks else ""
+        task = Task(items, instruction, choice.context.facets, companions, text, seed=choice.request_id)
+        try:
+            order = (await self._ranker.rank(task)).order
+        except ReasonerUnavailable:
+            order = choice.candidates
+        return Ranked({By.MIX: order})
+
+
+class LlmArm(WarmedUp):
+    """One arm with a model.
+
+    Args:
+        rule: the parts of the pipeline; its reasoner is replaced by the model.
+        options: the seed, `tau`, the slim skill's budget, concurrency and the kept replies.
+
+    Raises:
+        QualityError: no endpoint is set.
+    """
+
+    def __init__(self, rule: Rule, options: ArmOptions) -> None:
+        settings = Settings()
+        if not settings.llm_base_url and not settings.llm_api_key:
+            raise QualityError(
+                f"{rule.name} needs a model: set OPENAI_API_KEY and SAGER_LLM_MODEL, and OPENAI_BASE_URL where it is "
+                "not OpenAI's own"
+            )
+        replies = options.replies or Replies()
+        self._client = client_of(settings, replies)
+        self._desk = desk_of(self._client, replies, settings)
+        reasoner = LlmReasoner(self._desk, count_tokens=count_tokens)
+        reason = GatedReasoner(reasoner, lambda: None).reason if settings.gate else reasoner.reason
+        super().__init__(replace(rule, reason=lambda: lenient(reason)), options)
+        self.concurrency = options.concurrency
+        by_rules = settings.ranker is RankerName.DETERMINISTIC
+        form = Form.FIRST_TOKEN if by_rules else Form(settings.ranker.value)
+        self._ranker = LlmRanker(self._desk, count_tokens=count_tokens, form=form, orders=settings.rank_orders)
+
+    @property
+    def spent(self) -> Cost:
+        """The cost of all calls, including the warm-up."""
+        return self._desk.spent
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    def _make(self, plan: Plan, world: World) -> SkillArm:
+        tokens = self._options.slim_tokens
+        return LlmSkillArm(self._ranker, self._rule, plan, profiles=world.profiles, shares=False, slim_tokens=tokens)

@@ -1,1 +1,0 @@
-"""The online evaluation: plays users' sequences of choices through the running pipeline."""

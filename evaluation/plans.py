@@ -1,0 +1,282 @@
+"""Plans of choices: who chooses, what they took before, and each choice with all that there is to rank by."""
+
+import math
+import random
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import accumulate
+from pathlib import Path
+
+from evaluation.community import Community
+from evaluation.dataset import NEGATIVES, Sequences, generator, sequences
+from evaluation.exceptions import QualityError
+from evaluation.simulation import Progress, no_progress
+from operators.retrieve import Neighbours, Retrieved
+from schemas import Candidate, GlobalSkill, ItemFacts, derived_id
+from streams.importers import Visit
+
+EXPOSED_OF = 30
+"""The number of items that a recommender picks ten from."""
+POPULARITY, NOISE = 0.3, 0.3
+"""The weights of a recommender's popularity and noise next to its companions, in standard deviations of the list."""
+
+
+class Lists(StrEnum):
+    """How the items beside the taken one come about.
+
+    `uniform` draws every work with the same chance, `popular` every item by how often it is taken, and `exposed` shows
+    what a recommender would pick from items drawn by popularity.
+    """
+
+    UNIFORM = "uniform"
+    POPULAR = "popular"
+    EXPOSED = "exposed"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One choice of a user.
+
+    Attributes:
+        request_id: independent of arms and of the history, so that ties are broken in the same way.
+        taken: the item taken, and when.
+        candidates: the ids of ten items in the order of presentation, including the taken one.
+        shown: the list came about as a list would; else the visit is learned from without one.
+        context: facets and companions from the community; companions of the candidates only.
+        popularity: how many others took a candidate.
+    """
+
+    request_id: str
+    taken: Visit
+    candidates: tuple[str, ...]
+    shown: bool = True
+    context: Retrieved = field(default_factory=Retrieved)
+    popularity: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All choices of the players of a data set.
+
+    Attributes:
+        data: the data set's name in reports.
+        domain: the items' domain.
+        lists: how the lists come about.
+        history: the number of each player's visits before the first choice.
+        items, facts: the catalogue, raw and parsed.
+        past: these visits, by player.
+        choices: the choices that follow, oldest first, by player.
+        populations: the domain's global skill without the player.
+    """
+
+    data: str
+    domain: str
+    lists: Lists
+    history: int
+    items: Mapping[str, Candidate]
+    facts: Mapping[str, ItemFacts]
+    past: Mapping[str, tuple[Visit, ...]]
+    choices: Mapping[str, tuple[Choice, ...]]
+    populations: Mapping[str, GlobalSkill]
+
+    def of(self, users: Collection[str]) -> "Plan":
+        """The plan of these players only."""
+        return replace(
+            self,
+            past={user_id: self.past[user_id] for user_id in users},
+            choices={user_id: self.choices[user_id] for user_id in users},
+            populations={user_id: self.populations[user_id] for user_id in users},
+        )
+
+
+class Shelf:
+    """Draws items that a user never takes, no two of the same work.
+
+    Args:
+        found: the data set.
+        kind: how items are drawn.
+    """
+
+    def __init__(self, found: Sequences, kind: Lists) -> None:
+        weights = dict.fromkeys(found.works, 1) if kind is Lists.UNIFORM else found.popularity
+        # Sorted, so that draws do not depend on the file's order.
+        self._items = sorted(weights)
+        self._cumulative = list(accumulate(weights[item] for item in self._items))
+        self._work = found.work
+        self.beside = EXPOSED_OF - 1 if kind is Lists.EXPOSED else NEGATIVES
+        self.most_met = len({found.work[item] for item in self._items}) - self.beside
+        """A user who has met more works cannot be shown a list."""
+
+    def draw(self, chance: random.Random, met: Collection[str]) -> list[str]:
+        """The items beside a taken one, none of these works, of which there are at most `most_met`."""
+        refused, drawn = set(met), list[str]()
+        while len(drawn) < self.beside:
+            item = self._items[bisect_left(self._cumulative, chance.randrange(self._cumulative[-1]) + 1)]
+            if self._work[item] not in refused:
+                refused.add(self._work[item])
+                drawn.append(item)
+        return drawn
+
+
+def expose(
+    taken: str,
+    others: Sequence[str],
+    companions: Mapping[str, float],
+    popularity: Mapping[str, int],
+    chance: random.Random,
+) -> tuple[list[str], bool]:
+    """The ten items that a recommender would show, and whether the taken one is among them by itself.
+
+    The ten best by companions, popularity and noise. If the taken item is not among them, it comes in the last one's
+    place: no user would have seen it in this list, so such a choice is learned from as a visit without a list and
+    measures nothing.
+    """
+    items = [taken, *others]
+    near = _standard([companions.get(item, 0.0) for item in items])
+    liked = _standard([math.log1p(popularity.get(item, 0)) for item in items])
+    scores = {
+        item: one + POPULARITY * other + NOISE * chance.gauss()
+        for item, one, other in zip(items, near, liked, strict=True)
+    }
+    shown = sorted(items, key=lambda item: (-scores[item], item))[: NEGATIVES + 1]
+    if taken in shown:
+        return shown, True
+    return [*shown[:-1], taken], False
+
+
+def _standard(values: Sequence[float]) -> list[float]:
+    mean = math.fsum(values) / len(values)
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+    return [(value - mean) / spread if spread else 0.0 for value in values]
+
+
+class Lister:
+    """Makes choices: draws the items beside a taken one.
+
+    Args:
+        found: the data set.
+        kind: how lists come about.
+        seed: the seed of the draws and the presentation.
+        purpose: a name for the draws.
+    """
+
+    def __init__(self, found: Sequences, kind: Lists, seed: int, purpose: str = "stream") -> None:
+        self._found, self.kind, self._seed = found, kind, seed
+        self._purpose = f"{purpose} {kind.value}"
+        self._shelf = Shelf(found, kind)
+        self.most_met = self._shelf.most_met
+
+    def choice(self, user_id: str, place: int, context: Retrieved, population: GlobalSkill) -> Choice:
+        """A user's visit at this place as a choice, with the context before it and the population without them."""
+        found = self._found
+        taken = found.visits[user_id][place]
+        draw = generator(self._seed, f"{self._purpose} {place}", user_id)
+        others = self._shelf.draw(draw, found.met(user_id))
+        items, shown = [taken.item_id, *others], True
+        if self.kind is Lists.EXPOSED:
+            popularity = {item: found.popularity[item] - (item == taken.item_id) for item in items}
+            items, shown = expose(taken.item_id, others, context.companions, popularity, draw)
+        draw.shuffle(items)
+        near = {item: context.companions[item] for item in items if item in context.companions}
+        return Choice(
+            request_id=derived_id(self._purpose, found.domain, str(self._seed), user_id, str(place)),
+            taken=taken,
+            candidates=tuple(items),
+            shown=shown,
+            # Without the neighbours, which hold the decoded graph, and the companions that are no candidates.
+            context=replace(context, companions=near, neighbours=Neighbours()),
+            popularity={item: population.items[item] for item in items if item in population.items},  # type: ignore[index]
+        )
+
+
+def plans(
+    path: Path,
+    lists: Sequence[Lists],
+    histories: Sequence[int],
+    users: int,
+    *,
+    most: int = 32,
+    seed: int = 0,
+    domain: str | None = None,
+    progress: Progress = no_progress,
+) -> list[Plan]:
+    """A plan for each kind of list and each length of history, in this order.
+
+    The list that a player is shown at a visit is the same whatever the history, and depends on no other player.
+
+    Args:
+        path: a folder in any layout that `sager import` reads.
+        lists: how lists come about.
+        histories: how many of a player's first visits are history.
+        users: the number of players; a smaller sample is part of every larger one with the same seed.
+        most: maximum choices per player, the first ones.
+        seed: the seed of the sample, the draws and the presentation.
+        domain: the items' domain, overriding their own.
+        progress: receives the number of users done.
+
+    Raises:
+        DataSetError: the folder cannot be read.
+        QualityError: fewer than two users can be played.
+    """
+    found = sequences(path, domain)
+    listers = {kind: Lister(found, kind, seed) for kind in lists}
+    players: dict[tuple[Lists, int], list[str]] = {}
+    for kind, lister in listers.items():
+        for history in histories:
+            players[kind, history] = able = found.players(users, seed, history, lister.most_met)
+            if len(able) < 2:
+                raise QualityError(
+                    f"{path} gives {len(able)} users who can choose from {kind.value} lists after {history} visits: "
+                    "at least 2 with more visits than that are needed, and a catalogue of which they leave most"
+                )
+    community = Community.of(found, progress)
+    populations: dict[str, GlobalSkill] = {}
+    choices: dict[tuple[Lists, str], dict[int, Choice]] = {}
+    everybody = sorted({user_id for able in players.values() for user_id in able})
+    for done, user_id in enumerate(everybody, 1):
+        population = populations[user_id] = community.population(user_id)
+        wanted = [key for key, able in players.items() if user_id in able]
+        first = min(history for _, history in wanted)
+        last = min(max(history for _, history in wanted) + most, len(found.visits[user_id]))
+        for place, context in enumerate(community.contexts(user_id, population, first, last - 1), first):
+            for kind in dict.fromkeys(kind for kind, _ in wanted):
+                made = listers[kind].choice(user_id, place, context, population)
+                choices.setdefault((kind, user_id), {})[place] = made
+        progress("lists", done, len(everybody))
+    return [
+        Plan(
+            data=found.data,
+            domain=found.domain,
+            lists=kind,
+            history=history,
+            items=found.items,
+            facts=community.facts,
+            past={user_id: found.visits[user_id][:history] for user_id in able},
+            choices={
+                user_id: tuple(
+                    choice for place, choice in choices[kind, user_id].items() if history <= place < history + most
+                )
+                for user_id in able
+            },
+            populations={user_id: populations[user_id] for user_id in able},
+        )
+        for (kind, history), able in players.items()
+    ]
+
+
+def full_plan(path: Path, users: int, choices: int, lists: Lists, history: int, pool: int, **options: object) -> Plan:
+    """A plan of users who make at least this many choices, and of this many choices of each, so that all weigh alike.
+
+    Of a pool of users drawn, it has the first ones by id with enough choices. `options` are further ones of `plans`.
+
+    Raises:
+        DataSetError: the folder cannot be read.
+        QualityError: fewer than two of the users drawn choose so often.
+    """
+    [plan] = plans(path, [lists], [history], pool, most=choices, **options)  # type: ignore[arg-type]
+    able = [user_id for user_id, of_user in plan.choices.items() if len(of_user) == choices][:users]
+    if len(able) < 2:
+        raise QualityError(f"of {len(plan.choices)} users of {path}, {len(able)} have {choices} choices: 2 are needed")
+    return plan.of(able)

@@ -1,0 +1,118 @@
+"""The one loop behind every evaluation: a user is shown something, an arm answers, the user replies, the arm learns.
+
+A *turn* is one situation of one user: a list to choose from, a scenario, a conversation. A *user model* is a function
+from a turn and the arm's answer to the user's reply. A *recorder* receives all three. To add an evaluation, write its
+turns and its user model; to add an arm, implement `Arm`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+Shown = TypeVar("Shown")
+Thing = TypeVar("Thing")
+Answer = TypeVar("Answer")
+Reply = TypeVar("Reply")
+
+
+class Progress(Protocol):
+    """Receives progress: a stage, how much of it is done, how much there is, and its cost so far."""
+
+    def __call__(self, stage: str, done: int, total: int, cost: str = "") -> object:
+        """Receive one update."""
+        ...
+
+
+def no_progress(*_: object, **__: object) -> None:
+    """Ignore progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn(Generic[Shown]):
+    """One situation.
+
+    Attributes:
+        user_id: the user.
+        shown: the situation.
+        learns: the arm learns from the reply; False in a test.
+        asks: the arm may ask the user a question first.
+    """
+
+    user_id: str
+    shown: Shown
+    learns: bool = True
+    asks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Retry(Generic[Shown, Reply]):
+    """A user's reply to a question: the arm learns from it, and answers this turn instead."""
+
+    reply: Reply
+    turn: Turn[Shown]
+
+
+class Arm(Protocol[Shown, Answer, Reply]):
+    """One way to serve users."""
+
+    async def answer(self, turn: Turn[Shown]) -> Answer:
+        """Answer a turn, without knowing the reply."""
+        ...
+
+    async def learn(self, turn: Turn[Shown], answer: Answer, reply: Reply) -> object:
+        """Learn from the user's reply to an answer."""
+        ...
+
+
+async def simulate(
+    turns: Sequence[Turn[Shown]],
+    arm: Arm[Shown, Answer, Reply],
+    user: Callable[[Turn[Shown], Answer], Reply | Retry[Shown, Reply]],
+    record: Callable[[Turn[Shown], Answer, Reply], object] = lambda *_: None,
+    progress: Progress = no_progress,
+    stage: str = "choices",
+) -> None:
+    """Run turns one after another.
+
+    Args:
+        turns: the turns, in order.
+        arm: serves the users.
+        user: the user model.
+        record: receives each turn with the answer and the reply, before the arm learns from it.
+        progress: receives the number of turns done.
+        stage: the name of the turns in progress reports.
+    """
+    for done, turn in enumerate(turns):
+        progress(stage, done, len(turns))
+        answer = await arm.answer(turn)
+        reply: Any = user(turn, answer)
+        while isinstance(reply, Retry):
+            await arm.learn(turn, answer, reply.reply)
+            turn = reply.turn  # noqa: PLW2901
+            answer = await arm.answer(turn)
+            reply = user(turn, answer)
+        record(turn, answer, reply)
+        if turn.learns:
+            await arm.learn(turn, answer, reply)
+    progress(stage, len(turns), len(turns))
+
+
+async def side_by_side(things: Iterable[Thing], work: Callable[[Thing], Awaitable[object]], concurrency: int) -> None:
+    """Do work for each thing, several at a time, started in their order.
+
+    The first error stops all of it and is raised unchanged.
+    """
+    waiting = iter(things)
+
+    async def take() -> None:
+        for thing in waiting:
+            await work(thing)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(concurrency):
+                group.create_task(take())
+    except ExceptionGroup as failed:
+        first = failed.exceptions[0]
+        raise first from first.__cause__

@@ -1,0 +1,337 @@
+"""The product as an arm: skills that rank and learn by the steps of the worker's agents, with parts left out."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from evaluation.community import event_at_beginning
+from evaluation.exceptions import UnknownArm
+from evaluation.plans import Choice, Plan
+from evaluation.simulation import Turn
+from operators import weigh
+from operators.contrast import contrast_id, reverse_rank
+from operators.evidence import fixed
+from operators.evolve import CountsReasoner, RulesReasoner, RulesReplacer
+from operators.options import EvolveMode
+from operators.privacy import OFF
+from operators.rank import RankSkill
+from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
+from operators.steps import Evolve, Reason, Start, State, learn
+from operators.steps import prior as interactions
+from operators.steps import rank as ranking
+from schemas import (
+    Contrast,
+    Features,
+    Interaction,
+    PolicySkill,
+    Position,
+    Profile,
+    Weights,
+    derived_id,
+)
+from schemas.fields import Domain, UserId
+from streams.importers import Visit
+
+
+class By(StrEnum):
+    """The ranker when a choice is measured; the user is always shown the mix, and the skill learns from that list.
+
+    `skill` is the skill alone, `fixed` the sum of the skill and the community with the weights of a new domain, `mix`
+    the sum with the weights as learned so far.
+    """
+
+    SKILL = "skill"
+    FIXED = "fixed"
+    MIX = "mix"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The parts of the pipeline that an arm has.
+
+    Attributes:
+        name: its name in `--arm` and reports.
+        description: one line.
+        ranks: the skill ranks.
+        learns: the skill learns from choices and visits; else it stays as it begins.
+        from_history: the skill starts from the user's statistics; else from nothing.
+        retrieves: the community's facets, companions and popularity count.
+        propagates: other users' choices reach the user; else only the user's own memory is read.
+        evolve: how a choice changes a skill.
+        reason: makes the proposals for a choice; a new one for each run.
+        counts: lines rank by their counts; else by their tiers.
+    """
+
+    name: str
+    description: str
+    ranks: bool = True
+    learns: bool = True
+    from_history: bool = True
+    retrieves: bool = True
+    propagates: bool = True
+    evolve: Evolve = field(default_factory=Evolve)
+    reason: Callable[[], Reason] = lambda: CountsReasoner().reason
+    counts: bool = True
+
+
+NO_SKILL, PRIOR, RULES, SAGER = "no-skill", "prior", "rules", "sager"
+INCREMENTAL = Evolve(mode=EvolveMode.INCREMENTAL)
+STREAM_RULES: Mapping[str, Rule] = {
+    rule.name: rule
+    for rule in (
+        Rule(NO_SKILL, "the community alone", ranks=False, learns=False),
+        Rule(PRIOR, "the skill that the history gives, frozen", learns=False),
+        Rule(
+            RULES,
+            "the former reasoner: one tier a choice, by rules",
+            evolve=INCREMENTAL,
+            reason=lambda: RulesReasoner().reason,
+            counts=False,
+        ),
+        Rule(SAGER, "the product as it ships"),
+    )
+}
+"""The arms of `sager eval stream`."""
+
+
+def replacing() -> Reason:
+    """Reasons that write the skill anew from each choice (paper, Table 5)."""
+    return RulesReplacer().replace
+
+
+def known(names: Iterable[str]) -> list[Rule]:
+    """The stream's arms of these names, each once.
+
+    Raises:
+        UnknownArm: one of them is unknown; the message lists all arms.
+    """
+    wanted = list(dict.fromkeys(names))
+    if unknown := [name for name in wanted if name not in STREAM_RULES]:
+        raise UnknownArm(f"there is no arm {', '.join(map(repr, unknown))}; there are: {', '.join(STREAM_RULES)}")
+    return [STREAM_RULES[name] for name in wanted]
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """An arm's answer to a choice.
+
+    Attributes:
+        orders: the candidates' ids, best first, by ranker; empty for a visit without a list.
+        features: the parts of the shown list's scores, which weights learn from.
+    """
+
+    orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    features: Features | None = None
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The order that the user is shown; empty for a visit without a list."""
+        return self.orders.get(By.MIX, ())
+
+    def place(self, choice: Choice, by: str) -> int:
+        """The rank of the taken item, from 1."""
+        return 1 + self.orders[by].index(choice.taken.item_id)
+
+
+@dataclass
+class _Player:
+    """One user in a run.
+
+    Attributes:
+        usual: the share of other users' items with a fact, in 1/1024.
+        profile: the counts for the prior.
+        skill: as it is now.
+        chosen: the number of choices from lists so far.
+    """
+
+    usual: Mapping[str, int]
+    profile: Profile | None
+    skill: PolicySkill
+    chosen: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One choice as it was played: enough to play it again elsewhere.
+
+    Attributes:
+        order: the candidates' ids as the user was shown them, best first; empty for a visit without a list.
+    """
+
+    user_id: str
+    choice: Choice
+    order: tuple[str, ...]
+
+
+class SkillArm:
+    """Skills that rank and learn as in the worker. Answers turns of choices, and learns from taken items.
+
+    Args:
+        rule: its parts.
+        plan: the players and their past.
+        by: the rankers to measure, besides the mix.
+        weighs: the weights learn; else they stay at their start values, as an operator freezes them.
+        profiles: the counts for the prior; by default those of the plan's past.
+        shares: slim skills prefer what few of the domain's users have.
+        slim_tokens: the budget of slim skills.
+
+    Attributes:
+        played: all choices, measured or not, in the order in which they went.
+    """
+
+    def __init__(
+        self,
+        rule: Rule,
+        plan: Plan,
+        by: Sequence[By] = (),
+        *,
+        weighs: bool = True,
+        profiles: Mapping[str, Profile] | None = None,
+        shares: bool = True,
+        slim_tokens: int = 30,
+    ) -> None:
+        self.name = rule.name
+        self.rule = rule
+        self.plan = plan
+        self.played: list[Played] = []
+        self.weights: RankWeights = DEFAULT_WEIGHTS
+        self._by = tuple(dict.fromkeys((*by, By.MIX)))
+        self._weighs, self._shares = weighs, shares
+        # Items are compared as the data set has them, private or not.
+        self._start = Start(privacy=OFF, from_history=rule.from_history)
+        self._prior = interactions.Prior()
+        self._reason = rule.reason()
+        skill = RankSkill.FULL if rule.ranks else RankSkill.NONE
+        self._rank = ranking.Rank(skill, slim_tokens, retrieves=rule.retrieves)
+        self._learned: Weights | None = None
+        self._offset = 0
+        self._players = {user_id: self._begin(user_id, profiles) for user_id in plan.choices}
+
+    @property
+    def skills(self) -> dict[str, PolicySkill]:
+        """Every player's skill as it is now."""
+        return {user_id: player.skill for user_id, player in self._players.items()}
+
+    async def answer(self, turn: Turn[Choice]) -> Ranked:
+        """Rank a list; a visit without one gets no answer."""
+        return await self.rank(turn.user_id, turn.shown) if turn.shown.shown else Ranked()
+
+    async def learn(self, turn: Turn[Choice], answer: Ranked, reply: Visit) -> None:
+        """Learn from the item that the user took."""
+        player, choice = self._players[turn.user_id], turn.shown
+        self.played.append(Played(turn.user_id, choice, answer.order))
+        if not answer.order:
+            if self.rule.learns:
+                self._visit(turn.user_id, player, reply)
+            return
+        contrast = self._contrast(turn.user_id, player, choice, answer, reply)
+        if self.rule.learns:
+            await self._evolve(turn.user_id, contrast, choice.popularity)
+        if self._weighs:
+            self._weigh(player, contrast)
+
+    async def rank(self, user_id: str, choice: Choice, instruction: str = "") -> Ranked:
+        """The orders of a list by each ranker, with skill and weights as they are now."""
+        skill = self._players[user_id].skill
+        items = [self.plan.facts[item_id] for item_id in choice.candidates]
+        spoken = self._rank.spoken(items, self._rank.lines(skill), choice.context, choice.popularity)
+        weighed = {
+            by: self._rank.weighed(items, spoken, instruction, choice.request_id, self._weights_of(by))
+            for by in self._by
+        }
+        return Ranked({by: found.order for by, found in weighed.items()}, weighed[By.MIX].features)
+
+    def slim(self, user_id: str, skill: PolicySkill | None = None, tokens: int | None = None, task: str = "") -> str:
+        """The text of a slim skill, as the worker extracts it for a task."""
+        rank = self._rank if tokens is None else replace(self._rank, slim_tokens=tokens)
+        shares = self.plan.populations[user_id].shares
+        return rank.extract(skill or self._players[user_id].skill, task, shares).record.text
+
+    def _weights_of(self, by: By) -> RankWeights:
+        match by:
+            case By.SKILL:
+                return replace(self.weights, companions=0.0, popularity=0.0, facets=0.0)
+            case By.FIXED:
+                return DEFAULT_WEIGHTS
+            case By.MIX:
+                return self.weights
+
+    def _begin(self, user_id: str, profiles: Mapping[str, Profile] | None) -> _Player:
+        """A player after their history: the profile is counted, the skill starts from it."""
+        profile: Profile | None = None
+        if profiles is not None:
+            profile = profiles.get(user_id)
+        else:
+            for visit in self.plan.past[user_id]:
+                profile = self._counted(profile, self._interaction(user_id, visit))
+        usual = fixed(self.plan.populations[user_id].usual)
+        return _Player(usual, profile, self._first_skill(user_id, profile, usual))
+
+    def _first_skill(self, user_id: str, profile: Profile | None, usual: Mapping[str, int]) -> PolicySkill:
+        template = self.plan.populations[user_id].attributes
+        event = event_at_beginning(user_id)
+        skill = self._start.skill(user_id, self.plan.domain, event, profile, template, usual)
+        if self.rule.counts:
+            return skill
+        lines = (line.model_copy(update={"taken": 0, "expected": 0}) for line in skill.attributes)
+        return skill.model_copy(update={"attributes": tuple(lines)})
+
+    def _counted(self, profile: Profile | None, visit: Interaction) -> Profile | None:
+        self._offset += 1
+        source = Position(topic=Interaction.TOPIC, partition=0, offset=self._offset, timestamp_ms=0)
+        facts = self.plan.facts[visit.item.item_id]
+        return self._prior.step(interactions.State(profile), visit, facts, source).profile
+
+    def _interaction(self, user_id: str, visit: Visit) -> Interaction:
+        return Interaction.model_construct(
+            event_id=derived_id("visit", user_id, visit.item_id),
+            occurred_at=visit.at,
+            user_id=UserId(user_id),
+            domain=Domain(self.plan.domain),
+            item=self.plan.items[visit.item_id],
+        )
+
+    def _contrast(self, user_id: str, player: _Player, choice: Choice, answer: Ranked, taken: Visit) -> Contrast:
+        shown = [self.plan.facts[item_id] for item_id in answer.order]
+        return Contrast(
+            event_id=contrast_id(user_id, choice.request_id),
+            occurred_at=taken.at,
+            user_id=user_id,
+            domain=self.plan.domain,
+            ranking_id=choice.request_id,
+            chosen=self.plan.facts[taken.item_id],
+            chosen_rank=answer.order.index(taken.item_id) + 1,
+            unchosen=reverse_rank(shown, taken.item_id),
+            skill_version=player.skill.version,
+            facets=choice.context.facets,
+            features=answer.features,
+            by_sager=True,
+        )
+
+    def _state(self, user_id: str, popularity: Mapping[str, int] | None = None) -> State:
+        player = self._players[user_id]
+        shares = self.plan.populations[user_id].shares if self._shares else None
+        return State(player.skill, shares=shares, usual=player.usual, popularity=popularity)
+
+    async def _evolve(self, user_id: str, contrast: Contrast, popularity: Mapping[str, int]) -> None:
+        state = self._state(user_id, popularity)
+        self._players[user_id].skill = (await learn(self.rule.evolve, self._reason, state, contrast)).skill
+
+    def _weigh(self, player: _Player, contrast: Contrast) -> None:
+        """Learn the domain's weights from a choice, before the next choice of any user."""
+        player.chosen += 1
+        held = self._learned or weigh.start(self.plan.domain, contrast)
+        outcome = weigh.outcome_of(contrast, self.weights, player.chosen, b"", held.version)
+        if outcome is not None:
+            self._learned = weigh.learned(held, outcome)
+            self.weights = weigh.in_use(self._learned)
+
+    def _visit(self, user_id: str, player: _Player, taken: Visit) -> None:
+        """Count a visit without a list for the prior, and in the skill once there is one."""
+        visit = self._interaction(user_id, taken)
+        player.profile = self._counted(player.profile, visit)
+        if not player.skill.version:
+            player.skill = self._first_skill(user_id, player.profile, player.usual)
+            return
+        state = self._state(user_id)
+        player.skill = self.rule.evolve.visit(state, visit, self.plan.facts[taken.item_id]).skill

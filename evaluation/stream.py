@@ -1,0 +1,112 @@
+"""The stream evaluation: users' choices one after another, learned from by the worker's own steps, in one process."""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evaluation.measures import Places, growth, minus, rounded, summary
+from evaluation.plans import Choice, Plan
+from evaluation.simulation import Progress, Turn, no_progress, simulate
+from evaluation.skill_arms import PRIOR, By, Ranked, Rule, SkillArm
+from streams.importers import Visit
+
+
+@dataclass
+class Result:
+    """The outcome of one arm on a plan.
+
+    Attributes:
+        arm: the arm, with the choices that it played, and all skills and weights after the last one.
+        places: by ranker; only choices from lists that came about as lists would.
+        cpu_seconds: the time of ranking and learning.
+    """
+
+    arm: SkillArm
+    places: dict[By, dict[str, dict[int, int]]]
+    cpu_seconds: float
+
+
+def interleaved(choices: Mapping[str, Sequence[Choice]], seed: int) -> list[Turn[Choice]]:
+    """All choices as turns in a random order that keeps each user's own: users come side by side, as in a stream."""
+    order = [user_id for user_id in sorted(choices) for _ in choices[user_id]]
+    random.Random(f"{seed}/interleaved").shuffle(order)
+    waiting = {user_id: iter(of_user) for user_id, of_user in choices.items()}
+    return [Turn(user_id, next(waiting[user_id])) for user_id in order]
+
+
+def took(turn: Turn[Choice], answer: object) -> Visit:
+    """The user model of data sets: users take what they took, whatever the order."""
+    del answer
+    return turn.shown.taken
+
+
+async def play(
+    rule: Rule,
+    plan: Plan,
+    by: Sequence[By] = tuple(By),
+    seed: int = 0,
+    *,
+    weighs: bool = True,
+    progress: Progress = no_progress,
+) -> Result:
+    """Play all choices of a plan with one arm.
+
+    Args:
+        rule: the arm.
+        plan: the choices.
+        by: the rankers to measure.
+        seed: the seed of the interleaving.
+        weighs: the weights learn.
+        progress: receives the number of choices done.
+    """
+    began = time.process_time()
+    arm = SkillArm(rule, plan, by, weighs=weighs)
+    places: dict[By, dict[str, dict[int, int]]] = {each: {user_id: {} for user_id in plan.choices} for each in by}
+    seen: Counter[str] = Counter()
+
+    def record(turn: Turn[Choice], answer: Ranked, reply: Visit) -> None:
+        del reply
+        if answer.order:
+            for each in by:
+                places[each][turn.user_id][seen[turn.user_id]] = answer.place(turn.shown, each)
+        seen[turn.user_id] += 1
+
+    await simulate(interleaved(plan.choices, seed), arm, took, record, progress, rule.name)
+    return Result(arm, places, time.process_time() - began)
+
+
+def lines_of(plan: Plan, results: Sequence[Result], by: By, seed: int) -> list[dict[str, object]]:
+    """The figures of all arms on a plan by one ranker, one object per arm."""
+    places: dict[str, Places] = {result.arm.name: result.places[by] for result in results}
+    found = []
+    for result in results:
+        name = result.arm.name
+        own = places[name]
+        figures = summary(own, seed)
+        grown = growth(own, places[PRIOR], seed) if PRIOR in places and name != PRIOR else None
+        found.append(
+            {
+                "arm": name,
+                "data": plan.data,
+                "candidates": plan.lists.value,
+                "history": plan.history,
+                "by": by.value,
+                "users": figures.users,
+                "choices": figures.choices,
+                "hit_at_1": round(figures.hit_at_1, 4),
+                "ci95_hit_at_1": rounded(figures.ci95),
+                "ndcg_at_5": round(figures.ndcg_at_5, 4),
+                "mrr": round(figures.mrr, 4),
+                "by_seen": {name: round(hits, 4) for name, hits in figures.by_seen.items()},
+                "choices_by_seen": figures.choices_by_seen,
+                "minus": {
+                    name: minus(own, other, seed).as_json() for name, other in places.items() if other is not own
+                },
+                "growth": None if grown is None else grown.as_json(),
+                "cpu_ms_per_choice": round(1_000 * result.cpu_seconds / len(result.arm.played), 3),
+                "seed": seed,
+            }
+        )
+    return found

@@ -1,0 +1,185 @@
+"""`sager eval feedback` and `sager eval conversations`: people who say what they want."""
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from streams.cli.evaluation.figures import FOLDER, members, print_figures, print_lines, print_table
+from streams.cli.options import AsJson, settings
+from streams.cli.output import note
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evaluation.conversations.figures import Run
+    from evaluation.conversations.layout import Person, Unreadable
+    from evaluation.conversations.listening import By
+
+REPLIES = "conversations-replies.duckdb"
+
+
+def feedback(
+    ctx: typer.Context,
+    data: Annotated[Path, typer.Option(help="The folder with people.jsonl.gz and scenarios.jsonl.gz.", metavar="DIR")],
+    replies: Annotated[
+        str, typer.Option(help="How replies arrive: text (words alone) or structured (a form).", metavar="HOW")
+    ] = "text",
+    ask: Annotated[bool, typer.Option("--ask", help="Allow one question per scenario while learning.")] = False,
+    passes: Annotated[int, typer.Option(min=1, help="Passes over each phase.", metavar="N")] = 3,
+    people: Annotated[
+        int | None, typer.Option(min=1, help="Only the first people. [default: all]", metavar="N")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let people choose among things and answer in words, and see how soon the offers are right.
+
+    The protocol of PAHF (arXiv 2602.16173): passes of learning over a first phase with a test after each; then tastes
+    shift, and the same over a second one. A person is offered one item or none; they say that it is right, or in one
+    sentence why not. Success is the share of the test in which the offer is what the person wants. Skills learn by
+    the steps of the worker's agents, in this process, without any model: no broker is needed.
+
+    Beside it: the benefit of one question per scenario, the number of choices until a shift is made good, whether
+    avoided items are last in the very next ranking, whether anything is learned from sentences about others ("my
+    daughter likes ..."), and how far the stated chances can be relied on.
+
+    With --json: one object per line, the last one with `phase_1` to `phase_4`: after each pass, the share right during
+    it (1 and 3) and the success in the test behind it (2 and 4).
+    """
+    from evaluation.feedback.learners import Replies  # noqa: PLC0415
+    from evaluation.feedback.protocol import evaluate  # noqa: PLC0415
+    from evaluation.feedback.scenarios import read  # noqa: PLC0415
+    from streams.cli.progress import Stages  # noqa: PLC0415
+
+    [how] = members(Replies, [replies], "--replies", ctx)[:1]
+    found = read(data).of(people)
+    with Stages() as stages:
+        lines = asyncio.run(evaluate(found, how, passes, asks=ask, progress=stages.at))
+    if as_json:
+        print_lines(lines)
+        return
+    summary = lines[-1]
+    title = f"{summary['people']:,} people, {summary['persons_and_domains']:,} tastes, replies as {how.value}, no model"
+    caption = "right: while learning; success: in the test, from which nothing is learned"
+    columns = ["phase", "pass", "right", "asked", "test", "success"]
+    print_table([line for line in lines if line["line"] == "pass"], columns, title, caption)
+    for line in lines[:-1]:
+        figures = {name: value for name, value in line.items() if name not in ("line", "bins")}
+        if line["line"] == "reliability":
+            print_table(line["bins"], ["from", "to", "predicted", "came", "n"], f"chances of {line['of']}")
+        elif line["line"] != "pass":
+            print_figures(figures, line["line"])
+
+
+def conversations(
+    ctx: typer.Context,
+    data: Annotated[
+        Path | None, typer.Option(help="The folder with one JSON file per person.", metavar="DIR", show_default=False)
+    ] = None,
+    invent: Annotated[
+        Path | None, typer.Option(help="Write invented people to this folder and play them.", metavar="DIR")
+    ] = None,
+    held_out: Annotated[
+        bool, typer.Option("--held-out", help="Invent with the templates that no rule was written after.")
+    ] = False,
+    llm: Annotated[str, typer.Option(help="The listener: rules, model, both.", metavar="HOW")] = "rules",
+    people: Annotated[
+        int | None, typer.Option(min=1, help="Only the first people. [default: all, or 36]", metavar="N")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="People under way at once, with a model.")] = 8,
+    budget_calls: Annotated[
+        int | None, typer.Option(min=1, help="Stop before more LLM calls than these; kept replies cost none.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the invented people.")] = 0,
+    lines: Annotated[
+        bool, typer.Option("--lines", help="List each line with its match, and the preferences without a line.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Play each person's conversations through the steps of the agent `listen`, and compare the card with the truth.
+
+    The files are raw files of PersonaMem-v2, or invented ones in the same layout (docs/datasets.md). A line of a card
+    says a preference if they share enough words and the stance agrees; docs/quality-conversations.md has the rule.
+    Figures: preferences found, updates honoured, forgotten preferences that come back, sensitive values kept, other
+    people's preferences taken for one's own, and costs.
+
+    With --llm model or both, chunks are read by the endpoint of SAGER_LLM_*. Its replies are kept beside the other
+    results. An unreadable file is named on stderr, and the others go on.
+
+    With --json: one object for the summary; with --lines also one per line.
+    """
+    if (data is None) == (invent is None):
+        raise typer.BadParameter("name one of --data and --invent", ctx, param_hint="--data")
+    from evaluation.conversations.figures import listed  # noqa: PLC0415
+    from evaluation.conversations.invented import PEOPLE, write  # noqa: PLC0415
+    from evaluation.conversations.layout import files, read  # noqa: PLC0415
+    from evaluation.conversations.listening import By, Played  # noqa: PLC0415
+    from streams.cli.progress import Stages  # noqa: PLC0415
+
+    [by] = members(By, [llm], "--llm", ctx)[:1]
+    if invent is not None:
+        write(invent, people or PEOPLE, seed, held_out=held_out)
+    folder = invent or data
+    assert folder is not None  # noqa: S101 - one of both is given
+    total = len(files(folder))
+    shown: list[dict[str, Any]] = []
+
+    def show(played: Played) -> None:
+        if lines:
+            shown.extend(dict(line) for line in listed(played))
+
+    with Stages() as stages:
+
+        def tell(done: int) -> None:
+            stages.at("people", done, max(done, min(total, people or total)))
+
+        found, unusable = _run(read(folder, people), by, concurrency, budget_calls, {"tell": tell, "show": show})
+    _note_faults(found, unusable)
+    figures = found.shares()
+    if as_json:
+        counts = {"unreadable": len(found.unreadable), "failed": len(found.failed)}
+        print_lines([*shown, {"line": "summary", "llm": llm, **counts, **figures}])
+    else:
+        if shown:
+            print_table(shown, ["user_id", "line", "verdict", "stance", "value", "preference"], "lines of cards")
+        print_figures(figures, f"{figures['people']:,} people, listener: {llm}")
+    if found.failed:
+        raise typer.Exit(1)
+
+
+def _note_faults(found: "Run", unusable: int) -> None:
+    for path, why in found.unreadable:
+        note(f"{path}: {why}")
+    for who, error in found.failed:
+        note(f"{who} could not be played: {error}")
+    for why, times in found.skipped.items():
+        note(f"{times:,} {why}")
+    if unusable:
+        note(f"{unusable:,} answers of the model were of no use: rules took their place")
+
+
+def _run(
+    persons: "Iterator[Person | Unreadable]", by: "By", concurrency: int, budget_calls: int | None, to: dict[str, Any]
+) -> "tuple[Run, int]":
+    """The outcome of the persons, and the number of unusable answers of a model."""
+    from evaluation.conversations.figures import run  # noqa: PLC0415
+
+    if by.value == "rules":
+        return asyncio.run(run(persons, **to)), 0
+    from evaluation.conversations.listening import ModelListener  # noqa: PLC0415
+    from evaluation.llm import client_of, desk_of  # noqa: PLC0415
+    from evaluation.replies import Replies  # noqa: PLC0415
+
+    async def play(replies: Replies) -> "tuple[Run, int]":
+        configured = settings()
+        client = client_of(configured, replies)
+        try:
+            listener = ModelListener(desk_of(client, replies, configured), by)
+            return await run(persons, listen=listener.listen, concurrency=concurrency, **to), listener.unusable
+        finally:
+            await client.aclose()
+
+    with closing(Replies(FOLDER / REPLIES, budget_calls)) as replies:
+        return asyncio.run(play(replies))

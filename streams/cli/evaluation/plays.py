@@ -1,0 +1,169 @@
+"""`sager eval stream` and `sager eval model`: users choose one item after another."""
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streams.cli.evaluation.figures import FOLDER, INTERVALS, members, names_of, print_lines, print_table
+from streams.cli.extras import need_eval
+from streams.cli.options import AsJson, settings
+from streams.cli.output import json_text
+
+REPLIES = "model-replies.duckdb"
+_Data = Annotated[Path, typer.Option(help="The folder with the data set's files, as of `sager import`.")]
+_Domain = Annotated[str | None, typer.Option(help="The items' domain, overriding their own.", metavar="DOMAIN")]
+
+
+def stream(
+    ctx: typer.Context,
+    data: _Data,
+    history: Annotated[
+        str, typer.Option(help="How many of a user's first visits are history; several by comma.", metavar="N")
+    ] = "3",
+    candidates: Annotated[
+        str,
+        typer.Option(
+            help="The items beside the taken one: uniform, popular, exposed; several by comma.", metavar="LISTS"
+        ),
+    ] = "uniform",
+    arm: Annotated[
+        str, typer.Option(help="By comma: no-skill, prior, rules, sager.", metavar="NAME")
+    ] = "no-skill,prior,rules,sager",
+    by: Annotated[
+        str,
+        typer.Option(
+            help="The ranker: skill (alone), mix (the sum with weights as learned), fixed (the sum with a new domain's "
+            "weights); several by comma.",
+            metavar="RANKER",
+        ),
+    ] = "mix",
+    users: Annotated[int, typer.Option(min=2, help="How many users choose.", metavar="N")] = 200,
+    choices: Annotated[int, typer.Option(min=1, help="Of each user, the first ones.", metavar="N")] = 32,
+    seed: Annotated[int, typer.Option(help="Of the sample, the draws and the interleaving.")] = 0,
+    domain: _Domain = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let users choose one item after another, and see how often it was ranked first, by how much was learned before.
+
+    A user's first visits are history, the following ones are choices among ten: beside the item that they took next
+    stand items that they never take, drawn uniformly, by popularity (popular), or as a recommender would show them
+    (exposed: the ten best of thirty popular ones; if the taken one is not among them, it is learned from without a list
+    and not measured). Users come in a random interleaving. Skills and weights learn by the steps of the worker's
+    agents, in this process: no broker is needed. The community is everybody's whole history, without the user's own.
+
+    no-skill: the community alone. prior: the skill that the history gives, frozen. rules: one tier a choice, by the
+    former reasoner. sager: the product as it ships.
+
+    With --json: one object per arm and line: `hit_at_1`, `ndcg_at_5`, `mrr` over all choices, `by_seen` (Hit@1 by the
+    number of choices seen before), `minus` (the difference to each other arm, with its 95 % interval over users) and
+    `growth` (the lead over `prior` after 17 choices and more, minus that after one).
+    """
+    need_eval("numpy", "scipy")
+    from evaluation.exceptions import UnknownArm  # noqa: PLC0415
+    from evaluation.measures import BUCKETS  # noqa: PLC0415
+    from evaluation.plans import Lists, plans  # noqa: PLC0415
+    from evaluation.skill_arms import By, known  # noqa: PLC0415
+    from evaluation.stream import lines_of, play  # noqa: PLC0415
+    from streams.cli.progress import Stages  # noqa: PLC0415
+
+    kinds = members(Lists, [candidates], "--candidates", ctx)
+    rankers = members(By, [by], "--by", ctx)
+    lengths = names_of([history])
+    if not lengths or not all(length.isdecimal() for length in lengths):
+        raise typer.BadParameter(f"{history!r} is no number of visits", ctx, param_hint="--history")
+    try:
+        rules = known(names_of([arm]))
+    except UnknownArm as error:
+        raise typer.BadParameter(str(error), ctx, param_hint="--arm") from error
+    if not rules:
+        raise typer.BadParameter("name at least one", ctx, param_hint="--arm")
+    with Stages() as stages:
+        made = plans(
+            data,
+            kinds,
+            [int(length) for length in lengths],
+            users,
+            most=choices,
+            seed=seed,
+            domain=domain,
+            progress=stages.at,
+        )
+        for plan in made:
+            results = [asyncio.run(play(rule, plan, rankers, seed, progress=stages.at)) for rule in rules]
+            for ranker in rankers:
+                lines = lines_of(plan, results, ranker, seed)
+                if as_json:
+                    print_lines(lines)
+                    continue
+                title = f"{plan.data}, {plan.lists.value} lists, {plan.history} visits of history, by {ranker.value}: "
+                title += f"{lines[0]['users']:,} users, {lines[0]['choices']:,} choices, seed {seed}"
+                first = rules[0].name
+                columns = ["arm", "hit_at_1", "ndcg_at_5", "mrr", f"minus/{first}", "growth", "cpu_ms_per_choice"]
+                print_table(lines, columns, title, f"{INTERVALS}; growth: over prior, from 1 to 17 choices and more")
+                columns = ["arm", *(f"by_seen/{name}" for name in BUCKETS)]
+                print_table(lines, columns, "Hit@1 by choices seen before")
+
+
+def model(
+    ctx: typer.Context,
+    data: _Data,
+    users: Annotated[int, typer.Option(min=2, help="How many users choose.", metavar="N")] = 70,
+    sweeps: Annotated[
+        int, typer.Option(min=0, help="How many of them are ranked for in all other ways too.", metavar="N")
+    ] = 35,
+    choices: Annotated[int, typer.Option(min=1, help="Of each user; users with fewer are left out.", metavar="N")] = 8,
+    history: Annotated[int, typer.Option(min=0, help="How many of a user's first visits are history.")] = 3,
+    candidates: Annotated[str, typer.Option(help="The items beside the taken one: uniform, popular.")] = "popular",
+    arm: Annotated[str | None, typer.Option(help="By comma. [default: all]", metavar="NAME")] = None,
+    pool: Annotated[int, typer.Option(min=2, help="Users drawn; those with enough choices play.")] = 700,
+    concurrency: Annotated[int, typer.Option(min=1, help="Users under way at once.")] = 16,
+    budget_calls: Annotated[
+        int | None, typer.Option(min=1, help="Stop before more LLM calls than these; kept replies cost none.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the sample, the draws and the presentation.")] = 0,
+    domain: _Domain = None,
+    places: Annotated[Path | None, typer.Option(help="Write every ranking's place here, as JSON.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play the same choices with skills that a model evolves, that counts evolve, and that both do.
+
+    Before each choice, the endpoint of SAGER_LLM_* ranks the list with each arm's slim skill, by the first token; the
+    skill alone ranks it too, without the endpoint. Then the arm learns from the choice. For some users it also ranks
+    listwise and pointwise, with longer and shorter slim skills, with skills frozen after 0 to 3 choices, and for three
+    other hosts, with a slim skill and without.
+
+    Every reply is kept beside the other results: a run that stopped continues where it was, and a repeated one makes no
+    calls. With --json: one object per arm and line.
+    """
+    need_eval("numpy", "scipy")
+    from evaluation import model as with_model  # noqa: PLC0415
+    from evaluation.dataset import Negatives  # noqa: PLC0415
+    from evaluation.plans import Lists, full_plan  # noqa: PLC0415
+    from evaluation.replies import Replies  # noqa: PLC0415
+    from streams.cli.progress import Stages  # noqa: PLC0415
+
+    names = names_of([arm]) if arm else list(with_model.ARMS)
+    if unknown := [name for name in names if name not in with_model.ARMS]:
+        told = f"there is no arm {', '.join(unknown)}; there are: {', '.join(with_model.ARMS)}"
+        raise typer.BadParameter(told, ctx, param_hint="--arm")
+    [kind] = members(Negatives, [candidates], "--candidates", ctx)[:1]
+    with Stages() as stages, closing(Replies(FOLDER / REPLIES, budget_calls)) as replies:
+        plan = full_plan(data, users, choices, Lists(kind), history, pool, seed=seed, domain=domain, progress=stages.at)
+        found = asyncio.run(
+            with_model.run(
+                plan, settings(), replies, arms=names, swept=sweeps, concurrency=concurrency, progress=stages.at
+            )
+        )
+    if places is not None:
+        places.write_text(json_text(found), encoding="utf-8")
+    lines = with_model.lines_of(found)
+    if as_json:
+        print_lines(lines)
+        return
+    title = f"{found['data']}, {found['lists']} lists, {history} visits of history, {found['model']}"
+    print_table(
+        lines, ["arm", "by", "choices", "hit_at_1", "ci95_hit_at_1", "ndcg_at_5", "mrr", "minus"], title, INTERVALS
+    )
