@@ -74,10 +74,9 @@ from schemas import (
     topic_of,
 )
 from streams.demo import catalogue, people
-from streams.materializer.batch import Batch
 from streams.materializer.dead_letters import dead_letter
-from streams.materializer.generations import copy_and_rename
-from streams.materializer.records import Record
+from streams.materializer.snapshot import copy_and_rename
+from streams.materializer.records import Batch, Record
 from streams.materializer.rows import read
 from streams.materializer.store import Store
 from tests.analytics_talks import talks

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from streams import private
 from streams.exceptions import StreamsError
-from streams.materializer.analytics import quoted
+from streams.materializer.schema import quoted
 from streams.materializer.columns import Table, flag, moment, number, real, text
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {

@@ -42,7 +42,7 @@ def export(
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.materializer import export as exporting  # noqa: PLC0415
     from streams.materializer import read  # noqa: PLC0415
-    from streams.materializer.manifest import Exported  # noqa: PLC0415
+    from streams.materializer.export import Exported  # noqa: PLC0415
 
     chosen = settings()
     con = read.connect(chosen, files=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 import duckdb
 
 from schemas import subject_of
-from streams.materializer.analytics import quoted
+from streams.materializer.schema import quoted
 from streams.rights.portable.exceptions import NotPortable
 from streams.rights.portable.manifest import File, digest_of
 from streams.rights.portable.ownership import Owner

@@ -17,10 +17,9 @@ from operators.findings import Kind
 from schemas import BadRecord, Receipt, Topic, decode, subject_of
 from streams.kafka.scanner import NoSuchTopic, Scanner
 from streams.materializer import rows
-from streams.materializer.batch import Batch
 from streams.materializer.columns import Keep, Table
 from streams.materializer.forgetting import Barrier
-from streams.materializer.records import Put, Record, RowKey, from_ms
+from streams.materializer.records import Batch, Put, Record, RowKey, from_ms
 from streams.materializer.rows import PUBLIC_TOPICS
 from streams.materializer.scratch import Scratch
 from streams.privacy import privacy_of

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.materializer import ddl, derived
-from streams.materializer.batch import Batch
 from streams.materializer.derived import DERIVED, SOURCES
 from streams.materializer.rows import read
+from streams.materializer.records import Batch
 from streams.materializer.store import Store
 from tests.analytics_world import build
 

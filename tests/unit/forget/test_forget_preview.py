@@ -7,7 +7,7 @@ import pytest
 
 from schemas import TOPICS
 from streams.materializer.ddl import all_tables
-from streams.materializer.generations import copy_and_rename
+from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from streams.rights import preview
 from streams.rights.holdings import EVENTS, Holdings, look

@@ -10,9 +10,9 @@ import pytest
 from operators.cards.fold import fold
 from operators.forget import with_scope
 from schemas import Card, CardDiff, ForgetRequest, Forgotten, Receipt, encode, subject_of
-from streams.materializer.batch import Batch
 from streams.materializer.forgetting import Barrier
 from streams.materializer.rows import PUBLIC_TOPICS, read
+from streams.materializer.records import Batch
 from streams.materializer.store import Store
 from tests.analytics_talks import talks
 from tests.unit.materializer.materializer_builders import NOON, record, rows, tombstone, write

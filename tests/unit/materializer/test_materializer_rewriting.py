@@ -11,8 +11,8 @@ import pytest
 from operators.forget import with_scope
 from schemas import ForgetRequest, Forgotten, Receipt, subject_of
 from streams.materializer import ddl
-from streams.materializer.batch import Batch
 from streams.materializer.exceptions import MaterializerError
+from streams.materializer.records import Batch
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
 from tests.unit.materializer.materializer_builders import (

@@ -26,9 +26,8 @@ from schemas import (
     line_of,
     subject_of,
 )
-from streams.materializer.batch import Batch
 from streams.materializer.forgetting import Barrier
-from streams.materializer.records import Put
+from streams.materializer.records import Batch, Put
 from streams.materializer.rows import read
 from streams.materializer.store import Store
 from tests.unit.materializer.materializer_builders import NOON, at, record, rows, tombstone, write

@@ -12,7 +12,7 @@ from evaluation.exceptions import BadResults
 from schemas import encode
 from streams.cli import app
 from streams.exceptions import NotOurs
-from streams.materializer.manifest import MANIFEST, NotAnExport, exported
+from streams.materializer.export import MANIFEST
 from streams.operations.rebuild import run as rebuilding
 from tests.builders import a_skill
 

@@ -1,3 +1,22 @@
+INSERT INTO skill_versions
+SELECT *, lead(valid_from) OVER (PARTITION BY user_id, domain ORDER BY version) AS valid_to
+FROM (
+    SELECT user_id, domain, version, event_id, is_contrast,
+           count(*) FILTER (is_contrast) OVER skill AS contrasts,
+           max(least(occurred_at, logged_at)) OVER skill AS valid_from
+    FROM skill_diffs SEMI JOIN stale_users USING (user_id)
+    WINDOW skill AS (PARTITION BY user_id, domain ORDER BY version)
+);
+
+INSERT INTO skill_history
+SELECT user_id, domain, attribute_id, after AS tier, before, kind AS became_by, version AS from_version, valid_from,
+       lead(version) OVER line AS to_version, lead(valid_from) OVER line AS valid_to
+FROM skill_changes SEMI JOIN stale_users USING (user_id)
+JOIN (FROM skill_versions SEMI JOIN stale_users USING (user_id)) USING (user_id, domain, version)
+WHERE before IS DISTINCT FROM after
+WINDOW line AS (PARTITION BY user_id, domain, attribute_id ORDER BY version, seq)
+QUALIFY after IS NOT NULL;
+
 INSERT INTO outcomes
 WITH matched AS (
     SELECT s.user_id, r.domain, s.ranking_id, r.occurred_at AS ranked_at, s.occurred_at AS selected_at, s.item_id,
@@ -22,4 +41,5 @@ SELECT m.user_id, m.domain, ranking_id, ranked_at, selected_at,
        CASE WHEN item_rank <= 5 THEN 1 / log2(1 + item_rank) ELSE 0 END AS ndcg_at_5,
        arm, ranked_by, reasoner, skill_version, coalesce(v.version, 0) AS version_in_force
 FROM matched m ASOF LEFT JOIN (FROM skill_versions SEMI JOIN stale_users USING (user_id)) v
-  ON m.user_id = v.user_id AND m.domain = v.domain AND m.ranked_at >= v.valid_from
+  ON m.user_id = v.user_id AND m.domain = v.domain AND m.ranked_at >= v.valid_from;
+
