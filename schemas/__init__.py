@@ -64,7 +64,6 @@ from .memory import (
 )
 from .reasoned import ReasonedBy
 from .sessions import MAX_SESSIONS, Session, SessionLine
-from .shadow import ShadowOutcome, ShadowSkill
 from .skills import (
     MAX_ATTRIBUTES,
     MAX_EVIDENCE,
@@ -190,8 +189,6 @@ __all__ = [
     "Selection",
     "Session",
     "SessionLine",
-    "ShadowOutcome",
-    "ShadowSkill",
     "Signal",
     "SkillCommand",
     "SkillDiff",

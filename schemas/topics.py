@@ -28,7 +28,6 @@ from .feedback import Feedback
 from .forgetting import ForgetRequest, Receipt
 from .items import Item
 from .memory import ItemMemory, Memory, Touch
-from .shadow import ShadowOutcome, ShadowSkill
 from .skills import GlobalSkill, SlimSkill
 from .state import OpenRankings, Profile
 from .utterances import Utterance
@@ -283,8 +282,6 @@ _ALL = (
         internal=True,
         packed=True,
     ),
-    Topic("shadow-outcomes", ShadowOutcome, Key.USER, "the agent evolve", timedelta(days=30)),
-    Topic("shadow-skills", ShadowSkill, Key.USER_AND_DOMAIN, "the agent evolve", compact=True, internal=True),
 )
 
 TOPICS: dict[str, Topic] = {topic.base: topic for topic in _ALL}

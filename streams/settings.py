@@ -252,15 +252,6 @@ class Settings(BaseSettings):
     )
     gate: bool = Field(default=True, description="Skip LLM calls for choices that teach nothing.")
 
-    shadow_name: str = Field(
-        default="shadow", pattern=r"^[a-z0-9][a-z0-9_.-]{0,39}$", description="The shadow arm's name."
-    )
-    shadow_share: float = Field(default=0.0, ge=0, le=1, description="Share of users whom the arm follows. [0: none]")
-    shadow_set: dict[str, str | int | float | bool | None] = Field(
-        default_factory=dict,
-        description='What it changes, as {"merge.weaken_window": 3}; `sager replay` lists what can be.',
-    )
-
     in_flight: int = Field(
         default=64, ge=1, le=4_096, description="Contrasts evolved, requests ranked and model calls made at once."
     )

@@ -11,13 +11,11 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from operators import whatif
 from operators.contrast import contrast_id, on_ranking, on_selection, slot_of
 from operators.evidence import fixed
 from operators.evolve import CountsReasoner, Proposal, RulesReasoner, validate
 from operators.global_skill import Population
 from operators.merge import (
-    MergeLimits,
     fit_seed,
     merge,
     resolve_abstention,
@@ -62,14 +60,12 @@ from schemas import (
     RankRequest,
     ReasonedBy,
     Selection,
-    ShadowOutcome,
     SkillCommand,
     SkillDiff,
     SlimSkill,
     Source,
     Stance,
     Verdict,
-    derived_id,
     encode,
     topic_of,
 )
@@ -109,7 +105,6 @@ class AnalyticsWorld:
     heard: list[CardDiff] = field(default_factory=list)
     slims: list[SlimSkill] = field(default_factory=list)
     skills: dict[tuple[str, str], PolicySkill] = field(default_factory=dict)
-    shadows: dict[tuple[str, str], PolicySkill] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
 
     def fill(self, store: Store) -> None:
@@ -403,34 +398,8 @@ class _Builder:
             if skill.version % 6 == 5:
                 proposal = replace(proposal, reinforced=(*proposal.reinforced, "preference:mood:uplifting-reads"))
         source = _position(skill.version)
-        self._shadow(key, contrast, skill)
         validated = validate(proposal, skill, contrast)
         self._learn(key, skill, resolve_counts(skill, validated, contrast, source, self._usual[key[1]]))
-
-    def _shadow(self, key: tuple[str, str], contrast: Contrast, live: PolicySkill) -> None:
-        """An arm that keeps only twelve lines follows half of the users."""
-        if not whatif.in_share(key[0], "short", 0.5):
-            return
-        skill = self._world.shadows.get(key, live)
-        outcome = ShadowOutcome(
-            event_id=derived_id("shadow", contrast.event_id),
-            occurred_at=contrast.occurred_at,
-            user_id=key[0],
-            domain=key[1],
-            arm="short",
-            ranking_id=contrast.ranking_id,
-            candidates=1 + len(contrast.unchosen),
-            live_rank=whatif.place(contrast, live.attributes),
-            shadow_rank=whatif.place(contrast, skill.attributes),
-            live_version=live.version,
-            shadow_version=skill.version,
-            live_contrasts=live.contrasts,
-            shadow_contrasts=skill.contrasts,
-        )
-        validated = validate(CountsReasoner().propose(contrast, skill), skill, contrast)
-        diff = resolve_counts(skill, validated, contrast, None, self._usual[key[1]], MergeLimits(attributes=12))
-        self._world.shadows[key] = merge(skill, diff)
-        self._send(outcome, contrast.occurred_at)
 
     def _command(self, number: int, at: datetime) -> None:
         person = self._people[number]

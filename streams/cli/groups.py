@@ -23,6 +23,7 @@ HEADINGS: dict[str, dict[str, str]] = {
         "sql": "data.sql",
         "export": "data.export",
         "replay": "data.replay",
+        "shadow": "data.replay",
         "coverage": "data.coverage",
         "lint": "data.lint",
         "global-skill": "operations.global_skill",

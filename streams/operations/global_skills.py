@@ -1,4 +1,4 @@
-"""Builds global skills: reads profiles and memories from their changelogs, publishes one global skill per domain.
+"""Build global skills: read profiles and memories from their changelogs, publish one global skill per domain.
 
 Each changelog is read twice: first for the offset of the newest record per key, then to decode and count only those
 records. The embedded broker never compacts and Kafka compacts late: a user has many records but must count once. It
@@ -7,6 +7,7 @@ for a million users takes 200 MB.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -20,7 +21,6 @@ from operators.statinit.prior import PriorLimits
 from schemas import BadRecord, GlobalSkill, Memory, Profile, decode, derived_id
 from schemas.codec import ModelT
 from schemas.fields import Domain
-from streams.exceptions import StreamsError
 from streams.kafka.events import EventOutbox
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
@@ -30,10 +30,6 @@ _EVERY = 500
 
 Tell = Callable[[str, int, int], None]
 """Receives progress: the stage's name, how much is done, and how much there is."""
-
-
-class NoAnswer(StreamsError, RuntimeError):
-    """The model gave no usable answer."""
 
 
 @dataclass
@@ -47,7 +43,7 @@ class Profiles:
 def read_populations(
     settings: Settings, domain: str | None = None, tell: Tell = lambda *_: None, prior: PriorLimits = DEFAULT_PRIOR
 ) -> Profiles:
-    """The populations of all domains, or of one, from the newest profile and memory of every user.
+    """Count the populations of all domains, or of one, from the newest profile and memory of every user.
 
     Raises:
         NoSuchTopic: there is no topic of profiles.
@@ -61,18 +57,15 @@ def read_populations(
     with Scanner(settings) as scanner:
         for profile in _readable(Profile, _newest_values(scanner, Profile.TOPIC, domain, tell), found):
             population(profile.domain).add(profile)
-        try:
+        with suppress(NoSuchTopic):  # without the graph there are no memories, and no popular items
             for memory in _readable(Memory, _newest_values(scanner, Memory.TOPIC, domain, tell), found):
                 population(memory.domain).met(memory)
-        except NoSuchTopic:
-            # Without the graph there are no memories, and no popular items.
-            pass
     found.populations = {name: each for name, each in found.populations.items() if each.users}
     return found
 
 
 def _readable(model: type[ModelT], values: Iterable[bytes], found: Profiles) -> Iterator[ModelT]:
-    """The records that decode; the others are counted."""
+    """Yield the records that decode, and count the others."""
     for value in values:
         try:
             yield decode(model, unpack(value))
@@ -81,7 +74,7 @@ def _readable(model: type[ModelT], values: Iterable[bytes], found: Profiles) -> 
 
 
 def _newest_values(scanner: Scanner, topic: str, domain: str | None, tell: Tell) -> Iterator[bytes]:
-    """The newest record of each key of a changelog."""
+    """Yield the newest record of each key of a changelog."""
     where = scanner.partitions(topic)
     newest = _newest(scanner.read(where, partial(tell, topic)), domain)
     total = left = sum(map(len, newest.values()))
@@ -101,7 +94,7 @@ def _newest_values(scanner: Scanner, topic: str, domain: str | None, tell: Tell)
 
 
 def _newest(records: Iterable[Message], domain: str | None) -> dict[int, dict[bytes, int]]:
-    """By partition, the offset of each key's newest record."""
+    """Return the offset of each key's newest record, by partition."""
     newest: dict[int, dict[bytes, int]] = {}
     for message in records:
         keys = newest.setdefault(int_of(message.partition()), {})
@@ -114,7 +107,7 @@ def _newest(records: Iterable[Message], domain: str | None) -> dict[int, dict[by
 
 
 def build(populations: Iterable[Population], occurred_at: datetime, limits: GlobalLimits) -> list[GlobalSkill]:
-    """The global skill of each population, in the order of their domains' names."""
+    """Build the global skill of each population, in the order of their domains' names."""
     return [
         global_skill(each, derived_id("global-skill", each.domain, occurred_at.isoformat()), occurred_at, limits)
         for each in sorted(populations, key=lambda each: each.domain)
@@ -122,7 +115,7 @@ def build(populations: Iterable[Population], occurred_at: datetime, limits: Glob
 
 
 def publish(settings: Settings, skills: Iterable[GlobalSkill]) -> None:
-    """Publishes these global skills, replacing the existing ones.
+    """Publish these global skills, replacing the existing ones.
 
     Raises:
         NotProduced: the broker did not accept all of them.
@@ -133,7 +126,7 @@ def publish(settings: Settings, skills: Iterable[GlobalSkill]) -> None:
 
 
 def read_published(settings: Settings) -> dict[str, GlobalSkill]:
-    """The newest global skill of every domain.
+    """Read the newest global skill of every domain.
 
     Raises:
         NoSuchTopic: there is no topic of global skills.
@@ -160,7 +153,7 @@ def _short(key: bytes) -> bytes:
 
 
 def _domain_of(key: bytes) -> str | None:
-    """The domain in a key of user and domain."""
+    """Return the domain in a key of user and domain."""
     try:
         _, domain = orjson.loads(key)
     except (orjson.JSONDecodeError, TypeError, ValueError):

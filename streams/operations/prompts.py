@@ -1,4 +1,4 @@
-"""Prompts of the past: what a model was told before it answered, from the log, and from the choice on Kafka."""
+"""Restore the prompt behind a version, from the log and from the choice on Kafka."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -31,19 +31,19 @@ class ChoiceGone(StreamsError, LookupError):
 
 
 def prompt_of(settings: Settings, diffs: Sequence[SkillDiff], version: int, receipt: Receipt | None = None) -> Again:
-    """The prompt behind a version, put together again.
+    """Restore the prompt behind a version.
 
     Args:
-        settings: the deployment, and what it lets into prompts.
+        settings: the deployment.
         diffs: the log of one skill, in order; it has this version.
         version: the version that the model's answer led to.
-        receipt: what of this person was forgotten; no prompt tells it.
+        receipt: the user's erasures; no prompt contains erased data.
 
     Raises:
         NotAsked: no model was asked.
         OldPrompt: it was asked with another wording.
-        ChoiceGone: the choice has expired, was forgotten, or says nothing that a model can be asked about.
-        BrokerUnreachable: no Kafka answers.
+        ChoiceGone: the choice has expired or was erased.
+        BrokerUnreachable: no broker answers.
     """
     diff = next(each for each in diffs if each.version == version)
     by = diff.reasoned_by

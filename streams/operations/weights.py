@@ -1,8 +1,7 @@
-"""Reads the weights that workers have published, and tells commands about them to whoever learns them."""
+"""Read the weights that workers have published."""
 
 from dataclasses import dataclass
 
-from operators.rank.weights import RankWeights
 from operators.seals import Seal, seal_of
 from operators.weigh import DEFAULT_LIMITS, in_use
 from operators.weigh.use import spread
@@ -13,13 +12,7 @@ from streams.settings import Settings
 
 @dataclass(frozen=True)
 class Shown:
-    """One weight as people read it.
-
-    Attributes:
-        now: what it counts.
-        start: its start value.
-        spread: how sure it is, as a standard deviation.
-    """
+    """One weight: its value, its start value, and its standard deviation."""
 
     now: float
     start: float
@@ -28,12 +21,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Held:
-    """What is on the topic of one domain.
-
-    Attributes:
-        weights: the record.
-        seal: what its seal says; workers use nothing that is not right.
-    """
+    """The weights of one domain. Workers use the start values unless the seal is right."""
 
     weights: Weights
     seal: Seal
@@ -41,19 +29,19 @@ class Held:
     @property
     def mix(self) -> dict[str, Shown]:
         """The parts of the sum."""
-        used: RankWeights = in_use(self.weights)
+        used, limits = in_use(self.weights), DEFAULT_LIMITS
         return {
             part.value: Shown(
                 getattr(used, part.value),
-                DEFAULT_LIMITS.mix[part].value,
-                spread(self.weights.mix.get(part, DEFAULT_LIMITS.of_mix(part).begin)),
+                limits.mix[part].value,
+                spread(self.weights.mix.get(part, limits.of_mix(part).begin)),
             )
             for part in Mix
         }
 
     @property
     def dimensions(self) -> dict[str, Shown]:
-        """The dimensions that choices have said something about, what counts most first."""
+        """The dimensions that choices have moved, the heaviest first."""
         used = in_use(self.weights)
         found = {
             name: Shown(used.of(name), DEFAULT_LIMITS.start_of(name), spread(held))
@@ -63,7 +51,7 @@ class Held:
 
 
 def read_published(settings: Settings) -> dict[str, Held]:
-    """The newest weights of every domain, in the order of the domains' names.
+    """Read the newest weights of every domain, in the order of the domains' names.
 
     Raises:
         NoSuchTopic: there is no topic of weights.
@@ -78,8 +66,7 @@ def read_published(settings: Settings) -> dict[str, Held]:
                 continue
             try:
                 weights = decode(Weights, value)
-            except BadRecord:
-                # The materializer, which also reads this topic, sends the dead letter.
+            except BadRecord:  # the materializer, which also reads this topic, sends the dead letter
                 continue
             if weights.domain.encode() == key:
                 found[weights.domain] = Held(weights, seal_of(weights, settings.chain_key_bytes))

@@ -19,7 +19,7 @@ from streams.exceptions import NotProduced
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.follower import partitions_of
 from streams.kafka.scanner import REQUEST_SECONDS, Scanner, int_of, sent_at_ms
-from streams.operations.dead_letters.telling import WEBHOOK
+from streams.operations.dead_letters.reading import WEBHOOK
 from streams.settings import Settings
 from streams.webhooks.delivery import AWAY_HOURS, MS_PER_HOUR, Delivery
 from streams.webhooks.endpoints import Endpoint

@@ -1,1 +1,1 @@
-"""What if: skills as other knobs would have shaped them, offline (`sager replay`) and live (shadow arms)."""
+"""What-if: replay the log with other settings, and run a shadow deployment beside the live one."""

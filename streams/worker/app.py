@@ -1,4 +1,4 @@
-"""The Faust app: settings decided by measurement, raw topics, nine tables, seven agents."""
+"""The Faust app: settings decided by measurement, raw topics, eight tables, seven agents."""
 
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from streams.worker.pipeline import REQUEST_BYTES, Pipeline, raw_topic
 from streams.worker.reasoning.configured import listener_of, models_of, reader_of, reasoner_of, replacer_of
 from streams.worker.reasoning.global_skills import GlobalSkills
 from streams.worker.reasoning.reasoner import Reasoning
-from streams.worker.reasoning.shadow import shadow_of
 from streams.worker.reasoning.weights import LearnedWeights
 from streams.worker.runtime.membership import Membership
 from streams.worker.runtime.outlet import Outlet, delivery_seconds
@@ -44,7 +43,6 @@ def create(settings: Settings) -> Pipeline:
         open_rankings=_table(app, settings, "open-rankings"),
         memories=_table(app, settings, "memories"),
         receipts=_table(app, settings, "receipts"),
-        shadow_skills=_table(app, settings, "shadow-skills"),
         weights=_table(app, settings, "weights"),
         cards=_table(app, settings, "cards"),
         conversations=_table(app, settings, "conversations"),
@@ -66,7 +64,7 @@ def create(settings: Settings) -> Pipeline:
         listener_of(settings),
     )
     listener = listen.attach(pipeline, reasoning.listen)
-    prior.attach(pipeline, evolve.attach(pipeline, reasoning, listener, shadow_of(pipeline)))
+    prior.attach(pipeline, evolve.attach(pipeline, reasoning, listener))
     return pipeline
 
 

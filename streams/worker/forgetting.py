@@ -134,7 +134,6 @@ class Forgetting:
             pipeline.open_rankings,
             pipeline.cards,
             pipeline.conversations,
-            *pipeline.side_tables,
         ):
             await table.scrub()
         receipt = pipeline.receipt(request.user_id) or receipt  # with the lines of a card that went with it
@@ -184,7 +183,7 @@ class Forgetting:
         pipeline = self._pipeline
         for key in await self._keys(pipeline.skills, request):
             await self._skill(event, key)
-        for table in (pipeline.profiles, pipeline.memories, *pipeline.side_tables):
+        for table in (pipeline.profiles, pipeline.memories):
             for key in await self._keys(table, request):
                 async with pipeline.lock(table.name, key):
                     await pipeline.delete(table, event, key)
@@ -287,10 +286,6 @@ class Forgetting:
                 await tell_items(pipeline, event, all_touches(scrubbed, pipeline.graph_limits))
                 await pipeline.write(pipeline.memories, event, key, scrubbed)
         await self._said(event, request)
-        for table in pipeline.side_tables:
-            async with pipeline.lock(table.name, key):
-                if table.get(key) is not None:
-                    await pipeline.delete(table, event, key)
 
     async def _log(self, event: Any, skill: PolicySkill) -> list[SkillDiff]:
         async def ask() -> list[SkillDiff]:

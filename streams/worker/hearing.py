@@ -15,7 +15,6 @@ from streams.worker import metrics
 from streams.worker.agents.listen import Listener
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.reasoner import Reasoning
-from streams.worker.reasoning.shadow import Shadow
 from streams.worker.runtime.intake import Handler
 from streams.worker.versions import Versions
 
@@ -30,7 +29,6 @@ class Hearing:
         versions: how they come into the world.
         reasoning: who is asked what words mean.
         listener: whose cards hear signals too.
-        shadow: the shadow arm, if there is one.
     """
 
     pipeline: Pipeline
@@ -38,7 +36,6 @@ class Hearing:
     versions: Versions
     reasoning: Reasoning
     listener: Listener
-    shadow: Shadow | None = None
 
     @property
     def handlers(self) -> dict[str, Handler]:
@@ -88,8 +85,5 @@ class Hearing:
     async def _take(
         self, event: Any, record: Feedback | Correction | Abstention, act: Callable[[Evolve, State], Effects]
     ) -> Outcome:
-        """Apply an event to the skill and, when all of that is out, to the shadow's."""
-        state, effects = await self.versions.take(event, record, lambda state: act(self.step, state))
-        if self.shadow is not None and effects.version is not None:
-            self.shadow.heard(event, record, act, state.receipt)
+        _, effects = await self.versions.take(event, record, lambda state: act(self.step, state))
         return effects.outcome

@@ -37,10 +37,6 @@ OUTCOMES = {
     "weigh": ("learned", "repeated", "frozen", *(action.value for action in WeightAction)),
 }
 """What becomes of events, by stage; `rerouted` and `dead-lettered` may become of any."""
-SHADOW_OUTCOMES = ("learned", "commanded", "repeated", "frozen", "not-followed", "restarted", "forgotten")
-"""What becomes of a shadow arm's events where all is well."""
-SHADOW_LOSSES = ("unavailable", "busy", "stale", "failed")
-"""Why a shadow arm learned nothing from one."""
 SEEDED = "seeded"
 STATED, OBSERVED, OVERTAKEN, FADED = "stated", "observed", "overtaken", "faded"
 """How it is seen that a taste has changed: the person says so, what they take says so, another change of theirs has
@@ -159,18 +155,6 @@ QUESTIONS = Counter("sager_questions", "Rankings that brought a question along, 
 NOTHING_SUITS = Counter(
     "sager_nothing_suits", "Rankings of ours of which probably nothing suits, by domain.", ["domain"]
 )
-SHADOW_EVENTS = Counter(
-    "sager_shadow_events", "Events that a shadow arm has finished, by what became of them.", ["outcome"]
-)
-SHADOW_RANK = Histogram(
-    "sager_shadow_rank",
-    "The place at which the live and the shadow skill would have put the chosen item, for the users of a shadow arm.",
-    ["domain", "arm"],
-    buckets=_RANKS,
-)
-SHADOW_NDCG = Counter(
-    "sager_shadow_ndcg", "Sum of NDCG@3 and NDCG@5 over the same choices, by domain and arm.", ["domain", "arm", "at"]
-)
 FACETS_DROPPED = Counter("sager_facets_dropped", "Facets that the quality filter refused, by reason.", ["why"])
 RANK_FALLBACKS = Counter(
     "sager_rank_fallbacks", "Parts of rankings for which the LLM had no answer: facets, slim or rank.", ["part"]
@@ -245,7 +229,6 @@ _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
     CHUNKS: [why.value for why in Closed],
     NOT_KEPT: KINDS,
     CARD_CHANGES: [kind.value for kind in CardChangeKind],
-    SHADOW_EVENTS: (*SHADOW_OUTCOMES, *SHADOW_LOSSES),
     REFUSED: [refusal.value for refusal in Refusal],
     FACETS_DROPPED: [reason.value for reason in Reason],
     RANK_FALLBACKS: ("facets", "slim", "rank"),

@@ -77,7 +77,7 @@ class Pipeline:
         settings: the effective configuration.
         reader: gives the agents what was fetched.
         outlet: the producer of all that is written.
-        skills, profiles, open_rankings, memories, receipts, shadow_skills, weights, cards, conversations: the tables;
+        skills, profiles, open_rankings, memories, receipts, weights, cards, conversations: the tables;
             keys and values are bytes as on the changelog.
         global_skills: the domains' templates, once started.
         learned_weights: what the domains' rankings go by, once started.
@@ -95,7 +95,6 @@ class Pipeline:
     open_rankings: DeliveredTable
     memories: DeliveredTable
     receipts: DeliveredTable
-    shadow_skills: DeliveredTable
     weights: DeliveredTable
     cards: DeliveredTable
     conversations: DeliveredTable
@@ -147,12 +146,7 @@ class Pipeline:
         """All tables, by the registry's names."""
         of_users = (self.skills, self.profiles, self.open_rankings, self.memories, self.receipts)
         of_talks = (self.cards, self.conversations)
-        return {table.name: table for table in (*of_users, *of_talks, *self.side_tables, self.weights)}
-
-    @property
-    def side_tables(self) -> tuple[DeliveredTable, ...]:
-        """Tables of persons besides, keyed by user and domain and written under locks by their names."""
-        return (self.shadow_skills,)
+        return {table.name: table for table in (*of_users, *of_talks, self.weights)}
 
     def receipt(self, user_id: str) -> Receipt | None:
         """The requests to forget that are in force for this person; None if there is none."""

@@ -12,7 +12,7 @@ from streams.http.app import application
 from streams.http.gate import Gate
 from streams.http.tokens import Scope, TokensFile
 from streams.materializer.rows import PUBLIC_TOPICS
-from streams.operations.acls.roles import ROLES, Kind, Operation, Role, by_resource, commands, grants, union
+from streams.operations.acls import ROLES, Kind, Operation, Role, by_resource, commands, grants, union
 from streams.settings import Settings
 from tests.contract.test_contract_docs import ROOT, table
 

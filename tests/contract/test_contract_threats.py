@@ -7,7 +7,7 @@ import yaml
 
 from schemas import TOPICS
 from streams.http.tokens import Scope
-from streams.operations.acls.roles import ROLES, Operation, Role, grants
+from streams.operations.acls import ROLES, Operation, Role, grants
 from streams.settings import Settings
 from tests.contract.test_contract_docs import ROOT, table
 

@@ -35,7 +35,6 @@ PUBLIC = {
     "weights": ("domain", "Weights", FOR_EVER, True),
     "weight-commands": ("domain", "WeightCommand", 90 * DAY, False),
     "dead-letters": ("the original record's key", "DeadLetter", 90 * DAY, False),
-    "shadow-outcomes": (USER, "ShadowOutcome", 30 * DAY, False),
 }
 TABLES = {
     "profiles": (USER_DOMAIN, "Profile", FOR_EVER, True),
@@ -43,7 +42,6 @@ TABLES = {
     "conversations": (USER, "Listening", FOR_EVER, True),
     "memories": (USER_DOMAIN, "Memory", FOR_EVER, True),
     "item-memories": (ITEM_DOMAIN, "ItemMemory", FOR_EVER, True),
-    "shadow-skills": (USER_DOMAIN, "ShadowSkill", FOR_EVER, True),
 }
 GRAPH = {
     "item-touches": (TAKER, "Touch", 7 * DAY, False),

@@ -17,7 +17,6 @@ QUERY = re.compile(r"^```sql\n(?P<query>.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_IN_THE_DEMO = {
     "FROM judgements": "needs a model",
     "FROM llm_calls": "needs a model",
-    "FROM shadow_arms": "needs an experiment",
     "FROM dead_letters": "a clean run has none",
     "FROM stopped_helping": "helping may have stopped for none of 45 users",
     "FROM why('person-027'": "names a line of a person of the docs' own deployment",

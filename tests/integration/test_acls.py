@@ -2,7 +2,7 @@
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
     AclPermissionType,
+    AdminClient,
     NewTopic,
     ResourcePatternType,
     ResourceType,
@@ -29,8 +30,7 @@ from streams.exceptions import TopicsDiffer
 from streams.kafka import topics
 from streams.kafka.clients import client_config, no_group, producer_config
 from streams.local.launch import environment
-from streams.operations.acls.broker import RulesRefused, compare, create
-from streams.operations.acls.roles import Grant, Kind, Operation, Role, grants
+from streams.operations.acls import Grant, Kind, Role, grants
 from streams.settings import Settings
 from tests.harness import Harness
 from tests.patience import PATIENCE_SECONDS
@@ -111,6 +111,20 @@ def _tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
             harness.worker(**tenants.user(Role.WORKER))
             harness.start("materialize", **tenants.user(Role.MATERIALIZER))
             yield tenants
+
+
+def create(client: AdminClient, principal: str, wanted: Iterable[Grant]) -> None:
+    """Create these rules on the brokers."""
+    kinds = {Kind.TOPIC: ResourceType.TOPIC, Kind.GROUP: ResourceType.GROUP}
+    rules = [
+        AclBinding(
+            *(kinds[grant.kind], grant.name, ResourcePatternType.LITERAL, principal, "*"),
+            *(AclOperation[grant.operation.name], AclPermissionType.ALLOW),
+        )
+        for grant in wanted
+    ]
+    for future in client.create_acls(rules).values() if rules else ():
+        future.result(15)
 
 
 def sager(settings: Settings, *words: str) -> Result:
@@ -220,8 +234,6 @@ def test_nobody_can_do_the_work_of_others(tenants: Tenants) -> None:
 
     assert wrong == []
     assert read(tenants.as_role(Role.APP), "slim-skills") == DONE, "the question itself must be able to succeed"
-    with pytest.raises(RulesRefused, match="as Kafka's administrator"):
-        compare(topics.admin(tenants.as_role(Role.OPERATOR)), "User:app", ())
 
 
 def test_no_role_reaches_into_another_tenant(tenants: Tenants) -> None:
@@ -237,25 +249,3 @@ def test_no_role_reaches_into_another_tenant(tenants: Tenants) -> None:
     assert not any(seen.values()), "a tenant's topics are not even known to be there"
     with pytest.raises(TopicsDiffer, match="grant the user Create"):
         topics.ensure(theirs[Role.WORKER])
-
-
-def test_a_check_tells_what_is_missing_and_what_is_there_besides(tenants: Tenants) -> None:
-    settings = tenants.as_role(ADMIN)
-    whole = AclBinding(
-        *(ResourceType.TOPIC, settings.prefix, ResourcePatternType.PREFIXED, "User:guest", "*"),
-        *(AclOperation.READ, AclPermissionType.ALLOW),
-    )
-    client = topics.admin(settings)  # held by name: its futures die with it
-    client.create_acls([whole])[whole].result(15)
-
-    good = sager(settings, "acls", "worker", "--principal", "User:worker", "--check")
-    bad = sager(settings, "acls", "advocate", "--principal", "User:guest", "--check")
-    mended = sager(settings, "acls", "advocate", "--principal", "User:guest", "--apply")
-    found = compare(client, "User:guest", grants(Role.ADVOCATE, settings))
-
-    assert (good.exit_code, good.stdout) == (0, ""), good.stderr
-    assert bad.exit_code == 1
-    assert f"missing: {Grant(Kind.TOPIC, settings.topic('skill-commands'), Operation.WRITE)}" in bad.stdout
-    assert f"besides: User:guest: allow read on topic {settings.prefix}* (prefixed)" in bad.stdout
-    assert mended.exit_code == 0, mended.stderr
-    assert found.missing == ()

@@ -148,8 +148,6 @@ def watched(harness: Harness) -> Iterator[tuple[Prometheus, float]]:
             llm_price_completion=4.0,
             llm_daily_budget=0.01,
             watchdog_seconds=8,
-            shadow_share=1.0,
-            shadow_set={"reasoner": "rules"},
         )
         harness.start("materialize", metrics_port=materializer_port)
         harness.start("serve", http_tokens=tokens_file, http_port=api, metrics_port=serve_port)

@@ -34,7 +34,6 @@ from streams.kafka.packed_items import pack
 from streams.operations.dead_letters.reading import Chosen, listing, one
 from streams.operations.dead_letters.replay import REPLAY_OF, Hindrance, plan, replay
 from streams.operations.doctor import Finding, Status, examine
-from streams.operations.doctor.kafka import clocks
 from streams.operations.rebuild import Finding as Case
 from streams.operations.rebuild import rebuild
 from streams.settings import Settings
@@ -417,17 +416,6 @@ class TestDoctor:
         assert (letters.status, "1 internal-error" in letters.found) == (Status.WARNING, True)
         replay(harness.settings, plan(harness.settings, EVERYTHING))
         assert examined(harness.settings)["dead letters"][0].status is Status.OK
-
-    @pytest.mark.on("embedded")
-    def test_a_record_that_is_a_day_ahead_is_a_finding(self, harness: Harness) -> None:
-        ahead_ms = int((time.time() + 86_400) * 1_000)
-        assert [found.status for found in clocks(harness.settings)] == [Status.OK]
-
-        harness.raw.produce(harness.settings.topic("selections"), b"{}", b"ann", timestamp=ahead_ms)
-        harness.raw.flush(30)
-
-        [found] = clocks(harness.settings)
-        assert (found.status, "selections" in found.found) == (Status.WARNING, True)
 
     @pytest.mark.seldom
     def test_topics_that_are_missing_or_other_than_needed(self, settings: Settings) -> None:

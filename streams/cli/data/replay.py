@@ -1,8 +1,5 @@
-"""`sager replay`: what had become of skills with other knobs or another model."""
+"""`sager replay` and `sager shadow`: what other settings or another model would teach."""
 
-import re
-from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,19 +7,11 @@ import typer
 
 from streams.cli.moments import moment_ms
 from streams.cli.options import AsJson, Bootstrap, Domain, examples, reachable, settings
-from streams.cli.output import console, note, print_json, row, table
+from streams.cli.output import console, json_text, note, print_json, row, table
 
 if TYPE_CHECKING:
     from streams.settings import Settings
-    from streams.whatif.report import Costs, Report
-
-
-class Reasoner(StrEnum):
-    """What turns a contrast into a diff."""
-
-    RULES = "rules"
-    LLM = "llm"
-
+    from streams.whatif.replay import Report, Totals
 
 MEASURES = {
     "hit_at_1": "hit rate at 1",
@@ -31,26 +20,45 @@ MEASURES = {
     "ndcg_at_5": "NDCG@5",
     "reciprocal_rank": "MRR",
 }
+FIGURES = (
+    ("choices learned from", "learned", ",.0f"),
+    ("lines per skill", "lines", ".1f"),
+    ("tokens of a slim skill", "slim_tokens", ".1f"),
+    ("LLM calls", "llm_calls", ",.0f"),
+    ("LLM tokens in", "prompt_tokens", ",.0f"),
+    ("LLM tokens out", "completion_tokens", ",.0f"),
+    ("LLM cost in dollars", "cost_dollars", ",.2f"),
+)
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add the commands."""
     app.command(
         "replay",
-        short_help="Replay past choices with other knobs, and compare.",
+        short_help="Replay past choices with other settings, and compare.",
         epilog=examples(
             "sager replay --set merge.weaken_window=2 --since 7d",
-            "sager replay --reasoner llm --set llm_model=small-model --domain films --limit 500",
+            "sager replay --set reasoner=llm --set llm_model=small-model --domain films --limit 500",
             "sager replay --set evolve_mode=replace --user ann --json",
+            "sager replay --shadow bold.",
         ),
     )(replay)
+    app.command(
+        "shadow",
+        short_help="Feed a shadow deployment with live events.",
+        epilog=examples(
+            "SAGER_PREFIX=bold. SAGER_APP_ID=bold sager shadow --of sager. --share 0.1", "sager replay --shadow bold."
+        ),
+    )(shadow)
 
 
 def replay(
     changes: Annotated[
-        list[str] | None, typer.Option("--set", help="A knob to change; repeat for more.", metavar="NAME=VALUE")
+        list[str] | None, typer.Option("--set", help="A setting to change; repeat for more.", metavar="NAME=VALUE")
     ] = None,
-    reasoner: Annotated[Reasoner | None, typer.Option(help="What reasons.")] = None,
+    shadow: Annotated[
+        str | None, typer.Option(help="Compare with the skills of this shadow deployment.", metavar="PREFIX")
+    ] = None,
     since: Annotated[
         str | None,
         typer.Option(help="Choices since then: 30m, 24h, 7d, or a moment as 2026-01-31T18:00.", metavar="WHEN"),
@@ -60,138 +68,140 @@ def replay(
     limit: Annotated[
         int | None, typer.Option(min=1, help="About so many choices, of whole users drawn by name.", metavar="N")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="The replay's name. [the moment]", metavar="NAME")] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="The DuckDB file for its rows. [DATA_DIR/replays/NAME.duckdb]", metavar="FILE"),
+        Path | None, typer.Option(help="Write one JSON line per choice to this new file.", metavar="FILE")
     ] = None,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Replay past choices with other knobs or another model, and compare with the live skills.
+    """Replay past choices with other settings or another model, and compare with the live skills.
 
-    Reads contrasts, skill-commands and the log from Kafka while workers keep running; writes one DuckDB file and
-    nothing else. Both sides start alike. Before either learns from a choice, both rank its candidates: whose skill
-    puts what the user took higher? Knobs are the settings of learning and ranking, the limits of the merge
-    (merge.weaken_window) and the numbers of the rules (rules.discoveries); an unknown name lists all of them. Without
-    any knob both sides must end alike. docs/whatif.md explains what the answer is worth.
+    Reads contrasts, skill-commands and the log from Kafka while workers keep running, and writes nothing to Kafka.
+    Both sides start alike. Before either learns from a choice, both rank its candidates: which skill ranks the
+    chosen item higher? The settings are those of learning and ranking, the limits of the merge (merge.weaken_window)
+    and the numbers of the rules (rules.discoveries); an unknown name prints all of them. Without a change both sides
+    end alike. docs/whatif.md explains the result.
 
-    Memory: the encoded choices of the largest partition. With an LLM every choice is one call: bound them by --limit.
+    Memory: the encoded choices of the largest partition. With an LLM every choice is one call: use --limit.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
-    from streams.whatif.arms import knobs_of, parsed  # noqa: PLC0415
-    from streams.whatif.reading import Chosen  # noqa: PLC0415
-    from streams.whatif.run import replay_all  # noqa: PLC0415
+    from streams.whatif.replay import Chosen, compare_shadow, replay_all  # noqa: PLC0415
+    from streams.whatif.variant import variant_of  # noqa: PLC0415
 
-    chosen = settings(bootstrap=bootstrap)
-    changed = parsed(changes or []) | ({"reasoner": reasoner.value} if reasoner else {})
-    knobs = knobs_of(chosen, changed)
-    named = _name(name)
-    file = out or chosen.data_dir / "replays" / f"{named}.duckdb"
+    live = settings(bootstrap=bootstrap)
+    if shadow is not None and (changes or out):
+        raise typer.BadParameter("--shadow compares two logs: use it without --set and --out")
+    variant = variant_of(live, changes or [])
     asked = Chosen(moment_ms(since) if since else 0, user, domain, limit)
+    rows: list[dict[str, Any]] = []
     with Stages() as stages:
-        report = replay_all(
-            reachable(chosen),
-            knobs,
-            asked,
-            name=named,
-            out=file,
-            tell=lambda done, total, cost: stages.at("choices", done, total, cost),
-        )
+        if shadow is not None:
+            report = compare_shadow(reachable(live), live.model_copy(update={"prefix": shadow}), asked)
+        else:
+            report = replay_all(
+                reachable(live),
+                variant,
+                asked,
+                tell=lambda done, total, cost: stages.at("choices", done, total, cost),
+                write=rows.append if out else lambda _: None,
+            )
+    if out is not None:
+        out.touch(0o600, exist_ok=False)  # the rows name users
+        out.write_text("".join(f"{json_text(each)}\n" for each in rows), encoding="utf-8")
+    found = _as_json(report, live, variant.settings)
     if as_json:
-        print_json(_as_json(report, chosen, knobs.settings))
+        print_json(found)
     else:
-        _show(report, chosen, knobs.settings)
-
-
-def _name(given: str | None) -> str:
-    if given is None:
-        return f"replay-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}", given):
-        raise typer.BadParameter("a name is made of letters, digits, `_`, `.` and `-`, at most 80")
-    return given
+        _show(report, found, is_shadow=shadow is not None)
 
 
 def _as_json(report: "Report", live: "Settings", other: "Settings") -> dict[str, Any]:
-    from operators.whatif import sign_test  # noqa: PLC0415
+    from operators.whatif import differences, sign_test  # noqa: PLC0415
 
-    better, worse, alike = report.tally.signs()
+    measures = differences(report.choices)
+    better, worse = measures["ndcg_at_5"].better, measures["ndcg_at_5"].worse
+    users = len({user for user, *_ in report.choices})
     return {
-        "name": report.name,
-        "changed": dict(report.changed),
-        "file": str(report.file),
-        "users": report.tally.users,
-        "skills": report.skills,
-        "identical": report.identical,
-        "choices": report.tally.choices,
-        "commands": report.commands,
-        "pending": report.pending,
-        "missing": report.missing,
-        "broken": report.broken,
-        "unavailable": report.unavailable,
+        **vars(report),
+        "users": users,
+        "choices": len(report.choices),
         "measures": {
             measure: {"live": d.live, "whatif": d.other, "difference": d.delta, "margin_95": d.margin}
-            for measure, d in report.tally.differences().items()
+            for measure, d in measures.items()
         },
-        "users_by_ndcg_at_5": {"better": better, "worse": worse, "alike": alike, "p": sign_test(better, worse)},
-        "live": _side_as_json(report.live, report.live_sizes, live, report.skills),
-        "whatif": _side_as_json(report.other, report.other_sizes, other, report.skills),
+        "users_by_ndcg_at_5": {
+            "better": better,
+            "worse": worse,
+            "equal": users - better - worse,
+            "p": sign_test(better, worse),
+        },
+        "live": _totals(report.live, live, report.skills),
+        "whatif": _totals(report.other, other, report.skills),
     }
 
 
-def _side_as_json(costs: "Costs", sizes: Any, configured: "Settings", skills: int) -> dict[str, Any]:
+def _totals(totals: "Totals", configured: "Settings", skills: int) -> dict[str, Any]:
     return {
-        "learned": costs.learned,
-        "lines_per_skill": sizes.lines / skills,
-        "slim_tokens": sizes.slim_tokens / skills,
-        "llm_calls": costs.calls,
-        "prompt_tokens": costs.prompt_tokens,
-        "completion_tokens": costs.completion_tokens,
-        "cost_dollars": configured.llm_cost(costs.prompt_tokens, costs.completion_tokens),
-        "fallbacks": costs.fallbacks,
+        **vars(totals),
+        "lines": totals.lines / skills,
+        "slim_tokens": totals.slim_tokens / skills,
+        "cost_dollars": configured.llm_cost(totals.prompt_tokens, totals.completion_tokens),
     }
 
 
-def _show(report: "Report", live: "Settings", other: "Settings") -> None:
-    from operators.whatif import sign_test  # noqa: PLC0415
-
-    told = _as_json(report, live, other)
+def _show(report: "Report", found: dict[str, Any], *, is_shadow: bool) -> None:
     changed = ", ".join(f"{name}={value}" for name, value in report.changed.items()) or "nothing changed"
-    made = table("figure", "live", "what-if", "difference", title=f"{report.name}: {changed}")
+    other = "shadow" if is_shadow else "what-if"
+    made = table("figure", "live", other, "difference", title="live and shadow" if is_shadow else changed)
     for column in made.columns[1:]:
         column.justify = "right"
-    for measure, d in report.tally.differences().items():
-        margin = "" if d.margin is None else f" ± {d.margin:.3f}"
-        sure = d.margin is not None and abs(d.delta) > d.margin
-        row(made, [MEASURES[measure], f"{d.live:.3f}", f"{d.other:.3f}", f"{d.delta:+.3f}{margin}"], "bold" * sure)
-    sides = (told["live"], told["whatif"])
-    for figure, name, form in (
-        ("choices learned from", "learned", ",.0f"),
-        ("lines per skill", "lines_per_skill", ".1f"),
-        ("tokens of a slim skill", "slim_tokens", ".1f"),
-        ("LLM calls", "llm_calls", ",.0f"),
-        ("LLM tokens in", "prompt_tokens", ",.0f"),
-        ("LLM tokens out", "completion_tokens", ",.0f"),
-        ("LLM cost in dollars", "cost_dollars", ",.2f"),
-        ("judged by rules instead", "fallbacks", ",.0f"),
-    ):
-        one, two = (side[name] for side in sides)
+    for measure, told in found["measures"].items():
+        delta, margin = told["difference"], told["margin_95"]
+        sure = margin is not None and abs(delta) > margin
+        cells = [
+            f"{told['live']:.3f}",
+            f"{told['whatif']:.3f}",
+            f"{delta:+.3f}{'' if margin is None else f' ± {margin:.3f}'}",
+        ]
+        row(made, [MEASURES[measure], *cells], "bold" * sure)
+    for figure, name, form in FIGURES:
+        one, two = found["live"][name], found["whatif"][name]
         if one or two:
             row(made, [figure, f"{one:{form}}", f"{two:{form}}", f"{two - one:+{form}}"])
     console().print(made)
-    better, worse, alike = report.tally.signs()
-    chance = sign_test(better, worse)
-    told_chance = "p < 0.001" if chance < 0.001 else f"p = {chance:.3f}"  # noqa: PLR2004 - three digits
+    signs = found["users_by_ndcg_at_5"]
+    chance = "p < 0.001" if signs["p"] < 0.001 else f"p = {signs['p']:.3f}"  # noqa: PLR2004 - three digits
     print(
-        f"{report.tally.choices:,} choices of {report.tally.users:,} users; ± is a 95% interval by users. By NDCG@5 "
-        f"{better:,} users fare better, {worse:,} worse, {alike:,} alike (sign test: {told_chance})"
+        f"{found['choices']:,} choices of {found['users']:,} users; ± is a 95% interval by users. By NDCG@5 "
+        f"{signs['better']:,} users do better, {signs['worse']:,} worse, {signs['equal']:,} equal (sign test: {chance})"
     )
-    print(f"{report.skills:,} skills, {report.identical:,} of which end alike; rows: {report.file}")
+    if not is_shadow:
+        print(f"{report.skills:,} skills, {report.identical:,} of which end alike")
     for count, what in (
-        (report.pending, "choices that the workers have not come to yet, or passed over last: left out"),
-        (report.missing, "live diffs whose event is not at hand any more: the what-if did without"),
-        (report.broken, "skills left out, whose log has a gap: see `sager rebuild`"),
-        (report.unavailable, "choices from which the what-if learned nothing, because its model had no answer"),
+        (report.skipped, "choices left out: the live skill has not learned from them, or not yet"),
+        (report.missing, "live diffs whose event Kafka no longer has: the what-if goes on without them"),
+        (report.broken, "skills left out because their log has a gap: see `sager rebuild`"),
+        (report.unavailable, "choices from which the what-if learned nothing, because its model did not answer"),
     ):
         if count:
             note(f"{count:,} {what}")
+
+
+def shadow(
+    of: Annotated[str, typer.Option("--of", help="The live deployment's prefix.", metavar="PREFIX")],
+    share: Annotated[float, typer.Option(min=0.0, max=1.0, help="The share of users to copy.")] = 1.0,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Copy what apps and users send to the live deployment into a shadow deployment, until SIGTERM.
+
+    The shadow has its own SAGER_PREFIX and SAGER_APP_ID, and workers with other settings. The live deployment does not
+    wait for it and reads nothing of it. `sager replay --shadow` compares both.
+    """
+    from streams.kafka import topics  # noqa: PLC0415
+    from streams.whatif.mirror import run  # noqa: PLC0415
+
+    chosen = settings(bootstrap=bootstrap)
+    if chosen.prefix == of:
+        raise typer.BadParameter("the shadow needs its own SAGER_PREFIX and SAGER_APP_ID, such as bold.")
+    topics.ensure(reachable(chosen))
+    note(f"{run(chosen, of, share):,} records copied from {of} to {chosen.prefix}")

@@ -1,6 +1,6 @@
-"""`sager global-skill build` and `sager global-skill show`: where users without a history start from."""
+"""`sager global-skill`: the skill that a domain's new users start with."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -8,11 +8,13 @@ from streams.cli.options import AsJson, Bootstrap, Domain, examples, reachable, 
 from streams.cli.output import console, note, print_json, row, table
 from streams.exceptions import StreamsError
 
-if TYPE_CHECKING:
-    from schemas import GlobalSkill
-    from streams.operations.global_skills import Profiles
-
 FLOOR = 5
+
+group = typer.Typer(
+    no_args_is_help=True,
+    help="The skill that a domain's new users start with.",
+    epilog=examples("sager global-skill build", "sager global-skill show films"),
+)
 
 
 class NoGlobalSkill(StreamsError, LookupError):
@@ -21,22 +23,13 @@ class NoGlobalSkill(StreamsError, LookupError):
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
-    group = typer.Typer(
-        no_args_is_help=True,
-        help="The skill that a domain's new users start with.",
-        epilog=examples("sager global-skill build", "sager global-skill show films"),
-    )
-    group.command(
-        "build",
-        short_help="Build global skills from all users' histories.",
-        epilog=examples("sager global-skill build --dry-run", "sager global-skill build --domain films --floor 20"),
-    )(build)
-    group.command("show", epilog=examples("sager global-skill show films", "sager global-skill show films --json"))(
-        show
-    )
     app.add_typer(group, name="global-skill")
 
 
+@group.command(
+    short_help="Build global skills from all users' histories.",
+    epilog=examples("sager global-skill build --dry-run", "sager global-skill build --domain films --floor 20"),
+)
 def build(
     domain: Domain = None,
     floor: Annotated[int, typer.Option(min=1, help="Fewest users behind any attribute.", metavar="N")] = FLOOR,
@@ -62,7 +55,13 @@ def build(
     with Stages() as stages:
         read = global_skills.read_populations(chosen, domain, stages.at)
         if not read.populations:
-            raise NoGlobalSkill(_nothing_read(domain, read))
+            where = "" if domain is None else f" in the domain {domain!r}"
+            raise NoGlobalSkill(
+                f"none of the {read.unreadable:,} profiles can be read: were they written by a newer version?"
+                if read.unreadable
+                else f"no user has a history{where} yet: `sager import`, or interactions from an app, while a "
+                "`sager worker` runs"
+            )
         skills = global_skills.build(read.populations.values(), datetime.now(UTC), GlobalLimits(floor=floor))
     if not dry_run:
         for name in topics.ensure(chosen):
@@ -71,7 +70,14 @@ def build(
     if as_json:
         print_json([skill.model_dump(mode="json") for skill in skills])
     else:
-        _tell(skills, chosen.topic("global-skills"), dry_run)
+        made = table("domain", "users", "lines", "shares", "most shared")
+        made.caption = (
+            "a dry run: nothing was published" if dry_run else f"published on {chosen.topic('global-skills')}"
+        )
+        for skill in skills:
+            most = ", ".join(line.value for line in skill.attributes[:3])
+            row(made, [skill.domain, f"{skill.users:,}", len(skill.attributes), len(skill.shares), most])
+        console().print(made)
     if read.unreadable:
         note(f"left out: {read.unreadable:,} profiles that cannot be read")
     for skill in skills:
@@ -79,6 +85,7 @@ def build(
             note(f"{skill.domain}: no taste is shared by {floor} of its {skill.users:,} users, so it has no lines yet")
 
 
+@group.command(epilog=examples("sager global-skill show films", "sager global-skill show films --json"))
 def show(
     domain: Annotated[str, typer.Argument(help="The domain, such as films.", metavar="DOMAIN")],
     as_json: AsJson = False,
@@ -94,32 +101,10 @@ def show(
         raise NoGlobalSkill(f"{domain!r} has no global skill, {others}: `sager global-skill build` makes them")
     if as_json:
         print_json(skill.model_dump(mode="json"))
-    else:
-        _show(skill)
-
-
-def _nothing_read(domain: str | None, read: "Profiles") -> str:
-    if read.unreadable:
-        return f"none of the {read.unreadable:,} profiles can be read: were they written by a newer version?"
-    where = "" if domain is None else f" in the domain {domain!r}"
-    return f"nobody has a history{where} yet: `sager import`, or interactions from an app, while a `sager worker` runs"
-
-
-def _tell(skills: "list[GlobalSkill]", topic: str, dry_run: bool) -> None:
-    made = table("domain", "users", "lines", "shares", "most shared")
-    made.caption = "a dry run: nothing was published" if dry_run else f"published on {topic}"
-    for skill in skills:
-        most = ", ".join(line.value for line in skill.attributes[:3])
-        row(made, [skill.domain, f"{skill.users:,}", len(skill.attributes), len(skill.shares), most])
-    console().print(made)
-
-
-def _show(skill: "GlobalSkill") -> None:
-    out = console()
-    lines = table("dimension", "value", "tier", "users", title=f"{skill.domain}: the start of somebody new")
+        return
+    lines = table("dimension", "value", "tier", "users", title=f"{skill.domain}: the start of a new user")
     lines.caption = f"from {skill.users:,} users, built at {skill.occurred_at:%Y-%m-%d %H:%M} UTC"
     for line in skill.attributes:
         share = skill.shares.get(line.attribute_id)
-        cells: list[Any] = [line.dimension, line.value, line.tier, "" if share is None else f"{share:.0%}"]
-        row(lines, cells)
-    out.print(lines)
+        row(lines, [line.dimension, line.value, line.tier, "" if share is None else f"{share:.0%}"])
+    console().print(lines)

@@ -1,10 +1,11 @@
 """`sager rebuild`: all skills from the log of diffs alone."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
 from streams.cli.output import console, note, print_json, row, table
 from streams.cli.policy.confirm import Yes, confirm
@@ -32,7 +33,7 @@ def rebuild(
     duckdb: Annotated[bool, typer.Option("--duckdb", help="Make a new DuckDB file from the topics instead.")] = False,
     yes: Yes = False,
     out: Annotated[
-        Path | None, typer.Option(help="Write all folded skills to a file, as JSON lines.", metavar="FILE")
+        Path | None, typer.Option(help="Write all folded skills to a new file, as JSON lines.", metavar="FILE")
     ] = None,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
@@ -40,13 +41,13 @@ def rebuild(
     """Fold every skill from the log alone, without an LLM, and compare with the topic skills byte for byte.
 
     Workers may keep running, except with --apply, which writes to the topics skills and slim-skills, and takes
-    pseudonyms of an earlier secret out of items. A skill whose log has a gap or is not as it was sealed is
-    reported and left alone, and so is one that the log does not know. A slim skill that is forged or ahead of the log
-    is ended with a tombstone, before the right one is written: apps would not take it otherwise. SAGER_CHAIN_KEY has
-    to be the workers'. Memory: about 75 kB per skill of the largest partition.
+    pseudonyms of an earlier secret out of items. A skill whose log has a gap or is not as it was sealed is reported
+    and left alone, and so is one that the log does not know. A slim skill that is forged or ahead of the log ends with
+    a tombstone before the right one is written: apps would not take it otherwise. SAGER_CHAIN_KEY has to be the
+    workers'. Memory: about 75 kB per skill of the largest partition.
 
     With --duckdb nothing is compared: it removes the live DuckDB file, and `sager materialize` fills a new one from
-    what the topics still hold. The snapshot stays until the new file is published.
+    the topics. The snapshot stays until the new file is published.
 
     Exit code 1: the log and the topics differ, even if --apply has repaired them.
     """
@@ -60,13 +61,16 @@ def rebuild(
     with Stages() as stages:
         report = rebuilding.rebuild(chosen, stages.at, apply=apply, out=out)
     if as_json:
-        print_json(_as_json(report))
+        names = {finding: finding.name.lower().replace("_", "-") for finding in rebuilding.Finding}
+        counts = {names[finding]: count for finding, count in report.counts.items()}
+        cases = [{**vars(each), "finding": names[each.finding]} for each in report.examples]
+        print_json({**vars(report), "fine": report.is_fine, "counts": counts, "examples": cases})
     else:
         _show(report)
         if not report.is_fine:
             note(_advice(report, apply))
     if not report.is_fine:
-        raise typer.Exit(1)
+        raise typer.Exit(FAILED)
 
 
 def _remove_live_file(chosen: "Settings", *, yes: bool) -> None:
@@ -81,26 +85,6 @@ def _remove_live_file(chosen: "Settings", *, yes: bool) -> None:
     note(f"{path} is removed: `sager materialize` fills a new one from the topics")
 
 
-def _as_json(report: "Report") -> dict[str, Any]:
-    return {
-        "diffs": report.diffs,
-        "skills": report.skills,
-        "written": report.written,
-        "rotated": report.rotated,
-        "fine": report.is_fine,
-        "counts": {finding.name.lower().replace("_", "-"): count for finding, count in report.counts.items()},
-        "examples": [
-            {
-                "finding": each.finding.name.lower().replace("_", "-"),
-                "user_id": each.user_id,
-                "domain": each.domain,
-                "detail": each.detail,
-            }
-            for each in report.examples
-        ],
-    }
-
-
 def _show(report: "Report") -> None:
     print(f"{report.skills:,} skills folded from {report.diffs:,} diffs")
     made = table("finding", "count")
@@ -109,7 +93,7 @@ def _show(report: "Report") -> None:
             row(made, [finding.value, f"{count:,}"], None if finding.is_fine else "bold")
     console().print(made)
     if report.examples:
-        cases = table("finding", "user", "domain", "what", title="examples")
+        cases = table("finding", "user", "domain", "detail", title="examples")
         for each in report.examples:
             row(cases, [each.finding.value, each.user_id, each.domain, each.detail])
         console().print(cases)
@@ -123,8 +107,8 @@ def _advice(report: "Report", apply: bool) -> str:
     from streams.operations.rebuild import Finding  # noqa: PLC0415
 
     mendable = (Finding.DIFFERS, Finding.MISSING, Finding.SLIM_AHEAD, Finding.SLIM_FORGED, Finding.SLIM_UNSEALED)
-    if any(report.counts[finding] for finding in mendable):
-        if apply:
-            return "what differed was rewritten; run `sager rebuild` again to confirm that everything is equal"
-        return "stop the workers and run `sager rebuild --apply`: it writes the folded skills in their place"
-    return "what the log itself lacks or has twice cannot be repaired from it: see docs/operating.md"
+    if not any(report.counts[finding] for finding in mendable):
+        return "a gap or a second diff in the log itself cannot be repaired from it: see docs/operating.md"
+    if apply:
+        return "differing records were rewritten; run `sager rebuild` again to confirm that everything is equal"
+    return "stop the workers and run `sager rebuild --apply`: it writes the folded skills in their place"

@@ -11,7 +11,7 @@ from streams.cli.output import note, print_json
 
 
 class ScopeName(StrEnum):
-    """What a token allows."""
+    """The scopes of a token."""
 
     READ_USER = "read-user"
     READ_ALL = "read-all"
@@ -22,29 +22,32 @@ class ScopeName(StrEnum):
     OPERATE = "operate"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    group = typer.Typer(no_args_is_help=True, help="Tokens of the HTTP API.", epilog=examples(*_EXAMPLES))
-    group.command("new", epilog=examples(*_EXAMPLES))(new)
-    # A group with one command would be taken for that command.
-    group.callback()(lambda: None)
-    app.add_typer(group, name="token")
-
-
-_EXAMPLES = (
+_EXAMPLES = examples(
     "sager token new --name console --scope read-all >> tokens.toml",
     "sager token new --name ann-app --scope read-user --scope change-user --user ann --days 90 >> tokens.toml",
     "sager token new --name shop --scope produce --scope read-slim --user '*' --rate 2000 >> tokens.toml",
     "sager token new --name prometheus --scope operate --json",
 )
+group = typer.Typer(no_args_is_help=True, help="Tokens of the HTTP API.", epilog=_EXAMPLES)
 
 
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(group, name="token")
+
+
+@group.callback()
+def _group() -> None:
+    """A group with one command would become that command."""
+
+
+@group.command(epilog=_EXAMPLES)
 def new(
-    name: Annotated[str, typer.Option(help="Who has it: the actor of every change made with it.", metavar="NAME")],
+    name: Annotated[str, typer.Option(help="The owner: the actor of every change made with it.", metavar="NAME")],
     scope: Annotated[list[ScopeName], typer.Option(help="What it allows; may be given again.")],
     user: Annotated[
         str | None,
-        typer.Option(help="Whom it is about, but for read-all and operate; * is everybody.", metavar="USER"),
+        typer.Option(help="The user that it covers; * covers all. Not for read-all, operate.", metavar="USER"),
     ] = None,
     rate: Annotated[
         float | None, typer.Option(min=0.01, help="Requests a second. [SAGER_HTTP_RATE]", metavar="N")
@@ -54,7 +57,7 @@ def new(
 ) -> None:
     """Create a token: its lines for the token file on stdout, and the token itself, shown only this once, on stderr.
 
-    The file holds only its hash, so that a lost token is replaced by a new one. With --json: both, on stdout.
+    The file holds only its hash; replace a lost token by a new one. With --json: both, on stdout.
     """
     from streams.http import tokens  # noqa: PLC0415
 

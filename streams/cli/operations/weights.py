@@ -1,4 +1,4 @@
-"""`sager weights`: what counts how much in the domains' rankings, as learned from choices."""
+"""`sager weights`: how much each part counts in the domains' rankings, as learned from choices."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,13 +12,19 @@ from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
     from schemas import Weights
-    from streams.operations.weights import Held, Shown
+    from streams.operations.weights import Held
     from streams.settings import Settings
 
 WAIT_SECONDS = 30.0
-Actor = Annotated[str | None, typer.Option(help="Who does it; by default who is signed in here.", metavar="NAME")]
-Reason = Annotated[str, typer.Option(help="Why, for whoever reads the topic.", metavar="TEXT")]
+Actor = Annotated[str | None, typer.Option(help="The actor; by default the signed-in user.", metavar="NAME")]
+Reason = Annotated[str, typer.Option(help="The reason, for readers of the topic.", metavar="TEXT")]
 Wait = Annotated[float, typer.Option(help="Seconds to wait for a worker; 0: do not.", min=0.0, metavar="SECONDS")]
+
+group = typer.Typer(
+    no_args_is_help=True,
+    help="How much each part counts in a domain's rankings, as learned.",
+    epilog=examples("sager weights show", "sager weights freeze --domain films", "sager weights reset --domain films"),
+)
 
 
 class NoWeights(StreamsError, LookupError):
@@ -27,49 +33,39 @@ class NoWeights(StreamsError, LookupError):
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
-    group = typer.Typer(
-        no_args_is_help=True,
-        help="What counts how much in a domain's rankings, as learned.",
-        epilog=examples(
-            "sager weights show", "sager weights freeze --domain films", "sager weights reset --domain films"
-        ),
-    )
-    group.command("show", epilog=examples("sager weights show", "sager weights show --domain films --json"))(show)
-    group.command(
-        "freeze",
-        short_help="Learn no more from choices.",
-        epilog=examples("sager weights freeze --domain films", "sager weights freeze --reason 'an experiment runs'"),
-    )(freeze)
-    group.command(
-        "unfreeze",
-        short_help="Learn from choices again.",
-        epilog=examples("sager weights unfreeze --domain films"),
-    )(unfreeze)
-    group.command(
-        "reset",
-        short_help="Go back to the start values.",
-        epilog=examples("sager weights reset --domain films", "sager weights reset --yes"),
-    )(reset)
     app.add_typer(group, name="weights")
 
 
+@group.command(epilog=examples("sager weights show", "sager weights show --domain films --json"))
 def show(domain: Domain = None, as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
     """Print the weights of every domain that has learned, next to their start values, as they are in Kafka.
 
     The skill counts as the sum of its lines, each by its dimension; companions, popularity and facets count in standard
-    deviations of the list. What no choice has said anything about has its start value and is not listed.
+    deviations of the list. Dimensions without a choice have their start value and are not listed.
     """
-    chosen = reachable(settings(bootstrap=bootstrap))
-    held = _held(chosen, domain)
+    held = _held(reachable(settings(bootstrap=bootstrap)), domain)
     if as_json:
         print_json([_as_json(each) for each in held.values()])
         return
     if not held:
-        print("no domain has learned anything yet: rankings go by the start values")
+        print("no domain has learned anything yet: rankings use the start values")
     for each in held.values():
-        _show(each)
+        weights = each.weights
+        state = "frozen" if weights.frozen else "learning"
+        made = table("part", "counts", "±", "start", title=f"{weights.domain}: how much each part counts, {state}")
+        made.caption = f"version {weights.version}, from {weights.choices:,} choices"
+        named = [*each.mix.items(), *((f"  a line on {name}", told) for name, told in each.dimensions.items())]
+        for name, told in named:
+            row(made, [name, f"{told.now:.2f}", f"{told.spread:.2f}", f"{told.start:.2f}"])
+        console().print(made)
+        if each.seal.value != "right":
+            note(f"the seal of these weights is {each.seal.value}: workers use the start values instead")
 
 
+@group.command(
+    short_help="Stop learning from choices.",
+    epilog=examples("sager weights freeze --domain films", "sager weights freeze --reason 'an experiment runs'"),
+)
 def freeze(
     domain: Domain = None,
     actor: Actor = None,
@@ -78,10 +74,11 @@ def freeze(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Keep the weights of a domain, or of all that have learned, as they are: choices move them no more."""
-    _command("freeze", domain, actor, reason, wait, as_json, bootstrap)
+    """Keep the weights of a domain, or of all that have learned, as they are."""
+    _command("freeze", domain, {"actor": actor, "reason": reason}, wait, as_json, bootstrap)
 
 
+@group.command(short_help="Learn from choices again.", epilog=examples("sager weights unfreeze --domain films"))
 def unfreeze(
     domain: Domain = None,
     actor: Actor = None,
@@ -90,10 +87,14 @@ def unfreeze(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Let choices move the weights again. What was chosen meanwhile is not learned from."""
-    _command("unfreeze", domain, actor, reason, wait, as_json, bootstrap)
+    """Let choices move the weights again. The choices made meanwhile teach nothing."""
+    _command("unfreeze", domain, {"actor": actor, "reason": reason}, wait, as_json, bootstrap)
 
 
+@group.command(
+    short_help="Go back to the start values.",
+    epilog=examples("sager weights reset --domain films", "sager weights reset --yes"),
+)
 def reset(
     domain: Domain = None,
     yes: Yes = False,
@@ -105,16 +106,15 @@ def reset(
 ) -> None:
     """Take the weights of a domain, or of all that have learned, back to the start values; frozen ones stay frozen.
 
-    Asks first; scripts confirm with --yes. What was learned is gone.
+    Asks first; scripts confirm with --yes. The learned values are gone.
     """
-    _command("reset", domain, actor, reason, wait, as_json, bootstrap, yes=yes)
+    _command("reset", domain, {"actor": actor, "reason": reason}, wait, as_json, bootstrap, yes=yes)
 
 
 def _command(
     action: str,
     domain: str | None,
-    actor: str | None,
-    reason: str,
+    by: dict[str, str | None],
     wait: float,
     as_json: bool,
     bootstrap: str | None,
@@ -139,24 +139,15 @@ def _command(
         confirm(f"forget what {learned:,} choices have taught {', '.join(domains)}?", yes=yes)
     found: list[Weights] = []
     for name in domains:
-        command = WeightCommand(
-            **envelope(datetime.now(UTC)),
-            domain=name,
-            action=WeightAction(action),
-            actor=actor or signed_in(),
-            reason=reason,
-        )
+        sender: Any = {**by, "actor": by["actor"] or signed_in()}
+        command = WeightCommand(**envelope(datetime.now(UTC)), domain=name, action=WeightAction(action), **sender)
         with Commander(chosen, name) as commander:
             weights = commander.weigh(command, wait)
-        if weights is None:
-            why = (
-                f"no worker of {chosen.app_id} has carried it out within {wait:g} s. It is kept and will be"
-                if wait
-                else "not waited for"
-            )
-            note(f"{name}: sent as {command.event_id}; {why}")
+        if weights is not None:
+            found.append(weights)
             continue
-        found.append(weights)
+        late = f"no worker of {chosen.app_id} has applied it within {wait:g} s. It is kept and will be"
+        note(f"{name}: sent as {command.event_id}; {late if wait else 'not waited for'}")
     if as_json:
         print_json([_told(weights) for weights in found])
     else:
@@ -179,40 +170,20 @@ def _held(chosen: "Settings", domain: str | None) -> "dict[str, Held]":
         return held
     if domain not in held:
         others = f"there are weights of {', '.join(held)}" if held else "no domain has"
-        raise NoWeights(f"{domain!r} has learned nothing yet, {others}: its rankings go by the start values")
+        raise NoWeights(f"{domain!r} has learned nothing yet, {others}: its rankings use the start values")
     return {domain: held[domain]}
 
 
 def _told(weights: "Weights") -> dict[str, Any]:
-    return {
-        "domain": weights.domain,
-        "version": weights.version,
-        "choices": weights.choices,
-        "frozen": weights.frozen,
-    }
+    return {name: getattr(weights, name) for name in ("domain", "version", "choices", "frozen")}
 
 
 def _as_json(held: "Held") -> dict[str, Any]:
-    def told(each: "Shown") -> dict[str, float]:
-        return {"weight": round(each.now, 4), "start": each.start, "spread": round(each.spread, 4)}
-
-    return {
-        **_told(held.weights),
-        "seal": held.seal.value,
-        "mix": {name: told(each) for name, each in held.mix.items()},
-        "dimensions": {name: told(each) for name, each in held.dimensions.items()},
+    parts = {
+        kind: {
+            name: {"weight": round(each.now, 4), "start": each.start, "spread": round(each.spread, 4)}
+            for name, each in found.items()
+        }
+        for kind, found in (("mix", held.mix), ("dimensions", held.dimensions))
     }
-
-
-def _show(held: "Held") -> None:
-    weights = held.weights
-    state = "frozen" if weights.frozen else "learning"
-    made = table("part", "counts", "±", "start", title=f"{weights.domain}: what counts how much, {state}")
-    made.caption = f"version {weights.version}, from {weights.choices:,} choices"
-    for name, each in held.mix.items():
-        row(made, [name, f"{each.now:.2f}", f"{each.spread:.2f}", f"{each.start:.2f}"])
-    for name, each in held.dimensions.items():
-        row(made, [f"  a line on {name}", f"{each.now:.2f}", f"{each.spread:.2f}", f"{each.start:.2f}"])
-    console().print(made)
-    if held.seal.value != "right":
-        note(f"the seal of these weights is {held.seal.value}: workers do not use them, but the start values")
+    return {**_told(held.weights), "seal": held.seal.value, **parts}

@@ -1,4 +1,4 @@
-"""Arms side by side: how high the chosen items ranked in each, with how sure that is; and shadow arms."""
+"""Arms side by side: how high the chosen items ranked in each, with how sure that is."""
 
 from duckdb import DuckDBPyConnection
 
@@ -15,16 +15,12 @@ _ARMS = """
     )
     SELECT arm, count(*) AS users, sum(n)::BIGINT AS choices, sum(one) / sum(n), sum(three) / sum(n),
            sum(s) / sum(n) AS ndcg, sum(mrr) / sum(n),
-           -- Of a ratio of sums over users, linearised, as in shadow_arms: a person's choices are not independent.
+           -- Of a ratio of sums over users, linearised: a person's choices are not independent.
            CASE WHEN count(*) > 1 THEN
                sqrt(greatest(0, sum(s * s) - 2 * ndcg * sum(s * n) + ndcg ** 2 * sum(n * n))
                     * count(*) / (count(*) - 1)) / sum(n)
            END AS error
     FROM per_user GROUP BY arm ORDER BY choices DESC, arm LIMIT $2
-"""
-_SHADOW = """
-    SELECT week, arm, users, choices, choices_behind, live_ndcg_at_5, shadow_ndcg_at_5, difference, difference_error
-    FROM shadow_arms WHERE domain = $1 ORDER BY arm, week
 """
 
 
@@ -70,50 +66,6 @@ def arms(con: DuckDBPyConnection, domain: str) -> Figure:
     )
 
 
-def shadow(con: DuckDBPyConnection, domain: str) -> Figure:
-    """Shadow arms: what they would have ranked better or worse than what people were shown, week by week."""
-    found = con.execute(_SHADOW, [domain]).fetchall()
-    weeks = sorted({row[0] for row in found})
-    known = {(arm, week): (difference, error) for week, arm, *_, difference, error in found}
-    drawn = dict(charts.lines([week.isoformat() for week in weeks], {}))
-    drawn["yAxis"] = {"type": "value", "scale": True}
-    series: list[dict[str, object]] = []
-    for arm in dict.fromkeys(row[1] for row in found):
-        name = words.cut(arm, 40)
-        held = [known.get((arm, week), (None, None)) for week in weeks]
-        bounds = [around(middle, error) for middle, error in held]
-        series.append({"type": "line", "name": name, "data": [charts.rounded(middle, 3) for middle, _ in held]})
-        series += charts.band(
-            name, [charts.rounded(low, 3) for low, _ in bounds], [charts.rounded(high, 3) for _, high in bounds]
-        )
-    columns = [
-        Column("week from"),
-        Column("arm"),
-        Column("people", is_number=True),
-        Column("choices", is_number=True),
-        Column("of them behind", is_number=True),
-        Column("live", is_number=True),
-        Column("shadow", is_number=True),
-        Column("difference", is_number=True),
-        Column("95 % interval", is_number=True),
-        Column("verdict"),
-    ]
-    rows = [
-        (week, arm, users, choices, behind, live, other, difference, told(*around(difference, error)),
-         verdict(difference, error))
-        for week, arm, users, choices, behind, live, other, difference, error in found
-    ]  # fmt: skip
-    return Figure(
-        "shadow-arms",
-        "Shadow arms",
-        "What a skill under other settings would have done on the same choices: above zero it would have ranked what "
-        "people took higher, in NDCG@5. The shade is the 95 % interval, by people.",
-        table("Shadow arms", columns, rows),
-        {**drawn, "series": series},
-        "No shadow arm has run: SAGER_SHADOW_SHARE and SAGER_SHADOW_SET start one.",
-    )
-
-
 def around(middle: float | None, error: float | None) -> tuple[float | None, float | None]:
     """The 95 % interval around an estimate; none without its error."""
     if middle is None or error is None:
@@ -128,15 +80,3 @@ def told(low: float | None, high: float | None) -> str:
     ('0.1 to 0.25', '—')
     """
     return words.NOTHING if low is None or high is None else f"{words.number(low)} to {words.number(high)}"
-
-
-def verdict(difference: float | None, error: float | None) -> str:
-    """What a difference and its error say.
-
-    >>> verdict(0.2, 0.05), verdict(-0.2, 0.05), verdict(0.01, 0.05), verdict(0.1, None)
-    ('better', 'worse', 'no difference seen', 'one person only')
-    """
-    low, high = around(difference, error)
-    if low is None or high is None:
-        return "one person only"
-    return "better" if low > 0 else "worse" if high < 0 else "no difference seen"

@@ -49,11 +49,11 @@ async def adopted(visit: Visit) -> Response:
 
 @ANALYSE.get("/arms", needs=READERS, nav="Arms", icon="arms")
 async def side_by_side(visit: Visit) -> Response:
-    """Arms side by side, and shadow arms."""
-    shown = await of_domain(visit, lambda con, domain: (arms.arms(con, domain), arms.shadow(con, domain)))
+    """Arms side by side."""
+    shown = await of_domain(visit, lambda con, domain: (arms.arms(con, domain),))
     return visit.page(
         DOMAIN_PAGE, shown=shown, title="Arms",
-        lead="Whether skills make rankings better, and what other settings would have done.",
+        lead="Whether skills make rankings better.",
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Arms side by side: how users of different arms choose, and what shadow arms would have ranked."""
+"""Arms side by side: how users of different arms choose."""
 
 from datetime import date
 from typing import Annotated, Any
@@ -35,32 +35,10 @@ class ArmWeek(BaseModel):
     mean_reciprocal_rank: float
 
 
-class ShadowWeek(BaseModel):
-    """A week of a shadow arm beside the live one, on the same choices; the view `shadow_arms`."""
-
-    week: date
-    domain: str
-    arm: str
-    users: int
-    choices: int
-    choices_behind: int
-    live_hit_at_1: float
-    shadow_hit_at_1: float
-    live_hit_at_3: float
-    shadow_hit_at_3: float
-    live_hit_at_5: float
-    shadow_hit_at_5: float
-    live_ndcg_at_5: float
-    shadow_ndcg_at_5: float
-    difference: float
-    difference_error: float | None
-
-
 class Arms(BaseModel):
     """Arms side by side. `arms` are comparable only if users were assigned at random."""
 
     arms: list[ArmWeek]
-    shadows: list[ShadowWeek]
 
 
 @router.get("/v1/arms", dependencies=[needs(Scope.OPERATE, Scope.READ_ALL)], response_model=Arms)
@@ -70,13 +48,10 @@ async def read_arms(
     domain: DomainQuery = None,
     weeks: Annotated[Whole, Query(ge=1, le=MOST_WEEKS, description="How many weeks, up to the newest.")] = WEEKS,
 ) -> Response:
-    """Arms side by side, week by week: how high the chosen items stood, and what shadow arms would have done."""
+    """Arms side by side, week by week: how high the chosen items stood."""
 
     def read(con: DuckDBPyConnection) -> Arms:
-        return Arms(
-            arms=[ArmWeek(**each) for each in _rows(con, "arm_results", domain, weeks)],
-            shadows=[ShadowWeek(**each) for each in _rows(con, "shadow_arms", domain, weeks)],
-        )
+        return Arms(arms=[ArmWeek(**each) for each in _rows(con, "arm_results", domain, weeks)])
 
     found = await api.read(token, lambda: api.snapshot.ask(read))
     return as_json(found.model_dump(mode="json"))

@@ -19,8 +19,17 @@ from streams.http.problems import Problem
 from streams.http.strict import router as strict_router
 from streams.http.tokens import Scope, Token
 from streams.operations.dead_letters import replay as replaying
-from streams.operations.dead_letters.reading import Chosen, Listing, NoSuchLetter, Place, listing, one
-from streams.operations.dead_letters.telling import WEBHOOK, chosen_of, summary
+from streams.operations.dead_letters.reading import (
+    WEBHOOK,
+    Chosen,
+    Listing,
+    NoSuchLetter,
+    Place,
+    chosen_of,
+    listing,
+    one,
+    summary,
+)
 
 PAGE, MOST_PAGE = 50, 500
 MOST_NAMES, MOST_IDS, SHOWN_IDS = 20, 500, 100

@@ -1,10 +1,11 @@
-"""Reads dead letters from Kafka: filtered, each once, the newest ones and counts of all."""
+"""Read dead letters from Kafka: filtered, each once, the newest ones and counts of all."""
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 import orjson
 from confluent_kafka import Message, TopicPartition
@@ -17,11 +18,13 @@ from streams.materializer.receipts import barrier_of
 from streams.settings import Settings
 
 REPLAYED = "sager-replayed"
-"""Header of a dead letter that is on its topic again because it was replayed: where its original went."""
-
+"""Header of a dead letter that is on its topic again because it was replayed: the position of the replayed record."""
+WEBHOOK = "webhook"
+"""The stage of messages that an endpoint of `sager webhooks` refused."""
+KEY_CHARS = 200
 
 Place = tuple[int, int, int]
-"""When a dead letter was refused, in milliseconds since 1970, its partition and its offset."""
+"""The time of a dead letter in milliseconds since 1970, its partition and its offset."""
 
 
 class NoSuchLetter(StreamsError, LookupError):
@@ -35,7 +38,7 @@ class Chosen:
     Attributes:
         ids: the dead letters' own ids.
         reasons, stages: as in the dead letter.
-        topics: full names of the topics that the originals came from.
+        topics: full names of the originals' topics.
         since_ms: refused at this time or later, in milliseconds since 1970.
         user: the original's key is this user, or a compound key that begins with them.
     """
@@ -48,7 +51,7 @@ class Chosen:
     user: str | None = None
 
     def takes(self, found: "Found") -> bool:
-        """Whether this dead letter matches."""
+        """Return True if this dead letter matches."""
         letter = found.letter
         return (
             (not self.ids or letter.event_id in self.ids)
@@ -60,15 +63,35 @@ class Chosen:
         )
 
 
+def chosen_of(
+    settings: Settings,
+    ids: Iterable[str],
+    reasons: Iterable[str] | None,
+    stages: Iterable[str] | None,
+    topics: Iterable[str] | None,
+    since_ms: int,
+    user: str | None,
+) -> Chosen:
+    """Build a filter; topics may lack the deployment's prefix."""
+    return Chosen(
+        ids=frozenset(ids),
+        reasons=frozenset(reasons or ()),
+        stages=frozenset(stages or ()),
+        topics=frozenset(name if name.startswith(settings.prefix) else settings.topic(name) for name in topics or ()),
+        since_ms=since_ms,
+        user=user,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A dead letter and its position on its topic.
+    """A dead letter and its position.
 
     Attributes:
         letter: the decoded dead letter.
         refused_ms: when it was sent, in milliseconds since 1970.
         partition, offset: its position on the topic of dead letters.
-        replayed_to: where its original was replayed to, if this is the record of a replay.
+        replayed_to: the position of the replayed original, if this record marks a replay.
     """
 
     letter: DeadLetter
@@ -79,7 +102,7 @@ class Found:
 
     @property
     def place(self) -> Place:
-        """Where it stands among all, in the order of time."""
+        """Its place in the order of time."""
         return self.refused_ms, self.partition, self.offset
 
     @property
@@ -97,7 +120,7 @@ class Listing:
         by_reason: the number of all matching ones, by reason.
         replayed: the ids of the replayed ones.
         unreadable: the number of records on the topic that are not dead letters.
-        forgotten: the number of dead letters of forgotten people, which nothing else here counts.
+        forgotten: the number of dead letters of erased users, which nothing else here counts.
         there: the reasons, stages and topics of all that were read, matching or not.
     """
 
@@ -110,30 +133,28 @@ class Listing:
 
     @property
     def total(self) -> int:
-        """How many match."""
+        """The number of matching ones."""
         return self.by_reason.total()
 
 
 class Letters:
-    """The topic of dead letters, read by one scanner.
+    """The topic of dead letters, as one scanner reads it.
 
-    The topic is not compacted: letters of a forgotten person stay on it for 90 days, but are never returned.
+    The topic is not compacted: letters of an erased user stay on it for 90 days, but are never returned.
 
     Attributes:
-        unreadable: how many of the records read so far are not dead letters.
-        forgotten: how many of them are letters of forgotten people.
+        unreadable: the number of records read so far that are not dead letters.
+        forgotten: the number of letters of erased users among them.
         there: the reasons, stages and topics read so far.
     """
 
     def __init__(self, settings: Settings, scanner: Scanner) -> None:
-        self._settings, self._scanner = settings, scanner
-        self._barrier = barrier_of(settings, scanner)
-        self.unreadable = 0
-        self.forgotten = 0
+        self._scanner, self._barrier = scanner, barrier_of(settings, scanner)
+        self.unreadable = self.forgotten = 0
         self.there: dict[str, set[str]] = {"reason": set(), "stage": set(), "topic": set()}
 
     def all(self, since_ms: int = 0, tell: Tell = lambda *_: None) -> Iterator[Found]:
-        """Every dead letter, repeated ones included, oldest first within a partition.
+        """Read every dead letter, repeated ones included, oldest first within a partition.
 
         Raises:
             NoSuchTopic, BrokerUnreachable: it cannot be read.
@@ -142,47 +163,39 @@ class Letters:
         return self.at(self._scanner.since(where, since_ms) if since_ms else where, tell)
 
     def at(self, where: Sequence[TopicPartition], tell: Tell = lambda *_: None) -> Iterator[Found]:
-        """The same, from these offsets on."""
+        """Read from these offsets on."""
         for message in self._scanner.read(where, tell):
             try:
                 letter = decode(DeadLetter, message.value())
             except BadRecord:
                 self.unreadable += 1
                 continue
-            if self._barrier.covers(letter, moment_of(sent_at_ms(message))):
+            sent_ms = sent_at_ms(message)
+            if self._barrier.covers(letter, moment_of(sent_ms)):
                 self.forgotten += 1
                 continue
-            self.there["reason"].add(letter.reason)
-            self.there["stage"].add(letter.stage)
-            self.there["topic"].add(letter.source.topic)
-            yield Found(
-                letter,
-                sent_at_ms(message),
-                int_of(message.partition()),
-                int_of(message.offset()),
-                header(message, REPLAYED),
-            )
+            for name, value in (("reason", letter.reason), ("stage", letter.stage), ("topic", letter.source.topic)):
+                self.there[name].add(value)
+            place = int_of(message.partition()), int_of(message.offset())
+            yield Found(letter, sent_ms, *place, header(message, REPLAYED))
 
 
 def listing(
     settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda *_: None, before: Place | None = None
 ) -> Listing:
-    """The newest matching dead letters, and counts of all matching ones.
+    """List the newest matching dead letters, and count all matching ones.
 
     Args:
         settings: the deployment.
-        chosen: which ones.
-        limit: how many are returned; all are counted.
+        chosen: the filter.
+        limit: how many to return.
         tell: receives progress.
-        before: only return older ones than the one at this place; all are counted.
-
-    Memory: the newest ones, and 100 bytes for each other.
+        before: only return older ones than the one at this place.
 
     Raises:
         NoSuchTopic, BrokerUnreachable: they cannot be read.
     """
-    done = Listing()
-    seen: set[str] = set()
+    done, seen = Listing(), set[str]()
     kept: list[tuple[Place, Found]] = []
     with Scanner(settings) as scanner:
         letters = Letters(settings, scanner)
@@ -190,16 +203,15 @@ def listing(
             name = found.letter.event_id
             if found.replayed_to is not None:
                 done.replayed.add(name)
-            # A replay after `since` does not bring back a dead letter from before it.
+            # A mark of a replay after `since` does not list a dead letter from before it.
             if name in seen or found.replayed_to is not None or not chosen.takes(found):
                 continue
             seen.add(name)
             done.by_reason[found.letter.reason] += 1
-            if before is not None and found.place >= before:
-                continue
-            heapq.heappush(kept, (found.place, found))
-            if len(kept) > limit:
-                heapq.heappop(kept)
+            if before is None or found.place < before:
+                heapq.heappush(kept, (found.place, found))
+                if len(kept) > limit:
+                    heapq.heappop(kept)
         done.unreadable, done.forgotten, done.there = letters.unreadable, letters.forgotten, letters.there
     done.replayed &= seen
     done.newest = [found for _, found in sorted(kept, reverse=True)]
@@ -207,34 +219,64 @@ def listing(
 
 
 def one(settings: Settings, event_id: str, tell: Tell = lambda *_: None) -> tuple[Found, list[str]]:
-    """The dead letter with this id, with where its original was replayed to, if it was.
+    """Find the dead letter with this id, and the positions that its original was replayed to.
 
     Raises:
-        NoSuchLetter: there is none.
+        NoSuchLetter: no dead letter has the id.
         NoSuchTopic, BrokerUnreachable: they cannot be read.
     """
-    first: Found | None = None
-    replayed: list[str] = []
     with Scanner(settings) as scanner:
-        for found in Letters(settings, scanner).all(tell=tell):
-            if found.letter.event_id == event_id:
-                first = first or found
-                replayed += [found.replayed_to] if found.replayed_to is not None else []
-    if first is None:
+        same = [found for found in Letters(settings, scanner).all(tell=tell) if found.letter.event_id == event_id]
+    if not same:
         raise NoSuchLetter(
             f"there is no dead letter {event_id!r} on {settings.topic(DeadLetter.TOPIC)}: "
             "`sager dead-letters list` prints their ids; they are kept for 90 days"
         )
-    return first, replayed
+    return same[0], [found.replayed_to for found in same if found.replayed_to is not None]
+
+
+def summary(found: Found, replayed: bool) -> dict[str, Any]:
+    """Describe a dead letter in plain values, without the bytes of its original's value."""
+    letter = found.letter
+    return {
+        "event_id": letter.event_id,
+        "refused_at": found.refused_at,
+        "stage": letter.stage,
+        "reason": letter.reason,
+        "detail": letter.detail,
+        "source": letter.source.model_dump(mode="json"),
+        "key": text_of(letter.key, KEY_CHARS),
+        "value_bytes": len(letter.value or b""),
+        "replayed": replayed,
+    }
 
 
 def is_clipped(letter: DeadLetter) -> bool:
-    """Whether the dead letter holds only part of the original, so that it cannot be replayed."""
+    """Return True if the dead letter has only part of the original, so that it cannot be replayed."""
     return letter.detail.startswith(CLIPPED)
 
 
+def place_of(letter: DeadLetter) -> str:
+    """Format the original's topic, partition and offset."""
+    return f"{letter.source.topic}/{letter.source.partition}/{letter.source.offset}"
+
+
+def text_of(value: bytes | None, most: int) -> str:
+    r"""Format a key as text, or as a Python literal if it is not UTF-8.
+
+    >>> text_of(b"ann", 40), text_of(b"\xff", 40), text_of(None, 40)
+    ('ann', "b'\\xff'", 'none')
+    """
+    if value is None:
+        return "none"
+    try:
+        return value[:most].decode()
+    except UnicodeDecodeError:
+        return repr(value[:most])
+
+
 def user_of(key: bytes | None) -> str | None:
-    r"""The user in a key: the key itself, or the first part of a compound one; None if it is not text.
+    r"""Return the user in a key: the key itself, or the first part of a compound one; None if it is not text.
 
     >>> user_of(b"ann"), user_of(b'["ann","films"]'), user_of(b"\xff")
     ('ann', 'ann', None)
@@ -243,16 +285,14 @@ def user_of(key: bytes | None) -> str | None:
         text = (key or b"").decode()
     except UnicodeDecodeError:
         return None
-    if text.startswith("["):
-        try:
-            return str(orjson.loads(text)[0])
-        except (orjson.JSONDecodeError, IndexError):
-            return text
-    return text or None
+    try:
+        return str(orjson.loads(text)[0]) if text.startswith("[") else text or None
+    except (orjson.JSONDecodeError, IndexError):
+        return text
 
 
 def header(message: Message, name: str) -> str | None:
-    """The last header of this name, as text; None if there is none."""
+    """Return the last header of this name as text, if there is one."""
     for key, value in reversed(message.headers() or []):
         if key == name:
             return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

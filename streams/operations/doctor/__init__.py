@@ -1,72 +1,58 @@
-"""Examines a deployment: what works, what does not, and what to do about it. It changes nothing.
+"""Examine a deployment: findings, and what to do about each. It changes nothing.
 
-Each check has a time limit, so that the examination always ends, whatever hangs.
+Each check has a time limit, so that the examination always ends.
 """
 
 from collections.abc import Iterator
 
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
-from streams.exceptions import BrokerUnreachable, StreamsError
+from streams.exceptions import StreamsError
 from streams.kafka.clients import reach
-from streams.operations.doctor import agreement, kafka, llm, local, security
-from streams.operations.doctor.findings import Bounded, Finding, Status, error, ok
+from streams.operations.doctor import kafka, local, security
+from streams.operations.doctor.findings import Bounded, Finding, Status, error
 from streams.settings import Settings
 
 __all__ = ["Finding", "Status", "examine"]
 
 CHECK_SECONDS = 15.0
 BROKER_SECONDS = 5.0
-KAFKA_CHECKS = ("topics", "workers", "clocks", "dead letters", "ACLs")
 
 
 def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Finding]:
-    """Runs all checks and returns their findings in reading order; each check takes at most this many seconds."""
+    """Run all checks, each for at most this many seconds, and yield their findings in reading order."""
     yield from Bounded("versions", local.versions, seconds).findings()
     yield from Bounded("settings", lambda: local.contradictions(settings), seconds).findings()
     reached: list[tuple[AdminClient, ClusterMetadata]] = []
     yield from Bounded("broker", lambda: _broker(settings, reached), seconds).findings()
+    client, cluster = reached[0] if reached else (None, None)
+    of_kafka = {
+        "topics": lambda: kafka.topics(settings, client, cluster),
+        "workers": lambda: kafka.workers(settings, client),
+        "dead letters": lambda: kafka.dead_letters(settings),
+        "ACLs": lambda: security.rules(settings, client),
+    }
+    others = {
+        "DuckDB": lambda: local.snapshot(settings, client),
+        "data folder": lambda: local.folder(settings),
+        "chain key": lambda: security.chain_key(settings),
+        "agreement": lambda: security.settings_agree(settings),
+        "HTTP tokens": lambda: security.tokens(settings),
+        "files": lambda: security.files(settings),
+        "LLM": lambda: local.endpoint(settings),
+    }
     # Concurrently: the slowest check determines the time.
-    running = _on_kafka(settings, *reached[0], seconds) if reached else []
-    running += [
-        Bounded("DuckDB", lambda: local.snapshot(settings, reached[0][0] if reached else None), seconds),
-        Bounded("data folder", lambda: local.folder(settings), seconds),
-        Bounded("chain key", lambda: security.chain_key(settings), seconds),
-        Bounded(agreement.CHECK, lambda: agreement.settings_agree(settings), seconds),
-        Bounded("HTTP tokens", lambda: security.tokens(settings), seconds),
-        Bounded("files", lambda: security.files(settings), seconds),
-        Bounded("LLM", lambda: _model(settings), seconds),
-    ]
+    running = [Bounded(name, check, seconds) for name, check in {**(of_kafka if reached else {}), **others}.items()]
     if not reached:
-        yield from (Finding(name, Status.SKIPPED, "needs a broker") for name in KAFKA_CHECKS)
+        yield from (Finding(name, Status.SKIPPED, "needs a broker") for name in of_kafka)
     for each in running:
         yield from each.findings()
 
 
-def _on_kafka(settings: Settings, client: AdminClient, cluster: ClusterMetadata, seconds: float) -> list[Bounded]:
-    return [
-        Bounded("topics", lambda: kafka.topics(settings, client, cluster), seconds),
-        Bounded("workers", lambda: kafka.workers(settings, client), seconds),
-        Bounded("clocks", lambda: kafka.clocks(settings), seconds),
-        Bounded("dead letters", lambda: kafka.dead_letters(settings), seconds),
-        Bounded("ACLs", lambda: security.rules(settings, client), seconds),
-    ]
-
-
 def _broker(settings: Settings, reached: list[tuple[AdminClient, ClusterMetadata]]) -> Iterator[Finding]:
     try:
-        found = reach(settings, BROKER_SECONDS)
-    except BrokerUnreachable as failed:
-        yield error("broker", str(failed), "start Kafka, or set SAGER_BOOTSTRAP to its address")
+        reached.append(reach(settings, BROKER_SECONDS))
     except StreamsError as failed:
-        yield error("broker", str(failed), "see the message")
+        yield error("broker", str(failed), "start Kafka, or set SAGER_BOOTSTRAP to its address")
     else:
-        reached.append(found)
-        yield from kafka.broker(settings, found[1])
-
-
-def _model(settings: Settings) -> Iterator[Finding]:
-    if local.uses_model(settings):
-        yield from llm.endpoint(settings)
-    else:
-        yield ok("LLM", "none is configured: rules handle everything")
+        yield from kafka.broker(settings, reached[0][1])

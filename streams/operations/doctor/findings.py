@@ -18,14 +18,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of an examination.
-
-    Attributes:
-        check: what was checked.
-        status: the severity.
-        found: what was found, in numbers where possible.
-        todo: what to do about it; empty if nothing.
-    """
+    """One line of an examination; `todo` says what to do about it, if anything."""
 
     check: str
     status: Status
@@ -34,33 +27,29 @@ class Finding:
 
 
 def ok(check: str, found: str) -> Finding:
-    """A finding without a problem."""
+    """Make a finding without a problem."""
     return Finding(check, Status.OK, found)
 
 
 def warning(check: str, found: str, todo: str) -> Finding:
-    """A finding that works, but not for long or not for all."""
+    """Make a finding that works, but not for long or not for all."""
     return Finding(check, Status.WARNING, found, todo)
 
 
 def error(check: str, found: str, todo: str) -> Finding:
-    """A finding that does not work."""
+    """Make a finding that does not work."""
     return Finding(check, Status.ERROR, found, todo)
 
 
 class Bounded:
-    """A check that runs in a thread, with a time limit.
+    """A check that runs in a thread from now on, with a time limit.
 
-    Args:
-        name: the check's name, for the finding if it times out.
-        check: returns its findings. If it takes too long it is left in its thread, which ends with the process.
-        seconds: time limit from now on.
+    A check that takes longer stays in its thread, which ends with the process: an executor would wait for it.
     """
 
     def __init__(self, name: str, check: Callable[[], Iterable[Finding]], seconds: float) -> None:
-        self._name, self._seconds = name, seconds
+        self._name, self._check, self._seconds = name, check, seconds
         self._answer: queue.Queue[list[Finding]] = queue.Queue()
-        self._check = check
         threading.Thread(target=self._run, name=f"doctor-{name}", daemon=True).start()
 
     def _run(self) -> None:
@@ -71,14 +60,9 @@ class Bounded:
         self._answer.put(found)
 
     def findings(self) -> list[Finding]:
-        """Its findings, or one that says that it timed out."""
+        """Wait for its findings; past the time limit, return an error."""
         try:
             return self._answer.get(timeout=self._seconds)
         except queue.Empty:
-            return [
-                error(
-                    self._name,
-                    f"no answer within {self._seconds:.0f} s",
-                    "check the service that it queries; try again",
-                )
-            ]
+            todo = "check the service that it queries; try again"
+            return [error(self._name, f"no answer within {self._seconds:.0f} s", todo)]

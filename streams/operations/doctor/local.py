@@ -1,22 +1,21 @@
-"""Checks that need no broker: the DuckDB file, the data folder, versions and contradictory settings."""
+"""Check versions, settings, the DuckDB file, the data folder and the LLM endpoint."""
 
+import asyncio
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from pathlib import Path
 from platform import python_version
 
 import duckdb
 from confluent_kafka import KafkaException, TopicPartition, libversion
 from confluent_kafka.admin import AdminClient, OffsetSpec
-from packaging.requirements import Requirement
 
-from operators.rank import RankSkill
 from streams.exceptions import StreamsError
-from streams.materializer import ddl, read
+from streams.materializer import read, schema
 from streams.materializer.exceptions import AnotherDeployment
 from streams.operations.doctor.findings import Finding, error, ok, warning
 from streams.settings import By, RankerName, ReasonerName, Settings, Store
@@ -25,10 +24,72 @@ DISTRIBUTION = "sager-streams"
 ANSWER_SECONDS = 5.0
 LOW_BYTES, NO_BYTES = 1024**3, 100 * 1024**2
 LATE_SECONDS = 60.0
+OPENAI_URL = "https://api.openai.com/v1"
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+_SHOWN_MODELS = 5
+_REFUSED, _TOO_MANY = (401, 403), 429
+
+
+def versions() -> Iterator[Finding]:
+    """Report the installed versions; pip has checked their ranges."""
+    found = {"python": python_version(), "librdkafka": libversion()[0]}
+    for name in (DISTRIBUTION, "faust-streaming", "aiokafka", "confluent-kafka", "duckdb", "pydantic"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    yield ok("versions", ", ".join(f"{name} {number}" for name, number in found.items()))
+
+
+def contradictions(settings: Settings) -> Iterator[Finding]:
+    """Look for settings that make each other void or harmful."""
+    s = settings
+    hosts = [server.strip().rpartition(":")[0].strip("[]") for server in s.bootstrap.split(",")]
+    is_local = all(host in ("localhost", "::1") or host.startswith("127.") for host in hosts)
+    rules = (
+        (
+            warning,
+            s.rebalance_seconds < s.session_seconds,
+            f"SAGER_REBALANCE_SECONDS={s.rebalance_seconds:g} is less than SAGER_SESSION_SECONDS",
+            "raise it: a rebalance waits for the calls under way",
+        ),
+        (
+            error,
+            s.store is Store.ROCKSDB and find_spec("rocksdict") is None,
+            "SAGER_STORE=rocksdb, but its extra is missing",
+            "pip install '.[rocksdb]' in a clone of the repository, or SAGER_STORE=memory",
+        ),
+        (
+            warning,
+            s.facets_by is By.LLM and not s.retrieve,
+            "SAGER_FACETS_BY=llm, but with SAGER_RETRIEVE=false there are no facets",
+            "drop one of the two",
+        ),
+        (
+            warning,
+            s.embedded and not is_local,
+            f"SAGER_EMBEDDED=true, but {s.bootstrap} is another machine",
+            "SAGER_EMBEDDED=false for any broker but that of `sager up`",
+        ),
+        (
+            error,
+            s.embedded and s.replication > 1,
+            f"SAGER_EMBEDDED=true, but SAGER_REPLICATION={s.replication}",
+            "SAGER_REPLICATION=1: the embedded broker is a single one",
+        ),
+        (
+            error,
+            s.duckdb_file.resolve() == (s.data_dir / "live.duckdb").resolve(),
+            "SAGER_DUCKDB names the materializer's own live.duckdb",
+            "name another file for analysts",
+        ),
+    )
+    found = [make("settings", told, todo) for make, applies, told, todo in rules if applies]
+    yield from found or [ok("settings", "none contradicts another")]
 
 
 def snapshot(settings: Settings, client: AdminClient | None) -> Iterator[Finding]:
-    """The analysts' file: whether it is readable, of this deployment, and how far behind it is."""
+    """Check that analysts can read their file, that it is of this deployment, and how far it is behind."""
     path = settings.duckdb_file
     if not path.exists():
         yield warning("DuckDB", f"there is no {path}", "start `sager materialize`; SAGER_DUCKDB, if it is elsewhere")
@@ -45,37 +106,36 @@ def snapshot(settings: Settings, client: AdminClient | None) -> Iterator[Finding
     except (StreamsError, duckdb.Error, ValueError) as failed:
         yield error("DuckDB", f"{failed}", "move it away: `sager materialize` publishes it again")
         return
-    if layout != ddl.LAYOUT_VERSION:
-        found = f"{path} has layout {layout}, this program writes {ddl.LAYOUT_VERSION}"
+    if layout != schema.LAYOUT_VERSION:
+        found = f"{path} has layout {layout}, this program writes {schema.LAYOUT_VERSION}"
         yield error("DuckDB", found, "`sager rebuild --duckdb` makes a new file from the topics")
         return
     age = time.time() - info[0][0] if info else 0.0
     behind = _behind(client, {(topic, partition): offset for topic, partition, offset in offsets})
     found = f"{path}: layout {layout}, {info[0][1] if info else 0:,} records, published {age:,.0f} s ago"
-    if behind is None:
-        yield ok("DuckDB", found)
-    elif behind and age > max(LATE_SECONDS, 4 * settings.publish_seconds):
-        yield warning("DuckDB", f"{found}, {behind:,} records behind", "is `sager materialize` running? Check its log")
+    if behind is not None:
+        found += f", {behind:,} records behind"
+    if behind and age > max(LATE_SECONDS, 4 * settings.publish_seconds):
+        yield warning("DuckDB", found, "is `sager materialize` running? Check its log")
     else:
-        yield ok("DuckDB", f"{found}, {behind:,} records behind")
+        yield ok("DuckDB", found)
 
 
 def _behind(client: AdminClient | None, offsets: Mapping[tuple[str, int], int]) -> int | None:
-    """How many records of its partitions the file lacks; None if the broker does not answer."""
+    """Count the records that the file lacks; None if the broker does not answer."""
     if client is None:
         return None
-    asked = client.list_offsets(
-        {TopicPartition(*where): OffsetSpec.latest() for where in offsets}, request_timeout=ANSWER_SECONDS
-    )
+    asked = {TopicPartition(*where): OffsetSpec.latest() for where in offsets}
     try:
-        ends = {(tp.topic, tp.partition): future.result(ANSWER_SECONDS).offset for tp, future in asked.items()}
+        answers = client.list_offsets(asked, request_timeout=ANSWER_SECONDS).items()
+        ends = {(tp.topic, tp.partition): future.result(ANSWER_SECONDS).offset for tp, future in answers}
     except (KafkaException, TimeoutError):
         return None
     return sum(max(0, int(ends[where]) - offset) for where, offset in offsets.items())
 
 
 def folder(settings: Settings) -> Iterator[Finding]:
-    """Whether the data folder is writable, and the free space on its disk."""
+    """Check that the data folder is writable, and the free space on its disk."""
     path = settings.data_dir.absolute()
     nearest = next(each for each in (path, *path.parents) if each.exists())
     free = shutil.disk_usage(nearest).free
@@ -90,118 +150,55 @@ def folder(settings: Settings) -> Iterator[Finding]:
         yield ok("data folder", found)
 
 
-def versions() -> Iterator[Finding]:
-    """The installed versions, and whether this release supports them."""
-    found = {"python": python_version(), "librdkafka": libversion()[0]}
-    wrong = []
-    try:
-        found = {DISTRIBUTION: version(DISTRIBUTION), **found}
-        wanted = [Requirement(text) for text in requires(DISTRIBUTION) or []]
-    except PackageNotFoundError:
-        found, wanted = {DISTRIBUTION: "from its source", **found}, []
-    for name in ("faust-streaming", "aiokafka", "confluent-kafka", "duckdb", "pydantic"):
-        found[name] = _installed(name)
-    for each in wanted:
-        has = _installed(each.name)
-        needed = each.marker is None or each.marker.evaluate({"extra": ""})
-        if (has or needed) and not (has and each.specifier.contains(has, prereleases=True)):
-            wrong.append(f"{each.name} {has or 'missing'}, needs {each.specifier}")
-    told = ", ".join(f"{name} {number or 'missing'}" for name, number in found.items())
-    if wrong:
-        yield error(
-            "versions",
-            f"{told}. Out of range: {'; '.join(wrong)}",
-            "`pip install --upgrade .` in a clone of the repository",
-        )
+def endpoint(settings: Settings) -> Iterator[Finding]:
+    """Check that the LLM endpoint answers, accepts the key and has the model."""
+    url = settings.llm_base_url or OPENAI_URL
+    shown = _CREDENTIALS.sub("***@", url)
+    by_model = (settings.facets_by, settings.extract_by)
+    uses_rules = settings.reasoner is not ReasonerName.LLM and settings.ranker is RankerName.DETERMINISTIC
+    if uses_rules and By.LLM not in by_model:
+        yield ok("LLM", "none is configured: rules handle everything")
+    elif settings.llm_api_key is None and settings.llm_base_url is None:
+        todo = "set OPENAI_API_KEY, or SAGER_LLM_BASE_URL to an endpoint of your own"
+        yield error("LLM", f"{shown} requires a key", todo)
     else:
-        yield ok("versions", told)
+        yield asyncio.run(_ask(settings, url, shown))
 
 
-def _installed(name: str) -> str:
+async def _ask(settings: Settings, url: str, shown: str) -> Finding:
+    """Request the list of models or, where the endpoint has none, one token."""
+    from openai import APIError, APIStatusError  # noqa: PLC0415 - it takes half a second
+
+    from streams.llm.endpoint import connect  # noqa: PLC0415
+
+    model = settings.llm_model
+    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
     try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
+        async with connect(url, key) as client, asyncio.timeout(2 * ANSWER_SECONDS):
+            try:
+                names = [each.id for each in (await client.models.list()).data if isinstance(each.id, str)]
+            except (APIStatusError, AttributeError, TypeError) as failed:
+                if getattr(failed, "status_code", 0) in _REFUSED:
+                    raise
+                say_ok = [{"role": "user", "content": "Say ok."}]
+                await client.chat.completions.create(model=model, max_tokens=1, messages=say_ok)  # type: ignore[arg-type]
+                return ok("LLM", f"{shown}: lists no models, but {model} answers")
+    except APIStatusError as failed:
+        return _refused(failed.status_code, shown, model)
+    except (APIError, TimeoutError, ValueError) as failed:
+        # The error's type and not its message, which may repeat the key.
+        todo = "check that it is up, and SAGER_LLM_BASE_URL, which usually ends in /v1"
+        return error("LLM", f"{shown} does not answer ({type(failed).__name__})", todo)
+    if model in names:
+        return ok("LLM", f"{shown}: answers, has {model}")
+    some = ", ".join(names[:_SHOWN_MODELS]) + (", ..." if len(names) > _SHOWN_MODELS else "")
+    return error("LLM", f"{shown} does not list {model!r}, but {some or 'nothing'}", "set SAGER_LLM_MODEL")
 
 
-def contradictions(settings: Settings) -> Iterator[Finding]:
-    """Settings that make each other void or harmful."""
-    found = [
-        (broken, told, todo)
-        for applies, broken, told, todo in (
-            (
-                settings.rebalance_seconds < settings.session_seconds,
-                False,
-                f"SAGER_REBALANCE_SECONDS={settings.rebalance_seconds:g} is less than SAGER_SESSION_SECONDS",
-                "raise it: a rebalance waits for the calls under way",
-            ),
-            (
-                settings.watchdog_seconds < settings.rebalance_seconds,
-                False,
-                f"SAGER_WATCHDOG_SECONDS={settings.watchdog_seconds:g} is less than SAGER_REBALANCE_SECONDS",
-                "raise it: the watchdog would end a worker that waits for a rebalance",
-            ),
-            (
-                settings.store is Store.ROCKSDB and find_spec("rocksdict") is None,
-                True,
-                "SAGER_STORE=rocksdb, but its extra is missing",
-                "pip install '.[rocksdb]' in a clone of the repository, or SAGER_STORE=memory",
-            ),
-            (
-                settings.facets_by is By.LLM and not settings.retrieve,
-                False,
-                "SAGER_FACETS_BY=llm, but with SAGER_RETRIEVE=false there are no facets",
-                "drop one of the two",
-            ),
-            (
-                settings.extract_by is By.LLM
-                and settings.ranker is RankerName.DETERMINISTIC
-                and settings.rank_skill is not RankSkill.SLIM,
-                False,
-                f"SAGER_EXTRACT_BY=llm, but the slim skill does not rank with SAGER_RANK_SKILL={settings.rank_skill}",
-                "SAGER_RANK_SKILL=slim, or SAGER_EXTRACT_BY=rules",
-            ),
-            (
-                settings.embedded and not _all_local(settings.bootstrap),
-                False,
-                f"SAGER_EMBEDDED=true, but {settings.bootstrap} is another machine",
-                "SAGER_EMBEDDED=false for any broker but that of `sager up`",
-            ),
-            (
-                settings.embedded and settings.replication > 1,
-                True,
-                f"SAGER_EMBEDDED=true, but SAGER_REPLICATION={settings.replication}",
-                "SAGER_REPLICATION=1: the embedded broker is a single one",
-            ),
-            (
-                _same(settings.duckdb_file, settings.data_dir / "live.duckdb"),
-                True,
-                "SAGER_DUCKDB names the materializer's own live.duckdb",
-                "name another file for analysts",
-            ),
-        )
-        if applies
-    ]
-    if not found:
-        yield ok("settings", "none contradicts another")
-    for broken, told, todo in found:
-        yield (error if broken else warning)("settings", told, todo)
-
-
-def _all_local(bootstrap: str) -> bool:
-    hosts = [server.strip().rpartition(":")[0].strip("[]") for server in bootstrap.split(",")]
-    return all(host == "localhost" or host.startswith("127.") or host == "::1" for host in hosts)
-
-
-def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
-
-
-def uses_model(settings: Settings) -> bool:
-    """Whether any stage uses a model."""
-    return (
-        settings.reasoner is ReasonerName.LLM
-        or settings.ranker is not RankerName.DETERMINISTIC
-        or settings.facets_by is By.LLM
-        or settings.extract_by is By.LLM
-    )
+def _refused(status: int, shown: str, model: str) -> Finding:
+    if status in _REFUSED:
+        return error("LLM", f"{shown} refuses the key ({status})", "check SAGER_LLM_API_KEY")
+    if status == _TOO_MANY:
+        found = f"{shown}: too many requests, or the quota is used up"
+        return warning("LLM", found, "check the account at the endpoint")
+    return error("LLM", f"{shown} does not answer for {model!r} (status {status})", "check SAGER_LLM_MODEL")

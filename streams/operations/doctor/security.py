@@ -1,5 +1,6 @@
-"""Checks what keeps others out: the key that seals versions, tokens, the brokers' rules, and who can read our files."""
+"""Check who else can read or change data: seals, tokens, shared secrets, the brokers' rules, and files."""
 
+import asyncio
 import os
 import stat
 from collections.abc import Iterator
@@ -16,8 +17,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from streams import private
-from streams.operations.doctor.findings import Finding, Status, ok, warning
+from streams import agreement, private
+from streams.console.board import scrape
+from streams.operations.doctor.findings import Finding, Status, error, ok, warning
 from streams.settings import Settings
 
 ANSWER_SECONDS = 8.0
@@ -25,26 +27,61 @@ _SHOWN = 3
 _MOST = 100_000
 _EVERYBODY = ("User:*", "User:ANONYMOUS")
 _ONE_PERSON = "one person's machine needs none"
+_US = "this command"
 
 
 def chain_key(settings: Settings) -> Iterator[Finding]:
-    """Whether versions of skills are sealed."""
-    key = settings.chain_key
-    if not key and settings.embedded:
+    """Check that a key seals the versions of skills."""
+    if settings.chain_key:
+        yield ok("chain key", "versions are sealed")
+    elif settings.embedded:
         yield ok("chain key", f"none; {_ONE_PERSON}")
-    elif not key:
+    else:
         yield warning(
             "chain key",
-            "SAGER_CHAIN_KEY is not set: nobody can tell whether the log of skills was edited",
+            "SAGER_CHAIN_KEY is not set: edits of the log of skills go unnoticed",
             "set it to the same secret for workers and readers, such as `openssl rand -hex 32`; keep it away from "
             "Kafka's administrators",
         )
-    else:
-        yield ok("chain key", "versions are sealed")
+
+
+def settings_agree(settings: Settings) -> Iterator[Finding]:
+    """Compare the processes' shared settings, and this command's, by fingerprint; never print a value."""
+    check = "agreement"
+    urls = [each.strip() for each in (settings.console_metrics or "").split(",") if each.strip()]
+    if not urls:
+        found = "no process is compared: SAGER_CONSOLE_METRICS has no addresses of their metrics"
+        yield Finding(check, Status.SKIPPED, found)
+        return
+    token = settings.console_metrics_token
+    readings = asyncio.run(scrape.fetch(urls, token.get_secret_value() if token else None))
+    published = {
+        reading.source: {labels["setting"]: labels["fingerprint"] for labels, _ in reading.of(agreement.METRIC)}
+        for reading in readings
+        if not reading.away
+    }
+    away = [f"{reading.source} ({reading.away})" for reading in readings if reading.away]
+    if away:
+        yield warning(check, f"not compared: {', '.join(away)}", "start them, or correct SAGER_CONSOLE_METRICS")
+    if not published:
+        return
+    between = dict(agreement.differences(published))
+    ours = {name: agreement.fingerprint(settings, name) for name in agreement.ALL}
+    with_us = dict(agreement.differences({**published, _US: ours}))
+    for name, held in with_us.items():
+        told = " differs from ".join(" and ".join(processes) for processes in held.values())
+        variable = f"SAGER_{name.upper()}"
+        if name in between:
+            todo = f"set {variable} to one value for all, and restart them: erased events may come back until then"
+            yield error(check, f"{variable}: {told}", todo)
+        else:
+            yield warning(check, f"{variable}: {told}", f"run this command with the processes' {variable}")
+    if not with_us and not away:
+        yield ok(check, f"{len(published)} processes have the same settings where they must")
 
 
 def tokens(settings: Settings) -> Iterator[Finding]:
-    """Whether metrics, health and the HTTP API ask who is there."""
+    """Check that metrics, health and the HTTP API require a token."""
     if settings.http_tokens is not None:
         yield ok("HTTP tokens", f"{settings.http_tokens}")
     elif settings.embedded:
@@ -52,81 +89,35 @@ def tokens(settings: Settings) -> Iterator[Finding]:
     else:
         yield warning(
             "HTTP tokens",
-            "SAGER_HTTP_TOKENS is not set: metrics and reasons of health answer whoever reaches their port",
+            "SAGER_HTTP_TOKENS is not set: metrics and reasons of health answer any client that reaches their port",
             "`sager token new --name prometheus --scope operate > tokens.toml`, chmod 600, and SAGER_HTTP_TOKENS for "
             "every process",
         )
 
 
 def files(settings: Settings) -> Iterator[Finding]:
-    """Whether others can read what holds people's data, or our secrets."""
-    open_to_others = list(islice(_open_data(settings), _MOST))
-    if open_to_others:
-        shown = ", ".join(f"{path} ({_mode(path)})" for path in open_to_others[:_SHOWN])
-        more = f" and {len(open_to_others) - _SHOWN:,} more" if len(open_to_others) > _SHOWN else ""
+    """Look for data and secrets that other users of the machine can read."""
+    exposed = list(islice(_exposed(settings), _MOST))
+    if exposed:
+        shown = ", ".join(f"{path} ({_mode(path)})" for path in exposed[:_SHOWN])
+        more = f" and {len(exposed) - _SHOWN:,} more" if len(exposed) > _SHOWN else ""
         yield warning(
             "files",
             f"others can read people's data: {shown}{more}",
-            "restart what runs there, which closes its own files; close what is left with chmod (folders 700, files "
-            "640), or set SAGER_GROUP to the group that may read",
+            "restart what runs there, which closes its own files; close the rest with chmod (folders 700, files 640), "
+            "or set SAGER_GROUP to the group that may read",
         )
-    secrets = [path for path in _secrets(settings) if path.exists() and not private.is_secret(path)]
-    for path in secrets:
+    config = os.environ.get("SAGER_CONFIG")
+    secrets = (Path(config) if config else None, settings.http_tokens, settings.http_key, settings.kafka_ssl_key)
+    lax = [path for path in secrets if path is not None and path.exists() and not private.is_secret(path)]
+    for path in lax:
         yield warning("files", f"others can read or change {path} ({_mode(path)}), a secret", f"chmod 600 {path}")
-    if not open_to_others and not secrets:
-        yield ok("files", "people's data and secrets are readable for their owner" + _group(settings))
+    if not exposed and not lax:
+        group = f" and the group {settings.group}" if settings.group else ""
+        yield ok("files", f"people's data and secrets are readable for their owner{group} only")
 
 
-def rules(settings: Settings, client: AdminClient) -> Iterator[Finding]:
-    """Whether the brokers ask who somebody is, and allow only what rules allow."""
-    if settings.embedded:
-        yield ok("ACLs", f"the embedded broker has none; {_ONE_PERSON}")
-        return
-    asked = AclBindingFilter(
-        ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ALLOW
-    )
-    try:
-        found = client.describe_acls(asked, request_timeout=ANSWER_SECONDS).result(ANSWER_SECONDS + 1)
-    except (KafkaException, TimeoutError) as error:
-        yield _refused(error)
-        return
-    everybodys = sorted({f"{rule.operation.name.lower()} on {rule.restype.name.lower()} {rule.name}" for rule in found
-                         if rule.principal in _EVERYBODY and _concerns(settings, rule.name)})  # fmt: skip
-    if everybodys:
-        shown = ", ".join(everybodys[:_SHOWN]) + (", ..." if len(everybodys) > _SHOWN else "")
-        yield warning(
-            "ACLs",
-            f"rules allow everybody: {shown}",
-            "give each process its own user, see `sager acls`, and remove them",
-        )
-    elif not settings.kafka_security_protocol.sasl and settings.kafka_ssl_certificate is None:
-        yield warning(
-            "ACLs",
-            "the brokers let us in without a name, and so everybody else",
-            "allow.everyone.if.no.acl.found=false on the brokers, a user for each process, and `sager acls`",
-        )
-    else:
-        yield ok("ACLs", "the brokers have an authorizer, and no rule of ours is for everybody")
-
-
-def _refused(error: Exception) -> Finding:
-    name = error.args[0].name() if isinstance(error, KafkaException) else ""
-    if name == "SECURITY_DISABLED":
-        return warning(
-            "ACLs",
-            "the brokers have no authorizer: whoever reaches them may read and write everything",
-            "set authorizer.class.name and allow.everyone.if.no.acl.found=false on the brokers, then `sager acls`",
-        )
-    if name.endswith("AUTHORIZATION_FAILED"):
-        return ok("ACLs", "the brokers have an authorizer; `sager acls ROLE --check`, as administrator, compares rules")
-    return Finding("ACLs", Status.SKIPPED, f"the brokers do not tell ({name or 'no answer in time'})")
-
-
-def _concerns(settings: Settings, name: str) -> bool:
-    return name == "*" or name.startswith((settings.prefix, settings.app_id)) or settings.prefix.startswith(name)
-
-
-def _open_data(settings: Settings) -> Iterator[Path]:
+def _exposed(settings: Settings) -> Iterator[Path]:
     if settings.data_dir.exists():
         yield from private.exposed(settings.data_dir, settings.group)
     snapshot = settings.duckdb_file
@@ -134,17 +125,47 @@ def _open_data(settings: Settings) -> Iterator[Path]:
         yield from private.exposed(snapshot, settings.group)
 
 
-def _secrets(settings: Settings) -> Iterator[Path]:
-    config = os.environ.get("SAGER_CONFIG")
-    yield from (Path(config),) if config else ()
-    for path in (settings.http_tokens, settings.http_key, settings.kafka_ssl_key):
-        if path is not None:
-            yield path
-
-
 def _mode(path: Path) -> str:
     return f"{stat.S_IMODE(path.stat().st_mode):o}"
 
 
-def _group(settings: Settings) -> str:
-    return f" and the group {settings.group} only" if settings.group else " only"
+def rules(settings: Settings, client: AdminClient) -> Iterator[Finding]:
+    """Check that the brokers authenticate clients, and that no rule of ours is for everybody."""
+    if settings.embedded:
+        yield ok("ACLs", f"the embedded broker has none; {_ONE_PERSON}")
+        return
+    every = AclBindingFilter(
+        ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ALLOW
+    )
+    try:
+        found = client.describe_acls(every, request_timeout=ANSWER_SECONDS).result(ANSWER_SECONDS + 1)
+    except (KafkaException, TimeoutError) as failed:
+        yield _not_listed(failed)
+        return
+    names = (settings.prefix, settings.app_id)
+    lax = sorted(
+        f"{rule.operation.name.lower()} on {rule.restype.name.lower()} {rule.name}"
+        for rule in found
+        if rule.principal in _EVERYBODY
+        and (rule.name == "*" or rule.name.startswith(names) or settings.prefix.startswith(rule.name))
+    )
+    if lax:
+        shown = ", ".join(lax[:_SHOWN]) + (", ..." if len(lax) > _SHOWN else "")
+        todo = "give each process its own user, see `sager acls`, and remove them"
+        yield warning("ACLs", f"rules allow everybody: {shown}", todo)
+    elif not settings.kafka_security_protocol.sasl and settings.kafka_ssl_certificate is None:
+        todo = "allow.everyone.if.no.acl.found=false on the brokers, a user for each process, and `sager acls`"
+        yield warning("ACLs", "the brokers let us in without a name, and so everybody else", todo)
+    else:
+        yield ok("ACLs", "the brokers have an authorizer, and no rule of ours is for everybody")
+
+
+def _not_listed(failed: Exception) -> Finding:
+    name = failed.args[0].name() if isinstance(failed, KafkaException) else ""
+    if name == "SECURITY_DISABLED":
+        found = "the brokers have no authorizer: any client that reaches them may read and write everything"
+        todo = "set authorizer.class.name and allow.everyone.if.no.acl.found=false on the brokers, then `sager acls`"
+        return warning("ACLs", found, todo)
+    if name.endswith("AUTHORIZATION_FAILED"):
+        return ok("ACLs", "the brokers have an authorizer; only an administrator may list its rules")
+    return Finding("ACLs", Status.SKIPPED, f"the brokers do not tell ({name or 'no answer in time'})")

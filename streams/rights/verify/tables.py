@@ -191,7 +191,6 @@ class Tables:
             "contrasts": f"greatest(skill_version, ({done})::BIGINT)",
             "rankings": "skill_version",
             "abstentions": "skill_version",
-            "shadow_outcomes": "live_version",
         }
         for table, version in asked.items():
             if self._unusable & {table, "dead_letters"}:

@@ -31,7 +31,6 @@ from streams.worker.hearing import Hearing
 from streams.worker.outcomes import Outcomes
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
-from streams.worker.reasoning.shadow import Shadow
 from streams.worker.runtime.intake import Handler, Intake
 from streams.worker.runtime.sent import Sent
 from streams.worker.versions import Versions
@@ -40,9 +39,9 @@ AHEAD = 0.5
 """Events beyond those that may ask a model, as a share of them."""
 
 
-def attach(pipeline: Pipeline, reasoning: Reasoning, listener: Listener, shadow: Shadow | None = None) -> "Evolve":
-    """Add the agent to the worker, with the shadow arm if there is one; `listener` writes the cards."""
-    agent = Evolve(pipeline, reasoning, listener, shadow)
+def attach(pipeline: Pipeline, reasoning: Reasoning, listener: Listener) -> "Evolve":
+    """Add the agent to the worker; `listener` writes the cards."""
+    agent = Evolve(pipeline, reasoning, listener)
     agent.intake.attach()
     return agent
 
@@ -59,9 +58,7 @@ def under_way(settings: Settings) -> int:
 class Evolve:
     """The agent's handlers of choices, visits, commands and requests to forget; what people say is `Hearing`'s."""
 
-    def __init__(
-        self, pipeline: Pipeline, reasoning: Reasoning, listener: Listener, shadow: Shadow | None = None
-    ) -> None:
+    def __init__(self, pipeline: Pipeline, reasoning: Reasoning, listener: Listener) -> None:
         self._pipeline = pipeline
         settings = pipeline.settings
         self._step = replace(
@@ -71,12 +68,11 @@ class Evolve:
         )
         anew = settings.evolve_mode is EvolveMode.REPLACE
         self._reason: Reason = reasoning.rewrite if anew else reasoning.reason
-        self._shadow = shadow
         sent = Sent(settings, pipeline.generation)
         self._outcomes = Outcomes(pipeline, sent)
         self._versions = Versions(pipeline, self._step, sent)
         self._forgetting = Forgetting(pipeline, self._versions.apply_diff, sent.forget, listener)
-        hearing = Hearing(pipeline, self._step, self._versions, reasoning, listener, shadow)
+        hearing = Hearing(pipeline, self._step, self._versions, reasoning, listener)
         handlers: dict[str, Handler] = {
             Contrast.TOPIC: self._on_contrast,
             SkillCommand.TOPIC: self._on_command,
@@ -90,11 +86,9 @@ class Evolve:
 
         Called by another agent, so that all versions of a skill still come into the world here, one after the other.
         """
-        state, effects = await self._versions.take(
+        _, effects = await self._versions.take(
             event, visit, lambda state: self._step.visit(state, visit, item, position)
         )
-        if self._shadow is not None and effects.version is not None:
-            self._shadow.visit(event, visit, item, position, state.receipt)
         return effects.outcome.value
 
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
@@ -112,11 +106,7 @@ class Evolve:
             await self._versions.complete(event, self._versions.read(contrast))
         if begun.outcome is Outcome.REPEATED:
             await self._outcomes.complete(event, begun.contrast, position, state.skill.contrasts)
-        outcome = begun.outcome or await self._learn(event, begun.contrast, state.skill, position)
-        if self._shadow is not None:
-            # When all of the live skill is out; it waits for nothing of this.
-            self._shadow.choice(event, begun.contrast, position, state, is_repeated=outcome == Outcome.REPEATED)
-        return str(outcome)
+        return str(begun.outcome or await self._learn(event, begun.contrast, state.skill, position))
 
     async def _learn(self, event: Any, contrast: Contrast, skill: PolicySkill, position: Position) -> str:
         try:
@@ -132,11 +122,9 @@ class Evolve:
         return effects.outcome.value
 
     async def _on_command(self, event: Any, command: SkillCommand, position: Position) -> str:
-        state, effects = await self._versions.take(
+        _, effects = await self._versions.take(
             event, command, lambda state: self._step.command(state, command, position)
         )
-        if self._shadow is not None and effects.outcome is Outcome.COMMANDED:
-            self._shadow.command(event, command, position, state.receipt)
         return effects.outcome.value
 
     async def _on_forget_request(self, event: Any, request: ForgetRequest, position: Position) -> str:

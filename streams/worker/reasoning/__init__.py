@@ -1,1 +1,1 @@
-"""What an agent reasons with: reasoners, rankers, models, global skills, shadow arms."""
+"""What an agent reasons with: reasoners, rankers, models, global skills."""

@@ -225,11 +225,11 @@ def test_the_http_api_does_not_open_one_either(folder):
 
 LOOKS = "(SELECT content FROM read_text('key'))"
 FORGED = {
-    "a view": f"DROP TABLE shadow_outcomes; CREATE VIEW shadow_outcomes AS SELECT {LOOKS} AS user_id, 'd' AS domain, "
+    "a view": f"DROP TABLE interactions; CREATE VIEW interactions AS SELECT {LOOKS} AS user_id, 'd' AS domain, "
     "now()::TIMESTAMP AS occurred_at",
-    "a macro under a view": f"CREATE MACRO it() AS {LOOKS}; DROP TABLE shadow_outcomes; CREATE VIEW shadow_outcomes AS "
+    "a macro under a view": f"CREATE MACRO it() AS {LOOKS}; DROP TABLE interactions; CREATE VIEW interactions AS "
     "SELECT it() AS user_id, 'd' AS domain, now()::TIMESTAMP AS occurred_at",
-    "a file of one's own name": "DROP TABLE shadow_outcomes; CREATE VIEW shadow_outcomes AS "
+    "a file of one's own name": "DROP TABLE interactions; CREATE VIEW interactions AS "
     "SELECT *, 'd' AS domain, now()::TIMESTAMP AS occurred_at FROM glob('../*')",
     "where the deployment is named": "CREATE TABLE old AS FROM meta; DROP TABLE meta; CREATE VIEW meta AS "
     f"SELECT 'sager.' AS prefix FROM old WHERE {LOOKS} <> ''",
@@ -242,7 +242,7 @@ def test_an_export_opens_no_file_that_a_forged_snapshot_names(folder, forged):
     with duckdb.connect("sager.duckdb") as con:
         con.execute(forged)
     before = state(folder)
-    result = CliRunner().invoke(app, ["export", "--to", "out", "--table", "shadow_outcomes"])
+    result = CliRunner().invoke(app, ["export", "--to", "out", "--table", "interactions"])
     assert (result.exit_code, "disabled by configuration" in result.stderr) == (1, True)
     assert state(folder) == before
 

@@ -18,7 +18,6 @@ OF_A_DOMAIN = (
     lines.adoption,
     lines.tier_flow,
     arms.arms,
-    arms.shadow,
     calibration.calibration,
 )
 OF_ALL = (costs.by_day, shifts.shifts)
@@ -102,8 +101,6 @@ def test_the_interval_of_an_arm_is_by_people_and_holds_its_mean(con):
         low, high = bounds(told)
         assert low < rows[arm] < high
         assert float(mean) == pytest.approx(rows[arm], abs=1e-3)
-    shadow = arms.shadow(con, "books")
-    assert set(column(shadow, "verdict")) <= {"better", "worse", "no difference seen", "one person only"}
 
 
 def test_what_llm_calls_cost_is_what_the_view_says(con):

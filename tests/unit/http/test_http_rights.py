@@ -124,7 +124,7 @@ def test_arms_stand_side_by_side(api, file):
     assert reply.status == 200
     assert reply.body["arms"]
     assert all(0 <= each["ndcg_at_5"] <= 1 and each["choices"] > 0 for each in reply.body["arms"])
-    assert api.ask("/v1/arms?domain=nowhere", file.make("operate")).body == {"arms": [], "shadows": []}
+    assert api.ask("/v1/arms?domain=nowhere", file.make("operate")).body == {"arms": []}
     assert api.ask("/v1/arms?weeks=0", file.make("operate")).status == 422
 
 

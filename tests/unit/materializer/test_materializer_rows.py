@@ -253,7 +253,7 @@ def test_a_dead_letter_of_a_huge_record_fits_into_its_topic():
 
 def test_the_materializer_owns_the_topics_that_no_agent_reads():
     of_people = {"items", "global-skills", "slim-skills", "skill-diffs", "skills", "card-diffs", "cards"}
-    assert set(OWNED) == of_people | {"receipts", "shadow-outcomes", "weights"}
+    assert set(OWNED) == of_people | {"receipts", "weights"}
 
 
 def test_a_dead_letter_of_a_packed_record_names_whom_it_tells_of() -> None:

@@ -7,7 +7,7 @@ from operators.evolve import CountsReasoner
 from operators.merge import DEFAULT_LIMITS, MergeLimits, fold, start
 from operators.steps import Effects, Evolve, Reason, State, learn
 from operators.understand import understand
-from operators.whatif import Held, HeldCommand, Moment, Series, Side, replay, series
+from operators.whatif import Moment, Series, Side, replay, series
 from schemas import (
     Attribute,
     Candidate,
@@ -47,20 +47,20 @@ class LiveSide:
 
     arm: Side = field(default_factory=an_arm)
     seed: tuple[Attribute, ...] = SEED
-    held: list[Held] = field(default_factory=list)
-    commands: dict[str, HeldCommand] = field(default_factory=dict)
+    held: dict[str, bytes] = field(default_factory=dict)
+    commands: dict[str, SkillCommand] = field(default_factory=dict)
     diffs: list[SkillDiff] = field(default_factory=list)
     skill: PolicySkill | None = None
 
     def choose(self, contrast: Contrast) -> None:
         position = a_position(len(self.held))
-        self.held.append(Held(contrast.event_id, encode(contrast), position))
+        self.held[contrast.event_id] = encode(contrast)
         skill = self.skill or start(USER, DOMAIN, self.seed, contrast)
         self._apply(asyncio.run(learn(self.arm.step, self.arm.reason, State(skill), contrast, position)))
 
     def command(self, command: SkillCommand) -> None:
         position = a_position(len(self.commands), topic="sager.skill-commands")
-        self.commands[command.event_id] = HeldCommand(command, position)
+        self.commands[command.event_id] = command
         skill = self.skill or start(USER, DOMAIN, self.seed, command)
         self._apply(self.arm.step.command(State(skill), command, position))
 
@@ -90,7 +90,7 @@ class LiveSide:
 
     def series(self, forgotten: int = 0) -> Series:
         """What is left of it where Kafka keeps the first choices no more."""
-        return series(self.diffs, self.held[forgotten:], self.commands, self.arm.step.passes_over)
+        return series(self.diffs, dict(list(self.held.items())[forgotten:]), self.commands)
 
     def folded(self) -> PolicySkill:
         return fold(self.diffs)[USER, DOMAIN]

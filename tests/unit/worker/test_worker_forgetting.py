@@ -48,7 +48,7 @@ SCOPES: dict[str, dict[str, Any]] = {
     "domain": {"domain": "films"},
     "line": {"domain": "films", "line": line_of(ANN, "films", LINE)},
 }
-STATE = ("skills", "skill-diffs", "slim-skills", "profiles", "memories", "open-rankings", "shadow-skills")
+STATE = ("skills", "skill-diffs", "slim-skills", "profiles", "memories", "open-rankings")
 
 
 @pytest_asyncio.fixture

@@ -34,7 +34,6 @@ from schemas import (
     Ranking,
     RankRequest,
     Selection,
-    ShadowSkill,
     SkillDiff,
     SlimSkill,
     Stance,
@@ -399,18 +398,3 @@ def test_lines_that_fade_are_counted_apart_from_overtaken_ones(changed: bool) ->
     after = [counted("sager_shifts_total", domain="films", kind=kind) for kind in kinds]
     told = [now - then for now, then in zip(after, before, strict=True)]
     assert told == ([1, 0, 1] if changed else [0, 1, 0])
-
-
-async def test_a_shadow_hears_what_the_live_skill_hears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    running = FakeDeployment(settings_in(tmp_path, shadow_share=1.0), monkeypatch)
-    log, worker = running.log, running.worker()
-    put(log, [choice(0, ANN)])
-    await worker.quiet()
-    log.put_all([said(), signal("liked", of=1), *nothing_taken(2)])
-    await worker.quiet()
-
-    [shadow] = log.newest(ShadowSkill).values()
-    live = log.newest(PolicySkill)[KEY]
-    assert [each.statement_id for each in shadow.skill.stated] == [each.statement_id for each in live.stated]
-    assert shadow.skill.version == live.version
-    await running.close()

@@ -16,7 +16,7 @@ from schemas import (
     encode,
 )
 from streams.kafka.packed import LARGE_BYTES, LZ4, MAX_BYTES, ZSTD, pack, unpack
-from streams.operations.acls.roles import ROLES, Role
+from streams.operations.acls import ROLES, Role
 from tests.builders import DOMAIN, NOW, USER
 
 MEMORY = Memory(

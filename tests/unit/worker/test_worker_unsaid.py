@@ -61,7 +61,7 @@ async def known(deployment: FakeDeployment) -> AsyncIterator[FakeDeployment]:
 
 def quoted(log: FakeLog, words: bytes = b"zyxquill") -> set[str]:
     """The topics of skills that hold her words."""
-    bases = ("skills", "skill-diffs", "slim-skills", "shadow-skills")
+    bases = ("skills", "skill-diffs", "slim-skills")
     return {base for base in bases for value in log.compacted(base).values() if words in unpack(value)}
 
 

@@ -1,8 +1,8 @@
-"""The roles of a deployment, and the minimum that each needs from Kafka. Whatever is not granted is refused.
+"""The Kafka ACLs of each role: the minimum that it needs. Kafka refuses everything else.
 
-Every name is literal: a prefixed rule would also cover tenants whose prefix begins the same way. The worker and the
-operator get every topic of the registry, the materializer every topic that becomes rows; to the others a new topic is
-closed until it is named here.
+Every name is literal: a prefixed rule would also cover tenants whose prefix begins alike. The worker and the operator
+get every topic of the registry, the materializer every topic that becomes rows. A new topic stays closed to the other
+roles until they name it here.
 
 >>> from streams.settings import Settings
 >>> [str(grant) for grant in grants(Role.ADVOCATE, Settings())][:3]
@@ -44,7 +44,7 @@ class Kind(StrEnum):
 
 
 class Operation(StrEnum):
-    """Kafka's operations that the roles need. Read, Write and Alter imply Describe, so that it is not granted twice."""
+    """The operations that roles need. Read, Write and Alter imply Describe, which is not granted twice."""
 
     READ = "Read"
     WRITE = "Write"
@@ -57,7 +57,7 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True)
 class Grant:
-    """One allowed operation on the one resource with exactly this name."""
+    """One allowed operation on the resource with this name."""
 
     kind: Kind
     name: str
@@ -70,23 +70,23 @@ class Grant:
 ALL = tuple(TOPICS)
 KEPT = tuple(topic.base for topic in PUBLIC_TOPICS)
 """The topics that become rows in DuckDB."""
-_OF_PEOPLE = ("items", "global-skills")
-"""The topics that workers never write: the app's catalogue, and those that the operator builds."""
+_NEVER_WRITTEN_BY_WORKERS = ("items", "global-skills")
+"""Topics that workers never write."""
 _NEVER_READ_BY_WORKERS = ("items", "dead-letters")
 APP_ID = "{app_id}"
 
 
 @dataclass(frozen=True)
 class Access:
-    """What a role needs from Kafka.
+    """The needs of a role.
 
     Attributes:
         does: its description, for people.
-        reads, writes: the topics, by the registry's names.
-        looks_at: topics that it must describe, besides those it reads or writes.
+        reads, writes: topics, by the registry's names.
+        looks_at: topics that it describes, besides those it reads or writes.
         joins: consumer groups that it joins.
-        asks: groups that it describes, for instance for their lag; and names that librdkafka requires and nobody joins.
-        makes_topics: whether it creates and alters topics.
+        asks: groups that it describes for their lag, and group names that librdkafka requires but never joins.
+        makes_topics: True if it creates and alters topics.
     """
 
     does: str
@@ -104,14 +104,14 @@ def _without(names: Iterable[str], others: Sequence[str]) -> tuple[str, ...]:
 
 ROLES: dict[Role, Access] = {
     Role.APP: Access(
-        "sends what was shown, taken and said, reads slim skills and the answers to its rank requests",
+        "sends events, reads slim skills and the answers to its rank requests",
         reads=("rankings", "slim-skills"),
         writes=FROM_APPS,
         joins=(f"{APP_ID}-app",),
         asks=(unused_group("client"),),
     ),
     Role.ANSWERS: Access(
-        "what `app` needs besides for `correct(..., wait=)`: reads the log of skills, with the words of all people",
+        "besides `app`, for `correct(..., wait=)`: reads the log of skills, with all users' words",
         reads=("skill-diffs",),
     ),
     Role.IMPORTER: Access(
@@ -124,16 +124,10 @@ ROLES: dict[Role, Access] = {
     Role.WORKER: Access(
         "`sager worker`: runs all agents, with the changelogs of their tables",
         reads=_without(ALL, _NEVER_READ_BY_WORKERS),
-        writes=_without(ALL, _OF_PEOPLE),
+        writes=_without(ALL, _NEVER_WRITTEN_BY_WORKERS),
         looks_at=ALL,
         joins=(APP_ID,),
-        asks=(
-            unused_group("global-skills"),
-            unused_group("weights"),
-            unused_group("items"),
-            unused_group("oldest"),
-            unused_group("scan"),
-        ),
+        asks=tuple(map(unused_group, ("global-skills", "weights", "items", "oldest", "scan"))),
     ),
     Role.MATERIALIZER: Access(
         "`sager materialize`: writes public topics to DuckDB",
@@ -149,19 +143,19 @@ ROLES: dict[Role, Access] = {
         asks=(unused_group("commands"), unused_group("scan")),
     ),
     Role.SERVE: Access(
-        "`sager serve` and `sager console`: what apps and advocates do, for holders of a token; reads skills too",
+        "`sager serve` and `sager console`: acts for apps and advocates with a token; reads skills too",
         reads=("card-diffs", "cards", "global-skills", "rankings", "receipts", "skill-diffs", "skills", "slim-skills"),
         writes=(*FROM_APPS, "skill-commands", "card-commands", "forget-requests"),
         asks=(unused_group("commands"), unused_group("http"), unused_group("scan")),
     ),
     Role.RIGHTS: Access(
-        "what `sager serve` needs besides for exports, previews of forgetting, and dead letters: all that there is",
+        "besides `serve`, for exports, previews of an erasure, and dead letters: reads every topic",
         reads=ALL,
         writes=("dead-letters",),
         asks=(unused_group("scan"),),
     ),
     Role.WEBHOOKS: Access(
-        "`sager webhooks`: follows slim skills, and commits how far its endpoints were told",
+        "`sager webhooks`: follows slim skills, and commits the position of its endpoints",
         reads=("slim-skills",),
         writes=("dead-letters",),
         joins=(f"{APP_ID}-webhooks",),
@@ -180,7 +174,7 @@ ROLES: dict[Role, Access] = {
 
 
 def grants(role: Role, settings: Settings) -> tuple[Grant, ...]:
-    """Every rule that a role needs in this deployment."""
+    """List the rules that a role needs in this deployment."""
     access = ROLES[role]
     topics = {
         Operation.READ: access.reads,
@@ -203,12 +197,12 @@ def grants(role: Role, settings: Settings) -> tuple[Grant, ...]:
 
 
 def union(roles: Iterable[Role], settings: Settings) -> tuple[Grant, ...]:
-    """The rules of several roles together, each once."""
+    """List the rules of several roles, each once."""
     return tuple(dict.fromkeys(grant for role in roles for grant in grants(role, settings)))
 
 
 def by_resource(wanted: Iterable[Grant]) -> dict[tuple[Kind, str], tuple[Operation, ...]]:
-    """The operations on each resource."""
+    """Group rules by resource."""
     found: dict[tuple[Kind, str], tuple[Operation, ...]] = {}
     for grant in wanted:
         found[grant.kind, grant.name] = (*found.get((grant.kind, grant.name), ()), grant.operation)
@@ -216,7 +210,7 @@ def by_resource(wanted: Iterable[Grant]) -> dict[tuple[Kind, str], tuple[Operati
 
 
 def commands(wanted: Iterable[Grant], principal: str, bootstrap: str) -> list[str]:
-    """The rules as commands of `kafka-acls.sh`, one for all resources with the same operations."""
+    """Format rules as `kafka-acls.sh` commands, one for all resources with the same operations."""
     alike: dict[tuple[Kind, tuple[Operation, ...]], list[str]] = {}
     for (kind, name), operations in by_resource(wanted).items():
         alike.setdefault((kind, operations), []).append(name)

@@ -1,0 +1,251 @@
+"""Replay a person's choices with other settings, and compare both skills on what the person took.
+
+The live side is the fold of its log; the other side learns again by the worker's own step. Before either side learns
+from a choice, both rank its candidates.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from operators.evolve import ReasonerUnavailable
+from operators.merge import merge, start
+from operators.outcome import gain
+from operators.rank import facet_weights, rank
+from operators.steps import Evolve, Reason, State
+from schemas import Attribute, BadRecord, Contrast, PolicySkill, SkillCommand, SkillDiff, decode
+
+Lines = Callable[[PolicySkill, Contrast], Sequence[Attribute]]
+"""Selects the lines of a skill that rank the candidates of a choice."""
+ByDomain = Callable[[str], Mapping[str, int] | None]
+
+MEASURES: Final[Mapping[str, Callable[[int], float]]] = {
+    "hit_at_1": lambda place: float(place <= 1),
+    "hit_at_3": lambda place: float(place <= 3),  # noqa: PLR2004 - as its name says
+    "hit_at_5": lambda place: float(place <= 5),  # noqa: PLR2004
+    "ndcg_at_5": lambda place: gain(place, at=5),
+    "reciprocal_rank": lambda place: 1 / place,
+}
+"""The paper's measures (3.1) of a rank."""
+_EXACT_USERS = 1_000
+"""The sign test is exact up to so many users, and approximate beyond."""
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One version of the live skill, with its event if Kafka still has it.
+
+    Attributes:
+        diff: the live diff.
+        choice: the contrast as bytes, which take a twentieth of the decoded contrast's memory.
+        command: the command.
+    """
+
+    diff: SkillDiff
+    choice: bytes | None = None
+    command: SkillCommand | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """True for an interaction or a statement: its live diff applies to both sides as it is."""
+        return not self.diff.is_contrast and (self.diff.tally is not None or self.diff.heard is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The versions of one skill from the first available choice on; `start` is the skill before it."""
+
+    start: PolicySkill
+    steps: tuple[Step, ...]
+
+    @property
+    def choices(self) -> int:
+        """The number of choices at which both sides are measured."""
+        return sum(step.choice is not None for step in self.steps)
+
+    @property
+    def missing(self) -> int:
+        """The number of versions whose event Kafka no longer has."""
+        return sum(not (step.choice or step.command or step.is_shared) for step in self.steps)
+
+
+def series(diffs: Sequence[SkillDiff], choices: Mapping[str, bytes], commands: Mapping[str, SkillCommand]) -> Series:
+    """Join the log of one skill with the available events.
+
+    Args:
+        diffs: the log by version, at least one; a repeated version counts once.
+        choices: the available contrasts, as bytes, by event id.
+        commands: the available commands by event id.
+
+    Raises:
+        OutOfOrder: the log has a gap.
+    """
+    first = diffs[0]
+    live = start(first.user_id, first.domain, first.seed or (), first)
+    live = live.model_copy(update={"applied": first.seeded_from})
+    begin, steps = live, list[Step]()
+    for diff in diffs:
+        if diff.version <= live.version:
+            continue
+        choice = choices.get(diff.event_id) if diff.is_contrast else None
+        live = merge(live, diff)
+        if choice or steps:
+            steps.append(Step(diff, choice, None if diff.is_contrast else commands.get(diff.event_id)))
+        else:  # both sides share what comes before the first available choice
+            begin = live
+    return Series(begin, tuple(steps))
+
+
+@dataclass(frozen=True)
+class Side:
+    """How the other side learns and ranks.
+
+    Attributes:
+        step: its evolve step.
+        reason: its reasoner.
+        lines: its lines that rank.
+        usual: by domain, the expected shares of the population, in 1/1024.
+        popularity: by domain, how many users took an item lately.
+    """
+
+    step: Evolve
+    reason: Reason
+    lines: Lines = lambda skill, _: skill.attributes
+    usual: ByDomain = lambda _: None
+    popularity: ByDomain = lambda _: None
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Both sides after one event.
+
+    Attributes:
+        live, other: the skills.
+        contrast: the choice, if the event is a readable one.
+        places: the ranks that the live and the other skill gave the chosen item before they learned from it.
+        live_diff, diff: the diffs of the live and the other side.
+        unavailable: why the other side learned nothing: the reasoner did not answer.
+    """
+
+    live: PolicySkill
+    other: PolicySkill
+    contrast: Contrast | None = None
+    places: tuple[int, int] = (0, 0)
+    live_diff: SkillDiff | None = None
+    diff: SkillDiff | None = None
+    unavailable: str = ""
+
+
+async def replay(told: Series, live_lines: Lines, side: Side) -> AsyncIterator[Moment]:
+    """Replay a series on both sides. With unchanged settings, both end byte for byte alike.
+
+    A command applies to both sides. A roll-back carries its lines, so that both sides agree again after one.
+    """
+    live = other = told.start
+    for step in told.steps:
+        moment = await _step(step, live, other, live_lines, side)
+        live, other = moment.live, moment.other
+        yield moment
+
+
+async def _step(step: Step, before: PolicySkill, other: PolicySkill, live_lines: Lines, side: Side) -> Moment:
+    live, source = merge(before, step.diff), step.diff.source
+    if step.is_shared:
+        versions = {"base_version": other.version, "version": other.version + 1, "seed": None}
+        diff = step.diff.model_copy(update=versions)
+        return Moment(live, merge(other, diff), live_diff=step.diff, diff=diff)
+    state = State(other, usual=side.usual(other.domain), popularity=side.popularity(other.domain))
+    if step.command is not None:
+        effects = side.step.command(state, step.command, source)
+        return Moment(live, effects.skill, live_diff=step.diff, diff=effects.diff)
+    try:
+        begun = side.step.begin(state, decode(Contrast, step.choice), source)
+    except BadRecord:
+        begun = None
+    if begun is None or (contrast := begun.contrast) is None:
+        return Moment(live, other, live_diff=step.diff)
+    places = place(contrast, live_lines(before, contrast)), place(contrast, side.lines(other, contrast))
+    if begun.outcome is not None:
+        return Moment(live, other, contrast, places, step.diff)
+    try:
+        answer = await side.reason(contrast, other)
+    except ReasonerUnavailable as error:
+        return Moment(live, other, contrast, places, step.diff, unavailable=error.outcome)
+    effects = side.step.finish(state, contrast, answer, source)
+    return Moment(live, effects.skill, contrast, places, step.diff, effects.diff)
+
+
+def place(contrast: Contrast, lines: Sequence[Attribute]) -> int:
+    """Rank of the chosen item among the contrast's candidates when these lines rank them; 1 is the top.
+
+    The deterministic ranker uses the same instruction and facets for any lines. The ranking's id breaks ties, which
+    favours neither the chosen item nor the order in which the items were shown.
+    """
+    items = sorted((contrast.chosen, *contrast.unchosen), key=lambda item: item.item_id)
+    ranked = rank(items, lines, contrast.instruction, facet_weights(contrast.facets), contrast.ranking_id)
+    return 1 + next(n for n, (item, _) in enumerate(ranked) if item.item_id == contrast.chosen.item_id)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The mean of one measure on both sides.
+
+    Attributes:
+        live, other: the means over choices.
+        margin: half of the 95 % interval around the difference, by users, because choices of one user are not
+            independent; None with fewer than two users.
+        better, worse: the numbers of users for whom the other side is better and worse.
+    """
+
+    live: float
+    other: float
+    margin: float | None
+    better: int
+    worse: int
+
+    @property
+    def delta(self) -> float:
+        """The other side's mean minus the live side's."""
+        return self.other - self.live
+
+
+def differences(choices: Sequence[tuple[str, int, int]]) -> dict[str, Difference]:
+    """Compare both sides by every measure.
+
+    Args:
+        choices: the user, the live rank and the other rank of each choice; at least one.
+    """
+    return {name: _difference(choices, measure) for name, measure in MEASURES.items()}
+
+
+def _difference(choices: Sequence[tuple[str, int, int]], measure: Callable[[int], float]) -> Difference:
+    users: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for user, live, other in choices:
+        users[user].append((measure(live), measure(other)))
+    mean, mean_other = (math.fsum(each[n] for found in users.values() for each in found) / len(choices) for n in (0, 1))
+    deltas = [(len(found), math.fsum(other - live for live, other in found)) for found in users.values()]
+    margin = None
+    if len(users) > 1:
+        # The linearised variance of a ratio of sums over users.
+        spread = math.fsum((delta - (mean_other - mean) * count) ** 2 for count, delta in deltas)
+        margin = 1.96 * math.sqrt(spread * len(users) / (len(users) - 1)) / len(choices)
+    better, worse = (sum(sign * delta > _TINY for _, delta in deltas) for sign in (1, -1))
+    return Difference(mean, mean_other, margin, better, worse)
+
+
+def sign_test(better: int, worse: int) -> float:
+    """Return the p-value of the two-sided sign test.
+
+    >>> round(sign_test(9, 1), 4), sign_test(0, 0)
+    (0.0215, 1.0)
+    """
+    total = better + worse
+    if not total:
+        return 1.0
+    if total > _EXACT_USERS:  # with the correction for continuity
+        return math.erfc(max(0.0, abs(better - worse) - 1) / math.sqrt(2 * total))
+    tail = sum(math.comb(total, n) for n in range(min(better, worse) + 1))
+    return min(1.0, 2 * tail / (1 << total))

@@ -1,1 +1,0 @@
-"""Kafka ACLs: the access rules of each role, derived from the topic registry and a deployment's settings."""

@@ -1,0 +1,447 @@
+"""Rebuild all skills from the log of diffs alone (invariant 1), and compare them with the compacted topics.
+
+No reasoner, rule or limit is involved: it is the fold that workers do, in bulk and without Faust. It goes partition by
+partition, because a user's diffs, skills and slim skills are on the same one. Memory: some 75 kB for each skill of the
+largest partition, and 8 bytes per diff.
+
+Workers may keep running: the log is read before the skills, and then on to the versions that the skills have.
+"""
+
+from array import array
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import orjson
+from confluent_kafka import Message, TopicPartition
+
+from operators.chain import is_sealed
+from operators.merge import OutOfOrder, merge
+from operators.propagate import without_foreign
+from operators.seals import Seal, is_plain, seal_of, sealed
+from operators.slim import slim
+from operators.tokens import count_tokens
+from schemas import BadRecord, ItemMemory, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, encode
+from streams.exceptions import NotProduced, TopicsDiffer
+from streams.kafka import packed_items
+from streams.kafka.clients import partition_of
+from streams.kafka.consumer_group import no_workers
+from streams.kafka.packed import pack, unpack
+from streams.kafka.producer import Outbox
+from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
+from streams.pseudonyms import is_shared, secret_if_any
+from streams.settings import Settings
+from streams.vouching import vouching_of
+
+EXAMPLES = 10
+FLUSH_SECONDS = 60.0
+
+Tell = Callable[[str, int, int], None]
+"""Receives progress: the stage's name, the records done, and about how many there are."""
+
+
+class Finding(StrEnum):
+    """A kind of finding, of a comparison or in the log itself; the values are for people."""
+
+    EQUAL = "equal"
+    AHEAD = "one diff ahead of the log"
+    DIFFERS = "differs"
+    MISSING = "missing on the topic"
+    EXTRA = "not in the log"
+    SLIM_AHEAD = "slim skill ahead of the log"
+    SLIM_FORGED = "slim skill not as it was sealed"
+    SLIM_UNSEALED = "slim skill without a seal"
+    FORGED = "log not as it was sealed"
+    GAP = "gap in the log"
+    CONFLICT = "two diffs of one version"
+    UNREADABLE = "unreadable record"
+
+    @property
+    def is_fine(self) -> bool:
+        """True if there is nothing to repair: a worker sends a missing diff when it starts."""
+        return self in (Finding.EQUAL, Finding.AHEAD)
+
+
+@dataclass(frozen=True)
+class Example:
+    """One case of a finding."""
+
+    finding: Finding
+    user_id: str
+    domain: str
+    detail: str
+
+
+@dataclass
+class Report:
+    """The result of a rebuild.
+
+    Attributes:
+        diffs: records of the log that were read, repeated ones included.
+        skills: the number of folded skills.
+        counts: the number of cases of each finding.
+        examples: at most ten of each finding except `equal`.
+        written: records written to the compacted topics.
+        rotated: items that lost takers under pseudonyms of another secret.
+    """
+
+    diffs: int = 0
+    skills: int = 0
+    counts: dict[Finding, int] = field(default_factory=lambda: dict.fromkeys(Finding, 0))
+    examples: list[Example] = field(default_factory=list)
+    written: int = 0
+    rotated: int = 0
+
+    @property
+    def is_fine(self) -> bool:
+        """True if the log and the topics agree."""
+        return all(finding.is_fine or not count for finding, count in self.counts.items())
+
+    def note(self, finding: Finding, key: bytes, detail: str = "") -> None:
+        """Count a case, and keep the first ones of its kind."""
+        self.counts[finding] += 1
+        if finding is not Finding.EQUAL and self.counts[finding] <= EXAMPLES:
+            try:
+                user, domain = map(str, orjson.loads(key))
+            except (ValueError, TypeError):
+                user, domain = key.decode(errors="replace"), ""
+            self.examples.append(Example(finding, user, domain, detail))
+
+
+@dataclass
+class _Folded:
+    """A skill being folded from its log.
+
+    Attributes:
+        seen: a digest per version, which tells a second diff of a version from a repeat.
+        gap: where the log has a gap, unless later records close it.
+        forged: a version that is not as it was sealed.
+        bare: True if a version has no seal.
+        rewritten: the number of the log's rewriting, after an erasure of a line.
+        had: the versions before the rewriting.
+    """
+
+    skill: PolicySkill | None = None
+    seen: "array[int]" = field(default_factory=lambda: array("Q"))
+    gap: str = ""
+    forged: str = ""
+    bare: bool = False
+    rewritten: int = 0
+    had: int = 0
+
+    @property
+    def broken(self) -> str:
+        """Why the skill cannot be determined; empty if it can."""
+        rewriting = f"being rewritten by a worker, {len(self.seen)} of {self.had} versions so far"
+        return self.forged or self.gap or (rewriting if len(self.seen) < self.had else "")
+
+    def take(self, diff: SkillDiff, secret: bytes) -> bool:
+        """Fold the next diff; return False for a second diff of a version, which is ignored."""
+        if diff.rewritten > self.rewritten and diff.base_version == 0:
+            self.had = max(self.had, len(self.seen))  # earlier versions no longer count
+            self.skill, self.seen, self.rewritten = None, array("Q"), diff.rewritten
+            self.gap, self.forged, self.bare = "", "", False
+        if self.gap:
+            return True
+        digest = int.from_bytes(blake2b(encode(diff), digest_size=8).digest(), "big")
+        if diff.version <= len(self.seen):
+            return self.seen[diff.version - 1] == digest
+        if diff.chain is None:
+            self.bare = True
+        elif diff.version == len(self.seen) + 1:
+            before = self.skill.chain if self.skill else None
+            if not is_sealed(diff, before, secret):
+                self.forged = self.forged or f"version {diff.version}"
+        try:
+            self.skill = merge(self.skill, diff)
+            self.seen.append(digest)
+        except OutOfOrder:
+            self.gap = f"version {diff.version} follows {len(self.seen)}"
+        return True
+
+
+@dataclass(frozen=True)
+class _Slim:
+    """The newest slim skill of a key, and the highest version since the last tombstone, which running apps have."""
+
+    value: bytes
+    highest: int
+
+
+def rebuild(
+    settings: Settings, tell: Tell = lambda *_: None, *, apply: bool = False, out: Path | None = None
+) -> Report:
+    """Fold the whole log and compare; with `apply`, write the skills that differ.
+
+    Args:
+        settings: the deployment.
+        tell: receives progress.
+        apply: write skills that differ or are missing, with their slim skills. No worker may be running.
+        out: a new file for all folded skills, as JSON lines.
+
+    Raises:
+        NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
+        WorkersRunning: with `apply`, a worker is running.
+        NotProduced: the broker did not accept the corrections.
+        OSError: the file exists or cannot be written.
+    """
+    if apply:
+        no_workers(settings)
+    with Scanner(settings) as scanner:
+        job = _Rebuild(settings, scanner, tell)
+        if out is None:
+            return job.run(apply, lambda _: None)
+        with out.open("xb") as file:
+            return job.run(apply, lambda line: file.write(line + b"\n"))
+
+
+class _Rebuild:
+    def __init__(self, settings: Settings, scanner: Scanner, tell: Tell) -> None:
+        self._settings, self._scanner, self._tell = settings, scanner, tell
+        self._report, self._key, self._outbox = Report(), settings.chain_key_bytes, Outbox(settings)
+        self._read = {SkillDiff.TOPIC: 0, PolicySkill.TOPIC: 0}
+        self._totals: dict[str, int] = {}
+        self._ended: set[bytes] = set()
+
+    def run(self, apply: bool, write: Callable[[bytes], object]) -> Report:
+        bases = (SkillDiff.TOPIC, PolicySkill.TOPIC, SlimSkill.TOPIC)
+        logs, skills, slims = (self._scanner.partitions(base) for base in bases)
+        if not len(logs) == len(skills) == len(slims):
+            raise TopicsDiffer(f"{', '.join(bases)} have different numbers of partitions: run `sager topics`")
+        self._totals = {base: self._scanner.size(where) for base, where in zip(self._read, (logs, skills), strict=True)}
+        self._end_misplaced(slims, apply)
+        for log, where, slim_where in zip(logs, skills, slims, strict=True):
+            folded, end = self._fold(log)
+            told = self._slims(slim_where, len(slims), own=True)  # before the skills that they follow from
+            held = self._held(where)
+            self._catch_up(TopicPartition(log.topic, log.partition, end), folded, held)
+            self._compare(folded, held, told)
+            for each in folded.values():
+                self._report.skills += each.skill is not None
+                if each.skill is not None and not each.broken:
+                    write(encode(each.skill))
+            if apply:
+                no_workers(self._settings)
+                self._apply(log.partition, folded, held, told)
+        if apply:
+            self._rotate()
+        return self._report
+
+    def _fold(self, log: TopicPartition) -> tuple[dict[bytes, _Folded], int]:
+        """Return the partition's skills, and the offset after the last diff."""
+        folded: dict[bytes, _Folded] = {}
+        end = 0
+        for message in self._counted(SkillDiff.TOPIC, log):
+            end = int_of(message.offset()) + 1
+            self._report.diffs += 1
+            if message.value() is not None:
+                self._take(folded, message)
+                continue
+            try:  # a tombstone: the skill was erased, with all versions before
+                user_id, domain, _ = orjson.loads(message.key() or b"")
+                folded.pop(compound_key(user_id, domain), None)
+            except (ValueError, TypeError):
+                self._report.note(Finding.UNREADABLE, message.key() or b"", "a tombstone with an invalid key")
+        return folded, end
+
+    def _take(self, folded: dict[bytes, _Folded], message: Message, ahead: Mapping[bytes, int] | None = None) -> None:
+        try:
+            diff = decode(SkillDiff, message.value())
+        except BadRecord as error:
+            where = f"{message.topic()}/{message.partition()}/{message.offset()}: {error.reason}"
+            self._report.note(Finding.UNREADABLE, message.key() or b"", where)
+            return
+        key = compound_key(diff.user_id, diff.domain)
+        if ahead is not None and diff.version > ahead.get(key, 0):
+            return
+        self._report.diffs += ahead is not None
+        if not folded.setdefault(key, _Folded()).take(diff, self._key):
+            self._report.note(Finding.CONFLICT, key, f"version {diff.version}; the first one is kept")
+
+    def _catch_up(self, log: TopicPartition, folded: dict[bytes, _Folded], held: Mapping[bytes, bytes]) -> None:
+        """Fold on to the versions that workers have written since the log was read."""
+        versions = {key: _version_in(value) for key, value in held.items()}
+        ahead = {k: version for k, version in versions.items() if version > len(folded[k].seen if k in folded else ())}
+        for message in self._scanner.read([log]) if ahead else ():
+            if message.value() is not None:
+                self._take(folded, message, ahead)
+
+    def _compare(
+        self, folded: Mapping[bytes, _Folded], held: Mapping[bytes, bytes], told: Mapping[bytes, _Slim]
+    ) -> None:
+        for key in folded.keys() | held.keys():
+            each = folded.get(key, _Folded())
+            if each.broken:
+                self._report.note(Finding.FORGED if each.forged else Finding.GAP, key, each.broken)
+            else:
+                self._report.note(*_compared(key, each.skill, held.get(key)))
+        for key in told:
+            if wrong := self._wrong(key, told, folded, held):
+                self._report.note(wrong[0], key, wrong[1])
+
+    def _wrong(
+        self,
+        key: bytes,
+        told: Mapping[bytes, _Slim],
+        folded: Mapping[bytes, _Folded],
+        held: Mapping[bytes, bytes],
+    ) -> tuple[Finding, str] | None:
+        """Return what is wrong with a slim skill, if anything."""
+        each = folded.get(key, _Folded())
+        newest = max(len(each.seen), _version_in(held.get(key, b"")))
+        try:
+            short = decode(SlimSkill, told[key].value)
+        except BadRecord as error:
+            return Finding.SLIM_FORGED, f"cannot be read: {error}"
+        seal, highest, version = seal_of(short, self._key), told[key].highest, f"version {short.skill_version}"
+        if key != compound_key(short.user_id, short.domain):
+            return Finding.SLIM_FORGED, "under the key of another"
+        if seal is Seal.WRONG or not is_plain(told[key].value, short):
+            return Finding.SLIM_FORGED, version
+        if highest > newest:
+            return Finding.SLIM_AHEAD, f"version {highest}, the log is at {newest}"
+        if highest > short.skill_version:
+            return Finding.SLIM_AHEAD, f"version {highest} came before {version}"
+        # A slim skill of a log without seals has none.
+        return (Finding.SLIM_UNSEALED, version) if seal is Seal.MISSING and not each.bare else None
+
+    def _apply(
+        self,
+        partition: int,
+        folded: Mapping[bytes, _Folded],
+        held: Mapping[bytes, bytes],
+        told: Mapping[bytes, _Slim],
+    ) -> None:
+        """Write the skills that differ, and the right slim skill where the topic has a wrong one or none."""
+        gate = vouching_of(self._settings)
+        for key, each in folded.items():
+            if each.skill is None or each.broken:
+                continue
+            finding = _compared(key, each.skill, held.get(key))[0]
+            if finding is Finding.AHEAD:
+                continue  # a worker sends the diff, and the slim skill with it
+            if finding in (Finding.DIFFERS, Finding.MISSING):
+                self._send(PolicySkill.TOPIC, partition, key, pack(encode(each.skill)))
+            wrong = self._wrong(key, told, folded, held) if key in told else None
+            if finding is Finding.EQUAL and key in told and wrong is None and key not in self._ended:
+                continue
+            short = slim(each.skill, count_tokens, self._settings.slim_tokens, vouching=gate)
+            if key not in told and not short.text:
+                continue
+            if wrong is not None and wrong[0] is not Finding.SLIM_UNSEALED:
+                # Apps ignore a lower version than the one they have, until a tombstone.
+                self._send(SlimSkill.TOPIC, partition, key, None)
+            self._send(SlimSkill.TOPIC, partition, key, encode(short if each.bare else sealed(short, self._key)))
+        for key in told.keys() - folded.keys():
+            if (wrong := self._wrong(key, told, folded, held)) and wrong[0] is Finding.SLIM_FORGED:
+                self._send(SlimSkill.TOPIC, partition, key, None)
+        self._flush()
+
+    def _end_misplaced(self, partitions: list[TopicPartition], apply: bool) -> None:
+        """Report slim skills on other users' partitions; with `apply`, end them with tombstones."""
+        for where in partitions:
+            for key in self._slims(where, len(partitions), own=False):
+                self._report.note(Finding.SLIM_FORGED, key, f"on partition {where.partition}, of others")
+                self._ended.add(key)
+                if apply:
+                    self._send(SlimSkill.TOPIC, where.partition, key, None)
+        self._flush()
+
+    def _slims(self, where: TopicPartition, partitions: int, *, own: bool) -> dict[bytes, _Slim]:
+        """Read a partition's newest slim skills: those of its own users, or those of others."""
+        found: dict[bytes, _Slim] = {}
+        for message in self._scanner.read([where]):
+            key, value = message.key() or b"", message.value()
+            try:
+                is_own = partition_of(str(orjson.loads(key)[0]), partitions) == where.partition
+            except (ValueError, TypeError, LookupError):
+                is_own = True
+            if value is None:
+                found.pop(key, None)
+            elif is_own is own:
+                before = found[key].highest if key in found else 0
+                found[key] = _Slim(value, max(_version_in(value), before))
+        return found
+
+    def _held(self, where: TopicPartition) -> dict[bytes, bytes]:
+        found: dict[bytes, bytes] = {}
+        for message in self._counted(PolicySkill.TOPIC, where):
+            key, value = message.key() or b"", message.value()
+            if value is None:
+                found.pop(key, None)
+            else:
+                found[key] = unpack(value)
+        return found
+
+    def _rotate(self) -> None:
+        """Remove takers under an earlier secret's pseudonyms from items; later choices add them again.
+
+        Workers with secrets of their own would take each other's pseudonyms for foreign: then nothing is removed.
+        """
+        secret = secret_if_any(self._settings) if is_shared(self._settings) else None
+        try:
+            partitions = self._scanner.partitions(ItemMemory.TOPIC) if secret is not None else []
+        except NoSuchTopic:
+            return
+        for where in partitions:
+            newest = {message.key() or b"": message.value() for message in self._scanner.read([where])}
+            for key, value in newest.items():
+                try:
+                    rest = without_foreign(packed_items.unpack(value), secret or b"") if value else None
+                except BadRecord:
+                    continue
+                if rest is not None:
+                    left = packed_items.pack(rest) if rest.takers else None
+                    self._outbox.send(self._settings.topic(ItemMemory.TOPIC), key, left, where.partition)
+                    self._report.rotated += 1
+        self._flush()
+
+    def _send(self, base: str, partition: int, key: bytes, value: bytes | None) -> None:
+        self._outbox.send(self._settings.topic(base), key, value, partition)
+        self._report.written += 1
+
+    def _flush(self) -> None:
+        try:
+            self._outbox.flush(FLUSH_SECONDS, "skills")
+        except NotProduced as error:
+            raise NotProduced(f"{error}. Run `sager rebuild --apply` again: equal skills are left alone") from error
+
+    def _counted(self, base: str, where: TopicPartition) -> Iterator[Message]:
+        before = self._read[base]
+
+        def tell(done: int, _: int) -> None:
+            self._read[base] = before + done
+            self._tell(base, before + done, max(self._totals[base], before + done))
+
+        return self._scanner.read([where], tell)
+
+
+def _compared(key: bytes, skill: PolicySkill | None, held: bytes | None) -> tuple[Finding, bytes, str]:
+    """Compare the topic's record of this key with the fold of the log."""
+    version = _version_in(held or b"")
+    if held is None:
+        return Finding.MISSING, key, f"the log is at version {skill.version if skill else 0}"
+    if skill is not None and held == encode(skill):
+        return Finding.EQUAL, key, ""
+    try:  # a worker that ended between writing a skill and sending its newest diff has kept the diff in the skill
+        newest = decode(PolicySkill, held)
+        if newest.last_diff is not None and held == encode(merge(skill, newest.last_diff)):
+            return Finding.AHEAD, key, f"version {version}, a worker sends its diff when it starts"
+    except (BadRecord, OutOfOrder):
+        pass
+    if skill is None:
+        return Finding.EXTRA, key, f"version {version}"
+    detail = "different contents" if version == skill.version else f"version {version}, the log is at {skill.version}"
+    return Finding.DIFFERS, key, detail
+
+
+def _version_in(value: bytes) -> int:
+    """Return the version in an encoded skill or slim skill, or 0."""
+    try:
+        record: Any = orjson.loads(value)
+        return int(record.get("version", record.get("skill_version", 0)))
+    except (ValueError, TypeError, AttributeError, OverflowError):
+        return 0

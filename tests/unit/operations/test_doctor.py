@@ -1,0 +1,236 @@
+"""The doctor without a broker: settings, secrets, access of others, and checks that hang; and clipped dead letters."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
+from prometheus_client import generate_latest
+
+from schemas import DeadLetter
+from schemas.dead_letters import MAX_ORIGINAL_BYTES
+from streams import agreement, private
+from streams.metrics import SHARED_SETTINGS
+from streams.operations.dead_letters.reading import is_clipped
+from streams.operations.doctor import security
+from streams.operations.doctor.findings import Bounded, Finding, Status, ok
+from streams.settings import SecurityProtocol, Settings
+from tests.builders import NOW, a_position
+
+KEY = "a key of more than thirty-two characters"
+
+
+@contextmanager
+def process(settings: Settings, names: tuple[str, ...]) -> Iterator[str]:
+    """A process with these settings, as it answers at /metrics; gives its address."""
+    agreement.publish(settings, names)
+    body = generate_latest(SHARED_SETTINGS)
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/metrics"
+        server.shutdown()
+
+
+def test_the_setting_that_differs_is_named_and_its_value_is_not() -> None:
+    worker = Settings(chain_key=KEY, sensitive={"books": ["religion"]})
+    materializer = worker.model_copy(update={"chain_key": None})
+    with process(worker, agreement.ALL) as one, process(materializer, agreement.FILTERS) as other:
+        found = list(security.settings_agree(worker.model_copy(update={"console_metrics": f"{one},{other}"})))
+
+    assert [each.status for each in found] == [Status.ERROR]
+    assert "SAGER_CHAIN_KEY" in found[0].found
+    assert KEY not in f"{found}"
+
+
+def test_processes_with_the_same_security.settings_agree() -> None:
+    settings = Settings(chain_key=KEY, parsers={"a": "movietv", "b": "yelp"})
+    again = Settings(chain_key=KEY, parsers={"b": "yelp", "a": "movietv"})
+    with process(settings, agreement.ALL) as one, process(again, agreement.FILTERS) as other:
+        found = list(security.settings_agree(settings.model_copy(update={"console_metrics": f"{one},{other}"})))
+
+    assert [(each.status, each.found[:1]) for each in found] == [(Status.OK, "2")]
+
+
+def test_a_command_with_another_key_than_the_processes_is_warned() -> None:
+    with process(Settings(chain_key=KEY), agreement.ALL) as one:
+        found = list(security.settings_agree(Settings(console_metrics=one)))
+
+    assert [each.status for each in found] == [Status.WARNING]
+    assert "this command" in found[0].found
+
+
+def test_a_file_of_values_is_compared_by_its_content(tmp_path: Path) -> None:
+    here, there = tmp_path / "a.txt", tmp_path / "b.txt"
+    here.write_text("noir\n")
+    there.write_text("noir\n")
+
+    assert agreement.fingerprint(Settings(vouched=here), "vouched") == agreement.fingerprint(
+        Settings(vouched=there), "vouched"
+    )
+
+
+def test_every_shared_setting_is_a_setting() -> None:
+    assert set(agreement.EVERY) <= set(agreement.FILTERS) <= set(agreement.ALL) <= set(Settings.model_fields)
+
+
+NAMED = {"kafka_security_protocol": SecurityProtocol.SASL_SSL, "kafka_sasl_username": "us", "kafka_sasl_password": "x"}
+
+
+def only(findings) -> Finding:
+    [found] = findings
+    assert bool(found.todo) is (found.status is Status.WARNING)
+    return found
+
+
+def test_a_deployment_without_a_key_or_tokens_is_warned_and_one_persons_machine_is_not(tmp_path):
+    tokens = tmp_path / "tokens.toml"
+    for check, good in (
+        (security.chain_key, {"chain_key": "0123456789abcdef" * 2}),
+        (security.tokens, {"http_tokens": tokens}),
+    ):
+        assert only(check(Settings())).status is Status.WARNING
+        assert only(check(Settings(embedded=True))).status is Status.OK
+        assert only(check(Settings(**good))).status is Status.OK
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "nested", "snapshot"])
+def test_whatever_others_can_read_is_found(tmp_path, kind):
+    settings = Settings(data_dir=private.make(tmp_path / "data"), duckdb=tmp_path / "elsewhere.duckdb", embedded=True)
+    nested = private.make(settings.data_dir / "worker" / "deep") / "of a new kind"
+    for file in (settings.data_dir / "live.duckdb", nested, settings.duckdb_file):
+        file.touch()
+        file.chmod(0o600)
+    assert only(security.files(settings)).status is Status.OK
+    opened = {
+        "folder": settings.data_dir, "file": settings.data_dir / "live.duckdb", "nested": nested,
+        "snapshot": settings.duckdb_file,
+    }[kind]  # fmt: skip
+    opened.chmod(opened.stat().st_mode | 0o005)
+    found = only(security.files(settings))
+    assert (found.status, str(opened) in found.found, "chmod" in found.todo) == (Status.WARNING, True, True)
+
+
+@pytest.mark.parametrize("setting", ["http_tokens", "http_key", "kafka_ssl_key", "SAGER_CONFIG"])
+@pytest.mark.parametrize(("mode", "told"), [(0o600, False), (0o640, False), (0o644, True), (0o660, True)])
+def test_a_secret_that_others_can_read_or_change_is_found(tmp_path, monkeypatch, setting, mode, told):
+    file = tmp_path / "secret"
+    file.touch()
+    file.chmod(mode)
+    settings = Settings(data_dir=tmp_path / "none")
+    if setting == "SAGER_CONFIG":
+        monkeypatch.setenv("SAGER_CONFIG", str(file))
+    else:
+        settings = settings.model_copy(update={setting: file})
+    found = only(security.files(settings))
+    assert (found.status is Status.WARNING, found.todo == f"chmod 600 {file}") == (told, told)
+
+
+class Brokers:
+    """What brokers answer about their rules."""
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def describe_acls(self, *_: object, **__: object) -> "Brokers":
+        return self
+
+    def result(self, _: float) -> object:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def rule(principal: str, name: str = "sager.skills") -> AclBinding:
+    return AclBinding(ResourceType.TOPIC, name, ResourcePatternType.LITERAL, principal, "*", AclOperation.READ,
+                      AclPermissionType.ALLOW)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "more", "status", "told"),
+    [
+        (KafkaException(KafkaError(KafkaError.SECURITY_DISABLED)), {}, Status.WARNING, "no authorizer"),
+        (KafkaException(KafkaError(KafkaError.SECURITY_DISABLED)), NAMED, Status.WARNING, "no authorizer"),
+        (KafkaException(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED)), NAMED, Status.OK, "authorizer"),
+        (KafkaException(KafkaError(KafkaError._UNSUPPORTED_FEATURE)), NAMED, Status.SKIPPED, "do not tell"),
+        (TimeoutError(), NAMED, Status.SKIPPED, "do not tell"),
+        ([rule("User:us")], NAMED, Status.OK, "authorizer"),
+        ([rule("User:us")], {}, Status.WARNING, "without a name"),
+        ([rule("User:*")], NAMED, Status.WARNING, "read on topic sager.skills"),
+        ([rule("User:ANONYMOUS", "*")], NAMED, Status.WARNING, "everybody"),
+        ([rule("User:*", "another.topic")], NAMED, Status.OK, "authorizer"),
+        ([rule("User:*")], {"embedded": True}, Status.OK, "embedded"),
+    ],
+)
+def test_what_brokers_tell_of_their_rules(answer, more, status, told):
+    found = only(security.rules(Settings(**more), Brokers(answer)))
+    assert (found.status, told in found.found) == (status, True), found
+
+
+def test_where_there_is_no_folder_yet_nothing_is_open(tmp_path):
+    assert only(security.files(Settings(data_dir=tmp_path / "none"))).status is Status.OK
+    assert list(tmp_path.iterdir()) == []
+
+
+def a_letter(value: bytes | None = b"x", key: bytes | None = b"ann", detail: str = "") -> DeadLetter:
+    fields = {"event_id": "d1", "occurred_at": NOW, "stage": "evolve", "reason": "invalid", "source": a_position()}
+    return DeadLetter(**fields, key=key, value=value, detail=detail)
+
+
+@pytest.mark.parametrize(
+    ("letter", "clipped"),
+    [
+        (a_letter(), False),
+        (a_letter(None, None), False),
+        (a_letter(b"x" * (MAX_ORIGINAL_BYTES - 1)), False),
+        (a_letter(detail="[original bytes clipped] not-json: ..."), True),
+        (a_letter(detail="the text [original bytes clipped] is in the record"), False),
+    ],
+    ids=["whole", "none", "just whole", "cut", "only quoted"],
+)
+def test_only_a_whole_original_can_be_sent_again(letter: DeadLetter, clipped: bool) -> None:
+    assert is_clipped(letter) is clipped
+
+
+@pytest.mark.parametrize(("limit", "clipped"), [(4, True), (5, False)])
+def test_what_a_stage_cuts_is_known_to_be_cut(limit: int, clipped: bool) -> None:
+    letter = DeadLetter.of("evolve", a_position(), "invalid", "of no kind", b"k", b"12345", limit=limit)
+
+    assert is_clipped(letter) is clipped
+
+
+def test_a_check_that_hangs_is_an_error_after_its_time_and_not_waited_for() -> None:
+    released = threading.Event()
+
+    def hangs() -> Iterator[Finding]:
+        released.wait(60)
+        yield ok("hangs", "at last")
+
+    [found] = Bounded("hangs", hangs, seconds=0.05).findings()
+    released.set()
+
+    assert (found.check, found.status) == ("hangs", Status.ERROR)
+    assert "no answer within" in found.found
+
+
+def test_a_check_that_fails_is_an_error_and_keeps_nobody_else_from_looking() -> None:
+    def fails() -> Iterator[Finding]:
+        yield ok("fails", "so far")
+        raise RuntimeError("a defect")
+
+    [found] = Bounded("fails", fails, seconds=20).findings()
+
+    assert (found.status, found.found) == (Status.ERROR, "RuntimeError: a defect")
