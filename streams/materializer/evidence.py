@@ -56,7 +56,7 @@ def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) ->
 
 
 def history(con: duckdb.DuckDBPyConnection, user: str, domain: str, until: datetime) -> tuple[int, dict[str, str]]:
-    """Return the history behind a seed: the number of interactions up to a moment, and the titles of the newest, by item.
+    """Return the history behind a seed: the number of interactions until then, and the newest titles by item.
 
     Args:
         con: a connection of `read.connect`.

@@ -1,10 +1,10 @@
 """The materializer's errors; their messages say what to do next.
 
-    MaterializerError
-    ├── Damaged             the live file
-    ├── AnotherDeployment   a snapshot of another topic prefix
-    ├── StrayLog            a write-ahead log beside a snapshot
-    └── NotAnExport         a folder that an export would replace
+MaterializerError
+├── Damaged             the live file
+├── AnotherDeployment   a snapshot of another topic prefix
+├── StrayLog            a write-ahead log beside a snapshot
+└── NotAnExport         a folder that an export would replace
 """
 
 from pathlib import Path

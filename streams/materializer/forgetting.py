@@ -157,10 +157,8 @@ def _future(until: datetime, now: datetime) -> datetime:
 def _delete(con: duckdb.DuckDBPyConnection, user_id: str, domain: str | None, until: datetime, now: datetime) -> int:
     """Delete a user's rows up to a moment, of one domain or of all; return how many there were."""
     given: dict[str, Any] = {"user_id": user_id, "until": utc(until), "future": _future(until, now)}
-    of_domain = {
-        "domain": " AND t.domain = $domain",
-        "ranking_id": " AND ranking_id IN (SELECT ranking_id FROM rankings WHERE user_id = $user_id AND domain = $domain)",
-    }
+    rankings = "SELECT ranking_id FROM rankings WHERE user_id = $user_id AND domain = $domain"
+    of_domain = {"domain": " AND t.domain = $domain", "ranking_id": f" AND ranking_id IN ({rankings})"}
     rows = 0
     for table in _of_users():
         moment = "t.occurred_at" if "occurred_at" in table.names else "t.updated_at"
@@ -173,7 +171,9 @@ def _delete(con: duckdb.DuckDBPyConnection, user_id: str, domain: str | None, un
             given, condition = given | {"domain": domain}, condition + of_domain[column]
         same = " AND ".join(f"c.{name} = t.{name}" for name in table.key)
         for child in table.children:
-            rows += _changed(con, f"DELETE FROM {child.name} c USING {table.name} t WHERE {same} AND {condition}", given)
+            rows += _changed(
+                con, f"DELETE FROM {child.name} c USING {table.name} t WHERE {same} AND {condition}", given
+            )
         rows += _changed(con, f"DELETE FROM {table.name} t WHERE {condition}", given)
     return rows
 
@@ -197,8 +197,7 @@ def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]
         f"OVER (ORDER BY rowid) // {_LETTERS_BYTES} AS part FROM dead_letters) GROUP BY part"
     )
     query = (
-        "SELECT rowid, key, value, least(source_logged_at, logged_at) FROM dead_letters "
-        "WHERE rowid BETWEEN $1 AND $2"
+        "SELECT rowid, key, value, least(source_logged_at, logged_at) FROM dead_letters WHERE rowid BETWEEN $1 AND $2"
     )
     for part in con.execute(parts).fetchall():
         for row, key, value, at in con.execute(query, part).fetchall():

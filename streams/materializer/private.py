@@ -84,7 +84,7 @@ def _command(event: SkillCommand, privacy: Privacy) -> Model:
     if name and not name.startswith(_WITHHELD) and (kind := named(name, event.domain, privacy)) is not None:
         kept["attribute_id"] = _WITHHELD + kind
     if event.value is not None and not event.value.startswith(_WITHHELD):
-        dimension = (name.split(":") + [""])[1]
+        dimension = [*name.split(":"), ""][1]
         if (kind := privacy.refuses(event.domain, dimension, event.value)) is not None:
             kept["value"] = _WITHHELD + kind
     if line is not None and (kind := privacy.refuses(event.domain, line.dimension, line.value)) is not None:

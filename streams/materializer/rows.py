@@ -167,9 +167,7 @@ MAPPINGS: Mapping[type[Model], Rows] = {
             "scale_best": lambda event: event.scale and event.scale[1],
         },
     ),
-    Correction: Rows(
-        "corrections", {"item_ids": "items.item_id"}, (Child("correction_directives", "says", _BOUND),)
-    ),
+    Correction: Rows("corrections", {"item_ids": "items.item_id"}, (Child("correction_directives", "says", _BOUND),)),
     Abstention: Rows("abstentions", {"item_ids": "shown.item_id"}),
     Contrast: Rows(
         "contrasts",

@@ -200,9 +200,7 @@ class _Loop:
         for name, topic in self._source.topics.items():
             metrics.NEXT_OFFSET.labels(topic=topic.base).set(offsets[name])
 
-    def _report(
-        self, records: Sequence[Record], refused: Sequence[tuple[Record, BadRecord]], written: Written
-    ) -> None:
+    def _report(self, records: Sequence[Record], refused: Sequence[tuple[Record, BadRecord]], written: Written) -> None:
         """Report a batch in the metrics: its size, its time, and the age of its records, which is never negative."""
         metrics.BATCH_SECONDS.observe(written.seconds)
         metrics.BATCH_RECORDS.observe(written.records)

@@ -89,7 +89,9 @@ class Statement(NamedTuple):
     sql: str
 
 
-_CREATE = re.compile(r"(?P<comment>(?:^-- .*\n)+)(?P<sql>CREATE (?P<kind>TABLE|VIEW|MACRO) (?P<name>\w+)[^;]*);", re.M)
+_CREATE = re.compile(
+    r"(?P<comment>(?:^-- .*\n)+)(?P<sql>CREATE (?P<kind>TABLE|VIEW|MACRO) (?P<name>\w+)[^;]*);", re.MULTILINE
+)
 
 
 @cache
@@ -122,7 +124,9 @@ def all_tables() -> Mapping[str, Table]:
     with duckdb.connect() as con:
         for statement in statements("schema"):
             con.execute(statement.sql)
-        query = "SELECT table_name, constraint_column_names FROM duckdb_constraints() WHERE constraint_type LIKE 'PRIM%'"
+        query = (
+            "SELECT table_name, constraint_column_names FROM duckdb_constraints() WHERE constraint_type LIKE 'PRIM%'"
+        )
         keys = {name: tuple(columns) for name, columns in con.execute(query).fetchall()}
         arrow = {each.name: con.table(each.name).to_arrow_table().schema for each in statements("schema")}
     parents = {child: parent for parent, children in _CHILDREN.items() for child in children}
@@ -156,8 +160,9 @@ def create_tables(con: duckdb.DuckDBPyConnection) -> None:
 
 def create_queries(con: duckdb.DuckDBPyConnection) -> None:
     """Create the current views and macros in the place of earlier ones, and comment everything."""
-    views = con.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
-    macros = con.execute("SELECT function_name FROM duckdb_functions() WHERE NOT internal").fetchall()
+    ours = "NOT internal AND database_name = current_database()"
+    views = con.execute(f"SELECT view_name FROM duckdb_views() WHERE {ours}").fetchall()
+    macros = con.execute(f"SELECT function_name FROM duckdb_functions() WHERE {ours}").fetchall()
     for kind, names in (("VIEW", views), ("MACRO TABLE", macros)):
         for (name,) in names:
             con.execute(f'DROP {kind} "{name}"')
@@ -166,7 +171,7 @@ def create_queries(con: duckdb.DuckDBPyConnection) -> None:
     for kind, name, comment, _ in (*statements("schema"), *statements("views"), *statements("macros")):
         con.execute(f"COMMENT ON {'MACRO TABLE' if kind == 'MACRO' else kind} {name} IS {quoted(comment)}")
     shared, exceptions = column_comments()
-    columns = "SELECT table_name, column_name FROM duckdb_columns() WHERE NOT internal AND database_name = current_database()"
+    columns = f"SELECT table_name, column_name FROM duckdb_columns() WHERE {ours}"
     for table, column in con.execute(columns).fetchall():
         comment = exceptions.get((table, column)) or shared.get(column)
         if comment is not None:

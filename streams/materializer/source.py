@@ -243,4 +243,3 @@ class Source:
         if error.str() != self._last_error:  # it repeats several times a second while a broker is down
             self._last_error = error.str()
             log.warning("Kafka: %s; continuing", error.str())
-

@@ -80,18 +80,17 @@ def sql(
         query = sys.stdin.read()
     if query and any("\ud800" <= sign <= "\udfff" for sign in query):
         raise typer.BadParameter("the query is not UTF-8")
-    from streams.materializer.asking import Asked, QueryFailed  # noqa: PLC0415
+    from streams.materializer.asking import Query, QueryFailed  # noqa: PLC0415
 
     if not (query or "").strip():
         raise QueryFailed("the query is empty; `sager sql --list` lists tables, views and macros")
     values = [describe] if describe is not None else []
     if mode is Mode.AUTO and (list_all or describe is not None):
         mode = Mode.WRAPPED
+    limits = {"seconds": seconds, "memory_bytes": memory_bytes}
     with (
         Progress() as progress,
-        Asked(
-            settings(duckdb=duckdb), query or "", values, seconds=seconds, memory_bytes=memory_bytes, tell=progress.at
-        ) as asked,
+        Query(settings(duckdb=duckdb), query or "", values, **limits, on_progress=progress.at) as asked,  # type: ignore[arg-type]
     ):
         count = print_answer(asked.columns(), asked.rows(), mode, full=full)
         if not count and describe is not None and mode not in (Mode.JSON, Mode.CSV):

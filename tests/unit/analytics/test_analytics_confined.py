@@ -1,7 +1,5 @@
 """Who may ask may read: no query of `sager sql` writes, sleeps, eats or sees more, and no planted log takes effect."""
 
-import io
-import pickle
 import resource
 import shutil
 import subprocess
@@ -16,7 +14,7 @@ from typer.testing import CliRunner
 
 from streams.cli import app
 from streams.http.snapshot import Snapshot
-from streams.materializer import asking, read, statements
+from streams.materializer import asking, read
 from streams.materializer.exceptions import StrayLog
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
@@ -67,18 +65,13 @@ def forged(folder: Path) -> bytes:
 
 WRITES = {
     "copy": f"COPY {PAYLOAD}",
-    "upper case": f"cOpY {PAYLOAD}",
     "after a comment": f"/* SELECT 1 */ -- SELECT\nCOPY {PAYLOAD}",
     "in a CTE": f"WITH done AS (COPY {PAYLOAD}) FROM done",
-    "in a CTE of a subquery": f"SELECT (WITH done AS (COPY {PAYLOAD}) SELECT count(*) FROM done)",
     "in a CTE that is summarized": f"SUMMARIZE (WITH done AS (COPY {PAYLOAD}) FROM done)",
     "explained": f"EXPLAIN ANALYZE COPY {PAYLOAD}",
-    "explained with options": f"EXPLAIN (ANALYZE, FORMAT json) COPY {PAYLOAD}",
     "explained in a CTE": f"EXPLAIN ANALYZE WITH done AS (COPY {PAYLOAD}) FROM done",
-    "explained after a comment": f"EXPLAIN /* /* */ SELECT 1; -- */ ANALYZE COPY {PAYLOAD}",
     "second": f"SELECT 1; COPY {PAYLOAD}",
     "prepared": f"PREPARE it AS COPY {PAYLOAD}; EXECUTE it",
-    "of a pivot": "COPY (PIVOT skills ON domain) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
     "in a text": "FROM query('WITH done AS (COPY (SELECT 1) TO ''{}'' (USE_TMP_FILE false)) FROM done')",
     "in a macro": f"CREATE TEMP MACRO it() AS TABLE WITH done AS (COPY {PAYLOAD}) FROM done; FROM it()",
     "exported": "EXPORT DATABASE '{}'",
@@ -113,7 +106,7 @@ def test_no_statement_writes(folder, write):
 
 @pytest.fixture
 def barriers(folder):
-    """What the parser lets through, were it to let everything through."""
+    """A connection without the check of the statement's kind."""
     (folder / ".tmp").mkdir()
     (folder / "link.wal").symlink_to(folder / "sager.duckdb.wal")
     con = read.connect(Settings())
@@ -139,7 +132,7 @@ def test_a_connection_opens_no_file_even_where_every_statement_is_let_through(fo
 
 def test_the_process_that_answers_could_not_write_a_byte_if_duckdb_let_it(folder, monkeypatch):
     monkeypatch.setattr(read, "CONFINED", ())
-    monkeypatch.setattr(statements, "reading", lambda con, query: con.extract_statements(query)[0])
+    monkeypatch.setattr(asking, "check_reads", lambda *_: None)
     result = ask(f"COPY {PAYLOAD}".format(folder / "planted"))
     assert result.exit_code == 1
     assert "File too large" in result.stderr
@@ -161,14 +154,14 @@ READS = (
     "EXPLAIN (FORMAT json) FROM skills",
     "PIVOT skills ON domain IN ('books') USING count(*)",
     "UNPIVOT (SELECT 1 AS a, 2 AS b) ON a, b",
-    "SELECT 'COPY_QUERY_NODE' AS type, {'type': 'INSERT_QUERY_NODE'} -- DROP TABLE skills; COPY",
 )
 
 
 def test_what_reads_is_answered(folder):
     with read.connect(Settings()) as con:
         for query in READS:
-            con.execute(statements.reading(con, query)).fetchall()
+            asking.check_reads(con, query)
+            con.execute(query).fetchall()
 
 
 @pytest.mark.parametrize("ending", STRAYS)
@@ -276,15 +269,14 @@ def test_limits_without_end_and_words_without_letters_are_wrong_usage(folder, li
     assert (result.exit_code, "Traceback" in result.stderr, bool(result.stderr)) == (2, False, True)
 
 
-def test_what_nobody_waits_for_any_more_ends(folder):
-    """Also where whoever asked was killed, and could not end it."""
+def test_an_abandoned_query_ends_also_if_its_caller_was_killed(folder):
     code = """if True:
         import os, signal
-        from streams.materializer.asking import Asked
+        from streams.materializer.asking import Query
         from streams.settings import Settings
-        asked = Asked(Settings(), "SELECT pg_sleep(3600)", [], seconds=3600, memory_bytes=1 << 30)
+        asked = Query(Settings(), "SELECT pg_sleep(3600)", [], seconds=3600, memory_bytes=1 << 30)
         asked._receive("started")
-        print(asked._pid, flush=True)
+        print(asked._process.pid, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     pid = int(done.stdout)
@@ -312,17 +304,3 @@ def test_a_query_that_wants_more_memory_than_it_may_have_is_ended(folder):
         assert (result.exit_code, "--memory" in result.stderr) == (1, True)
     most_kib = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
     assert most_kib < 2 * 1024**2
-
-
-def test_values_come_through_the_pipe_and_nothing_else_does():
-    class Evil:
-        def __reduce__(self):
-            return (print, ("done",))
-
-    with pytest.raises(pickle.UnpicklingError, match="no class of a value"):
-        asking.Rows(io.BytesIO(pickle.dumps(Evil()))).load()
-    many = """SELECT 1 a, 1.5::DECIMAL(9, 2), 'x', DATE '2026-01-01', TIME '10:00', TIMESTAMPTZ '2026-01-01 00:00Z',
-              INTERVAL 1 DAY, uuid(), '\\x00'::BLOB, [1], {'a': 1}, MAP {'a': 1}, NULL, 1::HUGEINT, '101'::BIT, 1.5"""
-    with duckdb.connect() as con:
-        row = con.execute(many).fetchall()
-    assert asking.Rows(io.BytesIO(pickle.dumps(row))).load() == row

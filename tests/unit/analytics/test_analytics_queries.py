@@ -10,7 +10,7 @@ import pytest
 from operators.merge import fold
 from operators.outcome import arm_of, gain
 from schemas import Tier, Verdict
-from streams.materializer import analytics, ddl, derived
+from streams.materializer import schema
 from tests.analytics_world import PRICES, build, published
 
 ARGUMENTS = {
@@ -58,16 +58,14 @@ def answered(world):
 
 def test_each_has_a_comment_and_an_answer_on_an_empty_file():
     with duckdb.connect() as empty:
-        for statement in ddl.statements():
-            empty.execute(statement)
-        analytics.replace(empty)
-        derived.derive(empty)
-        for query in analytics.queries():
-            assert query.comment.endswith("."), query.name
-            arguments = "" if query.kind == "VIEW" else ARGUMENTS.get(query.name, "()")
-            assert empty.execute(f"FROM {query.name}{arguments}").fetchall() == [], query.name
-        bare = "SELECT view_name FROM duckdb_views() WHERE NOT internal AND comment IS NULL"
-        assert empty.execute(bare).fetchall() == []
+        schema.create_tables(empty)
+        schema.create_queries(empty)
+        for derivation in schema.derivations():
+            empty.execute(derivation)
+        for kind, name, comment, _ in (*schema.statements("views"), *schema.statements("macros")):
+            assert comment.endswith("."), name
+            arguments = "" if kind == "VIEW" else ARGUMENTS.get(name, "()")
+            assert empty.execute(f"FROM {name}{arguments}").fetchall() == [], name
 
 
 def test_policies_at_any_moment_are_the_fold_of_the_log_up_to_it(con, world):

@@ -1,8 +1,6 @@
 """Cards in DuckDB: as the log folds, without what is forgotten, and without a turn as it was said."""
 
-from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +9,8 @@ from operators.cards.fold import fold
 from operators.forget import with_scope
 from schemas import Card, CardDiff, ForgetRequest, Forgotten, Receipt, encode, subject_of
 from streams.materializer.forgetting import Barrier
-from streams.materializer.rows import PUBLIC_TOPICS, read
 from streams.materializer.records import Batch
+from streams.materializer.rows import read
 from streams.materializer.store import Store
 from tests.analytics_talks import talks
 from tests.unit.materializer.materializer_builders import NOON, record, rows, tombstone, write
@@ -30,12 +28,6 @@ def card_of(user: str) -> Card:
 
 def naive(moment: datetime | None) -> datetime | None:
     return moment and moment.replace(tzinfo=None)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "live.duckdb", "sager.") as opened:
-        yield opened
 
 
 LINES = (
@@ -137,10 +129,6 @@ def test_a_forgotten_domain_leaves_the_rest_of_a_card_to_the_worker(store: Store
     store.write(Batch(), {}, [receipt("ann", domain="books")])
 
     assert rows(store, "SELECT count(*) FROM card_lines") == [(len(card_of("ann").lines) + len(card_of("ann").past),)]
-
-
-def test_turns_as_they_were_said_never_become_rows() -> None:
-    assert not {"utterances", "conversations"} & {topic.base for topic in PUBLIC_TOPICS}
 
 
 def test_what_people_say_of_themselves_is_counted_over_people_and_without_what_is_past(store: Store) -> None:

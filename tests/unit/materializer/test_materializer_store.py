@@ -8,6 +8,7 @@ from streams.materializer.dead_letters import dead_letter
 from streams.materializer.exceptions import Damaged, MaterializerError
 from streams.materializer.store import Progress, Store
 from tests.unit.materializer.materializer_builders import (
+    NOON,
     batch_of,
     derived,
     diff,
@@ -23,19 +24,6 @@ from tests.unit.materializer.materializer_builders import (
     tombstone,
     write,
 )
-
-from tests.unit.materializer.materializer_builders import NOON  # isort: skip
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "deep" / "live.duckdb"
-
-
-@pytest.fixture
-def store(path):
-    with Store(path, "sager.") as opened:
-        yield opened
 
 
 def count(store, table):
@@ -149,7 +137,7 @@ def test_a_failure_on_the_way_leaves_neither_rows_nor_offsets(store, monkeypatch
     def fail(offsets):
         raise duckdb.IOException("disk full")
 
-    monkeypatch.setattr(store, "_note_offsets", fail)
+    monkeypatch.setattr(store, "move_offsets", fail)
     with pytest.raises(duckdb.IOException):
         write(store, skill(2), diff(2), skills=2)
     monkeypatch.undo()
