@@ -1,8 +1,9 @@
 """Answers a person's query in a process of its own, which is killed when it takes too long or too much memory.
 
 DuckDB's own limits act first, because their messages say more. Some functions ignore them: `pg_sleep` sleeps through
-an interrupt, and `repeat` allocates memory outside of DuckDB's accounts. The system's limits hold for these too. The
-process may write no file, whatever the query does: its limit on the size of files is zero.
+an interrupt, and `repeat` allocates memory outside of DuckDB's accounts. The system's limits hold for these too. A
+statement that would write fails, whatever it is: the snapshot is attached read-only, DuckDB opens no other file and
+changes no setting, and the process's limit on the size of files is zero.
 """
 
 import contextlib
@@ -34,9 +35,6 @@ TICK_SECONDS = 0.2
 SPARE_BYTES = 512 * 1024 * 1024
 """On top of the memory that DuckDB accounts for: threads, and rows on their way out."""
 
-READING = frozenset({"SELECT", "EXPLAIN"})
-"""Kinds of statements that are executed. DESCRIBE, SUMMARIZE and SHOW are kinds of SELECT."""
-
 
 class Advice(NamedTuple):
     """Advice for a query that failed, as far as it depends on the caller; by default `sager sql`.
@@ -63,7 +61,7 @@ class Query:
 
     Args:
         settings: the snapshot.
-        query: one reading statement.
+        query: SQL.
         values: its parameters.
         seconds: time limit for answering, without the time that the caller takes for the answer.
         memory_bytes: memory limit.
@@ -171,7 +169,7 @@ def results(
 
     Args:
         settings: the snapshot.
-        query: one reading statement.
+        query: SQL.
         values: its parameters.
         seconds: time limit that DuckDB checks.
         memory_bytes: memory limit.
@@ -186,34 +184,12 @@ def results(
         read.restrict(con, seconds, memory_bytes)
         _limit(memory_bytes)
         yield "started", None
-        check_reads(con, query)
         threading.Thread(target=_report_progress, args=(con, send), daemon=True).start()
         con.execute(query, values)
         yield "columns", [(name, str(kind)) for name, kind, *_ in con.description or ()]
         while con.description and (chunk := con.fetchmany(CHUNK)):
             yield "rows", chunk
         yield "rows", []
-
-
-def check_reads(con: "DuckDBPyConnection", query: str) -> None:
-    """Refuse a query that is not one reading statement.
-
-    The message is the purpose. The connection itself can open and write no file, whatever the statement.
-    """
-    found = con.extract_statements(query)
-    if len(found) != 1:
-        raise QueryFailed(f"one statement at a time; here are {len(found)}")
-    try:
-        kind = found[0].type.name
-    except ValueError:  # a kind that DuckDB's own list for Python lacks
-        kind = "of another kind"
-    if kind == "MULTI":
-        raise QueryFailed("DuckDB makes several statements of it. Name PIVOT's values: PIVOT ... ON column IN (1, 2)")
-    if kind not in READING:
-        raise QueryFailed(
-            f"this is {kind.replace('_', ' ')}, and only SELECT, FROM, DESCRIBE, SUMMARIZE, SHOW and EXPLAIN are "
-            "executed: the snapshot is read-only. `sager export` writes files"
-        )
 
 
 def _report_progress(con: "DuckDBPyConnection", send: Callable[[str, Any], None]) -> None:

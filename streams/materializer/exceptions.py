@@ -46,7 +46,3 @@ class StrayLog(MaterializerError):
             "A program that opened the snapshot for writing, or an attacker, left it. A running `sager materialize` "
             "removes it within seconds; without one, delete it"
         )
-
-
-class NotAnExport(MaterializerError):
-    """A folder is no unchanged export, so that nothing in it is replaced."""

@@ -9,40 +9,11 @@ import orjson
 import pyarrow as pa
 from pydantic_core import to_json
 
+import schemas
 from operators.outcome import arm_of
 from operators.privacy import DEFAULT, Privacy
 from operators.seals import authenticated
-from schemas import (
-    ONE,
-    TOPICS,
-    Abstention,
-    BadRecord,
-    Card,
-    CardDiff,
-    ChangeKind,
-    Contrast,
-    Correction,
-    DeadLetter,
-    Feedback,
-    GlobalSkill,
-    Interaction,
-    Item,
-    Key,
-    Model,
-    PolicySkill,
-    Ranking,
-    RankRequest,
-    ReasonedBy,
-    Receipt,
-    Selection,
-    SkillCommand,
-    SkillDiff,
-    SlimSkill,
-    Tier,
-    Topic,
-    Weights,
-    decode,
-)
+from schemas import ONE, TOPICS, BadRecord, ChangeKind, Key, Model, Ranking, ReasonedBy, SkillDiff, Tier, Topic, decode
 from streams.kafka.packed import unpack
 from streams.materializer.forgetting import Barrier
 from streams.materializer.private import redacted
@@ -126,7 +97,7 @@ _BY_PERSON = (ChangeKind.ADDED, ChangeKind.REWORDED, ChangeKind.SET, ChangeKind.
 _COUNTED = ("reinforced", "discovered", "weakened", "removed", "evicted", "pinned", "unpinned", "shifted", "faded")
 
 MAPPINGS: Mapping[type[Model], Rows] = {
-    Item: Rows(
+    schemas.Item: Rows(
         "items",
         {
             **_of("item", "item_id title description"),
@@ -134,8 +105,8 @@ MAPPINGS: Mapping[type[Model], Rows] = {
             "metadata": lambda event: to_json(event.item.metadata, inf_nan_mode="null").decode(),
         },
     ),
-    Interaction: Rows("interactions", _of("item", "item_id title")),
-    RankRequest: Rows("rank_requests", {"item_ids": "candidates.item_id"}),
+    schemas.Interaction: Rows("interactions", _of("item", "item_id title")),
+    schemas.RankRequest: Rows("rank_requests", {"item_ids": "candidates.item_id"}),
     Ranking: Rows(
         "rankings",
         {
@@ -158,8 +129,8 @@ MAPPINGS: Mapping[type[Model], Rows] = {
             Child("ranking_calls", lambda event: [{"part": part, **dict(by)} for part, by in _calls(event)]),
         ),
     ),
-    Selection: Rows("selections"),
-    Feedback: Rows(
+    schemas.Selection: Rows("selections"),
+    schemas.Feedback: Rows(
         "feedback",
         {
             **_of("item", "item_id title"),
@@ -167,9 +138,11 @@ MAPPINGS: Mapping[type[Model], Rows] = {
             "scale_best": lambda event: event.scale and event.scale[1],
         },
     ),
-    Correction: Rows("corrections", {"item_ids": "items.item_id"}, (Child("correction_directives", "says", _BOUND),)),
-    Abstention: Rows("abstentions", {"item_ids": "shown.item_id"}),
-    Contrast: Rows(
+    schemas.Correction: Rows(
+        "corrections", {"item_ids": "items.item_id"}, (Child("correction_directives", "says", _BOUND),)
+    ),
+    schemas.Abstention: Rows("abstentions", {"item_ids": "shown.item_id"}),
+    schemas.Contrast: Rows(
         "contrasts",
         {
             "chosen_item_id": "chosen.item_id",
@@ -209,7 +182,7 @@ MAPPINGS: Mapping[type[Model], Rows] = {
             ),
         ),
     ),
-    PolicySkill: Rows(
+    schemas.PolicySkill: Rows(
         "skills",
         {
             **_UPDATED,
@@ -232,15 +205,15 @@ MAPPINGS: Mapping[type[Model], Rows] = {
             ),
         ),
     ),
-    SlimSkill: Rows("slim_skills", _UPDATED),
-    SkillCommand: Rows(
+    schemas.SlimSkill: Rows("slim_skills", _UPDATED),
+    schemas.SkillCommand: Rows(
         "skill_commands",
         {
             "value": lambda event: event.line.value if event.line else event.value,
             "tier": lambda event: event.line.tier if event.line else event.tier,
         },
     ),
-    CardDiff: Rows(
+    schemas.CardDiff: Rows(
         "card_diffs",
         {
             **_of("reasoned_by", _REASONED),
@@ -252,7 +225,7 @@ MAPPINGS: Mapping[type[Model], Rows] = {
             Child("card_receipts", "not_kept"),
         ),
     ),
-    Card: Rows(
+    schemas.Card: Rows(
         "cards",
         {
             **_UPDATED,
@@ -272,7 +245,7 @@ MAPPINGS: Mapping[type[Model], Rows] = {
             ),
         ),
     ),
-    Receipt: Rows(
+    schemas.Receipt: Rows(
         "receipts",
         {
             "forgotten_until": "person.until",
@@ -282,8 +255,8 @@ MAPPINGS: Mapping[type[Model], Rows] = {
             "done": lambda event: all(each.done for each in event.scopes),
         },
     ),
-    GlobalSkill: Rows("global_skills", {**_UPDATED, "attribute_ids": "attributes.attribute_id"}),
-    DeadLetter: Rows(
+    schemas.GlobalSkill: Rows("global_skills", {**_UPDATED, "attribute_ids": "attributes.attribute_id"}),
+    schemas.DeadLetter: Rows(
         "dead_letters",
         {
             "source_logged_at": "source.moment",
@@ -292,7 +265,7 @@ MAPPINGS: Mapping[type[Model], Rows] = {
             "source_offset": "source.offset",
         },
     ),
-    Weights: Rows("weights", _UPDATED),
+    schemas.Weights: Rows("weights", _UPDATED),
 }
 PUBLIC_TOPICS: tuple[Topic, ...] = tuple(TOPICS[model.TOPIC] for model in MAPPINGS)  # type: ignore[attr-defined]
 """The topics that become rows."""

@@ -72,6 +72,7 @@ class Publisher:
         if target.resolve() == store.path.resolve():
             raise MaterializerError(f"SAGER_DUCKDB is the live file {target} itself; choose another path")
         self._store, self._target, self._seconds, self._clock, self._group = store, target, seconds, clock, group
+        self._wal = store.path.with_name(store.path.name + ".wal")
         self._newest: datetime | None = None
         # A file with commits that a kill left unpublished is published at the next start.
         self._dirty = True
@@ -98,9 +99,13 @@ class Publisher:
         Raises:
             duckdb.Error: the live file could not be written; DuckDB refuses further work until it is reopened.
         """
-        self._clear_strays()
+        try:
+            remove_strays(self._target)
+        except OSError as error:
+            self._count_failure()
+            log.error("no reader opens the snapshot: %s", error)  # noqa: TRY400
         has_ended = self._collect()
-        is_due = self._clock() >= self._due or self._is_log_full()
+        is_due = self._clock() >= self._due or (_size(self._wal) > LOG_BYTES and not self.is_failing)
         if self._copying is None and self._dirty and is_due and not self.is_held:
             try:
                 self._begin()
@@ -213,24 +218,6 @@ class Publisher:
         self._due = self._clock() + self._seconds
         log.error("could not publish %s, trying again in %g s: %s", self._target, self._seconds, error)
 
-    @property
-    def _wal(self) -> Path:
-        return self._store.path.with_name(self._store.path.name + ".wal")
-
-    def _is_log_full(self) -> bool:
-        return not self.is_failing and _size(self._wal) > LOG_BYTES
-
-    def _clear_strays(self) -> None:
-        """Remove files beside the snapshot that DuckDB would take for its log; readers refuse a snapshot with one."""
-        for stray in strays(self._target):
-            try:
-                remove_stray(stray)
-            except OSError as error:
-                self._count_failure()
-                log.error("%s lies beside the snapshot, no reader opens it, and it cannot be removed: %s", stray, error)  # noqa: TRY400
-            else:
-                log.warning("removed %s, which was not ours: a client had opened the snapshot for writing", stray)
-
     def _count_failure(self) -> None:
         self.is_failing = True
         metrics.PUBLISH_FAILURES.inc()
@@ -307,8 +294,7 @@ def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:
         # Read-only, because the DuckDB command line opens read-write by default and leaves a .wal behind,
         # which makes every later snapshot of this name unreadable.
         fresh.chmod(READ_ONLY)
-        for stray in strays(target):
-            remove_stray(stray)
+        remove_strays(target)
         fresh.replace(target)
     except subprocess.TimeoutExpired as error:
         raise MaterializerError(f"copying {live} took longer than {COPY_SECONDS:.0f} s") from error
@@ -317,12 +303,11 @@ def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:
         fresh.unlink(missing_ok=True)
 
 
-def remove_stray(stray: Path) -> None:
-    """Remove a file, a link or an empty folder that has the name of a snapshot's write-ahead log."""
-    if stray.is_dir() and not stray.is_symlink():
-        stray.rmdir()
-    else:
-        stray.unlink(missing_ok=True)
+def remove_strays(snapshot: Path) -> None:
+    """Remove files beside a snapshot that DuckDB would take for its log; readers refuse a snapshot with one."""
+    for stray in strays(snapshot):
+        stray.rmdir() if stray.is_dir() and not stray.is_symlink() else stray.unlink(missing_ok=True)
+        log.warning("removed %s, which was not ours: a client had opened the snapshot for writing", stray)
 
 
 def _size(path: Path) -> int:

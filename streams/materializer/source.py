@@ -27,7 +27,6 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 from schemas import Topic
 from streams.exceptions import BrokerUnreachable
 from streams.kafka.clients import client_config, reach
-from streams.kafka.topics import compare
 from streams.materializer import metrics
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.rows import PUBLIC_TOPICS
@@ -42,13 +41,11 @@ _SLICE_SECONDS = 0.2
 _SLICE_RECORDS = 500
 _BATCH_BYTES = 32 * 1024 * 1024
 _NO_ID = "A" * 22  # Kafka's id for a topic without one
-_HOPELESS = frozenset(
-    {
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-        KafkaError.SASL_AUTHENTICATION_FAILED,
-        KafkaError._AUTHENTICATION,
-    }
+_HOPELESS = (
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError._AUTHENTICATION,
 )
 
 
@@ -87,24 +84,19 @@ class Source:
         # librdkafka also reports its errors to `_error`; its log goes to ours, not to stderr.
         logger = logging.getLogger("sager.kafka")
         self._admin = AdminClient(client_config(settings), logger=logger)
-        self._consumer = Consumer(
-            client_config(
-                settings,
-                **{
-                    "client.id": "sager-materializer",
-                    "group.id": f"{settings.app_id}-materializer",  # librdkafka requires one; it is never joined
-                    "enable.auto.commit": False,
-                    "enable.auto.offset.store": False,
-                    "auto.offset.reset": "earliest",  # for offsets that retention has overtaken
-                    "allow.auto.create.topics": False,
-                    # The embedded broker looks at all partitions all the time that it waits.
-                    "fetch.wait.max.ms": 500 if settings.embedded else 200,
-                    "queued.min.messages": 10_000,
-                    "queued.max.messages.kbytes": 4_096,  # per partition, of which there may be many
-                },
-            ),
-            logger=logger,
-        )
+        consumer = {
+            "client.id": "sager-materializer",
+            "group.id": f"{settings.app_id}-materializer",  # librdkafka requires one; it is never joined
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "earliest",  # for offsets that retention has overtaken
+            "allow.auto.create.topics": False,
+            # The embedded broker is busy with all partitions while it waits.
+            "fetch.wait.max.ms": 500 if settings.embedded else 200,
+            "queued.min.messages": 10_000,
+            "queued.max.messages.kbytes": 4_096,  # per partition, and there may be many
+        }
+        self._consumer = Consumer(client_config(settings, **consumer), logger=logger)
 
     def __enter__(self) -> Self:
         return self
@@ -123,7 +115,7 @@ class Source:
     def start(self, done: Offsets) -> set[str]:
         """Find the topics and start reading after these offsets; return the topics recreated since."""
         try:
-            client, cluster = reach(self._settings, _START_SECONDS)
+            _, cluster = reach(self._settings, _START_SECONDS)
             states = self._describe(cluster, _START_SECONDS)
         except BrokerUnreachable as error:
             raise MaterializerError(str(error)) from error
@@ -137,14 +129,6 @@ class Source:
                 f"{len(missing)} topics are missing at {self._settings.bootstrap}: {', '.join(missing)}. "
                 "Start a `sager worker` (or `sager up`) first, which creates them; is SAGER_PREFIX right?"
             )
-        for topic in compare(self._settings, client, cluster):
-            if topic.differs:
-                # No reason to stop: records that Kafka may be about to lose must be kept.
-                log.warning(
-                    "%s %s; workers refuse to start like this, with advice",
-                    topic.name,
-                    " and ".join(topic.differs),
-                )
         return self._assign(states, done)
 
     def check(self, done: Offsets) -> set[str]:
@@ -172,9 +156,8 @@ class Source:
             left = until - time.monotonic()
             if left <= 0:
                 break
-            for message in self._consumer.consume(
-                min(most - len(messages), _SLICE_RECORDS), timeout=min(left, _SLICE_SECONDS)
-            ):
+            records = min(most - len(messages), _SLICE_RECORDS)
+            for message in self._consumer.consume(records, timeout=min(left, _SLICE_SECONDS)):
                 if (error := message.error()) is not None:
                     self._error(error)
                     continue

@@ -101,17 +101,9 @@ class Store:
         """Continue partitions at these offsets; `furthest` never decreases, even if a log becomes shorter."""
         if not offsets:
             return
-        rows = [
-            {
-                "topic": topic,
-                "kafka_partition": partition,
-                "next_offset": progress.next_offset,
-                "topic_id": progress.topic_id,
-                "furthest": progress.next_offset,
-            }
-            for (topic, partition), progress in offsets.items()
-        ]
-        self._register(all_tables()["sink_offsets"], rows)
+        table = all_tables()["sink_offsets"]
+        rows = [(*key, each.next_offset, each.topic_id, each.next_offset) for key, each in offsets.items()]
+        self._register(table, [dict(zip(table.names, row, strict=True)) for row in rows])
         self._all(
             "INSERT INTO sink_offsets BY NAME SELECT * FROM batch ON CONFLICT DO UPDATE SET "
             "next_offset = excluded.next_offset, topic_id = excluded.topic_id, "

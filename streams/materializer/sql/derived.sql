@@ -24,7 +24,7 @@ WITH matched AS (
            r.arm, r.ranked_by, r.reasoner, coalesce(s.skill_version, r.skill_version) AS skill_version
     FROM (FROM selections SEMI JOIN stale_users USING (user_id)) s
     JOIN (FROM rankings SEMI JOIN stale_users USING (user_id)) r USING (user_id, ranking_id)
-    -- Who took nothing of it has no rank: that is an abstention. Of several, the first counts.
+    -- A list without a taken item is an abstention. Of several items, the first counts.
     WHERE s.item_id IS NOT NULL
     -- The first selection of an item that was shown, as the pipeline has it; of one that was not, if there is no other.
     QUALIFY row_number() OVER (

@@ -12,7 +12,7 @@ SELECT user_id, domain, attribute_id, tier, from_version, valid_from AS since
 FROM skill_history
 WHERE valid_from <= moment::TIMESTAMP AND (valid_to > moment::TIMESTAMP OR valid_to IS NULL);
 
--- What changed in skills since a moment: per domain and attribute, how many users gained it, rose, fell or lost it.
+-- Changes in skills since a moment: per domain and attribute, how many users gained it, rose, fell or lost it.
 -- Each user counts by their state then and now: changes in between that cancel out do not count.
 CREATE MACRO changed_since(moment) AS TABLE
 SELECT domain, attribute_id, count(*) AS users,
@@ -52,32 +52,27 @@ WHERE users_before + users_after > 0
 ORDER BY abs(drift) DESC, domain, attribute_id;
 
 -- The evidence behind a line of a user's skill: every event that changed it, with the chosen item, its rank and the
--- request. A seeded line comes from earlier interactions and has no event of its own. Where a model was asked: its
--- verdict, the fact that it quoted, and its analysis; kind is judged where its verdict changed nothing. Where no choice
--- was behind it: what was heard, and the person's words.
+-- request. A seeded line comes from earlier interactions and has no event of its own. From a model: its verdict, the fact
+-- that it quoted, and its analysis; kind is judged where its verdict changed nothing. Without a choice: the signal,
+-- correction or abstention, and the person's words.
 CREATE MACRO why(who, line) AS TABLE
-WITH said AS (SELECT * FROM judgements WHERE user_id = who AND attribute_id = line),
-told AS (
+WITH judged AS (SELECT * FROM judgements WHERE user_id = who AND attribute_id = line),
+changed AS (
     SELECT domain, version, seq, kind, before, after, reason
     FROM skill_changes WHERE user_id = who AND attribute_id = line
     UNION ALL
-    SELECT domain, version, 0, 'judged', NULL, NULL, '' FROM said WHERE led_to IS NULL
+    SELECT domain, version, 0, 'judged', NULL, NULL, '' FROM judged WHERE led_to IS NULL
 )
 SELECT c.domain, c.version, d.occurred_at, c.kind, c.before, c.after, c.reason, d.reasoner, d.model,
-       CASE WHEN c.kind <> 'seeded' THEN d.evidence_event_id END AS event_id,
-       CASE WHEN c.kind <> 'seeded' THEN d.evidence_item_id END AS item_id,
-       CASE WHEN c.kind <> 'seeded'
-            THEN coalesce(nullif(k.chosen_title, ''), nullif(f.title, ''), i.title) END AS title,
-       CASE WHEN c.kind <> 'seeded' THEN k.chosen_rank END AS item_rank,
-       CASE WHEN c.kind <> 'seeded' THEN k.instruction END AS instruction,
-       CASE WHEN c.kind <> 'seeded' THEN j.verdict END AS verdict,
-       CASE WHEN c.kind <> 'seeded' THEN j.quoted END AS quoted,
-       CASE WHEN c.kind <> 'seeded' THEN d.analysis END AS analysis, d.heard, d.words
-FROM told c JOIN skill_diffs d ON d.user_id = who AND d.domain = c.domain AND d.version = c.version
-LEFT JOIN said j ON j.domain = c.domain AND j.version = c.version AND coalesce(j.led_to, 'judged') = c.kind
-LEFT JOIN contrasts k ON k.user_id = who AND k.event_id = d.evidence_event_id
-LEFT JOIN feedback f ON f.user_id = who AND f.event_id = d.event_id
-LEFT JOIN items i ON i.item_id = d.evidence_item_id
+       e.evidence_event_id AS event_id, e.evidence_item_id AS item_id,
+       coalesce(nullif(k.chosen_title, ''), nullif(f.title, ''), i.title) AS title, k.chosen_rank AS item_rank,
+       k.instruction, j.verdict, j.quoted, e.analysis, d.heard, d.words
+FROM changed c JOIN skill_diffs d ON d.user_id = who AND d.domain = c.domain AND d.version = c.version
+LEFT JOIN skill_diffs e ON e.user_id = who AND e.domain = c.domain AND e.version = c.version AND c.kind <> 'seeded'
+LEFT JOIN judged j ON j.domain = c.domain AND j.version = c.version AND coalesce(j.led_to, 'judged') = c.kind
+LEFT JOIN contrasts k ON k.user_id = who AND k.event_id = e.evidence_event_id
+LEFT JOIN feedback f ON f.user_id = who AND f.event_id = e.event_id
+LEFT JOIN items i ON i.item_id = e.evidence_item_id
 ORDER BY c.domain, c.version, c.seq;
 
 -- Users whose policy stopped helping: the mean reciprocal rank of their last n choices from rankings that used
@@ -124,7 +119,7 @@ FROM (
 GROUP BY cohort, domain
 ORDER BY cohort, domain;
 
--- What LLM calls bought between two moments, per domain: the gain in hit rate at 1 of rankings outside the arm
+-- The gain from LLM calls between two moments, per domain: the difference in hit rate at 1 of rankings outside the arm
 -- `baseline`, in points (hundredths) over the baseline, and the dollars per point. Null where nothing was gained. Only as
 -- good as the comparison: users should be assigned to arms at random.
 CREATE MACRO cost_per_point(since, until, baseline := 'no-skill') AS TABLE
@@ -144,8 +139,8 @@ FROM (
 ) USING (domain)
 ORDER BY domain;
 
--- What a user had said of their taste and still meant at a moment, with the version that brought it. What was said for a
--- session or for now counts until its time was over.
+-- The statements of a user that held at a moment, with the version that brought them. One for a session or for now
+-- counts until it expires.
 CREATE MACRO statements_at(who, moment) AS TABLE
 SELECT domain, stance, dimension, value, over, words, scope, session_id, said_at, until, times, version AS from_version
 FROM (

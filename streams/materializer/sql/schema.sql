@@ -1,8 +1,7 @@
 -- The catalogue: the newest entry per item
 CREATE TABLE items (
-    item_id VARCHAR PRIMARY KEY, domain VARCHAR, title VARCHAR, description VARCHAR, metadata VARCHAR,
-    event_id VARCHAR, occurred_at TIMESTAMP,
-    logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT);
+    item_id VARCHAR PRIMARY KEY, domain VARCHAR, title VARCHAR, description VARCHAR, metadata VARCHAR, event_id VARCHAR,
+    occurred_at TIMESTAMP, logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT);
 
 -- Past positive events that feed the statistical prior
 CREATE TABLE interactions (
@@ -11,19 +10,19 @@ CREATE TABLE interactions (
 
 -- Requests for a ranking; the answer in rankings has ranking_id = request_id
 CREATE TABLE rank_requests (
-    user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, domain VARCHAR, request_id VARCHAR,
-    instruction VARCHAR, item_ids VARCHAR[], clarify BOOLEAN, session_id VARCHAR,
-    logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, event_id));
+    user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, domain VARCHAR, request_id VARCHAR, instruction VARCHAR,
+    item_ids VARCHAR[], clarify BOOLEAN, session_id VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER,
+    kafka_offset BIGINT, PRIMARY KEY (user_id, event_id));
 
 -- Rankings that users were shown, and the skill behind each
 CREATE TABLE rankings (
-    user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, domain VARCHAR, ranking_id VARCHAR,
-    instruction VARCHAR, item_ids VARCHAR[], ranked_by VARCHAR, skill_version BIGINT, slim_skill VARCHAR,
-    reasoner VARCHAR, facets VARCHAR[], memory_version BIGINT, graph_epoch BIGINT, model VARCHAR, prompt VARCHAR,
-    prompt_hash VARCHAR, llm_calls BIGINT, prompt_tokens BIGINT, completion_tokens BIGINT, repaired BIGINT,
-    fallback VARCHAR, injected VARCHAR, arm VARCHAR, session_id VARCHAR, chances DOUBLE[], nothing DOUBLE,
-    suits BOOLEAN, honoured VARCHAR[], question_id VARCHAR, question_dimension VARCHAR, question VARCHAR,
-    logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, event_id));
+    user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, domain VARCHAR, ranking_id VARCHAR, instruction VARCHAR,
+    item_ids VARCHAR[], ranked_by VARCHAR, skill_version BIGINT, slim_skill VARCHAR, reasoner VARCHAR, facets VARCHAR[],
+    memory_version BIGINT, graph_epoch BIGINT, model VARCHAR, prompt VARCHAR, prompt_hash VARCHAR, llm_calls BIGINT,
+    prompt_tokens BIGINT, completion_tokens BIGINT, repaired BIGINT, fallback VARCHAR, injected VARCHAR, arm VARCHAR,
+    session_id VARCHAR, chances DOUBLE[], nothing DOUBLE, suits BOOLEAN, honoured VARCHAR[], question_id VARCHAR,
+    question_dimension VARCHAR, question VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT,
+    PRIMARY KEY (user_id, event_id));
 
 -- One row per collaborative facet that was injected into a ranking; comes with its row of rankings
 CREATE TABLE ranking_facets (
@@ -33,14 +32,14 @@ CREATE TABLE ranking_facets (
 -- One row per reasoned part of a ranking (order, facets, slim skill) with its cost; comes with its row of rankings
 CREATE TABLE ranking_calls (
     user_id VARCHAR, event_id VARCHAR, part VARCHAR, domain VARCHAR, occurred_at TIMESTAMP, reasoner VARCHAR,
-    model VARCHAR, prompt VARCHAR, prompt_hash VARCHAR, calls BIGINT, prompt_tokens BIGINT,
-    completion_tokens BIGINT, latency_ms BIGINT, fallback VARCHAR, gated BOOLEAN);
+    model VARCHAR, prompt VARCHAR, prompt_hash VARCHAR, calls BIGINT, prompt_tokens BIGINT, completion_tokens BIGINT,
+    latency_ms BIGINT, fallback VARCHAR, gated BOOLEAN);
 
 -- Items that users took from rankings; a list from which the user took nothing has a row, too
 CREATE TABLE selections (
-    user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, ranking_id VARCHAR, item_id VARCHAR,
-    skill_version BIGINT, others VARCHAR[], in_order BOOLEAN, none_taken BOOLEAN, session_id VARCHAR,
-    logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, event_id));
+    user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, ranking_id VARCHAR, item_id VARCHAR, skill_version BIGINT,
+    others VARCHAR[], in_order BOOLEAN, none_taken BOOLEAN, session_id VARCHAR, logged_at TIMESTAMP,
+    kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, event_id));
 
 -- Signals about items that are no choices: ratings, likes, skips, purchases, an app's own. Their effect is in
 -- skill_diffs, by event_id
@@ -54,8 +53,8 @@ CREATE TABLE feedback (
 CREATE TABLE corrections (
     user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, domain VARCHAR, text VARCHAR, language VARCHAR,
     item_ids VARCHAR[], item_id VARCHAR, suits VARCHAR[], scope VARCHAR, answers VARCHAR, ranking_id VARCHAR,
-    session_id VARCHAR,
-    logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, event_id));
+    session_id VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT,
+    PRIMARY KEY (user_id, event_id));
 
 -- One row per directive of a form; comes with its row of corrections. Private values are withheld: private:KIND
 CREATE TABLE correction_directives (
@@ -65,17 +64,16 @@ CREATE TABLE correction_directives (
 
 -- Rankings that the user declined as a whole; this counts against no item in them
 CREATE TABLE abstentions (
-    user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, domain VARCHAR, ranking_id VARCHAR,
-    instruction VARCHAR, item_ids VARCHAR[], skill_version BIGINT, arm VARCHAR, session_id VARCHAR,
-    logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, event_id));
+    user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, domain VARCHAR, ranking_id VARCHAR, instruction VARCHAR,
+    item_ids VARCHAR[], skill_version BIGINT, arm VARCHAR, session_id VARCHAR, logged_at TIMESTAMP,
+    kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, event_id));
 
 -- Chosen against unchosen, in the context of their ranking; unchosen is not disliked
 CREATE TABLE contrasts (
-    user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, domain VARCHAR, ranking_id VARCHAR,
-    instruction VARCHAR, chosen_item_id VARCHAR, chosen_title VARCHAR, chosen_rank BIGINT,
-    unchosen_item_ids VARCHAR[], skill_version BIGINT, arm VARCHAR, also_item_ids VARCHAR[], in_order BOOLEAN,
-    session_id VARCHAR,
-    logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, event_id));
+    user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, domain VARCHAR, ranking_id VARCHAR, instruction VARCHAR,
+    chosen_item_id VARCHAR, chosen_title VARCHAR, chosen_rank BIGINT, unchosen_item_ids VARCHAR[], skill_version BIGINT,
+    arm VARCHAR, also_item_ids VARCHAR[], in_order BOOLEAN, session_id VARCHAR, logged_at TIMESTAMP,
+    kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, event_id));
 
 -- The log of truth: one row per version of a skill; the first diff of a version is kept
 CREATE TABLE skill_diffs (
@@ -83,11 +81,11 @@ CREATE TABLE skill_diffs (
     is_contrast BOOLEAN, evidence_event_id VARCHAR, evidence_item_id VARCHAR, reasoner VARCHAR, model VARCHAR,
     prompt VARCHAR, prompt_hash VARCHAR, prompt_tokens BIGINT, completion_tokens BIGINT, calls BIGINT,
     latency_ms BIGINT, fallback VARCHAR, gated BOOLEAN, seeded BIGINT, reinforced BIGINT, discovered BIGINT,
-    weakened BIGINT, removed BIGINT, evicted BIGINT, pinned BIGINT, unpinned BIGINT, by_person BIGINT,
-    shifted BIGINT, faded BIGINT, refused BIGINT, statements BIGINT, analysis VARCHAR, frozen BOOLEAN,
-    rolled_back_to BIGINT, rewritten BIGINT, chain VARCHAR, heard VARCHAR, understood BOOLEAN, words VARCHAR,
-    value DOUBLE, by_pattern VARCHAR, taste_changed BOOLEAN, session_id VARCHAR, document VARCHAR,
-    logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, domain, version));
+    weakened BIGINT, removed BIGINT, evicted BIGINT, pinned BIGINT, unpinned BIGINT, by_person BIGINT, shifted BIGINT,
+    faded BIGINT, refused BIGINT, statements BIGINT, analysis VARCHAR, frozen BOOLEAN, rolled_back_to BIGINT,
+    rewritten BIGINT, chain VARCHAR, heard VARCHAR, understood BOOLEAN, words VARCHAR, value DOUBLE, by_pattern VARCHAR,
+    taste_changed BOOLEAN, session_id VARCHAR, document VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER,
+    kafka_offset BIGINT, PRIMARY KEY (user_id, domain, version));
 
 -- One row per change of an attribute, those of the seed included; comes with its row of skill_diffs
 CREATE TABLE skill_changes (
@@ -96,8 +94,8 @@ CREATE TABLE skill_changes (
 
 -- One row per proposal of a reasoner that the merge refused; comes with its row of skill_diffs
 CREATE TABLE skill_refusals (
-    user_id VARCHAR, domain VARCHAR, version BIGINT, seq BIGINT, attribute_id VARCHAR, proposed VARCHAR,
-    why VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP);
+    user_id VARCHAR, domain VARCHAR, version BIGINT, seq BIGINT, attribute_id VARCHAR, proposed VARCHAR, why VARCHAR,
+    event_id VARCHAR, occurred_at TIMESTAMP);
 
 -- One row per line that moved the taken item in its list, by the skill alone; comes with its row of skill_diffs
 CREATE TABLE skill_places (
@@ -108,16 +106,16 @@ CREATE TABLE skill_places (
 CREATE TABLE statement_changes (
     user_id VARCHAR, domain VARCHAR, version BIGINT, seq BIGINT, kind VARCHAR, statement_id VARCHAR, reason VARCHAR,
     stance VARCHAR, attribute_id VARCHAR, dimension VARCHAR, value VARCHAR, over VARCHAR, item_id VARCHAR,
-    measure VARCHAR, above DOUBLE, below DOUBLE, words VARCHAR, scope VARCHAR, session_id VARCHAR,
-    said_at TIMESTAMP, until TIMESTAMP, since BIGINT, times BIGINT, evidence_event_id VARCHAR,
-    evidence_item_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP);
+    measure VARCHAR, above DOUBLE, below DOUBLE, words VARCHAR, scope VARCHAR, session_id VARCHAR, said_at TIMESTAMP,
+    until TIMESTAMP, since BIGINT, times BIGINT, evidence_event_id VARCHAR, evidence_item_id VARCHAR, event_id VARCHAR,
+    occurred_at TIMESTAMP);
 
 -- The current policy skill per user and domain
 CREATE TABLE skills (
-    user_id VARCHAR, domain VARCHAR, version BIGINT, contrasts BIGINT, attributes BIGINT, high BIGINT,
-    medium BIGINT, low BIGINT, silent BIGINT, must_include VARCHAR[], tie_breaker VARCHAR, frozen BOOLEAN,
-    statements BIGINT, shifted BIGINT, event_id VARCHAR, updated_at TIMESTAMP, document VARCHAR,
-    logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, domain));
+    user_id VARCHAR, domain VARCHAR, version BIGINT, contrasts BIGINT, attributes BIGINT, high BIGINT, medium BIGINT,
+    low BIGINT, silent BIGINT, must_include VARCHAR[], tie_breaker VARCHAR, frozen BOOLEAN, statements BIGINT,
+    shifted BIGINT, event_id VARCHAR, updated_at TIMESTAMP, document VARCHAR, logged_at TIMESTAMP,
+    kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, domain));
 
 -- The attributes of all current skills; replaced together with the row of skills
 CREATE TABLE skill_attributes (
@@ -131,9 +129,8 @@ CREATE TABLE skill_attributes (
 CREATE TABLE statements (
     user_id VARCHAR, domain VARCHAR, version BIGINT, place BIGINT, statement_id VARCHAR, stance VARCHAR,
     attribute_id VARCHAR, dimension VARCHAR, value VARCHAR, over VARCHAR, item_id VARCHAR, measure VARCHAR,
-    above DOUBLE, below DOUBLE, words VARCHAR, scope VARCHAR, session_id VARCHAR, said_at TIMESTAMP,
-    until TIMESTAMP, since BIGINT, times BIGINT, evidence_event_id VARCHAR, evidence_item_id VARCHAR,
-    doubtful BOOLEAN);
+    above DOUBLE, below DOUBLE, words VARCHAR, scope VARCHAR, session_id VARCHAR, said_at TIMESTAMP, until TIMESTAMP,
+    since BIGINT, times BIGINT, evidence_event_id VARCHAR, evidence_item_id VARCHAR, doubtful BOOLEAN);
 
 -- The newest sessions per skill, two at most; replaced together with the row of skills
 CREATE TABLE skill_sessions (
@@ -149,22 +146,22 @@ CREATE TABLE session_lines (
 CREATE TABLE slim_skills (
     user_id VARCHAR, domain VARCHAR, skill_version BIGINT, text VARCHAR, likes VARCHAR[], avoids VARCHAR[],
     style VARCHAR, tokens BIGINT, session_id VARCHAR, session_until TIMESTAMP, now VARCHAR[], session_text VARCHAR,
-    seal VARCHAR, event_id VARCHAR, updated_at TIMESTAMP,
-    logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, domain));
+    seal VARCHAR, event_id VARCHAR, updated_at TIMESTAMP, logged_at TIMESTAMP, kafka_partition INTEGER,
+    kafka_offset BIGINT, PRIMARY KEY (user_id, domain));
 
 -- Changes that people made to skills
 CREATE TABLE skill_commands (
     user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, domain VARCHAR, action VARCHAR, attribute_id VARCHAR,
-    actor VARCHAR, reason VARCHAR, value VARCHAR, tier VARCHAR, to_version BIGINT,
-    logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, event_id));
+    actor VARCHAR, reason VARCHAR, value VARCHAR, tier VARCHAR, to_version BIGINT, logged_at TIMESTAMP,
+    kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, event_id));
 
 -- The log of cards: one row per version. A version that was rewritten to erase a line replaces the first
 CREATE TABLE card_diffs (
-    user_id VARCHAR, version BIGINT, event_id VARCHAR, occurred_at TIMESTAMP, conversation_id VARCHAR,
-    changes BIGINT, not_kept BIGINT, reward DOUBLE, reasoner VARCHAR, model VARCHAR, prompt VARCHAR,
-    prompt_hash VARCHAR, calls BIGINT, prompt_tokens BIGINT, completion_tokens BIGINT, latency_ms BIGINT,
-    fallback VARCHAR, gated BOOLEAN, document VARCHAR,
-    logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, version));
+    user_id VARCHAR, version BIGINT, event_id VARCHAR, occurred_at TIMESTAMP, conversation_id VARCHAR, changes BIGINT,
+    not_kept BIGINT, reward DOUBLE, reasoner VARCHAR, model VARCHAR, prompt VARCHAR, prompt_hash VARCHAR, calls BIGINT,
+    prompt_tokens BIGINT, completion_tokens BIGINT, latency_ms BIGINT, fallback VARCHAR, gated BOOLEAN,
+    document VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT,
+    PRIMARY KEY (user_id, version));
 
 -- One row per change of a line; comes with its row of card_diffs
 CREATE TABLE card_changes (
@@ -179,39 +176,38 @@ CREATE TABLE card_receipts (
 -- The current card per person, across domains
 CREATE TABLE cards (
     user_id VARCHAR PRIMARY KEY, version BIGINT, lines BIGINT, past BIGINT, pinned BIGINT, reward DOUBLE,
-    event_id VARCHAR, updated_at TIMESTAMP, document VARCHAR,
-    logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT);
+    event_id VARCHAR, updated_at TIMESTAMP, document VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER,
+    kafka_offset BIGINT);
 
 -- The lines of all current cards, and the past ones; replaced together with the row of cards
 CREATE TABLE card_lines (
-    user_id VARCHAR, version BIGINT, place BIGINT, line_id VARCHAR, stance VARCHAR, dimension VARCHAR,
-    value VARCHAR, domain VARCHAR, strength VARCHAR, words VARCHAR, weight DOUBLE, against DOUBLE, since TIMESTAMP,
+    user_id VARCHAR, version BIGINT, place BIGINT, line_id VARCHAR, stance VARCHAR, dimension VARCHAR, value VARCHAR,
+    domain VARCHAR, strength VARCHAR, words VARCHAR, weight DOUBLE, against DOUBLE, since TIMESTAMP,
     confirmed_at TIMESTAMP, since_version BIGINT, times BIGINT, evidence VARCHAR[], pinned BOOLEAN, is_past BOOLEAN,
     overtaken_by VARCHAR, overtaken_at TIMESTAMP);
 
 -- Receipts of erasures, with people and lines as digests: nothing from before their moments is kept or accepted again
 CREATE TABLE receipts (
-    subject VARCHAR PRIMARY KEY, forgotten_until TIMESTAMP, actor VARCHAR, domains BIGINT, lines BIGINT,
-    done BOOLEAN, event_id VARCHAR, occurred_at TIMESTAMP, document VARCHAR,
-    logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT);
+    subject VARCHAR PRIMARY KEY, forgotten_until TIMESTAMP, actor VARCHAR, domains BIGINT, lines BIGINT, done BOOLEAN,
+    event_id VARCHAR, occurred_at TIMESTAMP, document VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER,
+    kafka_offset BIGINT);
 
 -- The population template per domain
 CREATE TABLE global_skills (
     domain VARCHAR PRIMARY KEY, users BIGINT, attribute_ids VARCHAR[], event_id VARCHAR, updated_at TIMESTAMP,
     document VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT);
 
--- Records that a stage refused, with their original bytes
+-- Records that a stage refused, with their original bytes. The id follows from stage and position, and positions
+-- repeat in a topic that was recreated: the record's own timestamp tells them apart
 CREATE TABLE dead_letters (
-    event_id VARCHAR, source_logged_at TIMESTAMP, occurred_at TIMESTAMP, stage VARCHAR, reason VARCHAR,
-    detail VARCHAR, source_topic VARCHAR, source_partition BIGINT, source_offset BIGINT, key BLOB, value BLOB,
-    logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT,
-    -- The id follows from stage and position, and positions repeat in a topic that was recreated.
-    PRIMARY KEY (event_id, source_logged_at));
+    event_id VARCHAR, source_logged_at TIMESTAMP, occurred_at TIMESTAMP, stage VARCHAR, reason VARCHAR, detail VARCHAR,
+    source_topic VARCHAR, source_partition BIGINT, source_offset BIGINT, key BLOB, value BLOB, logged_at TIMESTAMP,
+    kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (event_id, source_logged_at));
 
 -- How much each part counts in a domain's rankings, as learned from its choices; learned_weights has it by part
 CREATE TABLE weights (
-    domain VARCHAR PRIMARY KEY, version BIGINT, choices BIGINT, frozen BOOLEAN, event_id VARCHAR,
-    updated_at TIMESTAMP, document VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT);
+    domain VARCHAR PRIMARY KEY, version BIGINT, choices BIGINT, frozen BOOLEAN, event_id VARCHAR, updated_at TIMESTAMP,
+    document VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT);
 
 -- One row per version of a skill, with the period in which it was in force. An event takes effect when it happened,
 -- but not later than it was logged (a clock may be ahead) and not before the version that it follows (an event may

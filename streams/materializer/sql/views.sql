@@ -1,5 +1,5 @@
--- One row per line that a model was asked about: its verdict (supports, unrelated, contradicts), the fact of the chosen
--- item that it quoted, its analysis of the choice, and what became of the line; null where it stayed as it was.
+-- One row per line that a model judged: its verdict (supports, unrelated, contradicts), the fact of the chosen item that
+-- it quoted, its analysis of the choice, and the change of the line; null where it stayed as it was.
 CREATE VIEW judgements AS
 SELECT d.user_id, d.domain, d.version, d.occurred_at, d.event_id, d.evidence_item_id, d.model, d.prompt, d.prompt_hash,
        j.said ->> '$.attribute_id' AS attribute_id, j.said ->> '$.verdict' AS verdict,
@@ -12,9 +12,9 @@ LEFT JOIN skill_changes c
     AND c.attribute_id = j.said ->> '$.attribute_id' AND c.kind <> 'seeded'
 WHERE d.calls > 0;
 
--- One row per change of a skill, with the event and the reasoner behind it; versions without changes too. Where a model
--- was asked: its analysis of the choice, its verdict on the line, and the fact that it quoted. Where no choice was behind
--- it: what was heard (a signal, correction, abstention), and the person's words. What they said is in statement_changes.
+-- One row per change of a skill, with the event and the reasoner behind it; versions without changes too. From a model:
+-- its analysis of the choice, its verdict on the line, and the fact that it quoted. Without a choice: the signal,
+-- correction or abstention behind it, and the person's words. Their statements are in statement_changes.
 CREATE VIEW policy_log AS
 SELECT d.user_id, d.domain, d.version, d.occurred_at, c.seq, c.kind, c.attribute_id, c.before, c.after,
        c.reason, c.taken, c.expected, d.reasoner, d.model, d.event_id, d.evidence_item_id, d.analysis, j.verdict,
@@ -31,7 +31,7 @@ SELECT domain, nth, count(*) AS users, avg(hit_at_1::INT) AS hit_at_1, avg(hit_a
 FROM outcomes
 GROUP BY domain, nth;
 
--- Per week, domain and arm: how high the selected items ranked. Arms are comparable only if users were assigned at random.
+-- Per week, domain and arm: how high the selected items ranked. Arms compare only if users were assigned at random.
 CREATE VIEW arm_results AS
 SELECT date_trunc('week', ranked_at)::DATE AS week, domain, arm, count(DISTINCT user_id) AS users, count(*) AS choices,
        avg(hit_at_1::INT) AS hit_at_1, avg(hit_at_3::INT) AS hit_at_3, avg(hit_at_5::INT) AS hit_at_5,
@@ -56,12 +56,11 @@ WITH every AS (
     FROM card_diffs
     UNION ALL BY NAME
     SELECT 'global-skill' AS part, domain, event_id, updated_at AS occurred_at,
-           told ->> '$.reasoner' AS reasoner, told ->> '$.model' AS model,
-           told ->> '$.prompt' AS prompt, told ->> '$.prompt_hash' AS prompt_hash,
-           (told ->> '$.calls')::BIGINT AS calls, (told ->> '$.prompt_tokens')::BIGINT AS prompt_tokens,
-           (told ->> '$.completion_tokens')::BIGINT AS completion_tokens,
-           (told ->> '$.latency_ms')::BIGINT AS latency_ms, told ->> '$.fallback' AS fallback
-    FROM (SELECT *, document::JSON -> '$.reasoned_by' AS told FROM global_skills)
+           unnest(from_json(document::JSON -> '$.reasoned_by',
+               '{"reasoner": "VARCHAR", "model": "VARCHAR", "prompt": "VARCHAR", "prompt_hash": "VARCHAR",
+                 "calls": "BIGINT", "prompt_tokens": "BIGINT", "completion_tokens": "BIGINT", "latency_ms": "BIGINT",
+                 "fallback": "VARCHAR"}'))
+    FROM global_skills
 )
 SELECT every.*,
        (prompt_tokens * meta.llm_price_prompt + completion_tokens * meta.llm_price_completion) / 1e6 AS cost_dollars
@@ -88,7 +87,7 @@ WHERE is_contrast
 GROUP BY ALL;
 
 -- Per domain and attribute: how many current skills hold it, at which tier, and their share of all skills. Silent lines
--- are not counted: they say nothing.
+-- are not counted.
 CREATE VIEW attribute_adoption AS
 SELECT domain, attribute_id, any_value(kind) AS kind, any_value(dimension) AS dimension, any_value(value) AS value,
        count(*) AS users, count(*) FILTER (tier = 'high') AS high, count(*) FILTER (tier = 'medium') AS medium,
@@ -120,16 +119,16 @@ SELECT skill.*, if(seeded, 0, v.contrasts) AS choices,
 FROM skill LEFT JOIN warm USING (user_id, domain)
 LEFT JOIN skill_versions v ON v.user_id = skill.user_id AND v.domain = skill.domain AND v.version = warm.version;
 
--- What each line was worth, per user and domain: in how many choices it moved what was taken in its list by the skill
--- alone, the places that it won and lost, and when it last did. Lines that are gone are there too.
+-- The worth of each line, per user and domain: how many choices in which it moved the taken item in its list by the
+-- skill alone, the places that it won and lost, and when it last did. Lines that are gone are included.
 CREATE VIEW line_value AS
 SELECT user_id, domain, attribute_id, count(*) AS choices, sum(greatest(places, 0)) AS won,
        sum(greatest(-places, 0)) AS lost, sum(places) AS net, max(occurred_at) AS last_at
 FROM skill_places
 GROUP BY ALL;
 
--- Per domain and part of a ranking's sum, or dimension of a skill's lines: what it counts now, as learned from choices.
--- spread: standard deviation of the estimate. What no choice has said anything about has its start value, and no row.
+-- Per domain and part of a ranking's sum, or dimension of a skill's lines: its weight now, as learned from choices.
+-- spread: standard deviation of the estimate. A weight without evidence has its start value, and no row.
 CREATE VIEW learned_weights AS
 SELECT domain, version, choices, frozen, part, name, (held ->> '$.weight')::DOUBLE / 1048576 AS weight,
        sqrt(1024 / (held ->> '$.precision')::DOUBLE) AS spread
@@ -143,8 +142,8 @@ FROM (
     )
 );
 
--- Per day, domain and kind: how many signals people gave, how many people did, the mean value, and of how many something
--- was learned. Words (correction) and lists of which nothing was taken (abstention) are kinds, too.
+-- Per day, domain and kind: how many signals people gave, how many people did, the mean value, and how many taught
+-- something. Words (correction) and declined lists (abstention) are kinds, too.
 CREATE VIEW signals AS
 WITH every AS (
     SELECT user_id, domain, event_id, occurred_at, signal, value FROM feedback
@@ -158,7 +157,7 @@ SELECT every.occurred_at::DATE AS day, domain, signal, count(*) AS signals, coun
 FROM every LEFT JOIN skill_diffs USING (user_id, domain, event_id)
 GROUP BY ALL;
 
--- Per domain and arm: of how many lists something was taken or nothing, and the share of those of which nothing was.
+-- Per domain and arm: how many lists were answered, how many of them the user declined, and their share.
 CREATE VIEW abstention_rate AS
 SELECT domain, arm, count(*) AS lists, count(*) FILTER (none_taken) AS abstentions, avg(none_taken::INT) AS rate
 FROM (
@@ -168,8 +167,8 @@ FROM (
 )
 GROUP BY ALL;
 
--- One row per correction: what was said, whether anything in it was understood, and what the skill holds of it since. What
--- was not understood has changed nothing; why_not tells it from what is about somebody else, or not heard yet.
+-- One row per correction: its words, whether anything in it was understood, and the statements that the skill has from
+-- it. why_not has the reason if nothing was understood: then it has changed nothing.
 CREATE VIEW corrections_understood AS
 SELECT c.user_id, c.domain, c.occurred_at, c.event_id, c.text, c.scope, c.answers,
        coalesce(d.understood, false) AS understood,
@@ -202,16 +201,16 @@ SELECT d.user_id, d.domain, d.version, d.occurred_at,
        NULL, NULL, NULL, d.words, d.event_id
 FROM skill_diffs d WHERE d.taste_changed AND d.shifted = 0;
 
--- What people said of their taste, without what had expired when this file was published. Within a session only its own
--- statements and those of no session count.
+-- Statements of users about their taste, without those that had expired when this file was published. Within a session
+-- only its own statements and those of no session count.
 CREATE VIEW statements_now AS
 SELECT user_id, domain, statement_id, stance, dimension, value, over, item_id, measure, above, below, words, scope,
        session_id, said_at, until, times, doubtful, evidence_event_id
 FROM statements
 WHERE until IS NULL OR until > coalesce((SELECT max(published_at) FROM snapshot_info), TIMESTAMP 'epoch');
 
--- One row per question that came along with a ranking: when it was answered, what was understood of the answer, the rank of
--- what was taken of that list, and of the next one after the answer. Null: not answered, nothing taken.
+-- One row per question in a ranking: when it was answered, the statements understood from the answer, and the ranks of
+-- the items taken of that list and of the next one after the answer. Null: not answered, nothing taken.
 CREATE VIEW questions_asked AS
 SELECT r.user_id, r.domain, r.ranking_id, r.occurred_at AS asked_at, r.question_id, r.question_dimension AS dimension,
        r.question, c.occurred_at AS answered_at, c.understood, c.said, o.item_rank, n.item_rank AS next_rank
@@ -226,8 +225,8 @@ LEFT JOIN (
 LEFT JOIN outcomes o ON o.user_id = r.user_id AND o.domain = r.domain AND o.ranking_id = r.ranking_id
 ASOF LEFT JOIN outcomes n ON n.user_id = r.user_id AND n.domain = r.domain AND c.occurred_at < n.ranked_at;
 
--- Per domain and tenth: how probable rankings said it was that the person would want none of what they show, and in which
--- share of them the person said so. error: standard error of that share. Rankings that nobody answered do not count.
+-- Per domain and tenth: the chance that rankings predicted for the person to want none of their items, and the share of
+-- them that the person declined. error: standard error of that share. Rankings without an answer do not count.
 CREATE VIEW calibration AS
 SELECT domain, least(floor(10 * nothing), 9) / 10 AS predicted_from, count(*) AS rankings, avg(nothing) AS predicted,
        avg(abstained::INT) AS happened, sqrt(avg(abstained::INT) * (1 - avg(abstained::INT)) / count(*)) AS error,
@@ -242,8 +241,8 @@ FROM (
 )
 GROUP BY ALL;
 
--- Per domain (null: anywhere), dimension, stance and value: how many people said it of themselves in conversations and
--- still mean it, how often, and when last.
+-- Per domain (null: anywhere), dimension, stance and value: how many people stated it in conversations and have not
+-- overtaken it since, how often, and when last.
 CREATE VIEW said_of_themselves AS
 SELECT domain, dimension, stance, value, count(*) AS users, sum(times)::BIGINT AS times,
        count(*) FILTER (strength = 'implied') AS implied, min(since) AS since, max(confirmed_at) AS last_said_at
@@ -251,8 +250,8 @@ FROM card_lines
 WHERE NOT is_past
 GROUP BY ALL;
 
--- Per week: how many chunks of conversations were understood, commands and signals counted apart, what they changed on
--- cards, how often something known was overtaken or taken back, what was not kept, and what the models cost in tokens.
+-- Per week: how many chunks of conversations were understood, commands and signals counted apart, their changes of cards,
+-- how often a known line was overtaken or withdrawn, how many statements were not kept, and the cost in tokens.
 CREATE VIEW card_activity AS
 WITH changed AS (
     SELECT user_id, version,
