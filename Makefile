@@ -4,7 +4,7 @@ VENV   ?= .venv
 RUN    := $(VENV)/bin
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all test-fast test-kafka faults image-check lint format lock
-.PHONY: api lint-api typescript chart helm dashboards panels prometheus docs agents audit sbom release-check bench clean
+.PHONY: api lint-api typescript chart helm prometheus docs agents audit sbom release-check bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -172,13 +172,6 @@ helm: .helm/helm ## build helm for the chart's tests (needs Go)
 
 .helm/helm:
 	@GOBIN="$(CURDIR)/.helm" go install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
-
-dashboards: $(VENV)/ready ## make the Grafana dashboards and Prometheus' alert rules anew
-	@$(RUN)/python -m infra.monitoring
-
-panels: $(VENV)/ready prometheus ## ask every panel's query of a worker under load, for docs/dashboards.md
-	@SAGER_TEST_DASHBOARDS=1 SAGER_TEST_REQUIRE_PROMETHEUS=1 \
-		$(RUN)/python -m pytest tests/integration/test_dashboards.py
 
 prometheus: ## fetch Prometheus and promtool for the tests, unless they are installed (Debian)
 	@$(PYTHON) infra/prometheus/get.py

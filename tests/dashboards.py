@@ -7,13 +7,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from infra.monitoring.alert import Alert
-from infra.monitoring.alerts import ALERTS
+import yaml
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "infra" / "grafana" / "dashboards"
 RULES = ROOT / "infra" / "prometheus" / "rules"
-PAGE = ROOT / "docs" / "dashboards.md"
+GROUPS = ("processes", "pipeline", "quality", "feedback", "llm", "duckdb")
+"""Rule files, in the order of the runbook."""
+
+
+@dataclass(frozen=True)
+class Alert:
+    """An alert as the rule files have it: `(expr) op limit` for so long."""
+
+    name: str
+    severity: str
+    expr: str
+    op: str
+    limit: float
+    lasting: str
+    runbook: str
+
+
+def _alerts() -> Iterator[Alert]:
+    for group in GROUPS:
+        told = yaml.safe_load((RULES / f"{group}.yml").read_text(encoding="utf-8"))
+        for rule in told["groups"][0]["rules"]:
+            parts = re.fullmatch(r"\((.+)\) (>=|<) (\S+)", rule["expr"])
+            assert parts, f"{rule['alert']} is not `(expr) op limit`, which panels draw"
+            of = (rule["labels"]["severity"], parts[1], parts[2], float(parts[3]))
+            yield Alert(rule["alert"], *of, rule["for"], rule["annotations"]["runbook"])
 
 
 @dataclass(frozen=True)
@@ -27,6 +50,9 @@ class Asked:
 
     def __str__(self) -> str:
         return f"{self.where} / {self.what}"
+
+
+ALERTS = tuple(_alerts())
 
 
 def dashboards() -> dict[str, dict[str, Any]]:

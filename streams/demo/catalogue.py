@@ -40,7 +40,7 @@ def _read(domain: str) -> tuple[Candidate, ...]:
 
 @cache
 def load() -> Mapping[str, tuple[Candidate, ...]]:
-    """All items by domain, in the order of their files; the same read-only mapping at every call.
+    """Load all items by domain, in the order of their files.
 
     >>> load()["films"][0].metadata["director"]
     'Alfred Hitchcock'
@@ -49,7 +49,7 @@ def load() -> Mapping[str, tuple[Candidate, ...]]:
 
 
 def domain_of(item_id: str) -> str:
-    """The domain that an item of this catalogue belongs to; its ids say so.
+    """Return the domain in an item's id.
 
     >>> domain_of("books:emma")
     'books'

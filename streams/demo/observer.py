@@ -1,4 +1,4 @@
-"""What the demo sees of the pipeline: the public topics, as any other reader sees them."""
+"""Follow the pipeline's outputs on the public topics, as any other reader does."""
 
 import time
 from collections.abc import Callable
@@ -35,11 +35,10 @@ class Stalled(Exception):
 
 @dataclass
 class Seen:
-    """What has come out so far, repeated deliveries folded away."""
+    """The outputs so far, each once; `rankings` are our ranker's, `reasoned` are diffs and rankings in order."""
 
     interactions: dict[bytes, int] = field(default_factory=dict)
     rankings: dict[str, Ranking] = field(default_factory=dict)
-    """Our ranker's answers, by ranking id."""
     contrasts: dict[str, Contrast] = field(default_factory=dict)
     diffs: dict[str, SkillDiff] = field(default_factory=dict)
     skills: dict[tuple[str, str], bytes] = field(default_factory=dict)
@@ -48,23 +47,51 @@ class Seen:
     cards: dict[str, Card] = field(default_factory=dict)
     dead_letters: dict[str, DeadLetter] = field(default_factory=dict)
     reasoned: list[SkillDiff | Ranking] = field(default_factory=list)
-    """Diffs and our rankings in the order in which they came: each says which reasoner made it."""
+
+    def take(self, model: type, key: bytes, value: bytes) -> None:
+        """Keep one record."""
+        if model is Profile:
+            self.interactions[key] = orjson.loads(value)["interactions"]
+        elif model is PolicySkill:
+            head = orjson.loads(value)
+            self.skills[head["user_id"], head["domain"]] = value
+        else:
+            self._keep(decode(model, value))
+
+    def _keep(self, event: object) -> None:
+        match event:
+            case Ranking(ranked_by=RankedBy.SAGER) if event.ranking_id not in self.rankings:
+                self.rankings[event.ranking_id] = event
+                self.reasoned.append(event)
+            case Contrast():
+                self.contrasts[event.event_id] = event
+            case SkillDiff():
+                if event.event_id not in self.diffs:
+                    self.reasoned.append(event)
+                self.diffs[event.event_id] = event
+            case SlimSkill():
+                self.slims[event.user_id, event.domain] = event
+            case CardDiff():
+                self.card_diffs[event.user_id, event.version] = event
+            case Card():
+                self.cards[event.user_id] = event
+            case DeadLetter():
+                self.dead_letters[event.event_id] = event
 
 
 class Observer:
     """Follows the pipeline's outputs from their beginning.
 
     Args:
-        settings: where the broker is.
+        settings: the deployment.
         check: called while waiting; raises if a process has died.
-        patience_seconds: how long nothing new may come before that is called a stall.
+        patience_seconds: the longest time without a new record.
     """
 
     def __init__(
         self, settings: Settings, check: Callable[[], None], patience_seconds: float = STALLED_SECONDS
     ) -> None:
-        self._check = check
-        self._patience = patience_seconds
+        self._check, self._patience = check, patience_seconds
         self.seen = Seen()
         own = {"fetch.wait.max.ms": 50, "enable.partition.eof": True}
         self._consumer = Consumer(client_config(settings, **no_group("demo"), **own))
@@ -80,18 +107,22 @@ class Observer:
         self._consumer.assign([TopicPartition(*where, offset) for where, offset in self._next.items()])
 
     def poll(self, seconds: float = 0.0) -> int:
-        """Read the records that have arrived here; returns their number."""
+        """Read the records that have arrived; return their number."""
         count = 0
         for message in self._consumer.consume(2_000, seconds):
             where, error = (str(message.topic()), int_of(message.partition())), message.error()
             if error is None:
                 count += 1
                 self._next[where] = int_of(message.offset()) + 1
-                if message.value() is not None:
-                    self._take(message)
+                self._take(message)
             elif error.code() == KafkaError._PARTITION_EOF:
                 self._unread.discard(where)
         return count
+
+    def _take(self, message: Message) -> None:
+        if message.value() is not None:
+            model = self._topics[str(message.topic())]
+            self.seen.take(model, message.key() or b"", unpack(message.value() or b""))
 
     def read_to_end(self) -> None:
         """Read every record that the broker holds by now.
@@ -103,62 +134,22 @@ class Observer:
         self.wait(lambda: not self._unread, "end of the topics")
 
     def wait(self, done: Callable[[], bool], what: str, tick: Callable[[], None] = lambda: None) -> None:
-        """Take records until `done`.
+        """Read records until `done`.
 
         Raises:
-            Stalled: nothing new came for longer than our patience.
+            Stalled: nothing new came for too long.
         """
-        heard = time.monotonic()
+        newest = time.monotonic()
         while not done():
             if self.poll(0.1):
-                heard = time.monotonic()
-            elif time.monotonic() - heard > self._patience:
-                raise Stalled(f"no {what} for {self._patience:.0f} s{self._refusals()}")
+                newest = time.monotonic()
+            elif time.monotonic() - newest > self._patience:
+                letters = list(self.seen.dead_letters.values())
+                refused = letters and f", and {len(letters)} dead letters, the first: {letters[0].detail}"
+                raise Stalled(f"no {what} for {self._patience:.0f} s{refused or ''}")
             self._check()
             tick()
 
-    def _refusals(self) -> str:
-        letters = list(self.seen.dead_letters.values())
-        if not letters:
-            return ""
-        return f", and {len(letters)} dead letters, the first from {letters[0].stage}: {letters[0].detail}"
-
-    def _take(self, message: Message) -> None:
-        model, value, seen = self._topics[message.topic() or ""], unpack(message.value() or b""), self.seen
-        if model is Profile:
-            seen.interactions[message.key() or b""] = orjson.loads(value)["interactions"]
-        elif model is Ranking:
-            self._take_ranking(decode(Ranking, value))
-        elif model is Contrast:
-            contrast = decode(Contrast, value)
-            seen.contrasts[contrast.event_id] = contrast
-        elif model is SkillDiff:
-            diff = decode(SkillDiff, value)
-            if diff.event_id not in seen.diffs:
-                seen.reasoned.append(diff)
-            seen.diffs[diff.event_id] = diff
-        elif model is PolicySkill:
-            head = orjson.loads(value)
-            seen.skills[head["user_id"], head["domain"]] = value
-        elif model is SlimSkill:
-            slim = decode(SlimSkill, value)
-            seen.slims[slim.user_id, slim.domain] = slim
-        elif model is CardDiff:
-            said = decode(CardDiff, value)
-            seen.card_diffs[said.user_id, said.version] = said  # written anew, it takes the place of the first
-        elif model is Card:
-            card = decode(Card, value)
-            seen.cards[card.user_id] = card
-        else:
-            letter = decode(DeadLetter, value)
-            seen.dead_letters[letter.event_id] = letter
-
-    def _take_ranking(self, ranking: Ranking) -> None:
-        # What an app has shown comes on the same topic.
-        if ranking.ranked_by is RankedBy.SAGER and ranking.ranking_id not in self.seen.rankings:
-            self.seen.rankings[ranking.ranking_id] = ranking
-            self.seen.reasoned.append(ranking)
-
     def close(self) -> None:
-        """End following."""
+        """Stop following."""
         self._consumer.close()

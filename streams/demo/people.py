@@ -1,8 +1,7 @@
-"""Simulated people who choose by hidden policies, so that what was learned about them can be checked.
+"""Simulated people who choose by hidden policies, against which learned skills can be checked.
 
-A person wants a few facts, some of them strongly, and chooses by softmax over the sums of their weights
-(Plackett-Luce's first place) with modest noise. Their history comes from an earlier phase, when they had met only
-part of what they want: the prior can find that part, only the evolution can find the rest.
+A person wants a few facts and chooses by softmax over the sums of their weights, with modest noise. Their history
+comes from an earlier phase with only part of the wants: the prior can find that part, only the evolution the rest.
 """
 
 import math
@@ -15,20 +14,20 @@ from schemas import Candidate, Fact, Tier
 from schemas.fields import Domain, ItemId, UserId
 
 FactsOf = Callable[[Candidate], tuple[Fact, ...]]
-"""What a parser reads from an item of any domain used here. It is asked at every choice, so a cache pays."""
+"""Returns the facts of an item. It is called at every choice, so that a cache pays."""
 Catalogue = Mapping[str, Sequence[Candidate]]
 
 SLATE = 10
 """Candidates per choice: the paper's N."""
 MIN_ITEMS = 4
-"""A fact that fewer items have is seldom on offer, so nobody wants it."""
+"""No person wants a fact of fewer items: it is seldom on offer."""
 WIDE_SHARE, MAX_SHARE = 0.1, 1 / 3
 """The strongest want is shared by at least a tenth of the items; none by more than a third."""
 MAX_OVERLAP = 0.5
 """Two wants coincide in at most half of the rarer one's items: neither passes for the other."""
 WEIGHTS = (3.0, 2.0, 1.5, 1.0)
 TEMPERATURES = (0.35, 0.55)
-"""Between them, who knows the policy exactly is right in about two thirds of the choices."""
+"""With these, a perfect model of the policy is right in about two thirds of the choices."""
 _STYLES: Mapping[str, tuple[str, ...]] = {
     "films": ("rewatches favourites", "picks by the poster", "one film a week, chosen with care"),
     "books": ("reads the first page before deciding", "several books at once", "slow and thorough reader"),
@@ -47,23 +46,23 @@ class Want:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How a person decides. `temperature` is the noise, in units of weight; `style` says nothing of the wants."""
+    """How a person decides; `temperature` is the noise, in units of weight."""
 
     wants: tuple[Want, ...]
     style: str
     temperature: float
 
     def utility(self, facts: Iterable[Fact]) -> float:
-        """The summed weights of the wants that these facts meet."""
+        """Sum the weights of the wants that these facts meet."""
         present = {fact_id(fact) for fact in facts}
         return sum(want.weight for want in self.wants if fact_id(want.fact) in present)
 
     def earlier(self) -> "Policy":
-        """The policy as it was in the phase that the history comes from."""
+        """Return the policy of the phase that the history comes from."""
         return replace(self, wants=tuple(want for want in self.wants if want.early))
 
     def later(self) -> "Policy":
-        """What has come since: the wants that the history does not show."""
+        """Return the wants that the history does not show."""
         return replace(self, wants=tuple(want for want in self.wants if not want.early))
 
 
@@ -77,7 +76,7 @@ class Person:
 
 
 def offered(items: Iterable[Candidate], facts_of: FactsOf) -> dict[Fact, frozenset[ItemId]]:
-    """Every fact that these items have, with the items that have it."""
+    """Map every fact of these items to the items that have it."""
     found: dict[Fact, set[ItemId]] = {}
     for item in items:
         for fact in facts_of(item):
@@ -86,7 +85,7 @@ def offered(items: Iterable[Candidate], facts_of: FactsOf) -> dict[Fact, frozens
 
 
 def simulate(n_people: int, seed: int, catalogue: Catalogue, facts_of: FactsOf) -> list[Person]:
-    """People with hidden policies, the domains in turn; the first n are the same however many follow.
+    """Make people with hidden policies, the domains in turn; the first n do not depend on the number.
 
     Raises:
         ValueError: a domain offers too few facts that at least four items share.
@@ -101,7 +100,7 @@ def simulate(n_people: int, seed: int, catalogue: Catalogue, facts_of: FactsOf) 
 
 
 def choose(person: Person, candidates: Sequence[Candidate], facts_of: FactsOf, rng: random.Random) -> ItemId:
-    """The item that the person takes.
+    """Return the item that the person takes.
 
     Raises:
         IndexError: there are no candidates.
@@ -112,10 +111,10 @@ def choose(person: Person, candidates: Sequence[Candidate], facts_of: FactsOf, r
 def history(
     person: Person, catalogue: Catalogue, facts_of: FactsOf, rng: random.Random, n: int = 20
 ) -> list[Candidate]:
-    """The person's past interactions, oldest first: distinct items chosen by the earlier policy.
+    """Choose the person's past interactions by the earlier policy: distinct items, oldest first.
 
-    None of them has a later want: by chance alone a common one would be frequent enough for the prior to take it
-    for a preference, and there would be nothing left to discover.
+    None of them has a later want: the prior could take a common one for a preference, and nothing would be left to
+    discover.
 
     Raises:
         ValueError: the domain has fewer than n items without a later want.
@@ -133,7 +132,7 @@ def history(
 
 
 def candidates(person: Person, catalogue: Catalogue, rng: random.Random, n: int = SLATE) -> tuple[Candidate, ...]:
-    """Distinct items of the person's domain, drawn without regard to the policy.
+    """Draw distinct items of the person's domain, without regard to the policy.
 
     Raises:
         ValueError: the domain has fewer than n items.
@@ -142,7 +141,7 @@ def candidates(person: Person, catalogue: Catalogue, rng: random.Random, n: int 
 
 
 def agreement(person: Person, learned: Mapping[str, Tier]) -> float:
-    """How much of the hidden policy a skill has found: the wants at medium or high, by weight, from 0 to 1.
+    """Return the share of the hidden policy in a skill: the wants at medium or high, by weight.
 
     Args:
         person: whose policy it is.
@@ -173,7 +172,7 @@ def _person(i: int, domain: str, offer: Mapping[Fact, frozenset[ItemId]], n_item
 
 
 def _wanted(offer: Mapping[Fact, frozenset[ItemId]], wide_from: float, n_wants: int, rng: random.Random) -> list[Fact]:
-    """Facts of different dimensions that do not stand for each other, the first of them wide."""
+    """Pick facts of different dimensions that seldom coincide, the first of them wide."""
     wide = [fact for fact, ids in offer.items() if len(ids) >= wide_from]
     if not wide:
         raise ValueError("the catalogue offers no fact that enough of its items share")

@@ -1,8 +1,11 @@
-"""What the demo tells: a summary as one JSON object, or tables for people."""
+"""The demo's report: a summary as one JSON object, or tables for people."""
 
 import math
 import shlex
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -11,18 +14,17 @@ from rich.table import Table
 from rich.text import Text
 
 from operators.render import line_of
-from schemas import Attribute, ChangeKind, SkillDiff, Tier
-from streams.demo.costs import Costs, Who
-from streams.demo.curve import Point
+from operators.whatif import history, place
+from schemas import Attribute, ChangeKind, Contrast, SkillDiff, Tier
+from streams.demo.costs import Costs
 from streams.demo.run import Hits, Result
 from streams.demo.scenario import Scenario, Simulated
 
-SHOWN_USERS = 3
-SHOWN_LINES = 8
-SHOWN_DIFFS = 3
-SHOWN_CALLS = 10
+SHOWN_USERS, SHOWN_LINES, SHOWN_DIFFS, SHOWN_CALLS = 3, 8, 3, 10
 BAR_CHARS = 50
 USD_DIGITS = 8
+BUCKETS = (0, 1, 2, 3, 5, 9, 17)
+"""The least number of choices of each bucket of the curve; the last one is open-ended."""
 QUERIES = {
     "how often the ranker was right, by version of the skill": """
         SELECT skill_version, count(*) AS choices, round(avg(hit_at_1::INT), 3) AS hit_at_1
@@ -37,19 +39,70 @@ QUERIES = {
 """Three questions for the DuckDB file, with their SQL."""
 
 
+@dataclass(frozen=True)
+class Point:
+    """One bucket of the curve: hit rates at 1 by how many choices a skill had learned from.
+
+    Attributes:
+        seen: the bucket's name.
+        choices: the number of choices in it.
+        learned, prior: the hit rates with the skill at that choice, and with the skill that the user began with.
+    """
+
+    seen: str
+    choices: int
+    learned: float
+    prior: float
+
+
+def curve(diffs: Iterable[SkillDiff], contrasts: Mapping[str, Contrast]) -> list[Point]:
+    """Rank the lists that users chose from by the skill alone, as it was at each choice.
+
+    Args:
+        diffs: the whole log.
+        contrasts: the choices by event id.
+    """
+    logs: dict[tuple[str, str], list[SkillDiff]] = defaultdict(list)
+    for diff in sorted(diffs, key=lambda each: each.version):
+        logs[diff.user_id, diff.domain].append(diff)
+    firsts: dict[int, list[tuple[bool, bool]]] = defaultdict(list)
+    for log in logs.values():
+        seed = log[0].seed or ()
+        for skill, diff in history(log):
+            if (contrast := contrasts.get(diff.event_id)) is not None:
+                both = place(contrast, skill.attributes) == 1, place(contrast, seed) == 1
+                firsts[bisect_right(BUCKETS, skill.contrasts) - 1].append(both)
+    return [
+        Point(_bucket(number), len(hits), *(sum(each[side] for each in hits) / len(hits) for side in (0, 1)))
+        for number, hits in sorted(firsts.items())
+    ]
+
+
+def _bucket(number: int) -> str:
+    """Name a bucket.
+
+    >>> [_bucket(number) for number in range(len(BUCKETS))]
+    ['0', '1', '2', '3-4', '5-8', '9-16', '17+']
+    """
+    first, after = BUCKETS[number], (*BUCKETS, None)[number + 1]
+    if after is None:
+        return f"{first}+"
+    return str(first) if first == after - 1 else f"{first}-{after - 1}"
+
+
 def summary(result: Result) -> dict[str, Any]:
-    """The run as one JSON object: counts, rates, and where the file is."""
-    tokens = [slim.tokens for slim in result.seen.slims.values()]
-    agreement = result.agreement
+    """Summarize the run as one JSON object: counts, rates, and the file's path."""
+    seen, agreement = result.seen, result.agreement
+    tokens = [slim.tokens for slim in seen.slims.values()]
     return {
         "events_in": sum(result.events_in.values()),
         "events_by_topic": result.events_in,
         "selections": result.selections,
-        "contrasts": len(result.seen.contrasts),
-        "diffs": len(result.seen.diffs.keys() & result.seen.contrasts.keys()),
-        "words": len(result.seen.diffs.keys() - result.seen.contrasts.keys()),
-        "dead_letters": len(result.seen.dead_letters),
-        "selections_unmatched": result.selections - len(result.seen.contrasts),
+        "contrasts": len(seen.contrasts),
+        "diffs": len(seen.diffs.keys() & seen.contrasts.keys()),
+        "words": len(seen.diffs.keys() - seen.contrasts.keys()),
+        "dead_letters": len(seen.dead_letters),
+        "selections_unmatched": result.selections - len(seen.contrasts),
         "users": len({user for user, _ in result.skills}),
         "slim_skills": len(tokens),
         "slim_tokens_max": max(tokens, default=0),
@@ -59,15 +112,15 @@ def summary(result: Result) -> dict[str, Any]:
         "agreement_before": round(agreement[0], 4) if agreement else None,
         "agreement_after": round(agreement[1], 4) if agreement else None,
         "by_seen": {
-            point.seen: {
-                "choices": point.choices,
-                "hit_at_1": round(point.learned, 4),
-                "hit_at_1_prior": round(point.prior, 4),
+            each.seen: {
+                "choices": each.choices,
+                "hit_at_1": round(each.learned, 4),
+                "hit_at_1_prior": round(each.prior, 4),
             }
-            for point in result.curve
+            for each in curve(result.learned, seen.contrasts)
         },
         "fold_agrees": result.fold_agrees,
-        "contrasts_per_second": round(len(result.seen.contrasts) / max(result.evolve_seconds, 0.001), 1),
+        "contrasts_per_second": round(len(seen.contrasts) / max(result.evolve_seconds, 0.001), 1),
         "evolve_seconds": round(result.evolve_seconds, 2),
         "seconds": round(result.seconds, 2),
         "duckdb": str(result.duckdb),
@@ -75,77 +128,69 @@ def summary(result: Result) -> dict[str, Any]:
     }
 
 
+def _hits(hits: Hits, when: str) -> dict[str, float]:
+    rates = {1: hits.at_1, 3: hits.at_3, 5: hits.at_5}
+    return {f"hit_at_{top}_{when}": round(rate, 4) for top, rate in rates.items()}
+
+
 def _llm(costs: Costs) -> dict[str, Any]:
-    http = costs.http
     return {
         "model": costs.model,
         "asked": costs.asked,
-        "answered": costs.by(Who.LLM),
+        "answered": len(costs.answers),
         "valid_share": round(costs.valid_share, 4),
-        "gated": costs.by(Who.GATED),
-        "nothing_to_ask": costs.by(Who.NOTHING_TO_ASK),
-        "fallback": costs.by(Who.FALLBACK),
+        "gated": costs.gated,
+        "nothing_to_ask": costs.nothing_to_ask,
+        "fallback": costs.fallbacks,
         "dead_letters": costs.dead_letters,
-        "repaired_ids": costs.repaired_ids,
-        "repaired_rankings": costs.repaired_rankings,
-        "other_form": costs.other_form,
-        "extra_calls": sum(each.extra_calls for each in costs.prompts),
-        "usd": round(math.fsum(costs.usd), USD_DIGITS),
+        "usd": round(math.fsum(each.usd for each in costs.answers), USD_DIGITS),
         "prompts": [{**vars(each), "usd": round(each.usd, USD_DIGITS)} for each in costs.prompts],
-        "jobs": {job.value: {who.value: by.get(who, 0) for who in Who} for job, by in costs.jobs.items()},
-        "http": http and {**vars(http), "usd": round(costs.http_usd, USD_DIGITS)},
         "calls": [
             {
-                "user": one.user_id,
-                "domain": one.domain,
-                "job": one.job.value,
-                "prompt": one.by.prompt,
-                "calls": one.by.calls,
-                "prompt_tokens": one.by.prompt_tokens,
-                "completion_tokens": one.by.completion_tokens,
-                "ms": one.by.latency_ms,
-                "usd": round(usd, USD_DIGITS),
+                "user": each.user_id,
+                "domain": each.domain,
+                "prompt": each.by.prompt,
+                "calls": each.by.calls,
+                "prompt_tokens": each.by.prompt_tokens,
+                "completion_tokens": each.by.completion_tokens,
+                "ms": each.by.latency_ms,
+                "usd": round(each.usd, USD_DIGITS),
             }
-            for one, usd in zip(costs.questions, costs.usd, strict=True)
-            if one.by.calls
+            for each in costs.answers
         ],
     }
 
 
-def _hits(hits: Hits, when: str) -> dict[str, float]:
-    return {
-        f"hit_at_1_{when}": round(hits.at_1, 4),
-        f"hit_at_3_{when}": round(hits.at_3, 4),
-        f"hit_at_5_{when}": round(hits.at_5, 4),
-    }
-
-
 def show(result: Result, scenario: Scenario, console: Console, *, all_calls: bool = False) -> None:
-    """The run as tables: a few users first, then the figures, what an LLM cost, and what to try next."""
-    for key in _telling(result):
+    """Print the run as tables: a few users, the figures, the cost of an LLM, and what to try next."""
+    users = _most_changed(result)
+    for key in users:
         console.print(_user(result, scenario, key))
-    console.print(_curve(result.curve))
+    console.print(_curve(curve(result.learned, result.seen.contrasts)))
     console.print(_figures(result))
     if result.llm is not None:
-        facts = _llm(result.llm)
-        console.print(_calls(facts["calls"], all_calls, result.llm.priced))
-        console.print(_prompts(facts, result.llm.priced))
-        console.print(_answers(facts))
-    console.print(_next(result))
+        for made in _costs(result.llm, all_calls):
+            console.print(made)
+    console.print(Text(f"DuckDB file: {result.duckdb}", style="bold"))
+    console.print(Text(f"Ask it: sager sql --duckdb {shlex.quote(str(result.duckdb))}", style="bold"))
+    console.print("Try, for instance:")
+    for what, query in QUERIES.items():
+        console.print(Text(f"  -- {what}", style="dim"))
+        filled = f"{query};".format(user=users[0][0] if users else "")
+        for line in filled.strip().splitlines():
+            console.print(Text(f"  {line.strip()}"))
 
 
-def _telling(result: Result) -> list[tuple[str, str]]:
-    """Users to show: those who moved most, one per domain first."""
-    moved = sorted(
-        result.skills,
-        key=lambda key: -sum(a.tier >= Tier.MEDIUM and a.source == "discovered" for a in result.skills[key].attributes),
-    )
-    chosen: list[tuple[str, str]] = []
-    for once in (True, False):
-        for key in moved:
-            if len(chosen) < SHOWN_USERS and key not in chosen and (not once or key[1] not in {d for _, d in chosen}):
-                chosen.append(key)
-    return chosen
+def _most_changed(result: Result) -> list[tuple[str, str]]:
+    """Pick the users whose skills changed most, one per domain first."""
+
+    def discovered(key: tuple[str, str]) -> int:
+        return sum(a.tier >= Tier.MEDIUM and a.source == "discovered" for a in result.skills[key].attributes)
+
+    changed = sorted(result.skills, key=discovered, reverse=True)
+    best = {domain: (user, domain) for user, domain in reversed(changed)}
+    first = sorted(best.values(), key=changed.index)
+    return [*first, *(key for key in changed if key not in first)][:SHOWN_USERS]
 
 
 def _user(result: Result, scenario: Scenario, key: tuple[str, str]) -> RenderableType:
@@ -154,12 +199,10 @@ def _user(result: Result, scenario: Scenario, key: tuple[str, str]) -> Renderabl
     table.add_column("before: the prior", ratio=1)
     table.add_column(f"after {skill.contrasts} choices", ratio=1)
     table.add_row(_lines(first.seed or ()), _lines(skill.attributes))
-    parts: list[RenderableType] = [table, Text()]
     recent = [d for d in result.seen.diffs.values() if (d.user_id, d.domain) == key and d.changes]
     recent.sort(key=lambda diff: diff.version)
-    parts.extend(_diff(diff) for diff in recent[-SHOWN_DIFFS:])
-    slim = result.seen.slims.get(key)
-    if slim is not None:
+    parts: list[RenderableType] = [table, Text(), *map(_diff, recent[-SHOWN_DIFFS:])]
+    if (slim := result.seen.slims.get(key)) is not None:
         parts.append(Text.assemble("slim skill  ", (slim.text, "bold"), f"  ({slim.tokens} tokens)"))
     if isinstance(scenario, Simulated):
         parts.append(Text(f"hidden policy  {', '.join(scenario.wants(key[0]))}", style="dim"))
@@ -167,9 +210,8 @@ def _user(result: Result, scenario: Scenario, key: tuple[str, str]) -> Renderabl
 
 
 def _lines(attributes: tuple[Attribute, ...]) -> Text:
-    lines = sorted(attributes, key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
+    lines = sorted((a for a in attributes if a.tier), key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
     styles = {Tier.HIGH: "bold green", Tier.MEDIUM: "green", Tier.LOW: "dim"}
-    lines = [line for line in lines if line.tier]
     text = Text("\n").join(Text(line_of(a), style=styles[a.tier]) for a in lines[:SHOWN_LINES])
     if len(lines) > SHOWN_LINES:
         text.append(f"\n  and {len(lines) - SHOWN_LINES} more", style="dim")
@@ -177,21 +219,25 @@ def _lines(attributes: tuple[Attribute, ...]) -> Text:
 
 
 def _diff(diff: SkillDiff) -> Text:
+    told = [
+        f"{change.kind.value} {change.attribute_id}"
+        + ("" if change.kind in (ChangeKind.DISCOVERED, ChangeKind.EVICTED) else f" {change.before}→{change.after}")
+        for change in diff.changes
+        if change.kind in (ChangeKind.DISCOVERED, ChangeKind.EVICTED) or change.before != change.after
+    ]
     text = Text(f"v{diff.version}  chose {diff.evidence.item_id}: ", style="cyan")
-    told = []
-    for change in diff.changes:
-        if change.kind is ChangeKind.DISCOVERED:
-            told.append(f"discovered {change.attribute_id}")
-        elif change.kind is ChangeKind.EVICTED:
-            told.append(f"evicted {change.attribute_id}")
-        elif change.before != change.after:
-            told.append(f"{change.kind.value} {change.attribute_id} {change.before}→{change.after}")
-    text.append("; ".join(told) or "confirmed what was known", style="default")
-    return text
+    return text.append("; ".join(told) or "confirmed what was known", style="default")
+
+
+def _table(title: str, *columns: str, left: int = 1) -> Table:
+    table = Table(title=Text(title, style="table.title"), title_justify="left")
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number < left else "right")
+    return table
 
 
 def _curve(points: Sequence[Point]) -> Table:
-    """Hit rates by choices seen as bars, one above the other: with what was learned, and with the prior alone."""
+    """Draw hit rates by choices seen as bars: with the learned skill, and with the prior alone."""
     table = Table(title="How it learns: hit rate at 1, ranked by the skill alone", title_justify="left")
     table.add_column("choices seen", justify="right")
     table.add_column("choices", justify="right")
@@ -210,18 +256,12 @@ def _bar(share: float) -> str:
 
 def _figures(result: Result) -> Table:
     facts = summary(result)
-    table = Table(title="What happened", title_justify="left")
-    table.add_column("figure")
-    table.add_column("before", justify="right")
-    table.add_column("after", justify="right")
+    table = _table("What happened", "figure", "before", "after")
     for top in (1, 3, 5):
-        table.add_row(
-            f"hit rate at {top}, {result.after.choices} held-back choices",
-            f"{facts[f'hit_at_{top}_before']:.3f}",
-            f"{facts[f'hit_at_{top}_after']:.3f}",
-        )
+        rates = (f"{facts[f'hit_at_{top}_{when}']:.3f}" for when in ("before", "after"))
+        table.add_row(f"hit rate at {top}, {result.after.choices} held-back choices", *rates)
     if result.agreement:
-        table.add_row("hidden policy found", f"{result.agreement[0]:.0%}", f"{result.agreement[1]:.0%}")
+        table.add_row("hidden policy found", *(f"{share:.0%}" for share in result.agreement))
     table.add_section()
     for name, value in (
         ("events in", facts["events_in"]),
@@ -237,74 +277,35 @@ def _figures(result: Result) -> Table:
     return table
 
 
-def _calls(calls: list[dict[str, Any]], every: bool, priced: bool) -> Table:
-    shown = calls if every else calls[-SHOWN_CALLS:]
-    more = "" if len(shown) == len(calls) else f", the last {len(shown)} of {len(calls)}; --calls shows all"
-    table = Table(title=f"Questions that the LLM answered{more}", title_justify="left")
-    table.add_column("user")
-    table.add_column("prompt")
-    for column in ("calls", "tokens in", "tokens out", "ms", *["USD"][: int(priced)]):
-        table.add_column(column, justify="right")
-    for one in shown:
-        usd = [f"{one['usd']:.6f}"] if priced else []
-        cells = (one["calls"], one["prompt_tokens"], one["completion_tokens"], one["ms"])
-        table.add_row(Text(one["user"]), Text(str(one["prompt"])), *map(str, cells), *usd)
-    return table
-
-
-def _prompts(facts: dict[str, Any], priced: bool) -> Table:
-    table = Table(title=Text(f"What each prompt cost, by {facts['model']}", style="table.title"), title_justify="left")
-    table.add_column("prompt")
-    for column in ("answered", "calls", "tokens in", "tokens out", "median ms", "p95 ms", *["USD"][: int(priced)]):
-        table.add_column(column, justify="right")
-    for each in facts["prompts"]:
-        names = ("answered", "calls", "prompt_tokens", "completion_tokens", "median_ms", "p95_ms")
-        usd = [f"{each['usd']:.6f}"] if priced else []
-        table.add_row(Text(each["prompt"]), *(f"{each[name]:,}" for name in names), *usd)
-    if priced:
-        evolved = facts["jobs"].get("evolve", {}).get(Who.LLM.value, 0)
-        table.caption = f"{facts['usd']:.6f} USD in all" + (
-            f", {facts['usd'] / evolved:.6f} per choice that the LLM judged" if evolved else ""
-        )
-    else:
-        table.caption = "for USD set SAGER_LLM_PRICE_PROMPT and SAGER_LLM_PRICE_COMPLETION"
-    return table
-
-
-def _answers(facts: dict[str, Any]) -> Group:
-    """Who answered what an LLM was configured for, and how well."""
-    table = Table(title="Who answered", title_justify="left")
-    table.add_column("wanted for")
-    for who in Who:
-        table.add_column(who.value.replace("-", " "), justify="right")
-    for job, by in facts["jobs"].items():
-        total = max(1, sum(by.values()))
-        table.add_row(job, *(f"{by[who.value]} ({by[who.value] / total:.0%})" for who in Who))
-    http = facts["http"] or {"outcomes": {}}
-    outcomes = [f"{prompt}: {count} {how}" for prompt, by in http["outcomes"].items() for how, count in by.items()]
-    health = Table(title="How well", title_justify="left")
-    health.add_column("figure")
-    health.add_column("value", justify="right")
+def _costs(costs: Costs, every: bool) -> list[Table]:
+    """Show the answered questions, the cost of each prompt, and the share of usable answers."""
+    priced = ["USD"] if costs.priced else []
+    shown = costs.answers if every else costs.answers[-SHOWN_CALLS:]
+    more = len(shown) < len(costs.answers)
+    title = f", the last {len(shown)} of {len(costs.answers)}; --calls shows all" if more else ""
+    columns = ("calls", "tokens in", "tokens out", "ms", *priced)
+    calls = _table(f"Questions that the LLM answered{title}", "user", "prompt", *columns, left=2)
+    for each in shown:
+        by, usd = each.by, [f"{each.usd:.6f}"] if priced else []
+        cells = (by.calls, by.prompt_tokens, by.completion_tokens, by.latency_ms)
+        calls.add_row(Text(each.user_id), Text(str(by.prompt)), *map(str, cells), *usd)
+    columns = ("answered", "calls", "tokens in", "tokens out", "median ms", *priced)
+    prompts = _table(f"What each prompt cost, by {costs.model}", "prompt", *columns)
+    for one in costs.prompts:
+        sums = (one.answered, one.calls, one.prompt_tokens, one.completion_tokens, one.median_ms)
+        prompts.add_row(Text(one.prompt), *(f"{each:,}" for each in sums), *[f"{one.usd:.6f}"][: len(priced)])
+    prompts.caption = (
+        f"{math.fsum(each.usd for each in costs.answers):.6f} USD in all"
+        if priced
+        else "for USD set SAGER_LLM_PRICE_PROMPT and SAGER_LLM_PRICE_COMPLETION"
+    )
+    health = _table("How well", "figure", "value")
+    health.add_row("valid replies", f"{costs.valid_share:.1%} of {costs.asked} questions")
     for name, value in (
-        ("valid replies", f"{facts['valid_share']:.1%} of {facts['asked']} questions"),
-        ("calls beyond the first: retries, corrections", facts["extra_calls"]),
-        ("dead letters", facts["dead_letters"]),
-        ("ids repaired", f"{facts['repaired_ids']} in {facts['repaired_rankings']} rankings"),
-        ("rankings in another form than wanted", facts["other_form"]),
-        *(("HTTP calls", told) for told in outcomes),
+        ("choices that the gate kept from the LLM", costs.gated),
+        ("choices without a question", costs.nothing_to_ask),
+        ("answered by rules instead", costs.fallbacks),
+        ("dead letters", costs.dead_letters),
     ):
-        health.add_row(name, Text(str(value)))
-    return Group(table, health)
-
-
-def _next(result: Result) -> Group:
-    user = next(iter(_telling(result)), ("", ""))[0]
-    parts: list[RenderableType] = [
-        Text(f"DuckDB file: {result.duckdb}", style="bold"),
-        Text(f"Ask it: sager sql --duckdb {shlex.quote(str(result.duckdb))}", style="bold"),
-        Text("Try, for instance:"),
-    ]
-    for what, query in QUERIES.items():
-        parts.append(Text(f"  -- {what}", style="dim"))
-        parts.extend(Text(f"  {line.strip()}") for line in f"{query};".format(user=user).strip().splitlines())
-    return Group(*parts)
+        health.add_row(name, str(value))
+    return [calls, prompts, health]

@@ -1,4 +1,4 @@
-"""The demo: one machine, the whole pipeline, an app that produces and a report of what was learned."""
+"""Run the demo: an app that produces events against the whole pipeline on one machine."""
 
 import time
 from collections import Counter
@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from operators.merge import fold
 from schemas import (
     Correction,
     Directive,
+    Event,
     Interaction,
     Item,
     PolicySkill,
@@ -22,12 +24,11 @@ from schemas import (
     Utterance,
     encode,
 )
-from streams.demo.costs import Costs, costs, http_calls, patience_seconds, uses_llm
-from streams.demo.curve import Point, curve
+from streams.demo.costs import Costs, costs, patience_seconds, uses_llm
 from streams.demo.observer import STALLED_SECONDS, Observer, Seen
 from streams.demo.scenario import Choice, Scenario
 from streams.kafka.events import EventOutbox, envelope
-from streams.local.launch import WORKER, Local
+from streams.local.launch import Local
 from streams.materializer import read
 from streams.materializer.exceptions import MaterializerError
 
@@ -37,17 +38,18 @@ LOOK_SECONDS = 0.5
 IDLE_LOOKS = 2
 """A worker that has committed a selection has sent its contrast: the second look includes that."""
 DUCKDB_SECONDS = 60.0
-WORDS = """
-    SELECT (SELECT count(*) FROM corrections), (SELECT count(*) FROM feedback), (SELECT count(*) FROM card_diffs)
+COUNTS = """
+    SELECT (SELECT count(*) FROM skill_diffs), (SELECT count(*) FROM corrections), (SELECT count(*) FROM feedback),
+           (SELECT count(*) FROM card_diffs)
 """
 
 Progress = Callable[[str, int, int], None]
-"""Told of a stage's name, how far it is, and its total."""
+"""Receives a stage's name, its progress, and its total."""
 
 
 @dataclass(frozen=True)
 class Hits:
-    """Where the ranker put what the user took, on choices that it never learned from."""
+    """The ranker's hit rates on choices that it never learned from."""
 
     choices: int
     at_1: float
@@ -57,25 +59,26 @@ class Hits:
 
 @dataclass(frozen=True)
 class Result:
-    """What a demo run came to.
+    """The result of a demo run.
 
     Attributes:
-        events_in: events that the app produced, by topic.
-        seen: all that came out of the pipeline.
+        events_in: the number of events that the app produced, by topic.
+        seen: the pipeline's outputs.
+        learned: the log of diffs up to the last choice.
         skills: the final skills.
         firsts: the first diff of every skill, with its seed.
-        selections: how many choices were made.
+        selections: the number of choices.
         before, after: the ranker on the held-back choices, with the prior alone and with the evolved skills.
-        agreement: learned against hidden policy before and after, where it is known.
-        fold_agrees: whether the fold of the log equals the skills topic and DuckDB, byte for byte.
-        curve: hit rate by choices seen, with what was learned and with the prior alone.
+        agreement: learned against hidden policy before and after, if it is known.
+        fold_agrees: True if the fold of the log equals the skills topic and DuckDB, byte for byte.
         evolve_seconds: from the first streamed choice to the last diff.
         seconds: the whole run.
-        llm: what the LLM was asked and what that cost; None if the settings ask none.
+        llm: the LLM's calls and costs; None without an LLM.
     """
 
     events_in: dict[str, int]
     seen: Seen
+    learned: list[SkillDiff]
     skills: dict[tuple[str, str], PolicySkill]
     firsts: dict[tuple[str, str], SkillDiff]
     selections: int
@@ -83,7 +86,6 @@ class Result:
     after: Hits
     agreement: tuple[float, float] | None
     fold_agrees: bool
-    curve: Sequence[Point]
     evolve_seconds: float
     seconds: float
     duckdb: Path
@@ -94,10 +96,10 @@ class Demo:
     """One run of a scenario against a local pipeline.
 
     Args:
-        scenario: who chooses what.
-        local: the pipeline, running.
-        progress: told how far it is.
-        most: choices that are streamed per user and domain at most, the first ones; None streams all.
+        scenario: the users and their choices.
+        local: the running pipeline.
+        progress: receives progress.
+        most: the most streamed choices per user and domain; None: all.
     """
 
     def __init__(self, scenario: Scenario, local: Local, progress: Progress, most: int | None = None) -> None:
@@ -109,12 +111,12 @@ class Demo:
         waiting = patience_seconds(local.settings) if uses_llm(local.settings) else 0.0
         self._observer = Observer(local.settings, local.check, STALLED_SECONDS + waiting)
         self._events = EventOutbox(local.settings)
-        self._counts: dict[str, int] = {}
+        self._counts: Counter[str] = Counter()
         self._selections = 0
         self._idle_looks, self._next_look = 0, 0.0
 
     def run(self) -> Result:
-        """Stream everything, wait for everything, measure.
+        """Stream everything, wait for the pipeline, and measure.
 
         Raises:
             Stalled: the pipeline has stopped answering.
@@ -144,8 +146,9 @@ class Demo:
         agrees = self._fold_agrees(skills)
         self._observer.close()
         return Result(
-            events_in=self._counts,
+            events_in=dict(self._counts),
             seen=seen,
+            learned=learned,
             skills=skills,
             firsts=firsts,
             selections=self._selections,
@@ -153,77 +156,18 @@ class Demo:
             after=after,
             agreement=self._scenario.agreement(fold(learned), firsts),
             fold_agrees=agrees,
-            curve=curve(learned, seen.contrasts),
             evolve_seconds=evolve_seconds,
             seconds=time.monotonic() - began,
             duckdb=self._local.settings.duckdb_file,
-            llm=self._costs(),
+            llm=costs(seen, self._local.settings) if uses_llm(self._local.settings) else None,
         )
 
-    def _speak(self, skills: Mapping[tuple[str, str], PolicySkill]) -> None:
-        """Send people's words, then last lists: every other one is declined, the others' questions are answered."""
-        if uses_llm(self._local.settings):
-            return  # each sentence would cost a model call
-        seen = self._observer.seen
-        heard = len(seen.diffs)
-        chats = set()
-        for event in self._scenario.words(skills):
-            self._events.send(event)
-            self._count(event.TOPIC)
-            if isinstance(event, Utterance):
-                chats.add(event.user_id)
-            else:
-                heard += 1
-        asked = {self._ask(each, each.choice_id, clarify=True).request_id: each for each in self._scenario.last_lists()}
-        self._answers(asked, "asking")
-        for place, (name, choice) in enumerate(asked.items()):
-            heard += self._decline(choice) if place % 2 == 0 else self._reply(choice, seen.rankings[name])
-        self._events.flush()
-        self._look_for_idleness()
-
-        def done() -> bool:
-            # A skill that is frozen or past its warm-up makes no diff from a signal.
-            return chats <= seen.cards.keys() and (len(seen.diffs) + len(seen.dead_letters) >= heard or self._is_idle())
-
-        self._observer.wait(done, "words", lambda: self._progress("taking in words", len(seen.diffs), heard))
-        self._observer.read_to_end()
-
-    def _decline(self, choice: Choice) -> int:
-        """Decline a list for its user; return the number of events sent."""
-        later = choice.at + timedelta(minutes=1)
-        self._events.send(
-            Selection(**envelope(later), user_id=choice.user_id, ranking_id=choice.choice_id, none_taken=True)
-        )
-        self._count("selections")
-        return 1
-
-    def _reply(self, choice: Choice, ranking: Ranking) -> int:
-        """Answer a list's question, if it has one, with the first option; return the number of events sent."""
-        question = None if ranking.injected.fit is None else ranking.injected.fit.question
-        if question is None:
-            return 0
-        said = Directive(stance=Stance.PREFERS, dimension=question.dimension, value=question.options[0].value)
-        self._events.send(
-            Correction(
-                **envelope(choice.at + timedelta(minutes=1)),
-                user_id=choice.user_id,
-                domain=choice.domain,
-                ranking_id=choice.choice_id,
-                says=(said,),
-                answers=question.question_id,
-            )
-        )
-        self._count("corrections")
-        return 1
-
-    def _costs(self) -> Costs | None:
-        settings = self._local.settings
-        if not uses_llm(settings):
-            return None
-        return costs(self._observer.seen, settings, http_calls(self._local.metrics[WORKER]))
+    def _send(self, event: Event) -> None:
+        self._events.send(event)
+        self._counts[event.TOPIC] += 1
 
     def _streamed(self) -> Iterator[Sequence[Choice]]:
-        """The scenario's rounds, without the choices that are more than we are to stream of a user."""
+        """Yield the scenario's rounds, cut to the most choices per user."""
         counts: Counter[tuple[str, str]] = Counter()
         for choices in self._scenario.rounds():
             kept = []
@@ -234,22 +178,14 @@ class Demo:
             if kept:
                 yield kept
 
-    def _count(self, topic: str, number: int = 1) -> None:
-        self._counts[topic] = self._counts.get(topic, 0) + number
-
     def _load_past(self) -> None:
         now = datetime.now(UTC)
         for domain, item in self._scenario.catalogue():
-            self._events.send(Item(**envelope(now), domain=domain, item=item))
-            self._count("items")
-        total = 0
+            self._send(Item(**envelope(now), domain=domain, item=item))
         for past in self._scenario.past():
-            self._events.send(
-                Interaction(**envelope(past.at), user_id=past.user_id, domain=past.domain, item=past.item)
-            )
-            total += 1
-        self._count("interactions", total)
+            self._send(Interaction(**envelope(past.at), user_id=past.user_id, domain=past.domain, item=past.item))
         self._events.flush()
+        total = self._counts[Interaction.TOPIC]
 
         def counted() -> int:
             return sum(self._observer.seen.interactions.values())
@@ -259,78 +195,50 @@ class Demo:
         )
 
     def _measure(self, held: Sequence[Choice], when: str) -> Hits:
-        """Ask our ranker for the held-back choices; nothing is selected, so nothing is learned from them."""
-        wanted = {self._ask(choice, f"{when}-{choice.choice_id}").request_id: choice for choice in held}
-        answers = self._answers(wanted, f"ranking, {when} evolution")
-        places = [1 + answers[name].index(choice.target) for name, choice in wanted.items()]
-
-        def share(top: int) -> float:
-            return sum(place <= top for place in places) / len(places) if places else 0.0
-
-        return Hits(len(places), share(1), share(3), share(5))
-
-    def _ask(self, choice: Choice, request_id: str, *, clarify: bool = False) -> RankRequest:
-        self._count("rank-requests")
-        return self._events.send(
-            RankRequest(
-                **envelope(choice.at),
-                request_id=request_id,
-                user_id=choice.user_id,
-                domain=choice.domain,
-                candidates=choice.candidates,
-                clarify=clarify,
-            )
-        )
-
-    def _answers(self, wanted: Mapping[str, object], what: str) -> dict[str, tuple[str, ...]]:
-        self._events.flush()
+        """Request rankings of the held-back choices; no selection follows, so nothing is learned from them."""
+        wanted = {f"{when}-{choice.choice_id}": choice for choice in held}
+        self._ask(wanted, f"ranking, {when} evolution")
         rankings = self._observer.seen.rankings
+        orders = {name: [str(item.item_id) for item in rankings[name].candidates] for name in wanted}
+        places = [1 + orders[name].index(choice.target) for name, choice in wanted.items()]
+        return Hits(len(places), *(sum(place <= top for place in places) / max(1, len(places)) for top in (1, 3, 5)))
+
+    def _ask(self, wanted: Mapping[str, Choice], stage: str, *, clarify: bool = False) -> None:
+        """Request a ranking of each choice by its id here, and wait for all of them."""
+        for name, choice in wanted.items():
+            self._send(
+                RankRequest(
+                    **envelope(choice.at),
+                    request_id=name,
+                    user_id=choice.user_id,
+                    domain=choice.domain,
+                    candidates=choice.candidates,
+                    clarify=clarify,
+                )
+            )
+        self._events.flush()
 
         def answered() -> int:
-            return sum(name in rankings for name in wanted)
+            return sum(name in self._observer.seen.rankings for name in wanted)
 
         self._observer.wait(
-            lambda: answered() >= len(wanted), "rankings", lambda: self._progress(what, answered(), len(wanted))
+            lambda: answered() >= len(wanted), "rankings", lambda: self._progress(stage, answered(), len(wanted))
         )
-        return {name: tuple(item.item_id for item in rankings[name].candidates) for name in wanted}
 
     def _stream(self, choices: Sequence[Choice]) -> None:
-        """One round of choices: shown as our ranker orders them, or as the app does; then taken."""
-        asked = []
+        """Stream one round of choices: shown as our ranker or the app orders them, then taken."""
+        scenario = self._scenario
+        asked = [choice for choice in choices if scenario.closed_loop and scenario.has_skill(choice.user_id)]
         for choice in choices:
-            if self._scenario.closed_loop and self._scenario.has_skill(choice.user_id):
-                asked.append(choice)
-            else:
-                self._show(choice)
-        self._answers({self._ask(choice, choice.choice_id).request_id: choice for choice in asked}, "choosing")
+            if choice not in asked:
+                shown = {"ranking_id": choice.choice_id, "domain": choice.domain, "candidates": choice.candidates}
+                self._send(Ranking(**envelope(choice.at), user_id=choice.user_id, **shown))
+        self._ask({choice.choice_id: choice for choice in asked}, "choosing")
         for choice in choices:
-            self._take(choice)
-            self._selections += 1
+            self._send(Selection(**_after(choice), ranking_id=choice.choice_id, item_id=choice.target))
+        self._selections += len(choices)
         self._events.flush()
-        self._wait_for_choices(0 if self._scenario.closed_loop else AHEAD)
-
-    def _show(self, choice: Choice) -> None:
-        self._count("rankings")
-        self._events.send(
-            Ranking(
-                **envelope(choice.at),
-                ranking_id=choice.choice_id,
-                user_id=choice.user_id,
-                domain=choice.domain,
-                candidates=choice.candidates,
-            )
-        )
-
-    def _take(self, choice: Choice) -> None:
-        self._count("selections")
-        self._events.send(
-            Selection(
-                **envelope(choice.at + timedelta(minutes=1)),
-                user_id=choice.user_id,
-                ranking_id=choice.choice_id,
-                item_id=choice.target,
-            )
-        )
+        self._wait_for_choices(0 if scenario.closed_loop else AHEAD)
 
     def _wait_for_choices(self, ahead: int) -> None:
         """Wait until at most `ahead` choices have no diff yet, or the worker is idle.
@@ -341,18 +249,50 @@ class Demo:
         self._look_for_idleness()
 
         def done() -> bool:
-            given = len(seen.diffs) + len(seen.dead_letters)
-            return given + ahead >= self._selections or self._is_idle()
+            return len(seen.diffs) + len(seen.dead_letters) + ahead >= self._selections or self._is_idle()
 
         self._observer.wait(
-            done,
-            "skill diffs",
-            lambda: self._progress("evolving skills", len(seen.diffs), self._selections),
+            done, "skill diffs", lambda: self._progress("evolving skills", len(seen.diffs), self._selections)
         )
 
+    def _speak(self, skills: Mapping[tuple[str, str], PolicySkill]) -> None:
+        """Send the users' words, then last lists: users decline every other one, and answer the others' questions."""
+        if uses_llm(self._local.settings):
+            return  # each sentence would cost a model call
+        seen = self._observer.seen
+        expected, chats = len(seen.diffs), set[str]()
+        for event in self._scenario.words(skills):
+            self._send(event)
+            expected += not isinstance(event, Utterance)
+            if isinstance(event, Utterance):
+                chats.add(event.user_id)
+        asked = {choice.choice_id: choice for choice in self._scenario.last_lists()}
+        self._ask(asked, "asking", clarify=True)
+        for place, (name, choice) in enumerate(asked.items()):
+            fit = seen.rankings[name].injected.fit
+            if place % 2 == 0:
+                self._send(Selection(**_after(choice), ranking_id=name, none_taken=True))
+            elif fit is not None and fit.question is not None:
+                question = fit.question
+                said = Directive(stance=Stance.PREFERS, dimension=question.dimension, value=question.options[0].value)
+                about = {"domain": choice.domain, "ranking_id": name, "answers": question.question_id}
+                self._send(Correction(**_after(choice), **about, says=(said,)))
+            else:
+                continue
+            expected += 1
+        self._events.flush()
+        self._look_for_idleness()
+
+        def done() -> bool:
+            # A skill that is frozen or past its warm-up makes no diff from a signal.
+            given = len(seen.diffs) + len(seen.dead_letters)
+            return chats <= seen.cards.keys() and (given >= expected or self._is_idle())
+
+        self._observer.wait(done, "words", lambda: self._progress("learning from words", len(seen.diffs), expected))
+        self._observer.read_to_end()
+
     def _look_for_idleness(self) -> None:
-        self._idle_looks = 0
-        self._next_look = time.monotonic() + LOOK_SECONDS
+        self._idle_looks, self._next_look = 0, time.monotonic() + LOOK_SECONDS
 
     def _is_idle(self) -> bool:
         """True if the worker has committed every record, those that it wrote itself included."""
@@ -363,31 +303,31 @@ class Demo:
         return self._idle_looks >= IDLE_LOOKS
 
     def _fold_agrees(self, skills: dict[tuple[str, str], PolicySkill]) -> bool:
-        """Whether log, skills topic and DuckDB tell the same, byte for byte (invariant 1)."""
+        """Return True if log, skills topic and DuckDB are equal, byte for byte (invariant 1)."""
+        seen = self._observer.seen
         folded = {(str(user), str(domain)): encode(skill) for (user, domain), skill in skills.items()}
-        total = len(self._observer.seen.diffs)
-        words = (
-            self._counts.get("corrections", 0),
-            self._counts.get("feedback", 0),
-            len(self._observer.seen.card_diffs),
-        )
-        self._observer.wait(lambda: self._observer.seen.skills == folded, "skills")
+        self._observer.wait(lambda: seen.skills == folded, "skills")
+        # At least so many: an earlier run in the same folder has left its own words in the file.
+        wanted = (self._counts["corrections"], self._counts["feedback"], len(seen.card_diffs))
         give_up, before = time.monotonic() + DUCKDB_SECONDS, -1
         while time.monotonic() < give_up:
             try:
                 with read.connect(self._local.settings) as con:
                     rows = con.execute("SELECT user_id, domain, document FROM skills").fetchall()
-                    diffs = con.execute("SELECT count(*) FROM skill_diffs").fetchall()[0][0]
-                    said = con.execute(WORDS).fetchall()[0]
+                    [(diffs, *words)] = con.execute(COUNTS).fetchall()
             except MaterializerError:
-                rows, diffs, said = [], 0, (0, 0, 0)
-            self._progress("filling DuckDB", diffs, total)
-            # An earlier run in the same folder has left its own words there.
-            has_all = diffs == total and all(there >= sent for there, sent in zip(said, words, strict=True))
+                rows, diffs, words = [], 0, [0, 0, 0]
+            self._progress("filling DuckDB", diffs, len(seen.diffs))
+            has_all = diffs == len(seen.diffs) and all(has >= sent for has, sent in zip(words, wanted, strict=True))
             if has_all and {(user, domain): document.encode() for user, domain, document in rows} == folded:
                 return True
-            if diffs + sum(said) != before:
-                give_up, before = time.monotonic() + DUCKDB_SECONDS, diffs + sum(said)
+            if diffs + sum(words) != before:
+                give_up, before = time.monotonic() + DUCKDB_SECONDS, diffs + sum(words)
             self._local.check()
             time.sleep(0.5)
         return False
+
+
+def _after(choice: Choice) -> dict[str, Any]:
+    """The envelope and user of an event one minute after a choice."""
+    return {**envelope(choice.at + timedelta(minutes=1)), "user_id": choice.user_id}

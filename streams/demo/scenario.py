@@ -1,12 +1,11 @@
-"""What the demo's app does: who the users are, what they did before, and which choices they make."""
+"""The demo's users: their history, and the choices that they make."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Protocol
 
 from operators.attributes import fact_id
 from operators.statinit import parser_for
@@ -19,6 +18,9 @@ NO_SKILL_EVERY = 5
 """One simulated user in five is in the arm without skills, for comparison."""
 PAUSE_DAYS = 14
 """Between the last choice and the words."""
+BATCH = 100
+
+Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -33,14 +35,7 @@ class Past:
 
 @dataclass(frozen=True)
 class Choice:
-    """Ten candidates before a user, and how they decide.
-
-    Attributes:
-        choice_id: unique in this run.
-        candidates: in the order in which an app without a ranker of its own would show them.
-        target: what the user takes.
-        at: when.
-    """
+    """Ten candidates for a user, in the order of an app without a ranker, and the one that the user takes."""
 
     choice_id: str
     user_id: str
@@ -50,136 +45,130 @@ class Choice:
     at: datetime
 
 
-class Scenario(Protocol):
-    """The demo's world."""
+class Scenario:
+    """The users of a demo; by default they say nothing in words, and their policy is unknown."""
 
-    closed_loop: bool
-    """Whether the app asks our ranker first, and shows what it answers."""
+    closed_loop = False
+    """True if the app asks our ranker first, and shows its answer."""
 
     def describe(self) -> str:
-        """One line for people."""
-        ...
+        """Describe the scenario in one line."""
+        raise NotImplementedError
 
     def catalogue(self) -> Iterator[tuple[str, Candidate]]:
-        """Domain and item, all of them."""
-        ...
+        """Yield the domain and candidate of every item."""
+        raise NotImplementedError
 
     def past(self) -> Iterator[Past]:
-        """The interactions that the prior is made of, in the order of time."""
-        ...
+        """Yield the interactions behind the prior, in the order of time."""
+        raise NotImplementedError
 
     def rounds(self) -> Iterator[Sequence[Choice]]:
-        """The choices that are streamed, a round at a time, in each user's order of time."""
-        ...
+        """Yield the streamed choices, a round at a time, in each user's order of time."""
+        raise NotImplementedError
 
     def held_back(self) -> Sequence[Choice]:
-        """Choices that are never streamed: on these the ranker is measured."""
-        ...
+        """Return the choices that measure the ranker, which are never streamed."""
+        raise NotImplementedError
 
     def has_skill(self, user_id: str) -> bool:
-        """False in the arm without skills, in which the app shows its own order."""
-        ...
+        """Return False in the arm without skills, in which the app shows its own order."""
+        return True
 
-    def words(self, skills: Mapping[tuple[str, str], PolicySkill]) -> Sequence[Event]:
-        """The users' words after the last choice, in order."""
-        ...
+    def words(self, skills: Mapping[Key, PolicySkill]) -> Sequence[Event]:
+        """Return the users' words after the last choice, in order."""
+        return ()
 
     def last_lists(self) -> Sequence[Choice]:
-        """Lists that ask a question, after the words; every other user declines theirs."""
-        ...
+        """Return the lists that ask a question, after the words; every other user declines theirs."""
+        return ()
 
     def agreement(
-        self, skills: Mapping[tuple[str, str], PolicySkill], firsts: Mapping[tuple[str, str], SkillDiff]
+        self, skills: Mapping[Key, PolicySkill], firsts: Mapping[Key, SkillDiff]
     ) -> tuple[float, float] | None:
-        """Learned against hidden policy, before and after; None where nobody knows the hidden one."""
-        ...
+        """Compare learned and hidden policies, before and after; None if those are unknown."""
+        return None
 
 
-@dataclass
-class Simulated:
+class Simulated(Scenario):
     """Simulated users of the built-in catalogue, with hidden policies.
 
     Args:
         users: how many.
-        rounds: choices per user that are streamed.
+        n_rounds: streamed choices per user.
         seed: decides everything.
+        history: interactions per user before that.
+        held: held-back choices per user.
     """
 
-    users: int
-    n_rounds: int
-    seed: int
-    history: int = 12
-    held: int = 6
-    closed_loop: bool = field(default=True, init=False)
+    closed_loop = True
 
-    def __post_init__(self) -> None:
+    def __init__(self, users: int, n_rounds: int, seed: int, history: int = 12, held: int = 6) -> None:
+        self._n_rounds, self._seed, self._history, self._held = n_rounds, seed, history, held
         self._items = catalogue.load()
         facts = {item.item_id: parser_for(domain, {})(item) for domain, items in self._items.items() for item in items}
         self._facts_of: Callable[[Candidate], tuple[Fact, ...]] = lambda item: facts[item.item_id]
-        self.people = people.simulate(self.users, self.seed, self._items, self._facts_of)
+        self.people = people.simulate(users, seed, self._items, self._facts_of)
         self._start = datetime(2025, 12, 24, tzinfo=UTC)
+        self._after = self._start + timedelta(days=history + n_rounds)
 
     def describe(self) -> str:
-        """One line for people."""
+        """Describe the scenario in one line."""
+        items = sum(map(len, self._items.values()))
         return (
-            f"{self.users} simulated users with hidden policies choose among "
-            f"{sum(map(len, self._items.values()))} real films, books and restaurants"
+            f"{len(self.people)} simulated users with hidden policies choose among {items} real films, books and "
+            "restaurants"
         )
 
     def catalogue(self) -> Iterator[tuple[str, Candidate]]:
-        """Domain and item, all of them."""
+        """Yield the domain and candidate of every item."""
         return ((domain, item) for domain, items in self._items.items() for item in items)
 
     def past(self) -> Iterator[Past]:
-        """Each user's earlier phase, when only part of what they want was there."""
+        """Yield each user's earlier phase, when they had only part of their wants."""
         for person in self.people:
-            taken = people.history(person, self._items, self._facts_of, self._rng(person, "past"), self.history)
+            taken = people.history(person, self._items, self._facts_of, self._rng(person, "past"), self._history)
             for place, item in enumerate(taken):
                 yield Past(person.user_id, person.domain, item, self._start + timedelta(days=place))
 
     def rounds(self) -> Iterator[Sequence[Choice]]:
-        """One choice of every user per round."""
+        """Yield one choice of every user per round."""
         rngs = [self._rng(person, "rounds") for person in self.people]
-        for turn in range(self.n_rounds):
-            at = self._start + timedelta(days=self.history + turn)
+        for turn in range(self._n_rounds):
+            at = self._start + timedelta(days=self._history + turn)
             yield [self._choice(person, rng, f"{turn}", at) for person, rng in zip(self.people, rngs, strict=True)]
 
     def held_back(self) -> Sequence[Choice]:
-        """A few choices of every user from the end."""
-        at = self._start + timedelta(days=self.history + self.n_rounds)
+        """Return a few choices of every user from the end."""
         return [
-            self._choice(person, rng, f"held-{place}", at)
+            self._choice(person, rng, f"held-{place}", self._after)
             for person in self.people
             for rng in [self._rng(person, "held")]
-            for place in range(self.held)
+            for place in range(self._held)
         ]
 
     def has_skill(self, user_id: str) -> bool:
-        """False for every fifth user."""
+        """Return False for every fifth user."""
         return int(user_id.rpartition("-")[2]) % NO_SKILL_EVERY != 0
 
-    def words(self, skills: Mapping[tuple[str, str], PolicySkill]) -> Sequence[Event]:
-        """The users' words, two weeks after the last choice."""
+    def words(self, skills: Mapping[Key, PolicySkill]) -> Sequence[Event]:
+        """Return the users' words, two weeks after the last choice."""
 
         def first_line(person: people.Person) -> str | None:
             skill = skills.get((person.user_id, person.domain))
             return skill.attributes[0].attribute_id if skill and skill.attributes else None
 
-        return words.words(self.people, self._items, first_line, self._end())
+        return words.words(self.people, self._items, first_line, self._after + timedelta(days=PAUSE_DAYS))
 
     def last_lists(self) -> Sequence[Choice]:
-        """One list each for a few users, an hour after the words."""
-        at = self._end() + timedelta(hours=1)
-        some = self.people[: words.LISTS]
-        return [self._choice(person, self._rng(person, "last"), "last", at) for person in some]
-
-    def _end(self) -> datetime:
-        return self._start + timedelta(days=self.history + self.n_rounds + PAUSE_DAYS)
+        """Return one list each for a few users, an hour after the words."""
+        at = self._after + timedelta(days=PAUSE_DAYS, hours=1)
+        return [self._choice(each, self._rng(each, "last"), "last", at) for each in self.people[: words.LISTS]]
 
     def agreement(
-        self, skills: Mapping[tuple[str, str], PolicySkill], firsts: Mapping[tuple[str, str], SkillDiff]
+        self, skills: Mapping[Key, PolicySkill], firsts: Mapping[Key, SkillDiff]
     ) -> tuple[float, float] | None:
-        """The share of each hidden policy's wants that the skill has at medium or high, averaged over users."""
+        """Return the mean share of each hidden policy's wants that the skill has at medium or high."""
         before = after = 0.0
         for person in self.people:
             key = (str(person.user_id), str(person.domain))
@@ -190,12 +179,12 @@ class Simulated:
         return before / len(self.people), after / len(self.people)
 
     def wants(self, user_id: str) -> list[str]:
-        """What a user hides: attribute ids, the strongest first."""
+        """Return the attribute ids of a user's hidden policy, the strongest first."""
         person = next(p for p in self.people if p.user_id == user_id)
         return [fact_id(want.fact) for want in person.policy.wants]
 
     def _rng(self, person: people.Person, what: str) -> random.Random:
-        return random.Random(f"{self.seed}:{person.user_id}:{what}")  # noqa: S311 - a simulation
+        return random.Random(f"{self._seed}:{person.user_id}:{what}")  # noqa: S311 - a simulation
 
     def _choice(self, person: people.Person, rng: random.Random, name: str, at: datetime) -> Choice:
         shown = people.candidates(person, self._items, rng, SLATE)
@@ -203,8 +192,7 @@ class Simulated:
         return Choice(f"{person.user_id}-{name}", person.user_id, person.domain, shown, taken, at)
 
 
-@dataclass
-class Recorded:
+class Recorded(Scenario):
     """Real users' histories: the first part as interactions, then each further item as a choice among ten.
 
     Args:
@@ -214,30 +202,22 @@ class Recorded:
         past_share: the part of each history that becomes interactions.
     """
 
-    folder: Path
-    users: int
-    seed: int
-    past_share: float = 0.8
-    closed_loop: bool = field(default=False, init=False)
-
-    def __post_init__(self) -> None:
-        self._data: Dataset = load(self.folder, self.users)
+    def __init__(self, folder: Path, users: int, seed: int, past_share: float = 0.8) -> None:
+        self._folder, self._seed, self._past_share = folder, seed, past_share
+        self._data: Dataset = load(folder, users)
         self._ids = sorted(self._data.items)
         self._choices = cache(self._choices_of)
 
     def describe(self) -> str:
-        """One line for people."""
-        return f"{len(self._data.histories)} users of {self.folder.name}, in the order of their time"
+        """Describe the scenario in one line."""
+        return f"{len(self._data.histories)} users of {self._folder.name}, in the order of their time"
 
     def catalogue(self) -> Iterator[tuple[str, Candidate]]:
-        """Domain and item, of those that the users met or are offered."""
+        """Yield the domain and candidate of every item."""
         return ((self._data.domain, item) for item in self._data.items.values())
 
-    def _split(self, user_id: str) -> int:
-        return max(1, int(len(self._data.histories[user_id]) * self.past_share))
-
     def past(self) -> Iterator[Past]:
-        """The first part of each history, all users' in the order of time."""
+        """Yield the first part of each history, all users' in the order of time."""
         pasts = [
             Past(user, self._data.domain, self._data.items[visit.item_id], visit.at)
             for user, visits in self._data.histories.items()
@@ -246,40 +226,22 @@ class Recorded:
         return iter(sorted(pasts, key=lambda past: past.at))
 
     def rounds(self) -> Iterator[Sequence[Choice]]:
-        """All further items but the last of each user, in the order of time, a hundred at a time."""
-        streamed = sorted(
-            (choice for user in self._data.histories for choice in self._choices(user)[:-1]),
-            key=lambda choice: choice.at,
-        )
-        for start in range(0, len(streamed), 100):
-            yield streamed[start : start + 100]
+        """Yield all further items but the last of each user, in the order of time."""
+        streamed = [choice for user in self._data.histories for choice in self._choices(user)[:-1]]
+        streamed.sort(key=lambda choice: choice.at)
+        return (streamed[start : start + BATCH] for start in range(0, len(streamed), BATCH))
 
     def held_back(self) -> Sequence[Choice]:
-        """The last item of every user: the paper's protocol (3.1)."""
+        """Return the last item of every user: the paper's protocol (3.1)."""
         return [choices[-1] for user in self._data.histories if (choices := self._choices(user))]
 
-    def has_skill(self, user_id: str) -> bool:
-        """True: every user of a data set is in the same arm."""
-        return True
-
-    def words(self, skills: Mapping[tuple[str, str], PolicySkill]) -> Sequence[Event]:
-        """A data set has no words."""
-        return ()
-
-    def last_lists(self) -> Sequence[Choice]:
-        """A data set has no further lists."""
-        return ()
-
-    def agreement(
-        self, skills: Mapping[tuple[str, str], PolicySkill], firsts: Mapping[tuple[str, str], SkillDiff]
-    ) -> tuple[float, float] | None:
-        """Nobody knows a real user's hidden policy."""
-        return None
+    def _split(self, user_id: str) -> int:
+        return max(1, int(len(self._data.histories[user_id]) * self._past_share))
 
     def _choices_of(self, user_id: str) -> list[Choice]:
         visits = self._data.histories[user_id]
         seen = {visit.item_id for visit in visits}
-        rng = random.Random(f"{self.seed}:{user_id}")  # noqa: S311 - a sample that can be repeated
+        rng = random.Random(f"{self._seed}:{user_id}")  # noqa: S311 - a sample that can be repeated
         choices = []
         for place, visit in enumerate(visits[self._split(user_id) :]):
             others: set[str] = set()

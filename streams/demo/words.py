@@ -1,4 +1,4 @@
-"""People of the demo speak after their choices: corrections, signals, a pinned line, a chat."""
+"""The events of the demo's people after their choices: corrections, signals, a pinned line, a chat."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ CORRECTIONS: Mapping[int, Sequence[str]] = {
     26: ("more mystery",),
     31: ("my sister loves westerns",),
 }
-"""By the number of the person; the rules do not understand all of them, as in real life."""
+"""By the person's number; the rules do not understand all of them."""
 SIGNALS: Mapping[int, tuple[Signal, float | None]] = {
     2: (Signal.LIKED, None),
     4: (Signal.RATED, 5.0),

@@ -6,7 +6,7 @@ roles until they name it here.
 
 >>> from streams.settings import Settings
 >>> [str(grant) for grant in grants(Role.ADVOCATE, Settings())][:3]
-['Read topic sager.skill-diffs', 'Read topic sager.receipts', 'Write topic sager.skill-commands']
+['Read topic sager.skill-diffs', 'Read topic sager.card-diffs', 'Read topic sager.cards']
 """
 
 import shlex

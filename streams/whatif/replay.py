@@ -14,8 +14,8 @@ import orjson
 from confluent_kafka import TopicPartition
 
 from operators.chain import unsealed
-from operators.merge import OutOfOrder, merge, start
-from operators.whatif import Lines, Moment, Series, place, replay, series
+from operators.merge import OutOfOrder
+from operators.whatif import Lines, Moment, Series, history, place, replay, series
 from schemas import (
     BadRecord,
     Contrast,
@@ -168,30 +168,25 @@ def compare_shadow(settings: Settings, shadow: Settings, chosen: Chosen) -> Repo
         for message in other.read(other.partitions(SkillDiff.TOPIC)):
             if (diff := _decoded(SkillDiff, message.value())) is not None:
                 logs.setdefault(compound_key(diff.user_id, diff.domain), []).append(diff)
-        for history in (each for histories in _Histories(scanner, chosen) for each in histories):
-            decoded = ((event_id, _decoded(Contrast, raw)) for event_id, raw in history.choices.items())
+        for each in (each for histories in _Histories(scanner, chosen) for each in histories):
+            decoded = ((event_id, _decoded(Contrast, raw)) for event_id, raw in each.choices.items())
             contrasts = {event_id: contrast for event_id, contrast in decoded if contrast is not None}
-            log = logs.get(compound_key(history.user_id, history.domain), [])
-            live = _places(partial(lines_that_rank, settings, published), history.diffs, contrasts)
+            log = logs.get(compound_key(each.user_id, each.domain), [])
+            live = _places(partial(lines_that_rank, settings, published), each.diffs, contrasts)
             theirs = _places(partial(lines_that_rank, shadow, published), log, contrasts)
             for event_id in live.keys() & theirs.keys():
-                report.choices.append((history.user_id, live[event_id], theirs[event_id]))
+                report.choices.append((each.user_id, live[event_id], theirs[event_id]))
             report.skills += bool(live.keys() & theirs.keys())
     return _checked(report)
 
 
 def _places(lines: Lines, diffs: Sequence[SkillDiff], contrasts: Mapping[str, Contrast]) -> dict[str, int]:
-    """Fold a log, and rank each choice with the skill before it."""
-    found: dict[str, int] = {}
-    skill: PolicySkill | None = None
-    for diff in sorted(diffs, key=lambda each: each.version):
-        skill = skill or start(diff.user_id, diff.domain, diff.seed or (), diff)
-        if diff.version != skill.version + 1:
-            continue  # a repeat
-        if diff.is_contrast and (contrast := contrasts.get(diff.event_id)):
-            found[diff.event_id] = place(contrast, lines(skill, contrast))
-        skill = merge(skill, diff)
-    return found
+    """Rank each choice of a log with the skill before it."""
+    return {
+        diff.event_id: place(contrast, lines(skill, contrast))
+        for skill, diff in history(diffs)
+        if diff.is_contrast and (contrast := contrasts.get(diff.event_id))
+    }
 
 
 def _checked(report: Report) -> Report:
@@ -254,7 +249,7 @@ class _Run:
         for totals, settings, skill in sides:
             known = self._published.get(skill.domain)
             totals.lines += len(skill.attributes)
-            totals.slim_tokens += rank_of(settings).extract(skill, shares=known and known.shares).record.tokens
+            totals.slim_tokens += rank_of(settings).extract(skill, shares=known.shares if known else None).record.tokens
 
     def _spent(self) -> str:
         costs = self.report.other

@@ -21,12 +21,12 @@ from pydantic import SecretStr
 from infra import chart, dockerfile
 from infra.chart import CHART, FILES, FIXED, STRINGS
 from infra.compose import ROOT
-from infra.monitoring.__main__ import DASHBOARDS
 from schemas import TOPICS
 from streams import agreement
 from streams.cli import app
 from streams.settings import Settings
 from tests.chart_kinds import SPECS
+from tests.dashboards import dashboards
 
 EXAMPLES = sorted((CHART.parent / "examples").glob("*.yaml"))
 VERSIONS = ("1.27.0", kubernetes_validate.latest_version())
@@ -428,7 +428,7 @@ def test_dashboards_are_those_of_the_repository() -> None:
     found = [each for each in of_kind(example("everything"), "ConfigMap") if "-dashboard-" in each["metadata"]["name"]]
     texts = {name: json.loads(text) for each in found for name, text in each["data"].items()}
 
-    assert {text["uid"] for text in texts.values()} >= {each.uid for each in DASHBOARDS}
+    assert {text["uid"] for text in texts.values()} >= {each["uid"] for each in dashboards().values()}
     assert texts == {
         f"sager-{path.name}": json.loads(path.read_text(encoding="utf-8"))
         for path in (ROOT / "infra/grafana/dashboards").glob("*.json")

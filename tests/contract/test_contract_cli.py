@@ -12,13 +12,11 @@ from typer.testing import CliRunner
 
 from schemas import Kind, Tier
 from streams.cli import app
-from streams.cli.data.replay import Reasoner
 from streams.cli.errors import of_os
 from streams.cli.groups import CARD_HEADINGS, HEADINGS, POLICY_HEADINGS, loaded
 from streams.cli.operations.token import ScopeName
 from streams.cli.policy.change import KindName, TierName
 from streams.http.tokens import Scope
-from streams.settings import Settings
 from tests.analytics_world import published
 
 CLI = Path(__file__).parents[2] / "streams/cli"
@@ -60,14 +58,11 @@ def test_choices_are_those_of_the_schemas() -> None:
     assert {each.value for each in TierName} == {str(each) for each in Tier if each}, "nobody calls a line silent"
     assert {each.value for each in KindName} == {each.value for each in Kind}
     assert {each.value for each in ScopeName} == {each.value for each in Scope}
-    assert Settings(reasoner=Reasoner.RULES.value)
-    assert Settings(reasoner=Reasoner.LLM.value)
 
 
 @pytest.mark.parametrize(
     ("words", "choices"),
     [
-        (["replay", "--reasoner", "bogus"], "'rules', 'llm'"),
         (["policy", "set-tier", "ann", "a:b:c", "huge", "--domain", "films"], "'low', 'medium', 'high'"),
         (["policy", "add", "ann", "genre", "noir", "--kind", "bogus", "--domain", "films"], "'preference', 'pattern'"),
         (

@@ -554,7 +554,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Arms side by side, week by week: how high the chosen items stood, and what shadow arms would have done
+         * Arms side by side, week by week: how high the chosen items stood
          * @description Needs the scope `operate` or `read-all`.
          */
         get: operations["read_arms"];
@@ -835,7 +835,6 @@ export interface components {
         /** @description Arms side by side. `arms` are comparable only if users were assigned at random. */
         Arms: {
             arms: components["schemas"]["ArmWeek"][];
-            shadows: components["schemas"]["ShadowWeek"][];
         };
         /**
          * @description One line of a skill. Positive only: what draws the user, never what to avoid (invariant 5).
@@ -2270,26 +2269,6 @@ export interface components {
             taken: number;
             /** @default 0 */
             expected: number;
-        };
-        /** @description A week of a shadow arm beside the live one, on the same choices; the view `shadow_arms`. */
-        ShadowWeek: {
-            /** Format: date */
-            week: string;
-            domain: string;
-            arm: string;
-            users: number;
-            choices: number;
-            choices_behind: number;
-            live_hit_at_1: number;
-            shadow_hit_at_1: number;
-            live_hit_at_3: number;
-            shadow_hit_at_3: number;
-            live_hit_at_5: number;
-            shadow_hit_at_5: number;
-            live_ndcg_at_5: number;
-            shadow_ndcg_at_5: number;
-            difference: number;
-            difference_error: number | null;
         };
         /**
          * @description The list that a choice was made from; `place` is the rank of the chosen item, 1 the top.

@@ -189,7 +189,7 @@ def _show(report: "Report", found: dict[str, Any], *, is_shadow: bool) -> None:
 
 def shadow(
     of: Annotated[str, typer.Option("--of", help="The live deployment's prefix.", metavar="PREFIX")],
-    share: Annotated[float, typer.Option(min=0.0, max=1.0, help="The share of users to copy.")] = 1.0,
+    share: Annotated[float, typer.Option(min=0.0, max=1.0, help="The share of users to copy.", metavar="SHARE")] = 1.0,
     bootstrap: Bootstrap = None,
 ) -> None:
     """Copy what apps and users send to the live deployment into a shadow deployment, until SIGTERM.

@@ -1,6 +1,6 @@
 """`sager topics`: the registry against the broker."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -33,7 +33,7 @@ def topics(
     if create:
         for name in broker.ensure(chosen):
             note(f"created {name}")
-    rows = []
+    rows: list[dict[str, Any]] = []
     for state in broker.inspect(chosen):
         topic = state.topic
         kept = "for ever" if topic.retention is None else f"{topic.retention.days} days"

@@ -62,56 +62,41 @@ def show(domain: Domain = None, as_json: AsJson = False, bootstrap: Bootstrap = 
             note(f"the seal of these weights is {each.seal.value}: workers use the start values instead")
 
 
-@group.command(
-    short_help="Stop learning from choices.",
-    epilog=examples("sager weights freeze --domain films", "sager weights freeze --reason 'an experiment runs'"),
+def _register(action: str, short_help: str, text: str) -> None:
+    """Add the command that sends this action to workers."""
+
+    def command(
+        domain: Domain = None,
+        yes: Yes = False,
+        actor: Actor = None,
+        reason: Reason = "",
+        wait: Wait = WAIT_SECONDS,
+        as_json: AsJson = False,
+        bootstrap: Bootstrap = None,
+    ) -> None:
+        _send(action, domain, {"actor": actor, "reason": reason}, wait, as_json, bootstrap, yes=yes)
+
+    epilog = examples(f"sager weights {action} --domain films", f"sager weights {action} --reason 'an experiment runs'")
+    group.command(action, help=text, short_help=short_help, epilog=epilog)(command)
+
+
+_register(
+    "freeze", "Stop learning from choices.", "Keep the weights of a domain, or of all that have learned, as they are."
 )
-def freeze(
-    domain: Domain = None,
-    actor: Actor = None,
-    reason: Reason = "",
-    wait: Wait = WAIT_SECONDS,
-    as_json: AsJson = False,
-    bootstrap: Bootstrap = None,
-) -> None:
-    """Keep the weights of a domain, or of all that have learned, as they are."""
-    _command("freeze", domain, {"actor": actor, "reason": reason}, wait, as_json, bootstrap)
-
-
-@group.command(short_help="Learn from choices again.", epilog=examples("sager weights unfreeze --domain films"))
-def unfreeze(
-    domain: Domain = None,
-    actor: Actor = None,
-    reason: Reason = "",
-    wait: Wait = WAIT_SECONDS,
-    as_json: AsJson = False,
-    bootstrap: Bootstrap = None,
-) -> None:
-    """Let choices move the weights again. The choices made meanwhile teach nothing."""
-    _command("unfreeze", domain, {"actor": actor, "reason": reason}, wait, as_json, bootstrap)
-
-
-@group.command(
-    short_help="Go back to the start values.",
-    epilog=examples("sager weights reset --domain films", "sager weights reset --yes"),
+_register(
+    "unfreeze",
+    "Learn from choices again.",
+    "Let choices move the weights again. The choices made meanwhile teach nothing.",
 )
-def reset(
-    domain: Domain = None,
-    yes: Yes = False,
-    actor: Actor = None,
-    reason: Reason = "",
-    wait: Wait = WAIT_SECONDS,
-    as_json: AsJson = False,
-    bootstrap: Bootstrap = None,
-) -> None:
-    """Take the weights of a domain, or of all that have learned, back to the start values; frozen ones stay frozen.
-
-    Asks first; scripts confirm with --yes. The learned values are gone.
-    """
-    _command("reset", domain, {"actor": actor, "reason": reason}, wait, as_json, bootstrap, yes=yes)
+_register(
+    "reset",
+    "Go back to the start values.",
+    "Take the weights of a domain, or of all that have learned, back to the start values; frozen ones stay frozen. "
+    "Asks first; scripts confirm with --yes. The learned values are gone.",
+)
 
 
-def _command(
+def _send(
     action: str,
     domain: str | None,
     by: dict[str, str | None],
@@ -119,7 +104,7 @@ def _command(
     as_json: bool,
     bootstrap: str | None,
     *,
-    yes: bool = True,
+    yes: bool,
 ) -> None:
     """Send a command about each domain, wait for its result and print it."""
     from datetime import UTC, datetime  # noqa: PLC0415

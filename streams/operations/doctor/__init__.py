@@ -9,9 +9,9 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from streams.exceptions import StreamsError
 from streams.kafka.clients import reach
-from streams.operations.doctor import kafka, local, security
-from streams.operations.doctor.findings import Bounded, Finding, Status, error
-from streams.settings import Settings
+from streams.operations.doctor import kafka, llm, local, security
+from streams.operations.doctor.findings import Bounded, Finding, Status, error, ok
+from streams.settings import By, RankerName, ReasonerName, Settings
 
 __all__ = ["Finding", "Status", "examine"]
 
@@ -39,7 +39,7 @@ def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Find
         "agreement": lambda: security.settings_agree(settings),
         "HTTP tokens": lambda: security.tokens(settings),
         "files": lambda: security.files(settings),
-        "LLM": lambda: local.endpoint(settings),
+        "LLM": lambda: _model(settings),
     }
     # Concurrently: the slowest check determines the time.
     running = [Bounded(name, check, seconds) for name, check in {**(of_kafka if reached else {}), **others}.items()]
@@ -56,3 +56,11 @@ def _broker(settings: Settings, reached: list[tuple[AdminClient, ClusterMetadata
         yield error("broker", str(failed), "start Kafka, or set SAGER_BOOTSTRAP to its address")
     else:
         yield from kafka.broker(settings, reached[0][1])
+
+
+def _model(settings: Settings) -> Iterator[Finding]:
+    uses_rules = settings.reasoner is not ReasonerName.LLM and settings.ranker is RankerName.DETERMINISTIC
+    if uses_rules and By.LLM not in (settings.facets_by, settings.extract_by):
+        yield ok("LLM", "none is configured: rules handle everything")
+    else:
+        yield from llm.endpoint(settings)

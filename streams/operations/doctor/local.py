@@ -1,8 +1,6 @@
-"""Check versions, settings, the DuckDB file, the data folder and the LLM endpoint."""
+"""Check versions, settings, the DuckDB file and the data folder."""
 
-import asyncio
 import os
-import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping
@@ -18,16 +16,13 @@ from streams.exceptions import StreamsError
 from streams.materializer import read, schema
 from streams.materializer.exceptions import AnotherDeployment
 from streams.operations.doctor.findings import Finding, error, ok, warning
-from streams.settings import By, RankerName, ReasonerName, Settings, Store
+from streams.settings import By, Settings, Store
 
 DISTRIBUTION = "sager-streams"
 ANSWER_SECONDS = 5.0
 LOW_BYTES, NO_BYTES = 1024**3, 100 * 1024**2
 LATE_SECONDS = 60.0
-OPENAI_URL = "https://api.openai.com/v1"
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
-_SHOWN_MODELS = 5
-_REFUSED, _TOO_MANY = (401, 403), 429
+SETTINGS = "settings"
 
 
 def versions() -> Iterator[Finding]:
@@ -43,49 +38,29 @@ def versions() -> Iterator[Finding]:
 
 def contradictions(settings: Settings) -> Iterator[Finding]:
     """Look for settings that make each other void or harmful."""
-    s = settings
+    yield from list(_contradictions(settings)) or [ok(SETTINGS, "none contradicts another")]
+
+
+def _contradictions(s: Settings) -> Iterator[Finding]:
+    if s.rebalance_seconds < s.session_seconds:
+        found = f"SAGER_REBALANCE_SECONDS={s.rebalance_seconds:g} is less than SAGER_SESSION_SECONDS"
+        yield warning(SETTINGS, found, "raise it: a rebalance waits for the calls under way")
+    if s.store is Store.ROCKSDB and find_spec("rocksdict") is None:
+        todo = "pip install '.[rocksdb]' in a clone of the repository, or SAGER_STORE=memory"
+        yield error(SETTINGS, "SAGER_STORE=rocksdb, but its extra is missing", todo)
+    if s.facets_by is By.LLM and not s.retrieve:
+        found = "SAGER_FACETS_BY=llm, but with SAGER_RETRIEVE=false there are no facets"
+        yield warning(SETTINGS, found, "drop one of the two")
     hosts = [server.strip().rpartition(":")[0].strip("[]") for server in s.bootstrap.split(",")]
-    is_local = all(host in ("localhost", "::1") or host.startswith("127.") for host in hosts)
-    rules = (
-        (
-            warning,
-            s.rebalance_seconds < s.session_seconds,
-            f"SAGER_REBALANCE_SECONDS={s.rebalance_seconds:g} is less than SAGER_SESSION_SECONDS",
-            "raise it: a rebalance waits for the calls under way",
-        ),
-        (
-            error,
-            s.store is Store.ROCKSDB and find_spec("rocksdict") is None,
-            "SAGER_STORE=rocksdb, but its extra is missing",
-            "pip install '.[rocksdb]' in a clone of the repository, or SAGER_STORE=memory",
-        ),
-        (
-            warning,
-            s.facets_by is By.LLM and not s.retrieve,
-            "SAGER_FACETS_BY=llm, but with SAGER_RETRIEVE=false there are no facets",
-            "drop one of the two",
-        ),
-        (
-            warning,
-            s.embedded and not is_local,
-            f"SAGER_EMBEDDED=true, but {s.bootstrap} is another machine",
-            "SAGER_EMBEDDED=false for any broker but that of `sager up`",
-        ),
-        (
-            error,
-            s.embedded and s.replication > 1,
-            f"SAGER_EMBEDDED=true, but SAGER_REPLICATION={s.replication}",
-            "SAGER_REPLICATION=1: the embedded broker is a single one",
-        ),
-        (
-            error,
-            s.duckdb_file.resolve() == (s.data_dir / "live.duckdb").resolve(),
-            "SAGER_DUCKDB names the materializer's own live.duckdb",
-            "name another file for analysts",
-        ),
-    )
-    found = [make("settings", told, todo) for make, applies, told, todo in rules if applies]
-    yield from found or [ok("settings", "none contradicts another")]
+    if s.embedded and not all(host in ("localhost", "::1") or host.startswith("127.") for host in hosts):
+        found = f"SAGER_EMBEDDED=true, but {s.bootstrap} is another machine"
+        yield warning(SETTINGS, found, "SAGER_EMBEDDED=false for any broker but that of `sager up`")
+    if s.embedded and s.replication > 1:
+        found = f"SAGER_EMBEDDED=true, but SAGER_REPLICATION={s.replication}"
+        yield error(SETTINGS, found, "SAGER_REPLICATION=1: the embedded broker is a single one")
+    if s.duckdb_file.resolve() == (s.data_dir / "live.duckdb").resolve():
+        found = "SAGER_DUCKDB names the materializer's own live.duckdb"
+        yield error(SETTINGS, found, "name another file for analysts")
 
 
 def snapshot(settings: Settings, client: AdminClient | None) -> Iterator[Finding]:
@@ -148,57 +123,3 @@ def folder(settings: Settings) -> Iterator[Finding]:
         yield warning("data folder", found, "make room: a snapshot needs as much space as the live file")
     else:
         yield ok("data folder", found)
-
-
-def endpoint(settings: Settings) -> Iterator[Finding]:
-    """Check that the LLM endpoint answers, accepts the key and has the model."""
-    url = settings.llm_base_url or OPENAI_URL
-    shown = _CREDENTIALS.sub("***@", url)
-    by_model = (settings.facets_by, settings.extract_by)
-    uses_rules = settings.reasoner is not ReasonerName.LLM and settings.ranker is RankerName.DETERMINISTIC
-    if uses_rules and By.LLM not in by_model:
-        yield ok("LLM", "none is configured: rules handle everything")
-    elif settings.llm_api_key is None and settings.llm_base_url is None:
-        todo = "set OPENAI_API_KEY, or SAGER_LLM_BASE_URL to an endpoint of your own"
-        yield error("LLM", f"{shown} requires a key", todo)
-    else:
-        yield asyncio.run(_ask(settings, url, shown))
-
-
-async def _ask(settings: Settings, url: str, shown: str) -> Finding:
-    """Request the list of models or, where the endpoint has none, one token."""
-    from openai import APIError, APIStatusError  # noqa: PLC0415 - it takes half a second
-
-    from streams.llm.endpoint import connect  # noqa: PLC0415
-
-    model = settings.llm_model
-    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
-    try:
-        async with connect(url, key) as client, asyncio.timeout(2 * ANSWER_SECONDS):
-            try:
-                names = [each.id for each in (await client.models.list()).data if isinstance(each.id, str)]
-            except (APIStatusError, AttributeError, TypeError) as failed:
-                if getattr(failed, "status_code", 0) in _REFUSED:
-                    raise
-                say_ok = [{"role": "user", "content": "Say ok."}]
-                await client.chat.completions.create(model=model, max_tokens=1, messages=say_ok)  # type: ignore[arg-type]
-                return ok("LLM", f"{shown}: lists no models, but {model} answers")
-    except APIStatusError as failed:
-        return _refused(failed.status_code, shown, model)
-    except (APIError, TimeoutError, ValueError) as failed:
-        # The error's type and not its message, which may repeat the key.
-        todo = "check that it is up, and SAGER_LLM_BASE_URL, which usually ends in /v1"
-        return error("LLM", f"{shown} does not answer ({type(failed).__name__})", todo)
-    if model in names:
-        return ok("LLM", f"{shown}: answers, has {model}")
-    some = ", ".join(names[:_SHOWN_MODELS]) + (", ..." if len(names) > _SHOWN_MODELS else "")
-    return error("LLM", f"{shown} does not list {model!r}, but {some or 'nothing'}", "set SAGER_LLM_MODEL")
-
-
-def _refused(status: int, shown: str, model: str) -> Finding:
-    if status in _REFUSED:
-        return error("LLM", f"{shown} refuses the key ({status})", "check SAGER_LLM_API_KEY")
-    if status == _TOO_MANY:
-        found = f"{shown}: too many requests, or the quota is used up"
-        return warning("LLM", found, "check the account at the endpoint")
-    return error("LLM", f"{shown} does not answer for {model!r} (status {status})", "check SAGER_LLM_MODEL")

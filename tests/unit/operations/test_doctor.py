@@ -56,7 +56,7 @@ def test_the_setting_that_differs_is_named_and_its_value_is_not() -> None:
     assert KEY not in f"{found}"
 
 
-def test_processes_with_the_same_security.settings_agree() -> None:
+def test_processes_with_the_same_settings_agree() -> None:
     settings = Settings(chain_key=KEY, parsers={"a": "movietv", "b": "yelp"})
     again = Settings(chain_key=KEY, parsers={"b": "yelp", "a": "movietv"})
     with process(settings, agreement.ALL) as one, process(again, agreement.FILTERS) as other:

@@ -1,25 +1,12 @@
-"""Rebuild all skills from the log of diffs alone (invariant 1), and compare them with the compacted topics.
+"""Run over all partitions: fold, catch up, compare, and write the records that differ."""
 
-No reasoner, rule or limit is involved: it is the fold that workers do, in bulk and without Faust. It goes partition by
-partition, because a user's diffs, skills and slim skills are on the same one. Memory: some 75 kB for each skill of the
-largest partition, and 8 bytes per diff.
-
-Workers may keep running: the log is read before the skills, and then on to the versions that the skills have.
-"""
-
-from array import array
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
-from hashlib import blake2b
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import orjson
 from confluent_kafka import Message, TopicPartition
 
-from operators.chain import is_sealed
-from operators.merge import OutOfOrder, merge
 from operators.propagate import without_foreign
 from operators.seals import Seal, is_plain, seal_of, sealed
 from operators.slim import slim
@@ -32,135 +19,15 @@ from streams.kafka.consumer_group import no_workers
 from streams.kafka.packed import pack, unpack
 from streams.kafka.producer import Outbox
 from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
+from streams.operations.rebuild.folding import Finding, Folded, Report, compared, version_in
 from streams.pseudonyms import is_shared, secret_if_any
 from streams.settings import Settings
 from streams.vouching import vouching_of
 
-EXAMPLES = 10
 FLUSH_SECONDS = 60.0
 
 Tell = Callable[[str, int, int], None]
 """Receives progress: the stage's name, the records done, and about how many there are."""
-
-
-class Finding(StrEnum):
-    """A kind of finding, of a comparison or in the log itself; the values are for people."""
-
-    EQUAL = "equal"
-    AHEAD = "one diff ahead of the log"
-    DIFFERS = "differs"
-    MISSING = "missing on the topic"
-    EXTRA = "not in the log"
-    SLIM_AHEAD = "slim skill ahead of the log"
-    SLIM_FORGED = "slim skill not as it was sealed"
-    SLIM_UNSEALED = "slim skill without a seal"
-    FORGED = "log not as it was sealed"
-    GAP = "gap in the log"
-    CONFLICT = "two diffs of one version"
-    UNREADABLE = "unreadable record"
-
-    @property
-    def is_fine(self) -> bool:
-        """True if there is nothing to repair: a worker sends a missing diff when it starts."""
-        return self in (Finding.EQUAL, Finding.AHEAD)
-
-
-@dataclass(frozen=True)
-class Example:
-    """One case of a finding."""
-
-    finding: Finding
-    user_id: str
-    domain: str
-    detail: str
-
-
-@dataclass
-class Report:
-    """The result of a rebuild.
-
-    Attributes:
-        diffs: records of the log that were read, repeated ones included.
-        skills: the number of folded skills.
-        counts: the number of cases of each finding.
-        examples: at most ten of each finding except `equal`.
-        written: records written to the compacted topics.
-        rotated: items that lost takers under pseudonyms of another secret.
-    """
-
-    diffs: int = 0
-    skills: int = 0
-    counts: dict[Finding, int] = field(default_factory=lambda: dict.fromkeys(Finding, 0))
-    examples: list[Example] = field(default_factory=list)
-    written: int = 0
-    rotated: int = 0
-
-    @property
-    def is_fine(self) -> bool:
-        """True if the log and the topics agree."""
-        return all(finding.is_fine or not count for finding, count in self.counts.items())
-
-    def note(self, finding: Finding, key: bytes, detail: str = "") -> None:
-        """Count a case, and keep the first ones of its kind."""
-        self.counts[finding] += 1
-        if finding is not Finding.EQUAL and self.counts[finding] <= EXAMPLES:
-            try:
-                user, domain = map(str, orjson.loads(key))
-            except (ValueError, TypeError):
-                user, domain = key.decode(errors="replace"), ""
-            self.examples.append(Example(finding, user, domain, detail))
-
-
-@dataclass
-class _Folded:
-    """A skill being folded from its log.
-
-    Attributes:
-        seen: a digest per version, which tells a second diff of a version from a repeat.
-        gap: where the log has a gap, unless later records close it.
-        forged: a version that is not as it was sealed.
-        bare: True if a version has no seal.
-        rewritten: the number of the log's rewriting, after an erasure of a line.
-        had: the versions before the rewriting.
-    """
-
-    skill: PolicySkill | None = None
-    seen: "array[int]" = field(default_factory=lambda: array("Q"))
-    gap: str = ""
-    forged: str = ""
-    bare: bool = False
-    rewritten: int = 0
-    had: int = 0
-
-    @property
-    def broken(self) -> str:
-        """Why the skill cannot be determined; empty if it can."""
-        rewriting = f"being rewritten by a worker, {len(self.seen)} of {self.had} versions so far"
-        return self.forged or self.gap or (rewriting if len(self.seen) < self.had else "")
-
-    def take(self, diff: SkillDiff, secret: bytes) -> bool:
-        """Fold the next diff; return False for a second diff of a version, which is ignored."""
-        if diff.rewritten > self.rewritten and diff.base_version == 0:
-            self.had = max(self.had, len(self.seen))  # earlier versions no longer count
-            self.skill, self.seen, self.rewritten = None, array("Q"), diff.rewritten
-            self.gap, self.forged, self.bare = "", "", False
-        if self.gap:
-            return True
-        digest = int.from_bytes(blake2b(encode(diff), digest_size=8).digest(), "big")
-        if diff.version <= len(self.seen):
-            return self.seen[diff.version - 1] == digest
-        if diff.chain is None:
-            self.bare = True
-        elif diff.version == len(self.seen) + 1:
-            before = self.skill.chain if self.skill else None
-            if not is_sealed(diff, before, secret):
-                self.forged = self.forged or f"version {diff.version}"
-        try:
-            self.skill = merge(self.skill, diff)
-            self.seen.append(digest)
-        except OutOfOrder:
-            self.gap = f"version {diff.version} follows {len(self.seen)}"
-        return True
 
 
 @dataclass(frozen=True)
@@ -230,9 +97,9 @@ class _Rebuild:
             self._rotate()
         return self._report
 
-    def _fold(self, log: TopicPartition) -> tuple[dict[bytes, _Folded], int]:
+    def _fold(self, log: TopicPartition) -> tuple[dict[bytes, Folded], int]:
         """Return the partition's skills, and the offset after the last diff."""
-        folded: dict[bytes, _Folded] = {}
+        folded: dict[bytes, Folded] = {}
         end = 0
         for message in self._counted(SkillDiff.TOPIC, log):
             end = int_of(message.offset()) + 1
@@ -247,7 +114,7 @@ class _Rebuild:
                 self._report.note(Finding.UNREADABLE, message.key() or b"", "a tombstone with an invalid key")
         return folded, end
 
-    def _take(self, folded: dict[bytes, _Folded], message: Message, ahead: Mapping[bytes, int] | None = None) -> None:
+    def _take(self, folded: dict[bytes, Folded], message: Message, ahead: Mapping[bytes, int] | None = None) -> None:
         try:
             diff = decode(SkillDiff, message.value())
         except BadRecord as error:
@@ -258,26 +125,26 @@ class _Rebuild:
         if ahead is not None and diff.version > ahead.get(key, 0):
             return
         self._report.diffs += ahead is not None
-        if not folded.setdefault(key, _Folded()).take(diff, self._key):
+        if not folded.setdefault(key, Folded()).take(diff, self._key):
             self._report.note(Finding.CONFLICT, key, f"version {diff.version}; the first one is kept")
 
-    def _catch_up(self, log: TopicPartition, folded: dict[bytes, _Folded], held: Mapping[bytes, bytes]) -> None:
+    def _catch_up(self, log: TopicPartition, folded: dict[bytes, Folded], held: Mapping[bytes, bytes]) -> None:
         """Fold on to the versions that workers have written since the log was read."""
-        versions = {key: _version_in(value) for key, value in held.items()}
+        versions = {key: version_in(value) for key, value in held.items()}
         ahead = {k: version for k, version in versions.items() if version > len(folded[k].seen if k in folded else ())}
         for message in self._scanner.read([log]) if ahead else ():
             if message.value() is not None:
                 self._take(folded, message, ahead)
 
     def _compare(
-        self, folded: Mapping[bytes, _Folded], held: Mapping[bytes, bytes], told: Mapping[bytes, _Slim]
+        self, folded: Mapping[bytes, Folded], held: Mapping[bytes, bytes], told: Mapping[bytes, _Slim]
     ) -> None:
         for key in folded.keys() | held.keys():
-            each = folded.get(key, _Folded())
+            each = folded.get(key, Folded())
             if each.broken:
                 self._report.note(Finding.FORGED if each.forged else Finding.GAP, key, each.broken)
             else:
-                self._report.note(*_compared(key, each.skill, held.get(key)))
+                self._report.note(*compared(key, each.skill, held.get(key)))
         for key in told:
             if wrong := self._wrong(key, told, folded, held):
                 self._report.note(wrong[0], key, wrong[1])
@@ -286,12 +153,12 @@ class _Rebuild:
         self,
         key: bytes,
         told: Mapping[bytes, _Slim],
-        folded: Mapping[bytes, _Folded],
+        folded: Mapping[bytes, Folded],
         held: Mapping[bytes, bytes],
     ) -> tuple[Finding, str] | None:
         """Return what is wrong with a slim skill, if anything."""
-        each = folded.get(key, _Folded())
-        newest = max(len(each.seen), _version_in(held.get(key, b"")))
+        each = folded.get(key, Folded())
+        newest = max(len(each.seen), version_in(held.get(key, b"")))
         try:
             short = decode(SlimSkill, told[key].value)
         except BadRecord as error:
@@ -311,7 +178,7 @@ class _Rebuild:
     def _apply(
         self,
         partition: int,
-        folded: Mapping[bytes, _Folded],
+        folded: Mapping[bytes, Folded],
         held: Mapping[bytes, bytes],
         told: Mapping[bytes, _Slim],
     ) -> None:
@@ -320,7 +187,7 @@ class _Rebuild:
         for key, each in folded.items():
             if each.skill is None or each.broken:
                 continue
-            finding = _compared(key, each.skill, held.get(key))[0]
+            finding = compared(key, each.skill, held.get(key))[0]
             if finding is Finding.AHEAD:
                 continue  # a worker sends the diff, and the slim skill with it
             if finding in (Finding.DIFFERS, Finding.MISSING):
@@ -363,7 +230,7 @@ class _Rebuild:
                 found.pop(key, None)
             elif is_own is own:
                 before = found[key].highest if key in found else 0
-                found[key] = _Slim(value, max(_version_in(value), before))
+                found[key] = _Slim(value, max(version_in(value), before))
         return found
 
     def _held(self, where: TopicPartition) -> dict[bytes, bytes]:
@@ -417,31 +284,3 @@ class _Rebuild:
             self._tell(base, before + done, max(self._totals[base], before + done))
 
         return self._scanner.read([where], tell)
-
-
-def _compared(key: bytes, skill: PolicySkill | None, held: bytes | None) -> tuple[Finding, bytes, str]:
-    """Compare the topic's record of this key with the fold of the log."""
-    version = _version_in(held or b"")
-    if held is None:
-        return Finding.MISSING, key, f"the log is at version {skill.version if skill else 0}"
-    if skill is not None and held == encode(skill):
-        return Finding.EQUAL, key, ""
-    try:  # a worker that ended between writing a skill and sending its newest diff has kept the diff in the skill
-        newest = decode(PolicySkill, held)
-        if newest.last_diff is not None and held == encode(merge(skill, newest.last_diff)):
-            return Finding.AHEAD, key, f"version {version}, a worker sends its diff when it starts"
-    except (BadRecord, OutOfOrder):
-        pass
-    if skill is None:
-        return Finding.EXTRA, key, f"version {version}"
-    detail = "different contents" if version == skill.version else f"version {version}, the log is at {skill.version}"
-    return Finding.DIFFERS, key, detail
-
-
-def _version_in(value: bytes) -> int:
-    """Return the version in an encoded skill or slim skill, or 0."""
-    try:
-        record: Any = orjson.loads(value)
-        return int(record.get("version", record.get("skill_version", 0)))
-    except (ValueError, TypeError, AttributeError, OverflowError):
-        return 0
