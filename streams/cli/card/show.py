@@ -9,18 +9,15 @@ import typer
 
 from streams.cli.options import AsJson, Domain, User, examples
 from streams.cli.output import console, note, print_json, printable, row, table
-from streams.cli.policy.reading import snapshot
-from streams.cli.policy.unvouched import gate
+from streams.cli.policy.common import LAST, MOMENTS, Last, gate, snapshot
 from streams.exceptions import NotOurs
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from schemas import Card, CardDiff
-    from streams.rights.cards import CameOf, CardVersion, ToldCard
+    from schemas import Card
+    from streams.rights.cards import CardVersion, ToldCard
 
-MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S"]
-LAST = 20
 TEXT_TOKENS, NOTE_TOKENS, MOST_TOKENS = 300, 2_048, 4_096
 SKILL_FILE = "SKILL.md"
 WIDE = 120
@@ -82,13 +79,7 @@ def show(
         _show(shown, with_reason=bool(request.strip()))
 
 
-def log(
-    user: User,
-    last: Annotated[
-        int | None, typer.Option(min=0, help=f"Only the newest versions; 0: all. [default: {LAST}; all with --json]")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+def log(user: User, last: Last = None, as_json: AsJson = False) -> None:
     """Print how a card came about, version by version.
 
     Each version says which conversation, command or signal it came of and what that changed.
@@ -206,20 +197,11 @@ def _show(card: "ToldCard", *, with_reason: bool) -> None:
 
 
 def _show_version(version: "CardVersion") -> None:
-    diff = version.diff
-    print(
-        printable(
-            f"version {diff.version} · {diff.occurred_at:%Y-%m-%d %H:%M:%S} UTC · {_came_of(diff, version.came_of)}"
-        )
-    )
+    diff, came_of = version.diff, f"a {version.came_of.value}"
+    if diff.conversation_id:
+        came_of = f"conversation {diff.conversation_id} · {diff.reasoned_by.model or diff.reasoned_by.reasoner}"
+    print(printable(f"version {diff.version} · {diff.occurred_at:%Y-%m-%d %H:%M:%S} UTC · {came_of}"))
     for change, says in version.changes:
         print(printable(f"  {change.kind.value}: {says}{f' ({change.reason})' if change.reason else ''}"))
     for why in version.not_kept:
         print(printable(f"  not kept: {why}"))
-
-
-def _came_of(diff: "CardDiff", came_of: "CameOf") -> str:
-    """What a version came of; of a conversation, also who understood it."""
-    if diff.conversation_id:
-        return f"conversation {diff.conversation_id} · {diff.reasoned_by.model or diff.reasoned_by.reasoner}"
-    return f"a {came_of.value}"
