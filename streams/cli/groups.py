@@ -60,7 +60,7 @@ POLICY_HEADINGS: dict[str, dict[str, str]] = {
     "Take along, forget": {"export": "policy.portable", "import": "policy.portable", "forget": "policy.portable"},
 }
 CARD_HEADINGS: dict[str, dict[str, str]] = {
-    "See": dict.fromkeys(("show", "log", "note"), "card.show"),
+    "See": dict.fromkeys(("show", "log"), "card.show"),
     "Change": dict.fromkeys(("set", "pin", "unpin", "remove"), "card.change"),
     "Take along": {"export": "card.show"},
 }

@@ -5,11 +5,10 @@ An anchor takes about 110 bytes on disk and 0.5 kB of memory for each skill.
 
 import hmac
 import os
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import orjson
 
@@ -40,60 +39,41 @@ class Anchor:
     receipts: dict[str, ReceiptMark] = field(default_factory=dict)
 
 
-class AnchorFile:
-    """Writes a private anchor file. Use it as a context manager: a failure removes the file.
-
-    Args:
-        path: a new file; an anchor is never replaced.
-        settings: the deployment, with its secret.
-        since: when the verification began, in UTC.
+def refuse_target(path: Path, settings: Settings) -> None:
+    """Check that an anchor can be written.
 
     Raises:
-        NoAnchor: there is no secret for pseudonyms, or the file exists.
+        NoAnchor: there is no secret for pseudonyms, or the file exists: an anchor is never replaced.
+    """
+    if settings.chain_key is None:
+        raise NoAnchor("an anchor needs SAGER_CHAIN_KEY: without it, its pseudonyms would name people")
+    if path.exists():
+        raise NoAnchor(f"{path} exists, and an anchor is never replaced: choose another name")
+
+
+def write(path: Path, settings: Settings, anchor: Anchor) -> None:
+    """Write a new private anchor file.
+
+    Raises:
         OSError: the file cannot be written.
     """
-
-    def __init__(self, path: Path, settings: Settings, since: datetime) -> None:
-        if settings.chain_key is None:
-            raise NoAnchor("an anchor needs SAGER_CHAIN_KEY: without it, its pseudonyms would name people")
+    lines: list[list[Any]] = [[FORMAT, settings.prefix, anchor.since.isoformat()]]
+    lines += [["s", *astuple(mark)] for mark in anchor.skills.values()]
+    for mark in anchor.receipts.values():
+        lines.append(["r", mark.person, {name: until.isoformat() for name, until in mark.scopes.items()}])
+    seal = _seal(settings)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         try:
-            self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
-        except FileExistsError:
-            raise NoAnchor(f"{path} exists, and an anchor is never replaced: choose another name") from None
-        self._path, self._is_wanted = path, True
-        self._seal = _seal(settings)
-        self._write([FORMAT, settings.prefix, since.isoformat()])
-
-    def skill(self, mark: SkillMark) -> None:
-        """Add a skill."""
-        self._write(["s", mark.person, mark.skill, mark.version, mark.seal, mark.slim, mark.rewritten])
-
-    def receipt(self, mark: ReceiptMark) -> None:
-        """Add a receipt."""
-        self._write(["r", mark.person, {name: until.isoformat() for name, until in mark.scopes.items()}])
-
-    def discard(self) -> None:
-        """Remove the file at the end: the verification has findings."""
-        self._is_wanted = False
-
-    def _write(self, line: list[Any]) -> None:
-        raw = orjson.dumps(line) + b"\n"
-        self._seal.update(raw)
-        self._file.write(raw)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self._write(["seal", self._seal.hexdigest()])
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        self._file.close()
-        if kind is not None or not self._is_wanted:
-            self._path.unlink(missing_ok=True)
+            for line in lines:
+                raw = orjson.dumps(line) + b"\n"
+                seal.update(raw)
+                file.write(raw)
+            file.write(orjson.dumps(["seal", seal.hexdigest()]) + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
 
 
 def load(path: Path, settings: Settings) -> Anchor:

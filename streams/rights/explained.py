@@ -1,6 +1,6 @@
 """Why a line or a statement is in a skill: its steps, oldest first, each in plain values and as a sentence.
 
-The command line, the API, the console and the MCP server all tell what is made here.
+The command line, the API, the console and the MCP server show the same explanation.
 """
 
 from collections.abc import Sequence
@@ -222,10 +222,10 @@ def _statement(
 ) -> ExplainedStatement:
     stands = next((said for said in skill.stated if said.statement_id == statement_id), None) if skill else None
     last = stands or next((change.statement for _, change in reversed(changes) if change.statement), None)
-    told = []
+    history = []
     for diff, change in changes:
         words, actor = change.statement.words if change.statement else "", actor_of(diff)
-        told.append(
+        history.append(
             StatementStep(
                 kind=change.kind.value,
                 version=diff.version,
@@ -243,13 +243,13 @@ def _statement(
         words=what(last) if last else statement_id,
         state=holds(stands, skill.shifted, now) if stands and skill else "it does not stand any more",
         now=stands,
-        steps=told,
+        steps=history,
     )
 
 
 def _step(con: DuckDBPyConnection, step: Step, choice: Choice | None, line: Attribute | None) -> SeededStep | MovedStep:
     diff, change, judged = step.diff, step.change, step.judged
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "version": diff.version,
         "attribute_id": step.attribute_id,
         "occurred_at": diff.occurred_at,
@@ -259,7 +259,7 @@ def _step(con: DuckDBPyConnection, step: Step, choice: Choice | None, line: Attr
         seed = step.seeded
         past, newest = evidence.history(con, diff.user_id, diff.domain, diff.occurred_at.replace(tzinfo=None))
         titles = read.titles(con, diff.user_id, list(newest))
-        told |= {
+        fields |= {
             "kind": "seeded",
             "tier_before": None,
             "tier_after": str(seed.tier) if seed else None,
@@ -268,10 +268,10 @@ def _step(con: DuckDBPyConnection, step: Step, choice: Choice | None, line: Attr
             "interactions_before": past,
             "newest_items": {item: title or titles.get(item) for item, title in newest.items()},
         }
-        return SeededStep(**told, sentence=sentence(told))
+        return SeededStep(**fields, sentence=sentence(fields))
     item = diff.evidence.item_id
     title = read.titles(con, diff.user_id, [item]).get(item) if item and not (choice and choice.title) else None
-    told |= {
+    fields |= {
         "kind": "judged" if change is None else change.kind.value,
         "tier_before": None if change is None or change.before is None else str(change.before),
         "tier_after": None if change is None or change.after is None else str(change.after),
@@ -289,7 +289,7 @@ def _step(con: DuckDBPyConnection, step: Step, choice: Choice | None, line: Attr
         "ranking": choice and {name: getattr(choice, name) for name in ShownList.model_fields},
         "others_with": _others_with(diff, step.attribute_id, choice) if choice else None,
     }
-    return MovedStep(**told, sentence=sentence(told))
+    return MovedStep(**fields, sentence=sentence(fields))
 
 
 def _counts(line: Attribute | None) -> dict[str, str | None]:

@@ -4,8 +4,8 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any, TypeVar
+from datetime import datetime
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 from confluent_kafka import Message, TopicPartition
@@ -32,12 +32,10 @@ from streams.kafka.scanner import Scanner, int_of
 LOG_OF: dict[type[Model], type[Model]] = {SlimSkill: SkillDiff, PolicySkill: SkillDiff, Card: CardDiff}
 """The log that each state follows from."""
 LOGS = (SkillDiff, CardDiff)
-NEVER = datetime.min.replace(tzinfo=UTC)
 LATE_SECONDS = 1.0
 """A worker writes a state before it sends the diff: wait this long for the diff."""
 
 DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
-Fingerprint = tuple[int, frozenset[str], str, str, datetime]
 Name = tuple[str, str]
 """User and domain. A card has the domain ""."""
 
@@ -59,6 +57,19 @@ class Finding:
     what: str
 
 
+class Fingerprint(NamedTuple):
+    """The newest record of a key: its offset and the digests that its row in DuckDB may have.
+
+    A removed or unreadable record has no digest. A version that was sent twice has two: DuckDB keeps the first copy.
+    """
+
+    offset: int
+    digests: frozenset[str] = frozenset()
+    user_id: str = ""
+    domain: str = ""
+    occurred_at: datetime | None = None
+
+
 @dataclass
 class Partition:
     """The newest record of each key of one partition.
@@ -66,8 +77,7 @@ class Partition:
     Attributes:
         states: skills, slim skills and cards, by model and name.
         logs: encoded versions of skills and cards, by model and name. Decoded they take five times the memory.
-        fingerprints: offset, digests of the text, user, domain and time by key of the record; a removed record has no
-            digest, a version that was sent twice has two.
+        fingerprints: by model and key of the record.
         findings: records that do not belong.
     """
 
@@ -128,7 +138,7 @@ class PartitionReader:
         """Yield the newest record of each key with its bytes."""
         newest: dict[bytes, Message] = {}
         highest: dict[bytes, int] = {}
-        copies: dict[bytes, list[bytes]] = {}
+        copies: dict[bytes, set[str]] = {}
         for message in self._scanner.read([self._where[model.TOPIC][number]]):
             key, value = message.key() or b"", message.value()
             newest[key] = message
@@ -137,11 +147,11 @@ class PartitionReader:
             elif model is SlimSkill:
                 highest[key] = max(highest.get(key, 0), _slim_version(value))
             elif model is SkillDiff:
-                copies.setdefault(key, []).append(value)
+                copies.setdefault(key, set()).add(_digest(value))
         marks = found.fingerprints[model] = {}
         for key, message in newest.items():
             offset = int_of(message.offset())
-            marks[key] = offset, frozenset(), "", "", NEVER
+            marks[key] = Fingerprint(offset)
             if message.value() is None:
                 continue
             raw = unpack(message.value() or b"")
@@ -152,12 +162,10 @@ class PartitionReader:
             if highest.get(key, 0) > getattr(record, "skill_version", 0):
                 what = f"the slim skill, of version {record.skill_version}, came after one of version {highest[key]}"
                 found.findings.append(Finding(Kind.SLIM_REPLAYED, user, domain, f"{what}: {_place(message)}"))
-            # DuckDB keeps the first copy of a version, unless an erasure has rewritten it.
-            texts = copies[key] if model is SkillDiff and not record.rewritten else [raw]
-            if model is SlimSkill:
-                texts = [(record.text + (record.seal or "")).encode()]
-            digests = frozenset(hashlib.sha256(text).hexdigest() for text in texts)
-            marks[key] = offset, digests, user, domain, record.occurred_at
+            digests = {_digest((record.text + (record.seal or "")).encode() if model is SlimSkill else raw)}
+            if model is SkillDiff and not record.rewritten:  # an erasure that rewrote the log replaces rows
+                digests = copies[key]
+            marks[key] = Fingerprint(offset, frozenset(digests), user, domain, record.occurred_at)
             yield record, raw
 
     def _decoded(self, message: Message, model: type[Any], raw: bytes, findings: list[Finding]) -> Any:
@@ -260,6 +268,10 @@ class Receipts:
 
 def _reach(receipt: Receipt) -> datetime:
     return max((scope.until for scope in receipt.scopes), default=receipt.occurred_at)
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
 
 
 def _slim_version(value: bytes | None) -> int:

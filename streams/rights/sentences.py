@@ -187,9 +187,9 @@ def sentence(step: dict[str, Any]) -> str:
     if step["kind"] == "seeded":
         return _seeded(step)
     if step["actor"]:
-        told = _COMMANDS.get(step["kind"], "{who} changed this.")
-        said = told.format(who=_capital(step["actor"]), sure=_SURE.get(step["tier_after"] or "", ""))
-        return said + (f" The reason given: “{step['reason']}”." if step["reason"] else "")
+        template = _COMMANDS.get(step["kind"], "{who} changed this.")
+        words = template.format(who=_capital(step["actor"]), sure=_SURE.get(step["tier_after"] or "", ""))
+        return words + (f" The reason given: “{step['reason']}”." if step["reason"] else "")
     ranking = step["ranking"]
     asked = f"You had asked for “{ranking['instruction']}”." if ranking and ranking["instruction"] else ""
     event = _choice(step) if step.get("heard") is None else _signal(step)

@@ -31,7 +31,7 @@ from schemas import (
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner, int_of, sent_at_ms
 from streams.materializer.analytics import quoted
-from streams.rights.sealed_topics import Finding, Partition
+from streams.rights.sealed_topics import Finding, Fingerprint, Partition
 from streams.settings import Settings
 
 SEALED: dict[type[Event], tuple[str, str]] = {
@@ -126,23 +126,23 @@ class SnapshotCheck:
         key, text = SEALED[model]
         table, records = _table(model.TOPIC), partition.fingerprints[model]
         next_offset = self._next_offsets.get((self._settings.topic(model.TOPIC), number), 0)
-        self.behind += sum(offset >= next_offset for offset, *_ in records.values())
+        self.behind += sum(record.offset >= next_offset for record in records.values())
         seen = set[bytes]()
         for names, row in self._stored(table, key, f"sha256({text})", number, count):
             kafka_key = names[0].encode() if model is Card else to_json(names)
             seen.add(kafka_key)
-            offset, digests, *_ = records.get(kafka_key, (0, frozenset[str]()))
-            if offset >= next_offset or row[-1] in digests:
+            record = records.get(kafka_key, Fingerprint(-1))
+            if record.offset >= next_offset or row[-1] in record.digests:
                 continue  # the snapshot has not read the newest record yet, or has it as it is
-            if digests:
+            if record.digests:
                 what = f"the row of {table} with {names} in DuckDB differs from its record"
                 self._report(Finding(Kind.ROW_EDITED, names[0], row[0], what), None)
             else:
                 self._without_record(model.TOPIC, names, row)
-        for kafka_key, (offset, digests, user, domain, moment) in records.items():
-            if digests and offset < next_offset and kafka_key not in seen:
+        for kafka_key, record in records.items():
+            if record.digests and record.offset < next_offset and kafka_key not in seen:
                 what = f"the row of {table} for {kafka_key.decode()} is missing in DuckDB"
-                self._report(Finding(Kind.ROW_MISSING, user, domain, what), moment)
+                self._report(Finding(Kind.ROW_MISSING, record.user_id, record.domain, what), record.occurred_at)
 
     def _compare_events(self, base: str, number: int) -> None:
         """Report rows of events that have no record. An event may lack a row: the materializer refuses some."""

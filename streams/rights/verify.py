@@ -21,7 +21,8 @@ from streams.exceptions import TopicsDiffer
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import Scanner
 from streams.materializer import read
-from streams.rights.anchors import Anchor, AnchorFile, load
+from streams.rights import anchors
+from streams.rights.anchors import Anchor
 from streams.rights.sealed_topics import Finding, Name, Partition, PartitionReader, Receipts
 from streams.rights.snapshot_check import SnapshotCheck
 from streams.settings import Settings
@@ -91,7 +92,7 @@ def verify(
         NoAnchor: the anchor is not of this deployment, or was edited.
         OSError: the anchor cannot be read.
     """
-    known = load(anchor, settings) if anchor is not None else None
+    known = anchors.load(anchor, settings) if anchor is not None else None
     con = read.connect_own(settings)
     try:
         with Scanner(settings) as scanner:
@@ -102,7 +103,7 @@ def verify(
 
 
 def make_anchor(settings: Settings, to: Path, progress: Progress = lambda *_: None) -> Verified:
-    """Verify the topics and write an anchor file, which is removed again if there are findings.
+    """Verify the topics and write an anchor file, unless there are findings.
 
     Args:
         settings: the deployment, with the key of its seals.
@@ -114,11 +115,12 @@ def make_anchor(settings: Settings, to: Path, progress: Progress = lambda *_: No
         NoAnchor: there is no key, or the file exists.
         OSError: the file cannot be written.
     """
-    since = datetime.now(UTC) - CLOCKS
-    with Scanner(settings) as scanner, AnchorFile(to, settings, since) as file:
-        done = _Verification(settings, scanner, None, None, progress, into=file).run(None)
-        if done.found:
-            file.discard()
+    anchors.refuse_target(to, settings)
+    made = Anchor(datetime.now(UTC) - CLOCKS)
+    with Scanner(settings) as scanner:
+        done = _Verification(settings, scanner, None, None, progress, into=made).run(None)
+    if not done.found:
+        anchors.write(to, settings, made)
     return done
 
 
@@ -132,7 +134,7 @@ class _Verification:
         progress: Progress,
         *,
         anchor: Anchor | None = None,
-        into: AnchorFile | None = None,
+        into: Anchor | None = None,
     ) -> None:
         self._settings, self._scanner, self._progress = settings, scanner, progress
         self._user, self._domain, self._anchor, self._into = user, domain, anchor, into
@@ -218,11 +220,12 @@ class _Verification:
     def _mark(self, name: Name, diffs: Sequence[SkillDiff], slim: SlimSkill | None) -> None:
         """Compare one skill with the anchor, or add it to the new one."""
         if self._into is not None:
-            self._into.skill(skill_mark(diffs, slim, self._names))
+            mark = skill_mark(diffs, slim, self._names)
+            self._into.skills[mark.skill] = mark
         if self._anchor is not None:
-            mark = self._unmatched.pop(self._names.skill(subject_of(name[0]), name[1]), None)
+            known = self._unmatched.pop(self._names.skill(subject_of(name[0]), name[1]), None)
             receipt, since = self._receipts.of(name[0]), self._anchor.since
-            for fault in skill_faults(mark, diffs, slim, receipt, since) if mark is not None else []:
+            for fault in skill_faults(known, diffs, slim, receipt, since) if known is not None else []:
                 self._report(Finding(fault.kind, *name, fault.what), since)
 
     def _check_used_versions(self, snapshot: SnapshotCheck, number: int, partition: Partition) -> None:
@@ -273,7 +276,8 @@ class _Verification:
             self._compare_anchor(self._anchor, receipts)
         if self._into is not None:
             for receipt in receipts.by_subject.values():
-                self._into.receipt(receipt_mark(receipt, self._names))
+                mark = receipt_mark(receipt, self._names)
+                self._into.receipts[mark.person] = mark
 
     def _compare_anchor(self, anchor: Anchor, receipts: Receipts) -> None:
         """Report skills and receipts of the anchor that are gone."""

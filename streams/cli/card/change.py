@@ -21,7 +21,7 @@ Actor = Annotated[
     str | None,
     typer.Option(help="Who changes it; stays in the command. [default: who is signed in]", metavar="NAME"),
 ]
-Reason = Annotated[str, typer.Option(help="Why; stays in the command: the card and its log do not tell it.")]
+Reason = Annotated[str, typer.Option(help="Why; stays in the command: the card and its log do not have it.")]
 
 
 @dataclass(frozen=True)

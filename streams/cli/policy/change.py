@@ -28,7 +28,8 @@ from streams.cli.policy.confirm import DryRun, Yes, confirm
 from streams.rights.reading import NoSuchVersion, doubt, near
 
 if TYPE_CHECKING:
-    from schemas import PolicySkill, SkillDiff
+    from schemas import PolicySkill, SkillCommand, SkillDiff
+    from streams.settings import Settings
 
 Line = Annotated[str, typer.Argument(help="The line's id, as `policy show` prints it.", metavar="ATTRIBUTE")]
 
@@ -79,9 +80,7 @@ class Change:
             question: asked first, if the action takes something away.
             about: the other fields of the command.
         """
-        from operators.merge import resolve_command  # noqa: PLC0415
         from schemas import SkillCommand  # noqa: PLC0415
-        from streams.privacy import privacy_of  # noqa: PLC0415
         from streams.rights.commander import Commander  # noqa: PLC0415
         from streams.rights.holdings import look  # noqa: PLC0415
 
@@ -103,13 +102,7 @@ class Change:
         if self.dry_run:
             if doubtful:
                 note(doubtful)
-            would = None if skill is None else resolve_command(skill, command, privacy=privacy_of(chosen))
-            if self.as_json:
-                print_json({"dry_run": True, "diff": would and would.model_dump(mode="json")})
-            elif would is None:
-                print("the skill would start, from the person's history or the domain's template, with this command")
-            else:
-                _print_diff(would, skill, f"would be version {would.version}; nothing was sent")
+            self._preview(command, skill, chosen)
             return
         if doubtful:
             question = f"{doubtful} This would start a new skill. Go on?"
@@ -122,6 +115,19 @@ class Change:
         _print_diff(diff, skill, f"version {diff.version}", as_json=self.as_json)
         if diff.refused:
             raise typer.Exit(FAILED)
+
+    def _preview(self, command: "SkillCommand", skill: "PolicySkill | None", chosen: "Settings") -> None:
+        """Print the effect on the newest skill; nothing is sent."""
+        from operators.merge import resolve_command  # noqa: PLC0415
+        from streams.privacy import privacy_of  # noqa: PLC0415
+
+        would = None if skill is None else resolve_command(skill, command, privacy=privacy_of(chosen))
+        if self.as_json:
+            print_json({"dry_run": True, "diff": would and would.model_dump(mode="json")})
+        elif would is None:
+            print("the skill would start, from the person's history or the domain's template, with this command")
+        else:
+            _print_diff(would, skill, f"would be version {would.version}; nothing was sent")
 
 
 def register(group: typer.Typer) -> None:
@@ -235,7 +241,7 @@ def say(
         ),
     ] = None,
     language: Annotated[
-        str | None, typer.Option(help="Such as de. [default: told by the words]", metavar="TAG")
+        str | None, typer.Option(help="Such as de. [default: read from the words]", metavar="TAG")
     ] = None,
     session: Annotated[str | None, typer.Option(help="The session that it is said in.", metavar="ID")] = None,
     wait: Wait = WAIT_SECONDS,
@@ -265,6 +271,11 @@ def say(
         diff = commander.carry_out(correction, wait)
     if diff is None:
         unanswered(correction.event_id, wait)
+    _print_heard(diff, as_json)
+
+
+def _print_heard(diff: "SkillDiff", as_json: bool) -> None:
+    """Print the effect of a correction; exit with 1 if it has none."""
     heard = diff.heard
     if heard is not None and not heard.understood:
         if as_json:

@@ -39,15 +39,16 @@ def register(group: typer.Typer) -> None:
 
 def export(
     user: User,
-    to: Annotated[Path, typer.Option(help="The folder to be.", metavar="DIR")],
+    to: Annotated[Path, typer.Option(help="The new folder.", metavar="DIR")],
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
     """Write everything held about a user into a folder.
 
-    One JSON-lines file per topic, internal ones too, and one file per table of the newest DuckDB snapshot; of records
-    that tell of others only the user's part. manifest.json tells what is in it, from when to when, and how long each
-    topic keeps such. The folder is there as a whole or not at all, and only its owner can read it.
+    The folder has one JSON-lines file per topic, also of internal topics, and one per table of the newest DuckDB
+    snapshot; from records about several users it takes the user's part only. manifest.json lists the files, their time
+    spans, and how long each topic keeps its records. index.html shows the main things. Only the owner of the folder can
+    read it. After a failure there is no folder.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.rights import portable  # noqa: PLC0415
@@ -75,7 +76,7 @@ def export(
 def import_(
     folder: Annotated[Path, typer.Argument(help="A folder of `sager policy export`.", metavar="DIR")],
     as_user: Annotated[
-        str | None, typer.Option("--as", help="Who is to have it here. [default: as exported]", metavar="USER")
+        str | None, typer.Option("--as", help="Import it for this user. [default: as exported]", metavar="USER")
     ] = None,
     domain: Domain = None,
     interactions: Annotated[
@@ -90,10 +91,9 @@ def import_(
 ) -> None:
     """Import an exported policy.
 
-    One command per domain gives the skill the exported lines. Asks before it replaces the lines of a skill that is
-    there; they stay in its log. What the person said for good is said again. Every line of the folder is checked before
-    anything is sent. What is personal or sensitive here is left out, and a skill has no more lines here than others
-    have.
+    One command per domain gives the skill the exported lines. Asks before it replaces the lines of an existing skill;
+    they stay in its log. Lasting statements and the card are sent again. Every line of the folder is checked before
+    anything is sent. Workers leave out personal and sensitive words, and apply their own limit of lines.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.rights import portable  # noqa: PLC0415
@@ -134,9 +134,9 @@ def forget(
 ) -> None:
     """Forget a line, a domain, or the whole person. There is no way back.
 
-    Asks first; scripts confirm with --yes. --dry-run counts what is held in every store. What happened until now is
-    never learned from again. Events that apps sent stay on Kafka's topics until their retention has passed;
-    docs/rights.md has the table. What remains is a receipt that says nothing of the person.
+    Asks first; scripts confirm with --yes. --dry-run counts the records in every store. Workers never learn again from
+    events until now. Events of apps stay on Kafka's topics until their retention has passed; docs/rights.md has the
+    table. A receipt without the name remains.
     """
     from streams.rights.commander import Commander  # noqa: PLC0415
     from streams.rights.holdings import look  # noqa: PLC0415

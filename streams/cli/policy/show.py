@@ -74,10 +74,10 @@ def show(
 ) -> None:
     """Print a user's skill, with the id of each line.
 
-    `taken` says how often what a line says was lately taken, `chance` how often that was to be expected of somebody who
-    chooses blindly. Lines that were not taken more often than that come last: they say nothing yet. Lines marked
-    `unvouched` are shown to people only: no slim skill, no prompt and no SKILL.md has them. Then comes what the person
-    said, in their own words and for how long it holds, and what their newest sessions add.
+    `taken` counts how often the user lately took items with the line's value, `chance` how often a blind choice would.
+    Lines that were not taken more often than that come last: they have no effect yet. Lines marked `unvouched` are for
+    people only: no slim skill, no prompt and no SKILL.md has them. Below are the user's statements, in their own words
+    and with the time for which they hold, and the lines of the newest sessions.
 
     Read from the newest DuckDB snapshot, so it is some seconds behind. With --json: a list, one skill per domain.
     """
@@ -102,9 +102,9 @@ def show(
 def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: AsJson = False) -> None:
     """Explain one line or statement of a skill in plain sentences.
 
-    They tell the history, choices and commands behind it, oldest first, and what a model said of it. A line that is
-    gone or was reworded is explained too. --json adds what the sentences leave out: ids, the ranking and place of each
-    choice, reasoner, reason and tiers. Read from the newest DuckDB snapshot, some seconds behind.
+    The sentences name the history, choices and commands behind it, oldest first, and a model's verdicts. Removed and
+    reworded lines have an explanation too. --json adds ids, the ranking and place of each choice, reasoner, reason and
+    tiers. Read from the newest DuckDB snapshot, some seconds behind.
     """
     from streams.rights import explained  # noqa: PLC0415
 
@@ -126,7 +126,7 @@ def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: A
         choices = counted(unrelated, "other choice", "other choices")
         print(f"Of {choices} a model judged that they have nothing to do with this.")
     if isinstance(found, explained.Explained) and found.unvouched_why is not None:
-        print(f"No app and no model is told this: it is {found.unvouched_why}, and nothing vouches for it.")
+        print(f"No app and no model gets this line: it is {found.unvouched_why}, and nothing vouches for it.")
 
 
 def _now(con: "DuckDBPyConnection", user: str, domain: str | None) -> "list[PolicySkill]":

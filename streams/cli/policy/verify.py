@@ -57,9 +57,9 @@ def verify(
     if not as_json:
         kinds = {each.kind.value for each in done.findings}
         if chosen.chain_key is None:
-            note("SAGER_CHAIN_KEY is not set: whoever may write to the topics can make seals without a key anew")
+            note("SAGER_CHAIN_KEY is not set: any writer of the topics can make new seals without a key")
         if done.users and len({each.user_id for each in done.findings if each.kind == "log-forged"}) == done.users:
-            note("no log has the right seal: is SAGER_CHAIN_KEY the one that the workers had when they wrote them?")
+            note("no log has the right seal: is SAGER_CHAIN_KEY the key of the workers that wrote them?")
         if "row-without-record" in kinds:
             note(
                 "rows without a record: the broker has lost acknowledged records (a crash, a backup that was restored, "
@@ -80,13 +80,13 @@ def anchor(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Verify the topics, and write down what there is, for later.
+    """Verify the topics, and write their state to a file for later.
 
-    Keep the file where nobody who may write to the topics can reach it.
+    Keep the file where no writer of the topics can reach it.
 
-    The file has each skill's newest version with its seal, and until when receipts reach, under pseudonyms that only
+    The file has each skill's newest version with its seal, and the reach of each receipt, under pseudonyms that only
     the holder of SAGER_CHAIN_KEY can make. It is sealed as a whole. `sager policy verify --anchor FILE` then finds a
-    log that was cut back to an older state, and skills and receipts that are gone.
+    log that was cut back to an older state, and missing skills and receipts.
 
     Exit code 1: something is not as it was written; no file is left then.
     """
@@ -113,7 +113,7 @@ def _show(done: "Verified", as_json: bool) -> None:
             row(made, [each.kind.value, each.user_id, each.domain, each.what])
         console().print(made)
     copies = "no rows of DuckDB compared" if done.copies is None else f"{done.copies:,} rows of DuckDB compared"
-    told = [
+    counts = [
         (done.cards, "cards"),
         (done.expired, "older than what Kafka keeps"),
         (done.behind, "records not in the snapshot yet"),
@@ -122,6 +122,6 @@ def _show(done: "Verified", as_json: bool) -> None:
     ]
     print(
         f"{done.skills:,} skills of {done.users:,} users, {done.versions:,} versions, {done.receipts:,} receipts "
-        f"verified; {copies}" + "".join(f"; {count:,} {what}" for count, what in told if count)
+        f"verified; {copies}" + "".join(f"; {count:,} {what}" for count, what in counts if count)
     )
     print(f"{done.found:,} findings" if done.found else "nothing was edited or left out")

@@ -42,12 +42,12 @@ def show_said(out: "Console", skill: "PolicySkill") -> None:
 def changed(change: "StatementChange", known: "Mapping[str, Statement]") -> str:
     """Return one change of a statement as a line."""
     kind, said = change.kind.value, change.statement or known.get(change.statement_id)
-    told = change.statement_id if said is None else f"{what(said)} [{change.statement_id}]"
+    words = change.statement_id if said is None else f"{what(said)} [{change.statement_id}]"
     if kind != "stated":
-        return f"{_SIGNS[kind]} {told}, {kind}"
+        return f"{_SIGNS[kind]} {words}, {kind}"
     times = f", said {said.times} times" if said is not None and said.times > 1 else ""
     scope = "" if said is None or said.scope.value == "always" else f", for {_SCOPES[said.scope.value]}"
-    return f"{_SIGNS[kind]} {told}{scope}{times}"
+    return f"{_SIGNS[kind]} {words}{scope}{times}"
 
 
 _SCOPES = {"now": "now", "session": "this session"}
@@ -65,20 +65,20 @@ def all_said(diffs: "Iterable[SkillDiff]") -> "dict[str, Statement]":
 
 def heard(diff: "SkillDiff") -> list[tuple[str, str]]:
     """Return the signal, abstention or correction behind a version, and whether it was understood."""
-    told = diff.heard
-    if told is None:
+    event = diff.heard
+    if event is None:
         return []
-    if told.what == "abstention":
+    if event.what == "abstention":
         return [("nothing was taken", "the list did not suit; that is no word against its items")]
-    if told.what != "correction":
-        value = "" if told.value is None else f" {told.value:g}"
-        unknown = "" if told.understood else "of no kind that is configured: it changes nothing"
-        return [(f"signal {told.what}{value}", unknown)]
-    if told.understood:
-        words = f"“{told.words}”" if told.words else "by a form"
-        return [(f"said {words}", f"read by {told.by_pattern}" if told.by_pattern else "")]
-    words = f"“{told.words}”" if told.words else "something"
-    return [(f"said {words}", f"not understood: it changes nothing. {told.explanation}".rstrip())]
+    if event.what != "correction":
+        value = "" if event.value is None else f" {event.value:g}"
+        unknown = "" if event.understood else "of no kind that is configured: it changes nothing"
+        return [(f"signal {event.what}{value}", unknown)]
+    if event.understood:
+        words = f"“{event.words}”" if event.words else "by a form"
+        return [(f"said {words}", f"read by {event.by_pattern}" if event.by_pattern else "")]
+    words = f"“{event.words}”" if event.words else "something"
+    return [(f"said {words}", f"not understood: it changes nothing. {event.explanation}".rstrip())]
 
 
 def _show_session(out: "Console", session: "Session", now: datetime) -> None:

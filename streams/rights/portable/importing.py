@@ -171,19 +171,7 @@ def take_in(
     card = list(commands_of(bundle.card, user, order, domain)) if bundle.card else []
     if not skills and not card:
         raise NotPortable(bundle.nothing_of(domain))
-    commands = [
-        SkillCommand(
-            event_id=order.name(f"skill {skill.domain}"),
-            occurred_at=order.at,
-            user_id=user,
-            domain=skill.domain,
-            action=Action.IMPORT,
-            lines=skill.attributes,
-            actor=order.actor,
-            reason=order.reason,
-        )
-        for skill in skills
-    ]
+    commands = [_command(skill, user, order) for skill in skills]
     done = Imported()
     if interactions:
         done.interactions = _send_interactions(settings, bundle, user, domain)
@@ -196,6 +184,19 @@ def take_in(
         for change in card:
             done.lines += commander.change_card(change, seconds) is not None
     return done
+
+
+def _command(skill: PolicySkill, user: str, order: Order) -> SkillCommand:
+    return SkillCommand(
+        event_id=order.name(f"skill {skill.domain}"),
+        occurred_at=order.at,
+        user_id=user,
+        domain=skill.domain,
+        action=Action.IMPORT,
+        lines=skill.attributes,
+        actor=order.actor,
+        reason=order.reason,
+    )
 
 
 def commands_of(card: Card, user: str, order: Order, domain: str | None = None) -> Iterator[CardCommand]:
