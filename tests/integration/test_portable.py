@@ -163,7 +163,7 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to
     with Harness(settings.model_copy(update=there)) as harness:
         harness.worker()
 
-        manifest = export(log.settings, ANN, tmp_path / "ann", parquet=True)
+        manifest = export(log.settings, ANN, tmp_path / "ann")
 
         assert {base: file.records for base, file in manifest.topics.items()} == {
             **dict.fromkeys((event.TOPIC for event in life(ANN, BOB)), 1),
@@ -178,7 +178,7 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to
         assert not [text for text in texts if BOB in text or neighbour_of(BOB, SECRET) in text]
         [ring] = records(tmp_path / "ann", "open-rankings")
         assert ring["value"]["answered"], "the newest record of a key holds"
-        kept = duckdb.sql(f"SELECT count(*) FROM '{tmp_path}/ann/tables/skill_diffs.parquet'").fetchall()
+        kept = duckdb.sql(f"SELECT count(*) FROM '{tmp_path}/ann/tables/skill_diffs.jsonl'").fetchall()
         assert kept == [(manifest.tables["skill_diffs"].records,)] == [(3,)]
         modes = {path.stat().st_mode & 0o777 for path in [tmp_path / "ann", *(tmp_path / "ann").rglob("*")]}
         assert modes == {0o700, 0o600}

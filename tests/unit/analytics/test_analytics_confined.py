@@ -18,9 +18,9 @@ from streams.materializer import asking, read
 from streams.materializer.exceptions import StrayLog
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
-from streams.rights.portable.exceptions import NotPortable
+from streams.rights.portable import NotPortable
+from streams.rights.portable.export import export_rows
 from streams.rights.portable.ownership import Owner
-from streams.rights.portable.rows import export_rows
 from streams.settings import Settings
 from tests.analytics_world import published
 from tests.patience import until
@@ -250,7 +250,7 @@ def test_a_persons_export_writes_nowhere_else_whatever_tables_there_are(folder, 
     with read.connect(Settings(), files=True) as con:
         read.confine(con, folder / "tables")
         with pytest.raises(NotPortable, match="no materializer"):
-            export_rows(con, Owner("ann"), folder / "tables", lambda *_: None, parquet=False)
+            export_rows(con, Owner("ann"), folder / "tables", lambda *_: None)
         for write in (
             "COPY (SELECT 1) TO 'outside'",
             "COPY (SELECT 1) TO 'tables/../outside'",
