@@ -71,9 +71,9 @@ from schemas import (
 )
 from streams.demo import catalogue, people
 from streams.materializer.dead_letters import dead_letter
-from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.records import Batch, Record
 from streams.materializer.rows import read
+from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from tests.analytics_talks import talks
 from tests.once import once

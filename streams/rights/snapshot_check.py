@@ -44,14 +44,13 @@ SEALED: dict[type[Event], tuple[str, str]] = {
 """The key and the fingerprinted text of the tables of sealed records."""
 EVENTS = (
     *("interactions", "rank-requests", "rankings", "selections", "feedback", "corrections", "abstentions"),
-    *("contrasts", "skill-commands", "shadow-outcomes"),
+    *("contrasts", "skill-commands"),
 )
 """The topics whose rows are events of users, with the same key in DuckDB."""
 USED_VERSIONS = {
     "contrasts": "skill_version",
     "rankings": "skill_version",
     "abstentions": "skill_version",
-    "shadow_outcomes": "live_version",
 }
 """Columns with the version of a skill that an event was made with."""
 _ROWS = 2_000

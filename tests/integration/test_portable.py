@@ -35,8 +35,8 @@ from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox
 from streams.materializer import rows
 from streams.materializer.exceptions import MaterializerError
-from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.records import Batch, Record
+from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from streams.pseudonyms import secret_of
 from streams.rights.portable import NotPortable, Order, export, load, take_in

@@ -17,8 +17,8 @@ from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.materializer import read
-from streams.materializer.schema import quoted
 from streams.materializer.receipts import barrier_of
+from streams.materializer.schema import quoted
 from streams.rights.portable.archive import (
     MANIFEST,
     PAGE,

@@ -8,7 +8,7 @@ import pytest
 from operators.steps import Evolve, State
 from operators.understand import understand
 from schemas import TOPICS, Correction, Directive, Stance
-from streams.materializer.ddl import all_tables
+from streams.materializer.schema import all_tables
 from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from streams.rights import preview
@@ -107,7 +107,7 @@ def test_a_person_without_data_gets_one_sentence(held: Holdings) -> None:
 
 
 def test_the_preview_words_existing_stores_only() -> None:
-    known = {*TOPICS, *(table.name for table in all_tables())}
+    known = {*TOPICS, *all_tables()}
 
     assert {store for kind in (*preview._LEARNED, *preview._RECORDED) for store in kind.stores} <= known
 

@@ -16,9 +16,9 @@ from schemas import Card, CardCommand, CardDiff, Event, decode, encode, topic_of
 from schemas.statements import Stance
 from streams.http.live import Held, Live
 from streams.http.sender import Outgoing, Sender
-from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.records import Batch, Record
 from streams.materializer.rows import read
+from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from streams.settings import Settings
 from tests.builders import NOW
