@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from streams.cli import app
 from streams.http.snapshot import Snapshot
-from streams.materializer import asking, read
+from streams.materializer import read
 from streams.materializer.exceptions import StrayLog
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
@@ -99,14 +99,13 @@ TARGETS = {
 def test_no_statement_writes(folder, write):
     before = state(folder)
     result = ask(write.replace("{}", str(folder / "sager.duckdb.wal")), "--json")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("sager: ")
+    assert result.exit_code == 0 or result.stderr.startswith("sager: ")
+    assert "Traceback" not in result.stderr
     assert state(folder) == before
 
 
 @pytest.fixture
 def barriers(folder):
-    """A connection without the check of the statement's kind."""
     (folder / ".tmp").mkdir()
     (folder / "link.wal").symlink_to(folder / "sager.duckdb.wal")
     con = read.connect(Settings())
@@ -115,7 +114,7 @@ def barriers(folder):
     con.close()
 
 
-def test_a_connection_opens_no_file_even_where_every_statement_is_let_through(folder, barriers):
+def test_a_connection_opens_no_file_and_changes_no_setting(folder, barriers):
     before = state(folder)
     for target in TARGETS.values():
         for write in ("COPY", "EXPLAIN ANALYZE COPY"):
@@ -132,36 +131,10 @@ def test_a_connection_opens_no_file_even_where_every_statement_is_let_through(fo
 
 def test_the_process_that_answers_could_not_write_a_byte_if_duckdb_let_it(folder, monkeypatch):
     monkeypatch.setattr(read, "CONFINED", ())
-    monkeypatch.setattr(asking, "check_reads", lambda *_: None)
     result = ask(f"COPY {PAYLOAD}".format(folder / "planted"))
     assert result.exit_code == 1
     assert "File too large" in result.stderr
     assert not (folder / "planted").exists()
-
-
-READS = (
-    "FROM skills",
-    "SELECT 1;",
-    "VALUES (1)",
-    "TABLE skills",
-    "FROM skills UNION FROM skills",
-    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) FROM n",
-    "SHOW TABLES",
-    "DESCRIBE skills",
-    "SUMMARIZE skills",
-    "EXPLAIN FROM skills",
-    "EXPLAIN ANALYZE FROM policy_at('ann', '2026-01-31')",
-    "EXPLAIN (FORMAT json) FROM skills",
-    "PIVOT skills ON domain IN ('books') USING count(*)",
-    "UNPIVOT (SELECT 1 AS a, 2 AS b) ON a, b",
-)
-
-
-def test_what_reads_is_answered(folder):
-    with read.connect(Settings()) as con:
-        for query in READS:
-            asking.check_reads(con, query)
-            con.execute(query).fetchall()
 
 
 @pytest.mark.parametrize("ending", STRAYS)
