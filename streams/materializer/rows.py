@@ -1,15 +1,14 @@
 """Turns records into rows: one function for all models, with a table of columns that are no plain field."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from enum import Enum, IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 import pyarrow as pa
 from pydantic_core import to_json
 
-import schemas
 from operators.outcome import arm_of
 from operators.privacy import DEFAULT, Privacy
 from operators.seals import authenticated
@@ -18,7 +17,7 @@ from streams.kafka.packed import unpack
 from streams.materializer.forgetting import Barrier
 from streams.materializer.private import redacted
 from streams.materializer.records import Drop, Put, Record, Row, RowKey, from_ms, utc
-from streams.materializer.schema import Table, all_tables
+from streams.materializer.schema import TOPIC_TABLES, Table, table_of
 
 _BIGINT = 2**63
 
@@ -27,22 +26,6 @@ Source = str | Callable[..., Any]
 
 A path through a tuple gives a list, a path through None gives None.
 """
-
-
-class Child(NamedTuple):
-    """A child table: the items that become its rows, and the columns that are no field of an item or of its event."""
-
-    table: str
-    items: Source
-    columns: Mapping[str, Source] = {}
-
-
-class Rows(NamedTuple):
-    """The table of a topic, the columns that are no plain field of its model, and its child tables."""
-
-    table: str
-    columns: Mapping[str, Source] = {}
-    children: tuple[Child, ...] = ()
 
 
 def _of(path: str, names: str) -> dict[str, Source]:
@@ -94,190 +77,131 @@ _STATEMENT = "stance attribute_id dimension value over item_id words scope sessi
 _EVIDENCE: dict[str, Source] = {"evidence_event_id": "evidence.event_id", "evidence_item_id": "evidence.item_id"}
 _UPDATED: dict[str, Source] = {"updated_at": "occurred_at"}
 _BY_PERSON = (ChangeKind.ADDED, ChangeKind.REWORDED, ChangeKind.SET, ChangeKind.RESTORED, ChangeKind.FORGOTTEN)
-_COUNTED = ("reinforced", "discovered", "weakened", "removed", "evicted", "pinned", "unpinned", "shifted", "faded")
+_COUNTED = "reinforced discovered weakened removed evicted pinned unpinned shifted faded"
 
-MAPPINGS: Mapping[type[Model], Rows] = {
-    schemas.Item: Rows(
-        "items",
-        {
-            **_of("item", "item_id title description"),
-            # Not orjson: metadata may hold integers over 64 bits, and NaN or infinity, which are not JSON.
-            "metadata": lambda event: to_json(event.item.metadata, inf_nan_mode="null").decode(),
-        },
-    ),
-    schemas.Interaction: Rows("interactions", _of("item", "item_id title")),
-    schemas.RankRequest: Rows("rank_requests", {"item_ids": "candidates.item_id"}),
-    Ranking: Rows(
-        "rankings",
-        {
-            "item_ids": "candidates.item_id",
-            **_of("injected", "skill_version slim_skill reasoner memory_version graph_epoch repaired"),
-            **_of("injected.ranked_by", "model prompt prompt_hash fallback"),
-            **_of("injected.fit", "chances nothing suits honoured"),
-            "facets": "injected.facets.facet",
-            "question_id": "injected.fit.question.question_id",
-            "question_dimension": "injected.fit.question.dimension",
-            "question": "injected.fit.question.text",
-            "llm_calls": lambda event: sum(by.calls for _, by in _calls(event)),
-            "prompt_tokens": lambda event: sum(by.prompt_tokens for _, by in _calls(event)),
-            "completion_tokens": lambda event: sum(by.completion_tokens for _, by in _calls(event)),
-            "injected": lambda event: event.injected.model_dump_json(),
-            "arm": lambda event: arm_of(event.injected),
-        },
-        (
-            Child("ranking_facets", "injected.facets"),
-            Child("ranking_calls", lambda event: [{"part": part, **dict(by)} for part, by in _calls(event)]),
-        ),
-    ),
-    schemas.Selection: Rows("selections"),
-    schemas.Feedback: Rows(
-        "feedback",
-        {
-            **_of("item", "item_id title"),
-            "scale_worst": lambda event: event.scale and event.scale[0],
-            "scale_best": lambda event: event.scale and event.scale[1],
-        },
-    ),
-    schemas.Correction: Rows(
-        "corrections", {"item_ids": "items.item_id"}, (Child("correction_directives", "says", _BOUND),)
-    ),
-    schemas.Abstention: Rows("abstentions", {"item_ids": "shown.item_id"}),
-    schemas.Contrast: Rows(
-        "contrasts",
-        {
-            "chosen_item_id": "chosen.item_id",
-            "chosen_title": "chosen.title",
-            "unchosen_item_ids": "unchosen.item_id",
-            "also_item_ids": "also.item_id",
-        },
-    ),
-    SkillDiff: Rows(
-        "skill_diffs",
-        {
-            **_EVIDENCE,
-            **_of("reasoned_by", _REASONED),
-            **_of("heard", "understood words value by_pattern"),
-            **{name: _count(ChangeKind(name)) for name in _COUNTED},
-            "heard": "heard.what",
-            "seeded": lambda event: len(event.seed or ()),
-            "by_person": _count(*_BY_PERSON),
-            "refused": lambda event: len(event.refused),
-            "statements": lambda event: len(event.stated),
-            "taste_changed": "shifted",
-            "session_id": "session.session_id",
-        },
-        (
-            Child("skill_changes", _changes),
-            Child("skill_refusals", "refused"),
-            Child("skill_places", _places),
-            Child(
-                "statement_changes",
-                "stated",
-                {
-                    **_of("statement", _STATEMENT),
-                    **_of("statement.bound", "measure above below"),
-                    "evidence_event_id": "statement.evidence.event_id",
-                    "evidence_item_id": "statement.evidence.item_id",
-                },
-            ),
-        ),
-    ),
-    schemas.PolicySkill: Rows(
-        "skills",
-        {
-            **_UPDATED,
-            **_of("strategy", "must_include tie_breaker"),
-            **{str(tier): _tier(tier) for tier in Tier},
-            "attributes": lambda event: len(event.attributes),
-            "statements": lambda event: len(event.stated),
-        },
-        (
-            Child("skill_attributes", "attributes", {"evidence_event_ids": "evidence.event_id"}),
-            Child(
-                "statements",
-                "stated",
-                {**_BOUND, **_EVIDENCE, "doubtful": lambda stated, skill: stated.since < skill.shifted},
-            ),
-            Child("skill_sessions", "sessions"),
-            Child(
-                "session_lines",
-                lambda skill: [{**dict(line), **_of_session(each)} for each in skill.sessions for line in each.lines],
-            ),
-        ),
-    ),
-    schemas.SlimSkill: Rows("slim_skills", _UPDATED),
-    schemas.SkillCommand: Rows(
-        "skill_commands",
-        {
-            "value": lambda event: event.line.value if event.line else event.value,
-            "tier": lambda event: event.line.tier if event.line else event.tier,
-        },
-    ),
-    schemas.CardDiff: Rows(
-        "card_diffs",
-        {
-            **_of("reasoned_by", _REASONED),
-            "changes": lambda event: len(event.changes),
-            "not_kept": lambda event: sum(each.times for each in event.not_kept),
-        },
-        (
-            Child("card_changes", "changes", _of("line", "stance dimension value domain strength overtaken_by")),
-            Child("card_receipts", "not_kept"),
-        ),
-    ),
-    schemas.Card: Rows(
-        "cards",
-        {
-            **_UPDATED,
-            "lines": lambda event: len(event.lines),
-            "past": lambda event: len(event.past),
-            "pinned": lambda event: sum(line.pinned for line in event.lines),
-        },
-        (
-            Child(
-                "card_lines",
-                lambda card: (*card.lines, *card.past),
-                {
-                    "version": lambda _, card: card.version,
-                    "since_version": "version",
-                    "is_past": lambda line, card: any(line is each for each in card.past),
-                },
-            ),
-        ),
-    ),
-    schemas.Receipt: Rows(
-        "receipts",
-        {
-            "forgotten_until": "person.until",
-            "actor": "person.actor",
-            "domains": lambda event: len(event.domains),
-            "lines": lambda event: len(event.lines),
-            "done": lambda event: all(each.done for each in event.scopes),
-        },
-    ),
-    schemas.GlobalSkill: Rows("global_skills", {**_UPDATED, "attribute_ids": "attributes.attribute_id"}),
-    schemas.DeadLetter: Rows(
-        "dead_letters",
-        {
-            "source_logged_at": "source.moment",
-            "source_topic": "source.topic",
-            "source_partition": "source.partition",
-            "source_offset": "source.offset",
-        },
-    ),
-    schemas.Weights: Rows("weights", _UPDATED),
+COLUMNS: Mapping[str, Mapping[str, Source]] = {
+    "items": {
+        **_of("item", "item_id title description"),
+        # Not orjson: metadata may hold integers over 64 bits, and NaN or infinity, which are not JSON.
+        "metadata": lambda event: to_json(event.item.metadata, inf_nan_mode="null").decode(),
+    },
+    "interactions": _of("item", "item_id title"),
+    "rank_requests": {"item_ids": "candidates.item_id"},
+    "rankings": {
+        **_of("injected", "skill_version slim_skill reasoner memory_version graph_epoch repaired"),
+        **_of("injected.ranked_by", "model prompt prompt_hash fallback"),
+        **_of("injected.fit", "chances nothing suits honoured"),
+        "item_ids": "candidates.item_id",
+        "facets": "injected.facets.facet",
+        "question_id": "injected.fit.question.question_id",
+        "question_dimension": "injected.fit.question.dimension",
+        "question": "injected.fit.question.text",
+        "llm_calls": lambda event: sum(by.calls for _, by in _calls(event)),
+        "prompt_tokens": lambda event: sum(by.prompt_tokens for _, by in _calls(event)),
+        "completion_tokens": lambda event: sum(by.completion_tokens for _, by in _calls(event)),
+        "injected": lambda event: event.injected.model_dump_json(),
+        "arm": lambda event: arm_of(event.injected),
+    },
+    "feedback": {
+        **_of("item", "item_id title"),
+        "scale_worst": lambda event: event.scale and event.scale[0],
+        "scale_best": lambda event: event.scale and event.scale[1],
+    },
+    "corrections": {"item_ids": "items.item_id"},
+    "correction_directives": _BOUND,
+    "abstentions": {"item_ids": "shown.item_id"},
+    "contrasts": {
+        "chosen_item_id": "chosen.item_id",
+        "chosen_title": "chosen.title",
+        "unchosen_item_ids": "unchosen.item_id",
+        "also_item_ids": "also.item_id",
+    },
+    "skill_diffs": {
+        **_EVIDENCE,
+        **_of("reasoned_by", _REASONED),
+        **_of("heard", "understood words value by_pattern"),
+        **{name: _count(ChangeKind(name)) for name in _COUNTED.split()},
+        "heard": "heard.what",
+        "seeded": lambda event: len(event.seed or ()),
+        "by_person": _count(*_BY_PERSON),
+        "refused": lambda event: len(event.refused),
+        "statements": lambda event: len(event.stated),
+        "taste_changed": "shifted",
+        "session_id": "session.session_id",
+    },
+    "statement_changes": {
+        **_of("statement", _STATEMENT),
+        **{name: f"statement.{path}" for name, path in (_BOUND | _EVIDENCE).items()},
+    },
+    "skills": {
+        **_UPDATED,
+        **_of("strategy", "must_include tie_breaker"),
+        **{str(tier): _tier(tier) for tier in Tier},
+        "attributes": lambda event: len(event.attributes),
+        "statements": lambda event: len(event.stated),
+    },
+    "skill_attributes": {"evidence_event_ids": "evidence.event_id"},
+    "statements": {**_BOUND, **_EVIDENCE, "doubtful": lambda stated, skill: stated.since < skill.shifted},
+    "slim_skills": _UPDATED,
+    "skill_commands": {
+        "value": lambda event: event.line.value if event.line else event.value,
+        "tier": lambda event: event.line.tier if event.line else event.tier,
+    },
+    "card_diffs": {
+        **_of("reasoned_by", _REASONED),
+        "changes": lambda event: len(event.changes),
+        "not_kept": lambda event: sum(each.times for each in event.not_kept),
+    },
+    "card_changes": _of("line", "stance dimension value domain strength overtaken_by"),
+    "cards": {
+        **_UPDATED,
+        "lines": lambda event: len(event.lines),
+        "past": lambda event: len(event.past),
+        "pinned": lambda event: sum(line.pinned for line in event.lines),
+    },
+    "card_lines": {
+        "version": lambda _, card: card.version,
+        "since_version": "version",
+        "is_past": lambda line, card: any(line is each for each in card.past),
+    },
+    "receipts": {
+        "forgotten_until": "person.until",
+        "actor": "person.actor",
+        "domains": lambda event: len(event.domains),
+        "lines": lambda event: len(event.lines),
+        "done": lambda event: all(each.done for each in event.scopes),
+    },
+    "global_skills": {**_UPDATED, "attribute_ids": "attributes.attribute_id"},
+    "dead_letters": {
+        "source_logged_at": "source.moment",
+        "source_topic": "source.topic",
+        "source_partition": "source.partition",
+        "source_offset": "source.offset",
+    },
+    "weights": _UPDATED,
 }
-PUBLIC_TOPICS: tuple[Topic, ...] = tuple(TOPICS[model.TOPIC] for model in MAPPINGS)  # type: ignore[attr-defined]
+"""Columns that are no field of their model with the same name, by table."""
+ITEMS: Mapping[str, Source] = {
+    "ranking_facets": "injected.facets",
+    "ranking_calls": lambda ranking: [{"part": part, **dict(by)} for part, by in _calls(ranking)],
+    "correction_directives": "says",
+    "skill_changes": _changes,
+    "skill_refusals": "refused",
+    "skill_places": _places,
+    "statement_changes": "stated",
+    "skill_attributes": "attributes",
+    "statements": "stated",
+    "skill_sessions": "sessions",
+    "session_lines": lambda skill: [
+        {"session_id": session.session_id, **dict(line)} for session in skill.sessions for line in session.lines
+    ],
+    "card_changes": "changes",
+    "card_receipts": "not_kept",
+    "card_lines": lambda card: (*card.lines, *card.past),
+}
+"""The items of an event that become the rows of a child table."""
+PUBLIC_TOPICS: tuple[Topic, ...] = tuple(topic for topic in TOPICS.values() if topic.base in TOPIC_TABLES)
 """The topics that become rows."""
-
-
-def _of_session(session: Any) -> Row:
-    return {"session_id": session.session_id}
-
-
-def table_of(topic: Topic) -> Table:
-    """Return the table of a public topic's records."""
-    return all_tables()[MAPPINGS[topic.model].table]
 
 
 def read(
@@ -316,37 +240,36 @@ def read(
 
 def rows_of(event: Model, record: Record) -> Put:
     """Return the row of an event and those of its child tables."""
-    mapping = MAPPINGS[type(event)]
-    table = all_tables()[mapping.table]
-    row: Row = {
+    table = table_of(record.topic)
+    given = {
         "logged_at": from_ms(record.timestamp_ms),
         "kafka_partition": record.partition,
         "kafka_offset": record.offset,
+        "document": record.document,
     }
-    if "document" in table.names:
-        row["document"] = record.document
-    for name in table.names:
-        if name not in row:
-            row[name] = _plain(_value(event, mapping.columns.get(name, name)), table.arrow.field(name).type)
-    children = tuple(list(_child_rows(child, event)) for child in mapping.children)
+    columns = COLUMNS.get(table.name, {})
+    row = {
+        name: given[name] if name in given else _plain(_value(event, columns.get(name, name)), table.arrow.field(name))
+        for name in table.names
+    }
+    children = tuple(list(_child_rows(child, event)) for child in table.children)
     return Put(table, row, children, replaces=isinstance(event, SkillDiff) and event.rewritten > 0)
 
 
-def _child_rows(child: Child, event: Model) -> Iterator[Row]:
-    table = all_tables()[child.table]
-    items: Iterable[Any] = _value(event, child.items)
-    for number, item in enumerate(items, start=1):
+def _child_rows(table: Table, event: Model) -> Iterator[Row]:
+    columns = COLUMNS.get(table.name, {})
+    for number, item in enumerate(_value(event, ITEMS[table.name]), start=1):
         row = {}
         for name in table.names:
-            if name in child.columns:
-                value = _value(item, child.columns[name], event)
+            if name in columns:
+                value = _value(item, columns[name], event)
             elif name in ("seq", "place"):
                 value = number
             elif isinstance(item, dict):
                 value = item[name] if name in item else getattr(event, name)
             else:
                 value = getattr(item if hasattr(item, name) else event, name)
-            row[name] = _plain(value, table.arrow.field(name).type)
+            row[name] = _plain(value, table.arrow.field(name))
         yield row
 
 
@@ -360,15 +283,15 @@ def _value(item: Any, source: Source, *event: Model) -> Any:
     return [_value(each, rest) for each in value] if isinstance(value, tuple) else _value(value, rest)
 
 
-def _plain(value: Any, kind: Any) -> Any:
+def _plain(value: Any, column: Any) -> Any:
     """The value as its column has it: times in UTC, names of enums, and counts as real numbers."""
     if isinstance(value, datetime):
         return utc(value)
     if isinstance(value, Enum):
         return str(value) if isinstance(value, IntEnum) else value.value
     if isinstance(value, tuple | list):
-        return [_plain(each, kind.value_type) for each in value]
-    if isinstance(value, int) and pa.types.is_floating(kind):
+        return [_plain(each, column.type.value_field) for each in value]
+    if isinstance(value, int) and pa.types.is_floating(column.type):
         return value / ONE  # models count evidence in fixed point
     if isinstance(value, int) and not -_BIGINT <= value < _BIGINT:
         # A row that does not fit would fail its batch for ever.

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 import duckdb
 
+from schemas import Topic
+
 LAYOUT_VERSION = 1
 """Incremented when a table changes. `sager rebuild --duckdb` replaces a file of another layout."""
 
@@ -94,6 +96,10 @@ _CREATE = re.compile(
 )
 
 
+def _text(name: str) -> str:
+    return files(__package__).joinpath("sql", name).read_text(encoding="utf-8")
+
+
 @cache
 def statements(file: str) -> tuple[Statement, ...]:
     """Return the CREATE statements of `schema`, `views` or `macros`, in the order of their execution."""
@@ -102,6 +108,14 @@ def statements(file: str) -> tuple[Statement, ...]:
         Statement(each["kind"], each["name"], each["comment"].replace("\n-- ", " ")[3:].strip(), each["sql"])
         for each in found
     )
+
+
+TOPIC_TABLES = {
+    each.name.replace("_", "-"): each.name
+    for each in statements("schema")
+    if each.name not in {*DERIVED, *INTERNAL, *(child for names in _CHILDREN.values() for child in names)}
+}
+"""The table of each public topic, by its base name."""
 
 
 @cache
@@ -141,8 +155,12 @@ def all_tables() -> Mapping[str, Table]:
 @cache
 def tables() -> tuple[Table, ...]:
     """Return the tables with a topic; child tables come with their parents."""
-    children = {child for names in _CHILDREN.values() for child in names}
-    return tuple(each for name, each in all_tables().items() if name not in {*children, *DERIVED, *INTERNAL})
+    return tuple(all_tables()[name] for name in TOPIC_TABLES.values())
+
+
+def table_of(topic: Topic) -> Table:
+    """Return the table of a public topic's records."""
+    return all_tables()[TOPIC_TABLES[topic.base]]
 
 
 @cache
@@ -185,7 +203,3 @@ def quoted(words: str) -> str:
     "'it''s'"
     """
     return "'" + words.replace("'", "''") + "'"
-
-
-def _text(name: str) -> str:
-    return files(__package__).joinpath("sql", name).read_text(encoding="utf-8")
