@@ -77,9 +77,8 @@ def test_a_copy_of_the_rows_has_every_table_view_comment_key_and_offset(live, tm
     with Store(tmp_path / "copy.duckdb", "sager.") as copy:
         assert {name: rows(copy, f"FROM {name} ORDER BY ALL") for name in names} == wanted
         assert copy.offsets() == OFFSETS
-        catalog = (
-            "SELECT table_name, column_name, data_type, comment FROM duckdb_columns() WHERE NOT internal ORDER BY ALL"
-        )
+        catalog = "table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal AND table_name <> 'batch'"
+        catalog = f"SELECT {catalog} ORDER BY ALL"
         assert rows(copy, catalog) == rows(live, catalog)
         assert write(copy, interaction("x-bob", "bob"))["interactions"] == 0
 
