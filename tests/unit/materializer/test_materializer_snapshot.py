@@ -149,10 +149,7 @@ def test_an_open_reader_keeps_its_state_and_a_new_one_in_the_same_process_sees_t
         assert versions(settings) == [(2,)]
 
 
-@pytest.mark.parametrize("how", ["cp", "python"])
-def test_publishing_keeps_the_live_file_locked(store, publisher, settings, monkeypatch, how):
-    if how == "python":
-        monkeypatch.setattr(NO_CP, lambda _: None)
+def test_publishing_keeps_the_live_file_locked(store, publisher, settings):
     publisher.publish()
     code = f"import duckdb; duckdb.connect({str(store.path)!r})"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
