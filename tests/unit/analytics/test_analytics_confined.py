@@ -65,25 +65,17 @@ def forged(folder: Path) -> bytes:
 
 WRITES = {
     "copy": f"COPY {PAYLOAD}",
-    "after a comment": f"/* SELECT 1 */ -- SELECT\nCOPY {PAYLOAD}",
     "in a CTE": f"WITH done AS (COPY {PAYLOAD}) FROM done",
-    "in a CTE that is summarized": f"SUMMARIZE (WITH done AS (COPY {PAYLOAD}) FROM done)",
     "explained": f"EXPLAIN ANALYZE COPY {PAYLOAD}",
-    "explained in a CTE": f"EXPLAIN ANALYZE WITH done AS (COPY {PAYLOAD}) FROM done",
     "second": f"SELECT 1; COPY {PAYLOAD}",
-    "prepared": f"PREPARE it AS COPY {PAYLOAD}; EXECUTE it",
     "in a text": "FROM query('WITH done AS (COPY (SELECT 1) TO ''{}'' (USE_TMP_FILE false)) FROM done')",
     "in a macro": f"CREATE TEMP MACRO it() AS TABLE WITH done AS (COPY {PAYLOAD}) FROM done; FROM it()",
-    "exported": "EXPORT DATABASE '{}'",
     "attached": "ATTACH '{}' AS mine",
-    "profiled": "PRAGMA profiling_output = '{}'",
     "logged": "CALL enable_logging(storage = 'file', storage_path = '{}')",
     "of a secret": "CREATE PERSISTENT SECRET mine (TYPE http, BEARER_TOKEN 'x')",
     "inserted": "WITH done AS (INSERT INTO skills SELECT * FROM skills RETURNING *) FROM done",
-    "deleted": "WITH done AS (DELETE FROM skills RETURNING user_id) FROM done",
     "checkpointed": "CHECKPOINT snapshot",
     "of settings": "SET enable_external_access = true",
-    "of extensions": "INSTALL httpfs",
 }
 TARGETS = {
     **{ending: "{folder}/sager.duckdb" + ending for ending in STRAYS},

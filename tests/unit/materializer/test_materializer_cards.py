@@ -13,7 +13,7 @@ from streams.materializer.records import Batch
 from streams.materializer.rows import read
 from streams.materializer.store import Store
 from tests.analytics_talks import talks
-from tests.unit.materializer.materializer_builders import NOON, record, rows, tombstone, write
+from tests.unit.materializer.materializer_builders import NOON, record, rows, write
 
 PEOPLE = ("ann", "bob", "cem")
 
@@ -60,14 +60,6 @@ def test_the_lines_of_a_card_are_the_fold_of_its_log_and_what_was_overtaken_name
     assert document.encode() == encode(card)
 
 
-def test_an_older_version_of_a_card_never_takes_the_place_of_a_newer_one(store: Store) -> None:
-    log = log_of("ann")
-    write(store, fold(log)["ann"], fold(log[:1])["ann"])
-
-    assert rows(store, "SELECT version FROM cards") == [(3,)]
-    assert rows(store, "SELECT DISTINCT version FROM card_lines") == [(3,)]
-
-
 def test_a_version_has_its_changes_what_it_cost_and_what_is_not_kept_by_kind_alone(store: Store) -> None:
     write(store, *log_of("bob"), *log_of("bob"))
 
@@ -92,14 +84,6 @@ def test_a_version_that_was_written_anew_to_forget_a_line_takes_the_place_of_the
 
     assert rows(store, "SELECT line_id FROM card_changes") == [(kept[0].line_id,)]
     assert rows(store, "SELECT changes, document LIKE '%quiet%' FROM card_diffs") == [(1, False)]
-
-
-def test_tombstones_take_a_card_and_its_log(store: Store) -> None:
-    write(store, card_of("ann"), *log_of("ann"))
-    write(store, tombstone(card_of("ann")), *map(tombstone, log_of("ann")))
-
-    for table in ("cards", "card_lines", "card_diffs", "card_changes", "card_receipts"):
-        assert rows(store, f"FROM {table}") == [], table
 
 
 def receipt(user: str, **scope: Any) -> Receipt:

@@ -73,14 +73,6 @@ def test_a_damaged_file_is_filled_again_from_the_snapshot(live, settings, caplog
     assert sorted(path.name for path in live.parent.iterdir()) == ["live.duckdb", "sager.duckdb"]
 
 
-def test_a_log_that_was_cut_loses_the_rows_behind_the_cut_with_their_offsets(live, settings):
-    log = live.with_name("live.duckdb.wal")
-    log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
-
-    with recovery.open_store(settings) as store:
-        assert store.offsets() == {("sager.skills", 0): Progress(7, "id-1")}
-
-
 @pytest.mark.parametrize("snapshot", ["none", "garbage"])
 def test_a_damaged_file_without_a_readable_snapshot_is_filled_from_kafka(live, settings, caplog, snapshot):
     live.write_bytes(b"garbage")

@@ -298,14 +298,6 @@ def test_a_dead_letter_of_a_packed_record_names_whom_it_tells_of() -> None:
     assert Barrier([encode(receipt).decode()]).covers(letter)
 
 
-def test_a_packed_record_is_kept_as_the_text_that_it_was() -> None:
-    plain = record(skill())
-    packed = replace(plain, value=pack(plain.value or b""))
-
-    assert plain.value != packed.value
-    assert read(packed) == read(plain)
-
-
 def test_a_ranking_with_a_forged_seal_is_a_row_of_the_apps_own() -> None:
     ours = sealed(ranking().model_copy(update={"ranked_by": RankedBy.SAGER}), b"hush")
     forged = ours.model_copy(update={"ranking_id": "r2"})

@@ -68,17 +68,6 @@ def of(said: Statement) -> tuple[Any, ...]:
 # --- rows
 
 
-def test_a_rating_has_its_scale_and_its_session(store: Store) -> None:
-    write(store, rated(), rated("e9", signal="liked", value=None, scale=None, ranking_id="r1", session_id=None))
-
-    query = "SELECT item_id, title, signal, value, scale_worst, scale_best, ranking_id, session_id FROM feedback"
-
-    assert rows(store, f"{query} ORDER BY event_id") == [
-        ("dune", "Dune", "rated", 1.0, 0.0, 10.0, None, "s1"),
-        ("dune", "Dune", "liked", None, None, None, "r1", None),
-    ]
-
-
 def test_a_correction_has_a_row_for_everything_that_a_form_says(store: Store) -> None:
     write(store, correction(), correction())
 
@@ -90,14 +79,6 @@ def test_a_correction_has_a_row_for_everything_that_a_form_says(store: Store) ->
     assert rows(store, query) == [
         (1, "avoids", "genre", "horror", None, None, True),
         (2, "prefers", None, None, "price", 20.0, False),
-    ]
-
-
-def test_an_abstention_has_what_was_shown(store: Store) -> None:
-    write(store, abstention())
-
-    assert rows(store, "SELECT ranking_id, instruction, item_ids, arm FROM abstentions") == [
-        ("r2", "for the train", ["it", "dune"], "evolved")
     ]
 
 
