@@ -1,8 +1,8 @@
 """Turns records into rows: one function for all models, with a table of columns that are no plain field."""
 
-from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
-from enum import Enum, IntEnum
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import orjson
@@ -20,6 +20,8 @@ from streams.materializer.records import Drop, Put, Record, Row, RowKey, from_ms
 from streams.materializer.schema import TOPIC_TABLES, Table, table_of
 
 _BIGINT = 2**63
+RECORD = ("document", "logged_at", "kafka_partition", "kafka_offset")
+"""Columns of the record itself."""
 
 Source = str | Callable[..., Any]
 """A column's value: a path of fields, or a function of the event and, in a child table, of the item and the event.
@@ -241,60 +243,98 @@ def read(
 def rows_of(event: Model, record: Record) -> Put:
     """Return the row of an event and those of its child tables."""
     table = table_of(record.topic)
-    given = {
-        "logged_at": from_ms(record.timestamp_ms),
-        "kafka_partition": record.partition,
-        "kafka_offset": record.offset,
-        "document": record.document,
-    }
-    columns = COLUMNS.get(table.name, {})
-    row = {
-        name: given[name] if name in given else _plain(_value(event, columns.get(name, name)), table.arrow.field(name))
-        for name in table.names
-    }
-    children = tuple(list(_child_rows(child, event)) for child in table.children)
+    row = _reader(table)(event)
+    row["logged_at"] = from_ms(record.timestamp_ms)
+    row["kafka_partition"], row["kafka_offset"] = record.partition, record.offset
+    if "document" in table.names:
+        row["document"] = record.document
+    children = tuple([_child_rows(child, event) for child in table.children])
     return Put(table, row, children, replaces=isinstance(event, SkillDiff) and event.rewritten > 0)
 
 
-def _child_rows(table: Table, event: Model) -> Iterator[Row]:
-    columns = COLUMNS.get(table.name, {})
-    for number, item in enumerate(_value(event, ITEMS[table.name]), start=1):
-        row = {}
-        for name in table.names:
-            if name in columns:
-                value = _value(item, columns[name], event)
-            elif name in ("seq", "place"):
-                value = number
-            elif isinstance(item, dict):
-                value = item[name] if name in item else getattr(event, name)
-            else:
-                value = getattr(item if hasattr(item, name) else event, name)
-            row[name] = _plain(value, table.arrow.field(name))
-        yield row
+def _child_rows(table: Table, event: Model) -> list[Row]:
+    source = ITEMS[table.name]
+    items = list(_at(event, source) if isinstance(source, str) else source(event))
+    if not items:
+        return []
+    is_dict = isinstance(items[0], dict)
+    of_event, of_item = _child_readers(table, frozenset(items[0] if is_dict else type(items[0]).model_fields), is_dict)
+    shared = of_event(event)
+    rows = [shared | of_item(item, event) for item in items]
+    for name in {"seq", "place"} & set(table.names):
+        for number, row in enumerate(rows, start=1):
+            row[name] = number
+    return rows
 
 
-def _value(item: Any, source: Source, *event: Model) -> Any:
-    if not isinstance(source, str):
-        return source(item, *event)
-    first, _, rest = source.partition(".")
+class _Reader:
+    """Reads columns of an object: plain fields all at once, others by their source. Then it converts them.
+
+    Args:
+        table: their table.
+        names: the columns.
+        is_dict: true if the object is a dictionary.
+    """
+
+    def __init__(self, table: Table, names: Sequence[str], *, is_dict: bool = False) -> None:
+        sources = {name: COLUMNS.get(table.name, {}).get(name, name) for name in names}
+        self._names = [name for name, source in sources.items() if isinstance(source, str) and "." not in source]
+        fields = [str(sources[name]) for name in self._names]
+        # A getter of one name would return no tuple.
+        self._fields = (itemgetter if is_dict else attrgetter)(*fields, *fields[:1]) if fields else lambda _: ()
+        self._others = [(name, source) for name, source in sources.items() if name not in self._names]
+        found = {name: _converter(name, table.arrow.field(name).type) for name in names}
+        self._converters = [(name, convert) for name, convert in found.items() if convert is not None]
+
+    def __call__(self, item: Any, *event: Model) -> Row:
+        row = dict(zip(self._names, self._fields(item), strict=False))
+        for name, source in self._others:
+            row[name] = _at(item, source) if isinstance(source, str) else source(item, *event)
+        for name, convert in self._converters:
+            if row[name] is not None:
+                row[name] = convert(row[name])
+        return row
+
+
+@cache
+def _reader(table: Table) -> _Reader:
+    return _Reader(table, [name for name in table.names if name not in RECORD])
+
+
+@cache
+def _child_readers(table: Table, fields: frozenset[str], is_dict: bool) -> tuple[_Reader, _Reader]:
+    """Read the columns of the event, and those of an item."""
+    declared = COLUMNS.get(table.name, {})
+    of_item = [name for name in table.names if name in fields or name in declared]
+    of_event = [name for name in table.names if name not in (*of_item, "seq", "place")]
+    return _Reader(table, of_event), _Reader(table, of_item, is_dict=is_dict)
+
+
+def _at(item: Any, path: str) -> Any:
+    """The value at the end of a path."""
+    first, _, rest = path.partition(".")
     value = getattr(item, first)
     if not rest or value is None:
         return value
-    return [_value(each, rest) for each in value] if isinstance(value, tuple) else _value(value, rest)
+    return [_at(each, rest) for each in value] if isinstance(value, tuple) else _at(value, rest)
 
 
-def _plain(value: Any, column: Any) -> Any:
-    """The value as its column has it: times in UTC, names of enums, and counts as real numbers."""
-    if isinstance(value, datetime):
-        return utc(value)
-    if isinstance(value, Enum):
-        return str(value) if isinstance(value, IntEnum) else value.value
-    if isinstance(value, tuple | list):
-        return [_plain(each, column.type.value_field) for each in value]
-    if isinstance(value, int) and pa.types.is_floating(column.type):
-        return value / ONE  # models count evidence in fixed point
-    if isinstance(value, int) and not -_BIGINT <= value < _BIGINT:
-        # A row that does not fit would fail its batch for ever.
+def _converter(name: str, kind: Any) -> Callable[[Any], Any] | None:
+    """The function that converts a model's value for a column; None if there is nothing to convert."""
+    if pa.types.is_timestamp(kind):
+        return utc
+    if pa.types.is_floating(kind):
+        return lambda value: value / ONE if isinstance(value, int) else value  # evidence is in fixed point
+    if pa.types.is_integer(kind):
+        return _fitting
+    if pa.types.is_list(kind):
+        return list
+    return str if name in ("tier", "before", "after") else None
+
+
+def _fitting(value: int) -> int:
+    """Refuse a number that fits into no column: its row would fail its batch for ever."""
+    if not -_BIGINT <= value < _BIGINT:
         raise BadRecord("invalid", "a number does not fit into 64 bits")
     return value
 

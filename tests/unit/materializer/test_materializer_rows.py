@@ -37,7 +37,7 @@ from streams.kafka.packed import pack
 from streams.materializer.dead_letters import OWNED, dead_letter
 from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Drop, Put
-from streams.materializer.rows import COLUMNS, ITEMS, PUBLIC_TOPICS, read
+from streams.materializer.rows import COLUMNS, ITEMS, PUBLIC_TOPICS, RECORD, read
 from streams.materializer.schema import all_tables, table_of, tables
 from tests.unit.materializer.materializer_builders import (
     MS,
@@ -121,7 +121,7 @@ def test_every_public_topic_of_the_registry_becomes_rows():
 def test_every_column_is_a_field_of_its_model_or_declared():
     for topic in PUBLIC_TOPICS:
         table = table_of(topic)
-        given = {"logged_at", "kafka_partition", "kafka_offset", "document", *COLUMNS.get(table.name, {})}
+        given = {*RECORD, *COLUMNS.get(table.name, {})}
         assert set(table.names) - given <= set(topic.model.model_fields), table.name
     for name, columns in COLUMNS.items():
         assert set(columns) <= set(all_tables()[name].names), f"{name} declares a column that it has not"
