@@ -7,7 +7,8 @@ import duckdb
 
 from streams.materializer import read
 from streams.materializer.exceptions import Damaged, MaterializerError
-from streams.materializer.store import Store, cannot_open, copy_rows, open_for_writing, remove_database
+from streams.materializer.files import cannot_open, copy_rows, open_for_writing, remove_database
+from streams.materializer.store import Store
 from streams.settings import Settings
 
 log = logging.getLogger(__name__)

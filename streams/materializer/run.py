@@ -17,13 +17,14 @@ from streams import private
 from streams.materializer import metrics, recovery
 from streams.materializer.dead_letters import OWNED, DeadLetters
 from streams.materializer.exceptions import Damaged
+from streams.materializer.files import cannot_write
 from streams.materializer.forgetting import Barrier
 from streams.materializer.health import MaterializerHealth
 from streams.materializer.records import Batch, Record, from_ms
 from streams.materializer.rows import read
 from streams.materializer.snapshot import Publisher
 from streams.materializer.source import Source
-from streams.materializer.store import Offsets, Progress, Store, cannot_write
+from streams.materializer.store import Offsets, Progress, Store
 from streams.metrics import report_clock
 from streams.privacy import privacy_of
 from streams.pseudonyms import ranking_key_if_any

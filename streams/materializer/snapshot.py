@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,8 +23,9 @@ import duckdb
 from streams import private
 from streams.materializer import metrics
 from streams.materializer.exceptions import MaterializerError
+from streams.materializer.files import copy_rows, remove_database
 from streams.materializer.read import strays
-from streams.materializer.store import Store, copy_rows, remove_database
+from streams.materializer.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -260,10 +262,17 @@ class Rewriting:
 
 def _rewrite(snapshot: Path, fresh: Path) -> None:
     os.nice(_NICENESS)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         copy_rows(snapshot, fresh)
     except (duckdb.Error, MaterializerError) as error:
         sys.exit(f"could not write {fresh}: {error}")
+
+
+def _end_with_parent() -> None:
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)
 
 
 def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:

@@ -10,8 +10,9 @@ import pytest
 
 from streams.materializer import recovery
 from streams.materializer.exceptions import Damaged, MaterializerError
+from streams.materializer.files import cannot_write
 from streams.materializer.snapshot import Publisher
-from streams.materializer.store import Progress, Store, cannot_write
+from streams.materializer.store import Progress, Store
 from streams.settings import Settings
 from tests.unit.materializer.materializer_builders import diff, rows, skill, write
 

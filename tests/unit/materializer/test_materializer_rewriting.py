@@ -12,9 +12,10 @@ from operators.forget import with_scope
 from schemas import ForgetRequest, Forgotten, Receipt, subject_of
 from streams.materializer import schema
 from streams.materializer.exceptions import MaterializerError
+from streams.materializer.files import copy_rows
 from streams.materializer.records import Batch
 from streams.materializer.snapshot import Publisher
-from streams.materializer.store import Progress, Store, copy_rows
+from streams.materializer.store import Progress, Store
 from tests.patience import until
 from tests.unit.materializer.materializer_builders import (
     at,

@@ -34,10 +34,11 @@ from schemas import (
     subject_of,
 )
 from streams.kafka.packed import pack
+from streams.materializer.columns import COLUMNS, ITEMS
 from streams.materializer.dead_letters import OWNED, dead_letter
 from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Drop, Put
-from streams.materializer.rows import COLUMNS, ITEMS, PUBLIC_TOPICS, RECORD, read
+from streams.materializer.rows import PUBLIC_TOPICS, RECORD, read
 from streams.materializer.schema import all_tables, table_of, tables
 from tests.unit.materializer.materializer_builders import (
     MS,
