@@ -30,6 +30,8 @@ from schemas import (
 )
 from schemas.fields import Domain, UserId
 from streams.importers.dataset import BEGINNING, Visit
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 _EVERY = 200
 _LIMITS = GraphLimits()
@@ -153,7 +155,7 @@ class Community:
         self.facts = facts
         self._found = found
         self._world = world
-        self._rank = ranking.Rank()
+        self._rank = ranking.Rank(privacy=PRIVACY, vouching=VOUCHING)
 
     @classmethod
     def of(cls, found: Sequences, progress: Progress) -> "Community":
@@ -173,7 +175,7 @@ class Community:
         domain = self._found.domain
         memory: Memory | None = None
         # A state that only retrieves does not read its skill.
-        unread = Start().skill(user_id, domain, event_at_beginning(user_id), None)
+        unread = Start(privacy=PRIVACY).skill(user_id, domain, event_at_beginning(user_id), None)
         popularity = taken_by(population)
         visits = self._found.visits[user_id][:last]
         for place in range(len(visits) + 1):

@@ -24,6 +24,7 @@ from operators.tokens import count_tokens
 from schemas import Contrast, PolicySkill
 from streams.llm.client import LlmClient
 from streams.settings import RankerName, Settings
+from streams.vouching import DEFAULT as VOUCHING
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -110,13 +111,15 @@ class LlmArm(WarmedUp):
         replies = options.replies or Replies()
         self._client = client_of(settings, replies)
         self._desk = desk_of(self._client, replies, settings)
-        reasoner = LlmReasoner(self._desk, count_tokens=count_tokens)
+        reasoner = LlmReasoner(self._desk, count_tokens=count_tokens, vouching=VOUCHING)
         reason = GatedReasoner(reasoner, lambda: None).reason if settings.gate else reasoner.reason
         super().__init__(replace(rule, reason=lambda: lenient(reason)), options)
         self.concurrency = options.concurrency
         by_rules = settings.ranker is RankerName.DETERMINISTIC
         form = Form.FIRST_TOKEN if by_rules else Form(settings.ranker.value)
-        self._ranker = LlmRanker(self._desk, count_tokens=count_tokens, form=form, orders=settings.rank_orders)
+        self._ranker = LlmRanker(
+            self._desk, count_tokens=count_tokens, form=form, orders=settings.rank_orders, vouching=VOUCHING
+        )
 
     @property
     def spent(self) -> Cost:

@@ -29,7 +29,9 @@ from operators.steps import Evolve, Reason, learn
 from operators.tokens import count_tokens
 from schemas import Contrast, PolicySkill
 from streams.importers import Visit
+from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
+from streams.vouching import DEFAULT as VOUCHING
 
 SLIM_BUDGETS = (10, 20, 50, 100, 200)
 TAUS = (0, 1, 2, 3)
@@ -39,11 +41,11 @@ MODEL = "model"
 
 
 def _verdicts(desk: Desk, on_unusable: Callable[[], object]) -> Reason:
-    return lenient(GatedReasoner(LlmReasoner(desk, count_tokens=count_tokens)).reason, on_unusable)
+    return lenient(GatedReasoner(LlmReasoner(desk, count_tokens=count_tokens, vouching=VOUCHING)).reason, on_unusable)
 
 
 def _rewrite(desk: Desk, on_unusable: Callable[[], object]) -> Reason:
-    return lenient(LlmReplacer(desk, count_tokens=count_tokens).replace, on_unusable)
+    return lenient(LlmReplacer(desk, count_tokens=count_tokens, vouching=VOUCHING).replace, on_unusable)
 
 
 def _counts(*_: object) -> Reason:
@@ -59,7 +61,7 @@ class ModelArm:
 
 
 def _weighing(weight: float) -> Evolve:
-    return Evolve(limits=MergeLimits(verdict_weight=weight))
+    return Evolve(limits=MergeLimits(verdict_weight=weight), privacy=PRIVACY, vouching=VOUCHING)
 
 
 NO_SKILL, PRIOR, REPLACE, INCREMENTAL_ARM, COUNTS = "no-skill", "statinit", "replace", "incremental", "counts"
@@ -70,7 +72,12 @@ ARMS: Mapping[str, ModelArm] = {
         ModelArm(Rule(NO_SKILL, "the community alone", ranks=False, learns=False)),
         ModelArm(Rule(PRIOR, "the skill that the history gives, frozen", learns=False)),
         ModelArm(
-            Rule(REPLACE, "the model rewrites the skill", evolve=Evolve(mode=EvolveMode.REPLACE), counts=False),
+            Rule(
+                REPLACE,
+                "the model rewrites the skill",
+                evolve=Evolve(mode=EvolveMode.REPLACE, privacy=PRIVACY, vouching=VOUCHING),
+                counts=False,
+            ),
             _rewrite,
         ),
         ModelArm(
@@ -153,7 +160,9 @@ class Player:
         self._plan = plan.of([user_id])
         self._desk, self._counted = desk, counted
         self._choices = plan.choices[user_id]
-        self._rankers = {form: LlmRanker(desk, form=form, count_tokens=count_tokens) for form in Form}
+        self._rankers = {
+            form: LlmRanker(desk, form=form, count_tokens=count_tokens, vouching=VOUCHING) for form in Form
+        }
         self._slims = SkillArm(ARMS[COUNTS].rule, self._plan)
         self._before: dict[str, list[PolicySkill]] = {}
         """Each arm's skill before each choice."""

@@ -31,6 +31,8 @@ from schemas import (
 )
 from schemas.fields import Domain, UserId
 from streams.importers import Visit
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 
 class By(StrEnum):
@@ -69,13 +71,13 @@ class Rule:
     from_history: bool = True
     retrieves: bool = True
     propagates: bool = True
-    evolve: Evolve = field(default_factory=Evolve)
+    evolve: Evolve = field(default_factory=lambda: Evolve(privacy=OFF, vouching=VOUCHING))
     reason: Callable[[], Reason] = lambda: CountsReasoner().reason
     counts: bool = True
 
 
 NO_SKILL, PRIOR, RULES, SAGER = "no-skill", "prior", "rules", "sager"
-INCREMENTAL = Evolve(mode=EvolveMode.INCREMENTAL)
+INCREMENTAL = Evolve(mode=EvolveMode.INCREMENTAL, privacy=PRIVACY, vouching=VOUCHING)
 STREAM_RULES: Mapping[str, Rule] = {
     rule.name: rule
     for rule in (
@@ -202,7 +204,7 @@ class SkillArm:
         self._prior = interactions.Prior()
         self._reason = rule.reason()
         skill = RankSkill.FULL if rule.ranks else RankSkill.NONE
-        self._rank = ranking.Rank(skill, slim_tokens, retrieves=rule.retrieves)
+        self._rank = ranking.Rank(skill, slim_tokens, retrieves=rule.retrieves, privacy=PRIVACY, vouching=VOUCHING)
         self._learned: Weights | None = None
         self._offset = 0
         self._players = {user_id: self._begin(user_id, profiles) for user_id in plan.choices}

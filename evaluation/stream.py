@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from evaluation.measures import Places, growth, minus, rounded, summary
 from evaluation.plans import Choice, Plan
@@ -77,10 +78,10 @@ async def play(
     return Result(arm, places, time.process_time() - began)
 
 
-def lines_of(plan: Plan, results: Sequence[Result], by: By, seed: int) -> list[dict[str, object]]:
+def lines_of(plan: Plan, results: Sequence[Result], by: By, seed: int) -> list[dict[str, Any]]:
     """The figures of all arms on a plan by one ranker, one object per arm."""
     places: dict[str, Places] = {result.arm.name: result.places[by] for result in results}
-    found = []
+    found: list[dict[str, Any]] = []
     for result in results:
         name = result.arm.name
         own = places[name]

@@ -22,6 +22,8 @@ from operators.steps import Start
 from operators.steps import rank as ranking
 from schemas import GlobalSkill, derived_id
 from streams.importers.dataset import BEGINNING, Visit
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 if TYPE_CHECKING:
     from evaluation.replies import Replies
@@ -153,11 +155,11 @@ class WarmedUp(Frozen):
         propagates, known = self._rule.propagates, world.contexts
         if (user_id, propagates) not in known:
             near = world.near(user_id) if propagates else None
-            unread = Start().skill(user_id, split.domain, event_at_beginning(user_id), None)
+            unread = Start(privacy=PRIVACY).skill(user_id, split.domain, event_at_beginning(user_id), None)
             state = ranking.State(unread, world.memories.get(user_id), near, popularity=self._popularity)
             visits = split.training[user_id]
             now = (visits[-1].at if visits else BEGINNING) + timedelta(seconds=1)
-            found = ranking.Rank().retrieve(state, split.domain, now)
+            found = ranking.Rank(privacy=PRIVACY, vouching=VOUCHING).retrieve(state, split.domain, now)
             # Without the neighbours, which hold the decoded graph.
             known[user_id, propagates] = replace(found, neighbours=Neighbours())
         return known[user_id, propagates]

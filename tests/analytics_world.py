@@ -71,11 +71,10 @@ from schemas import (
 )
 from streams.demo import catalogue, people
 from streams.language import RULES
-from streams.materializer.batch import Batch
 from streams.materializer.dead_letters import dead_letter
-from streams.materializer.generations import copy_and_rename
-from streams.materializer.records import Record
+from streams.materializer.records import Batch, Record
 from streams.materializer.rows import read
+from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING

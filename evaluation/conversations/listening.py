@@ -17,14 +17,16 @@ from evaluation.simulation import Turn, simulate
 from operators.cards.fold import fold
 from operators.cards.redact import redacted
 from operators.evolve import ReasonerUnavailable
-from operators.listen import understand
+from operators.language.finding import Heard
 from operators.listen.both import both
-from operators.listen.finding import Heard
 from operators.listen.llm import LlmListening
 from operators.steps.listen import Listen, State, erasures, first_closed, has_own_words, newer, without
 from operators.tokens import count_tokens
 from schemas import Fact, Position, Role, Utterance, cards, derived_id
 from schemas.cards import Card, CardDiff, CardLine
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 Listener = Callable[[Sequence[cards.Turn], Card | None], Awaitable[Heard]]
 """Understands a chunk: by rules or by a model."""
@@ -70,7 +72,7 @@ class Played:
 
 async def by_rules(turns: Sequence[cards.Turn], card: Card | None) -> Heard:
     """Understand a chunk without a model."""
-    return understand(turns, card, _no_vocabulary)
+    return RULES.extract(turns, card, _no_vocabulary)
 
 
 def _no_vocabulary(domain: str) -> tuple[Fact, ...]:
@@ -89,7 +91,7 @@ class ModelListener:
 
     def __init__(self, desk: Desk, by: By) -> None:
         self._by = by
-        self._listening = LlmListening(desk, count_tokens=count_tokens)
+        self._listening = LlmListening(desk, count_tokens=count_tokens, extractor=RULES, vouching=VOUCHING)
         self.unusable = 0
 
     async def listen(self, turns: Sequence[cards.Turn], card: Card | None) -> Heard:
@@ -108,7 +110,7 @@ class _Listening:
 
     def __init__(self, played: Played, listen: Listener) -> None:
         self._played, self._listen = played, listen
-        self._steps, self._state = Listen(), State()
+        self._steps, self._state = Listen(extractor=RULES, privacy=PRIVACY), State()
         self._offset = 0
 
     async def answer(self, turn: Turn[Talk]) -> tuple[CardLine, ...]:

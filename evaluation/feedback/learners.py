@@ -14,7 +14,6 @@ from operators.attributes import fact_ids
 from operators.contrast import contrast_id, reverse_rank
 from operators.evolve import CountsReasoner
 from operators.fit.known import Known
-from operators.privacy import DEFAULT
 from operators.retrieve import Retrieved
 from operators.stated import live, statement_id
 from operators.statinit.parsers import facts_of, parser_for
@@ -35,6 +34,10 @@ from schemas import (
     derived_id,
 )
 from schemas.fields import Domain, UserId
+from streams.language import RULES
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
+from streams.vouching import DEFAULT as VOUCHING
 
 EXPLORES, EXPLOITS = 0.1, 0.6
 """The chance above which an item is offered: low while learning, since an offer of nothing brings little feedback."""
@@ -132,7 +135,11 @@ class Skills:
         self.skills: dict[tuple[str, str], PolicySkill] = {}
         self.outcomes: Counter[str] = Counter()
         self.directed: list[bool] = []
-        self._evolve, self._rank, self._start = Evolve(), ranking.Rank(), Start()
+        self._evolve, self._rank, self._start = (
+            Evolve(privacy=PRIVACY, vouching=VOUCHING),
+            ranking.Rank(privacy=PRIVACY, vouching=VOUCHING),
+            Start(privacy=PRIVACY),
+        )
         self._facts: dict[str, ItemFacts] = {}
         self._events = 0
 
@@ -228,7 +235,9 @@ class Skills:
         correction = Correction(
             event_id=event_id, **self._about(scenario), items=scenario.items, answers=reply.answers, **content
         )
-        effects = self._evolve.correct(State(skill), correction, items, understand(correction, items, skill))
+        effects = self._evolve.correct(
+            State(skill), correction, items, understand(correction, items, skill, privacy=PRIVACY, reader=RULES)
+        )
         self._keep(scenario, effects.outcome, effects.skill)
 
     def _check(self, scenario: Scenario, says: Sequence[Directive]) -> None:

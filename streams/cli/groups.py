@@ -49,19 +49,19 @@ POLICY_HEADINGS: dict[str, dict[str, str]] = {
         "show": "policy.show",
         "log": "policy.log",
         "diff": "policy.log",
-        "explain": "policy.explain",
-        "prompt": "policy.prompt",
+        "explain": "policy.show",
+        "prompt": "policy.log",
         "verify": "policy.verify",
         "anchor": "policy.verify",
     },
     "Change": dict.fromkeys(
-        ("add", "reword", "remove", "set-tier", "pin", "unpin", "freeze", "unfreeze", "roll-back"), "policy.change"
-    )
-    | {"say": "policy.say"},
-    "Take along, forget": {"export": "policy.portable", "import": "policy.portable", "forget": "policy.forget"},
+        ("add", "reword", "remove", "set-tier", "pin", "unpin", "freeze", "unfreeze", "roll-back", "say"),
+        "policy.change",
+    ),
+    "Take along, forget": {"export": "policy.portable", "import": "policy.portable", "forget": "policy.portable"},
 }
 CARD_HEADINGS: dict[str, dict[str, str]] = {
-    "See": dict.fromkeys(("show", "log", "note"), "card.show"),
+    "See": dict.fromkeys(("show", "log"), "card.show"),
     "Change": dict.fromkeys(("set", "pin", "unpin", "remove"), "card.change"),
     "Take along": {"export": "card.show"},
 }

@@ -1,115 +1,190 @@
-"""Columns with their DuckDB and Arrow types, and the rule by which a row replaces another."""
+"""The columns that are no field of their model with the same name, and the items that become rows of child tables."""
 
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import pyarrow as pa
+from pydantic_core import to_json
 
-_ARROW: dict[str, Any] = {
-    "VARCHAR": pa.string(),
-    "VARCHAR[]": pa.list_(pa.string()),
-    "BIGINT": pa.int64(),
-    "INTEGER": pa.int32(),
-    "DOUBLE": pa.float64(),
-    "DOUBLE[]": pa.list_(pa.float64()),
-    "BOOLEAN": pa.bool_(),
-    # Plain TIMESTAMP in UTC: TIMESTAMPTZ needs pytz in every Python reader, and shows in the reader's time zone.
-    "TIMESTAMP": pa.timestamp("us"),
-    "BLOB": pa.binary(),
-}
+from operators.outcome import arm_of
+from schemas import ChangeKind, Ranking, ReasonedBy, SkillDiff, Tier
+from streams.materializer.records import Row
+
+Source = str | Callable[..., Any]
+"""A column's value: a path of fields, or a function of the event and, in a child table, of the item and the event.
+
+A path through a tuple gives a list, a path through None gives None.
+"""
 
 
-class Keep(Enum):
-    """Which of two rows with the same key is kept."""
-
-    FIRST = "first"
-    """Events: a second one is a duplicate, from a producer's retry or a topic read again."""
-    LAST = "last"
-    """Compacted topics without a version: the later record wins, as in Kafka's compaction."""
-    NEWEST = "newest"
-    """Compacted topics with a version: an older version never overwrites a newer one, an equal one does."""
+def _of(path: str, names: str) -> dict[str, Source]:
+    """Columns that are fields of a nested model."""
+    return {name: f"{path}.{name}" for name in names.split()}
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column, with the comment that analysts see in `duckdb_columns()`."""
-
-    name: str
-    type: str
-    comment: str
+def _count(*kinds: ChangeKind) -> Source:
+    return lambda diff: sum(change.kind in kinds for change in diff.changes)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Table:
-    """One table. Its first columns are its key, in that order; with `Keep.NEWEST` the version comes next.
+def _tier(tier: Tier) -> Source:
+    return lambda skill: sum(line.tier is tier for line in skill.attributes)
 
-    Attributes:
-        children: long tables whose rows come and go with a row of this one; they begin with this table's key
-            and have no key of their own, because an index on them would cost more than the rest of the write.
-        schema: the Arrow schema of the columns, in order.
-        column_set: the columns' names, which every row must match exactly.
-        numbers: the names of its BIGINT columns.
+
+def _changes(diff: SkillDiff) -> Iterator[Row]:
+    """The changes of a diff, those of its seed first, each with its addition to the line's counts.
+
+    For a new line, or one that a person set, these are its counts.
     """
-
-    name: str
-    comment: str
-    key: tuple[str, ...]
-    columns: tuple[Column, ...]
-    keep: Keep = Keep.FIRST
-    children: tuple["Table", ...] = ()
-    schema: Any = field(init=False, repr=False)
-    column_set: frozenset[str] = field(init=False, repr=False)
-    numbers: tuple[str, ...] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if tuple(c.name for c in self.columns[: len(self.key)]) != self.key:
-            raise ValueError(f"the columns of {self.name} must begin with its key {self.key}")
-        object.__setattr__(self, "schema", pa.schema([(c.name, _ARROW[c.type]) for c in self.columns]))
-        object.__setattr__(self, "column_set", frozenset(self.names))
-        object.__setattr__(self, "numbers", tuple(c.name for c in self.columns if c.type == "BIGINT"))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns' names, in order."""
-        return tuple(c.name for c in self.columns)
-
-    @property
-    def version_column(self) -> str:
-        """The column that says which of two rows is newer."""
-        return self.columns[len(self.key)].name
+    for line in diff.seed or ():
+        yield {**dict(line), "kind": "seeded", "before": None, "after": line.tier, "reason": ""}
+    for change in diff.changes:
+        counts: tuple[int | None, int | None] = (None, None)
+        if change.discovered is not None:
+            counts = change.discovered.taken, change.discovered.expected
+        elif change.counts is not None:
+            counts = change.counts
+        elif diff.tally is not None:
+            counts = diff.tally.lines.get(change.attribute_id, (0, 0))
+        yield {**dict(change), "taken": counts[0], "expected": counts[1]}
 
 
-def text(name: str, comment: str) -> Column:
-    """A VARCHAR column."""
-    return Column(name, "VARCHAR", comment)
+def _places(diff: SkillDiff) -> Iterator[Row]:
+    for name, moved in diff.tally.places.items() if diff.tally else ():
+        yield {"attribute_id": name, "places": moved}
 
 
-def texts(name: str, comment: str) -> Column:
-    """A column of lists of VARCHAR."""
-    return Column(name, "VARCHAR[]", comment)
+def _calls(ranking: Ranking) -> list[tuple[str, ReasonedBy]]:
+    """The parts of a ranking that a reasoner made."""
+    parts = {"rank": "ranked_by", "facets": "facets_by", "slim": "slim_by"}
+    found = {part: getattr(ranking.injected, name) for part, name in parts.items()}
+    return [(part, by) for part, by in found.items() if by is not None]
 
 
-def number(name: str, comment: str) -> Column:
-    """A BIGINT column: the widest, because incoming integers are unbounded."""
-    return Column(name, "BIGINT", comment)
+_REASONED = "reasoner model prompt prompt_hash calls prompt_tokens completion_tokens latency_ms fallback gated"
+_BOUND = _of("bound", "measure above below")
+_STATEMENT = "stance attribute_id dimension value over item_id words scope session_id said_at until since times"
+_EVIDENCE: dict[str, Source] = {"evidence_event_id": "evidence.event_id", "evidence_item_id": "evidence.item_id"}
+_UPDATED: dict[str, Source] = {"updated_at": "occurred_at"}
+_BY_PERSON = (ChangeKind.ADDED, ChangeKind.REWORDED, ChangeKind.SET, ChangeKind.RESTORED, ChangeKind.FORGOTTEN)
+_COUNTED = "reinforced discovered weakened removed evicted pinned unpinned shifted faded"
 
-
-def real(name: str, comment: str) -> Column:
-    """A DOUBLE column."""
-    return Column(name, "DOUBLE", comment)
-
-
-def reals(name: str, comment: str) -> Column:
-    """A column of lists of DOUBLE."""
-    return Column(name, "DOUBLE[]", comment)
-
-
-def flag(name: str, comment: str) -> Column:
-    """A BOOLEAN column."""
-    return Column(name, "BOOLEAN", comment)
-
-
-def moment(name: str, comment: str) -> Column:
-    """A TIMESTAMP column, in UTC."""
-    return Column(name, "TIMESTAMP", comment + " (UTC)")
+COLUMNS: Mapping[str, Mapping[str, Source]] = {
+    "items": {
+        **_of("item", "item_id title description"),
+        # Not orjson: metadata may hold integers over 64 bits, and NaN or infinity, which are not JSON.
+        "metadata": lambda event: to_json(event.item.metadata, inf_nan_mode="null").decode(),
+    },
+    "interactions": _of("item", "item_id title"),
+    "rank_requests": {"item_ids": "candidates.item_id"},
+    "rankings": {
+        **_of("injected", "skill_version slim_skill reasoner memory_version graph_epoch repaired"),
+        **_of("injected.ranked_by", "model prompt prompt_hash fallback"),
+        **_of("injected.fit", "chances nothing suits honoured"),
+        "item_ids": "candidates.item_id",
+        "facets": "injected.facets.facet",
+        "question_id": "injected.fit.question.question_id",
+        "question_dimension": "injected.fit.question.dimension",
+        "question": "injected.fit.question.text",
+        "llm_calls": lambda event: sum(by.calls for _, by in _calls(event)),
+        "prompt_tokens": lambda event: sum(by.prompt_tokens for _, by in _calls(event)),
+        "completion_tokens": lambda event: sum(by.completion_tokens for _, by in _calls(event)),
+        "injected": lambda event: event.injected.model_dump_json(),
+        "arm": lambda event: arm_of(event.injected),
+    },
+    "feedback": {
+        **_of("item", "item_id title"),
+        "scale_worst": lambda event: event.scale and event.scale[0],
+        "scale_best": lambda event: event.scale and event.scale[1],
+    },
+    "corrections": {"item_ids": "items.item_id"},
+    "correction_directives": _BOUND,
+    "abstentions": {"item_ids": "shown.item_id"},
+    "contrasts": {
+        "chosen_item_id": "chosen.item_id",
+        "chosen_title": "chosen.title",
+        "unchosen_item_ids": "unchosen.item_id",
+        "also_item_ids": "also.item_id",
+    },
+    "skill_diffs": {
+        **_EVIDENCE,
+        **_of("reasoned_by", _REASONED),
+        **_of("heard", "understood words value by_pattern"),
+        **{name: _count(ChangeKind(name)) for name in _COUNTED.split()},
+        "heard": "heard.what",
+        "seeded": lambda event: len(event.seed or ()),
+        "by_person": _count(*_BY_PERSON),
+        "refused": lambda event: len(event.refused),
+        "statements": lambda event: len(event.stated),
+        "taste_changed": "shifted",
+        "session_id": "session.session_id",
+    },
+    "statement_changes": {
+        **_of("statement", _STATEMENT),
+        **{name: f"statement.{path}" for name, path in (_BOUND | _EVIDENCE).items()},
+    },
+    "skills": {
+        **_UPDATED,
+        **_of("strategy", "must_include tie_breaker"),
+        **{str(tier): _tier(tier) for tier in Tier},
+        "attributes": lambda event: len(event.attributes),
+        "statements": lambda event: len(event.stated),
+    },
+    "skill_attributes": {"evidence_event_ids": "evidence.event_id"},
+    "statements": {**_BOUND, **_EVIDENCE, "doubtful": lambda stated, skill: stated.since < skill.shifted},
+    "slim_skills": _UPDATED,
+    "skill_commands": {
+        "value": lambda event: event.line.value if event.line else event.value,
+        "tier": lambda event: event.line.tier if event.line else event.tier,
+    },
+    "card_diffs": {
+        **_of("reasoned_by", _REASONED),
+        "changes": lambda event: len(event.changes),
+        "not_kept": lambda event: sum(each.times for each in event.not_kept),
+    },
+    "card_changes": _of("line", "stance dimension value domain strength overtaken_by"),
+    "cards": {
+        **_UPDATED,
+        "lines": lambda event: len(event.lines),
+        "past": lambda event: len(event.past),
+        "pinned": lambda event: sum(line.pinned for line in event.lines),
+    },
+    "card_lines": {
+        "version": lambda _, card: card.version,
+        "since_version": "version",
+        "is_past": lambda line, card: any(line is each for each in card.past),
+    },
+    "receipts": {
+        "forgotten_until": "person.until",
+        "actor": "person.actor",
+        "domains": lambda event: len(event.domains),
+        "lines": lambda event: len(event.lines),
+        "done": lambda event: all(each.done for each in event.scopes),
+    },
+    "global_skills": {**_UPDATED, "attribute_ids": "attributes.attribute_id"},
+    "dead_letters": {
+        "source_logged_at": "source.moment",
+        "source_topic": "source.topic",
+        "source_partition": "source.partition",
+        "source_offset": "source.offset",
+    },
+    "weights": _UPDATED,
+}
+"""Columns that are no field of their model with the same name, by table."""
+ITEMS: Mapping[str, Source] = {
+    "ranking_facets": "injected.facets",
+    "ranking_calls": lambda ranking: [{"part": part, **dict(by)} for part, by in _calls(ranking)],
+    "correction_directives": "says",
+    "skill_changes": _changes,
+    "skill_refusals": "refused",
+    "skill_places": _places,
+    "statement_changes": "stated",
+    "skill_attributes": "attributes",
+    "statements": "stated",
+    "skill_sessions": "sessions",
+    "session_lines": lambda skill: [
+        {"session_id": session.session_id, **dict(line)} for session in skill.sessions for line in session.lines
+    ],
+    "card_changes": "changes",
+    "card_receipts": "not_kept",
+    "card_lines": lambda card: (*card.lines, *card.past),
+}
+"""The items of an event that become the rows of a child table."""

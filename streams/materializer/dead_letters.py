@@ -1,7 +1,7 @@
 """Sends dead letters for the topics that no agent reads; agents send their own.
 
 They are flushed before the DuckDB transaction commits. After a crash in between, the same record is refused again
-under the same derived id, so that nobody sees two.
+under the same derived id, so that readers see one.
 """
 
 import logging
@@ -41,44 +41,46 @@ class DeadLetters:
         self._failed: list[KafkaError] = []
 
     def send(self, refused: Sequence[tuple[Record, BadRecord]]) -> None:
-        """Sends dead letters and returns when the broker has acknowledged all of them.
+        """Send dead letters and return when the broker has acknowledged all of them.
 
         Raises:
             MaterializerError: the broker did not accept them; the batch must not be committed.
         """
         if not refused:
             return
-        now = datetime.now(UTC)
-        self._deliver([dead_letter(record, why, self._settings.prefix, now) for record, why in refused])
+        self._deliver(refused)
         if any(error.code() == KafkaError.MSG_SIZE_TOO_LARGE for error in self._failed):
             # The broker's limit is below ours. Keeping the position and the first bytes is better than stopping at this
             # record for ever.
             log.warning("%s refuses large records; dead letters are clipped", self._topic.base)
-            self._deliver(
-                [dead_letter(record, why, self._settings.prefix, now, limit=_SMALL) for record, why in refused]
-            )
+            self._deliver(refused, limit=_SMALL)
         if self._failed:
-            error = self._failed[0]
             raise MaterializerError(
-                f"{self._topic.name(self._settings.prefix)} refuses dead letters ({error.str()}); "
+                f"{self._topic.name(self._settings.prefix)} refuses dead letters ({self._failed[0].str()}); "
                 "nothing of this batch is committed. Look at the broker and start again"
             )
         for _, why in refused:
             DEAD_LETTERS.labels(stage=STAGE, reason=why.reason).inc()
 
-    def _deliver(self, letters: Sequence[DeadLetter]) -> None:
+    def _deliver(self, refused: Sequence[tuple[Record, BadRecord]], limit: int = MAX_ORIGINAL_BYTES) -> None:
         self._failed = []
-        producer = self._producer = self._producer or self._new_producer()
-        for letter in letters:
+        now, name = datetime.now(UTC), self._topic.name(self._settings.prefix)
+        if self._producer is None:
+            settings = {
+                "client.id": "sager-materializer",
+                "message.max.bytes": self._topic.max_message_bytes,
+                "message.timeout.ms": (_FLUSH_SECONDS - 10) * 1000,
+            }
+            logger = logging.getLogger("sager.kafka")
+            self._producer = Producer(producer_config(self._settings, **settings), logger=logger)
+        for record, why in refused:
+            letter = dead_letter(record, why, self._settings.prefix, now, limit)
             try:
-                producer.produce(
-                    self._topic.name(self._settings.prefix), encode(letter), letter.key, on_delivery=self._on_delivery
-                )
-            except (
-                KafkaException
-            ) as error:  # too large for the producer's own limit: raised here, not reported to the callback
+                self._producer.produce(name, encode(letter), letter.key, on_delivery=self._on_delivery)
+            except KafkaException as error:
+                # Above the producer's own limit: raised here, and not reported to the callback.
                 self._failed.append(error.args[0])
-        if left := producer.flush(_FLUSH_SECONDS):
+        if left := self._producer.flush(_FLUSH_SECONDS):
             raise MaterializerError(
                 f"{left} dead letters were not delivered within {_FLUSH_SECONDS} s; this batch is not committed. "
                 "Is the broker up? Start again"
@@ -88,30 +90,17 @@ class DeadLetters:
         if error is not None:
             self._failed.append(error)
 
-    def _new_producer(self) -> Producer:
-        return Producer(
-            producer_config(
-                self._settings,
-                **{
-                    "client.id": "sager-materializer",
-                    "message.max.bytes": self._topic.max_message_bytes,
-                    "message.timeout.ms": (_FLUSH_SECONDS - 10) * 1000,
-                },
-            ),
-            logger=logging.getLogger("sager.kafka"),
-        )
-
 
 def dead_letter(
     record: Record, why: BadRecord, prefix: str, now: datetime, limit: int = MAX_ORIGINAL_BYTES
 ) -> DeadLetter:
-    """The dead letter of a record that the materializer refused."""
+    """Return the dead letter of a record that the materializer refused."""
     source = Position(
         topic=record.topic.name(prefix),
         partition=record.partition,
         offset=record.offset,
         timestamp_ms=record.timestamp_ms,
     )
-    # Unpacked, as a worker's: whom its bytes name decides who may have it forgotten.
+    # Unpacked, as a worker's: the users that its bytes name may have it erased.
     value = unpack(record.value) if record.topic.packed and record.value else record.value
     return DeadLetter.of(STAGE, source, why.reason, why.detail, record.key, value, now, limit)

@@ -47,7 +47,7 @@ WHERE k.user_id = $1 AND k.event_id IN (SELECT unnest($2))
 
 
 def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) -> dict[str, Choice]:
-    """The choices behind these events, by event; commands and events missing from the snapshot are left out."""
+    """Return the choices behind these events, by event; commands and events missing from the snapshot are left out."""
     rows = con.execute(_CHOICES, [user, list(events)]).fetchall()
     return {
         event: Choice(title, ranking, place, tuple(taken), tuple(shown), instruction or "", by, version)
@@ -56,7 +56,7 @@ def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) ->
 
 
 def history(con: duckdb.DuckDBPyConnection, user: str, domain: str, until: datetime) -> tuple[int, dict[str, str]]:
-    """The history behind a seed: the number of interactions up to a moment, and the titles of the newest, by item.
+    """Return the history behind a seed: the number of interactions until then, and the newest titles by item.
 
     Args:
         con: a connection of `read.connect`.

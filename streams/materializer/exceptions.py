@@ -1,4 +1,11 @@
-"""The materializer's errors; their messages say what to do next."""
+"""The materializer's errors; their messages say what to do next.
+
+MaterializerError
+├── Damaged             the live file
+├── AnotherDeployment   a snapshot of another topic prefix
+├── StrayLog            a write-ahead log beside a snapshot
+└── NotAnExport         a folder that an export would replace
+"""
 
 from pathlib import Path
 
@@ -6,7 +13,7 @@ from streams.exceptions import StreamsError
 
 
 class MaterializerError(StreamsError, RuntimeError):
-    """The materializer, or a reader of its snapshot, cannot continue; the message says what to do."""
+    """The materializer, or a reader of its snapshot, cannot continue."""
 
 
 class Damaged(MaterializerError):
@@ -31,16 +38,11 @@ class AnotherDeployment(MaterializerError):
 
 
 class StrayLog(MaterializerError):
-    """A write-ahead log lies beside the snapshot, which has none by itself.
-
-    Args:
-        path: the snapshot.
-        stray: the log.
-    """
+    """A write-ahead log lies beside the snapshot, which has none by itself."""
 
     def __init__(self, path: Path, stray: Path) -> None:
         super().__init__(
             f"{stray} lies beside the snapshot {path}, and DuckDB would carry out whatever is in it: nothing is read. "
-            "A program that opened the snapshot for writing left it, or somebody put it there. A running "
-            "`sager materialize` removes it within seconds; without one, delete it"
+            "A program that opened the snapshot for writing, or an attacker, left it. A running `sager materialize` "
+            "removes it within seconds; without one, delete it"
         )

@@ -1,9 +1,9 @@
-"""Applies receipts to the DuckDB file: deletes the rows of forgotten users, and keeps out late records from before."""
+"""Applies receipts to the DuckDB file: deletes the rows of erased users, and refuses late records from before."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,25 +12,30 @@ import orjson
 
 from operators.admit import Refused, is_forgotten, refused
 from operators.clocks import TOLERANCE, after, is_ahead
-from schemas import BadRecord, DeadLetter, Forgotten, Model, Receipt, decode, subject_of
-from streams.materializer.columns import Table
+from schemas import BadRecord, DeadLetter, Model, Receipt, decode, subject_of
 from streams.materializer.records import Put, utc
-from streams.materializer.tables import DEAD_LETTERS, TABLES
+from streams.materializer.schema import Table, tables
 
 SUBJECT = "sha256('sager ' || {})"
-"""What `schemas.subject_of` makes of a user's id, in SQL."""
+"""The SQL of `schemas.subject_of`."""
 
-_LETTERS_BYTES, _LETTER_BYTES = 16 * 1024 * 1024, 1024
-"""How much of refused records is looked at at once, of which one may have 2 MiB; and what one takes besides."""
-_OF_USERS = tuple(table for table in TABLES if table.key[0] == "user_id")
+_QUOTING: dict[str, dict[str, str | None]] = {
+    "rankings": {"slim_skill": "", "facets": None, "injected": None, "honoured": None, "question": None},
+    "corrections": {"text": ""},
+    "skill_commands": {"attribute_id": None, "value": None, "reason": ""},
+}
+"""Columns that may quote an erased line, with their blank value."""
+_QUOTING_CHILDREN = frozenset({"ranking_facets", "correction_directives"})
+"""Child tables whose rows may."""
+_LETTERS_BYTES = 16 * 1024 * 1024
 
 
 class Barrier:
-    """Keeps out forgotten records, by the receipts it has seen.
+    """Refuses erased records, by the receipts it has seen.
 
     Args:
         documents: the receipts that the file holds, as JSON.
-        secret: what keys the digests of forgotten events.
+        secret: the key of the digests of erased events.
     """
 
     def __init__(self, documents: Iterable[str] = (), secret: bytes = b"") -> None:
@@ -42,12 +47,12 @@ class Barrier:
 
         A receipt that reaches into the future was dated by a clock that ran ahead: any later receipt replaces it.
         """
-        held = self._receipts.get(receipt.subject)
-        if held is None or _reach(held) <= _reach(receipt) or is_ahead(_reach(held), datetime.now(UTC)):
+        known = self._receipts.get(receipt.subject)
+        if known is None or _reach(known) <= _reach(receipt) or is_ahead(_reach(known), datetime.now(UTC)):
             self._receipts[receipt.subject] = receipt
 
     def covers(self, event: Model, logged_at: datetime | None = None) -> bool:
-        """True if a receipt covers this event: its user was forgotten after it happened, or its id is known.
+        """True if a receipt covers this event: its user was erased after it happened, or its id is known.
 
         Args:
             event: a record.
@@ -58,66 +63,48 @@ class Barrier:
         """
         if isinstance(event, DeadLetter):
             moments = [moment for moment in (event.source.moment, logged_at) if moment]
-            return bool(self._receipts) and any(
-                self._knows(user, None, moments) for user in _named_in(event.key, event.value)
-            )
+            named = _named_in(event.key, event.value) if self._receipts else ()
+            return any(self._is_forgotten(user, None, moments) for user in named)
         user_id, occurred_at = getattr(event, "user_id", None), getattr(event, "occurred_at", None)
         if user_id is None or occurred_at is None:
             return False
-        receipt, now = self._receipts.get(subject_of(user_id)) if self._receipts else None, datetime.now(UTC)
-        why = refused(event, logged_at, now, receipt, self._secret)
+        receipt = self._receipts.get(subject_of(user_id)) if self._receipts else None
+        why = refused(event, logged_at, datetime.now(UTC), receipt, self._secret)
         if why is Refused.FROM_THE_FUTURE:
             raise BadRecord(why.value, "it is ahead of Kafka's time")
-        if why is not None:
-            return True
         moments = [moment for moment in (occurred_at, logged_at) if moment]
-        return receipt is not None and is_forgotten(receipt, getattr(event, "domain", None), moments, now)
+        return why is not None or self._is_forgotten(user_id, getattr(event, "domain", None), moments)
 
     def covers_moment(self, user_id: str, domain: str | None, moment: datetime) -> bool:
-        """Whether what was logged about this user at this moment is forgotten."""
-        return self._knows(user_id, domain, [moment])
-
-    def _knows(self, user_id: str, domain: str | None, moments: list[datetime]) -> bool:
-        receipt = self._receipts.get(subject_of(user_id))
-        return receipt is not None and is_forgotten(receipt, domain, moments, datetime.now(UTC))
+        """True if records about this user from this moment are erased."""
+        return self._is_forgotten(user_id, domain, [moment])
 
     def blanked(self, put: Put, event: Model) -> Put:
-        """The row without the words that may quote a line forgotten since."""
-        blanks = _WORDS.get(put.table.name)
+        """Return the row without words that may quote a line that was erased since."""
+        blanks = _QUOTING.get(put.table.name)
         receipt = self._receipts.get(subject_of(put.row["user_id"])) if blanks and self._receipts else None
         if blanks is None or receipt is None or not receipt.lines:
             return put
-        happened = getattr(event, "occurred_at", None)
-        if happened is None or happened > max(line.until for line in receipt.lines.values()):
+        if event.occurred_at > max(line.until for line in receipt.lines.values()):  # type: ignore[attr-defined]
             return put
-        children = tuple(
-            [] if child.name in _CHILDREN else rows
-            for child, rows in zip(put.table.children, put.children, strict=True)
-        )
+        children = tuple([] if table.name in _QUOTING_CHILDREN else list(rows) for table, rows in [*put.tables()][1:])
         return replace(put, row=put.row | blanks, children=children)
+
+    def _is_forgotten(self, user_id: str, domain: str | None, moments: list[datetime]) -> bool:
+        receipt = self._receipts.get(subject_of(user_id)) if self._receipts else None
+        return receipt is not None and is_forgotten(receipt, domain, moments, datetime.now(UTC))
 
 
 def _reach(receipt: Receipt) -> datetime:
-    """Until when the newest of its scopes reaches."""
     return max((scope.until for scope in receipt.scopes), default=receipt.occurred_at)
-
-
-_WORDS: dict[str, dict[str, str | None]] = {
-    "rankings": {"slim_skill": "", "facets": None, "injected": None, "honoured": None, "question": None},
-    "corrections": {"text": ""},
-    "skill_commands": {"attribute_id": None, "value": None, "reason": ""},
-}
-"""Columns that may quote a line, with what replaces their value."""
-_CHILDREN = frozenset({"ranking_facets", "correction_directives"})
-"""Child tables whose rows may."""
 
 
 _NAMED = re.compile(
     rb"""["']?user_?id["']?\s*[:=]\s*(?:("(?:[^"\\]|\\.)*")|'((?:[^'\\]|\\.)*)'|([^\s"',;&}\])]+))""", re.IGNORECASE
 )
-"""A user's id in the bytes of a record: in JSON, in what is almost JSON, as a parameter; in quotation marks or bare."""
+"""A user's id in the bytes of a record: in JSON, in broken JSON, as a parameter; in quotation marks or bare."""
 _ESCAPED = re.compile(rb"\\u00([46][1-9a-f]|[57][0-9a]|5f)", re.IGNORECASE)
-"""A letter, or the line in `user_id`, as JSON may spell it too."""
+"""A letter, or the underscore in `user_id`, as JSON may escape it."""
 
 
 def _named_in(key: bytes | None, value: bytes | None) -> set[str]:
@@ -129,24 +116,11 @@ def _named_in(key: bytes | None, value: bytes | None) -> set[str]:
             found.add(orjson.loads(first[1]))
     # UTF-16 and 32 are the same bytes with zeros between them.
     raw = _ESCAPED.sub(lambda letter: bytes.fromhex(letter[1].decode()), (value or b"").replace(b"\0", b""))
-    for quoted, single, bare in _NAMED.findall(raw):
+    for in_quotes, single, bare in _NAMED.findall(raw):
         found.add((single or bare).decode(errors="ignore"))
         with suppress(ValueError):
-            found.add(orjson.loads(quoted))
+            found.add(orjson.loads(in_quotes))
     return found
-
-
-@dataclass(frozen=True)
-class _Scope:
-    """The rows of a user to delete: those up to a moment, of one domain or of all.
-
-    Rows of the future too: a clock that ran ahead dated them, and they are older than the request.
-    """
-
-    user_id: str
-    domain: str | None
-    until: Any
-    future: Any
 
 
 def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[str]:
@@ -156,30 +130,23 @@ def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[st
     """
     now = datetime.now(UTC)
     by_subject = {receipt.subject: receipt for receipt in receipts}
-    found = set()
-    for user_id, receipt in list(_users(con, by_subject)):
-        rows = sum(_delete(con, scope) for scope in _scopes(user_id, receipt, now))
+    found = _delete_letters(con, by_subject, now)
+    ids = " UNION ".join(f"SELECT user_id AS id FROM {table.name}" for table in _of_users())
+    query = f"SELECT id, {SUBJECT.format('id')} AS subject FROM ({ids}) WHERE subject IN (SELECT unnest($1))"
+    for user_id, subject in con.execute(query, [list(by_subject)]).fetchall():
+        receipt = by_subject[subject]
+        scopes = [*receipt.domains.items(), *([(None, receipt.person)] if receipt.person else [])]
+        rows = sum(_delete(con, user_id, domain, scope.until, now) for domain, scope in scopes)
         if receipt.lines:
             rows += _blank(con, user_id, utc(max(line.until for line in receipt.lines.values())))
         if rows:
             found.add(user_id)
-    return found | _delete_letters(con, by_subject, now)
+    return found
 
 
-def _users(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]) -> Iterator[tuple[str, Receipt]]:
-    """The ids of these subjects, among all users in the file."""
-    ids = " UNION ".join(f"SELECT user_id AS id FROM {table.name}" for table in _OF_USERS)  # noqa: S608 - our own names; values are bound  # nosec B608
-    query = f"SELECT id, {SUBJECT.format('id')} AS subject FROM ({ids}) WHERE subject IN (SELECT unnest($1))"  # noqa: S608 - our own names; values are bound  # nosec B608
-    for user_id, subject in con.execute(query, [list(receipts)]).fetchall():
-        yield user_id, receipts[subject]
-
-
-def _scopes(user_id: str, receipt: Receipt, now: datetime) -> Iterator[_Scope]:
-    scopes: list[tuple[str | None, Forgotten]] = [*receipt.domains.items()]
-    if receipt.person is not None:
-        scopes.append((None, receipt.person))
-    for domain, forgotten in scopes:
-        yield _Scope(user_id, domain, utc(forgotten.until), _future(forgotten.until, now))
+def _of_users() -> list[Table]:
+    """The tables of users. A selection names only its ranking, so that rankings come after it."""
+    return sorted((t for t in tables() if t.key[0] == "user_id"), key=lambda table: "domain" in table.names)
 
 
 def _future(until: datetime, now: datetime) -> datetime:
@@ -187,95 +154,68 @@ def _future(until: datetime, now: datetime) -> datetime:
     return utc(after(max(until, now), TOLERANCE))
 
 
-def _delete(con: duckdb.DuckDBPyConnection, scope: _Scope) -> int:
+def _delete(con: duckdb.DuckDBPyConnection, user_id: str, domain: str | None, until: datetime, now: datetime) -> int:
+    """Delete a user's rows up to a moment, of one domain or of all; return how many there were."""
+    given: dict[str, Any] = {"user_id": user_id, "until": utc(until), "future": _future(until, now)}
+    rankings = "SELECT ranking_id FROM rankings WHERE user_id = $user_id AND domain = $domain"
+    of_domain = {"domain": " AND t.domain = $domain", "ranking_id": f" AND ranking_id IN ({rankings})"}
     rows = 0
-    for table in _ordered():
-        if scope.domain is not None and not _is_parted(table):
-            continue  # a card is across domains: the worker writes it anew, with its log
-        condition = f"t.user_id = $user_id AND ({_since(table)} <= $until OR {_since(table)} > $future)"
-        given: dict[str, Any] = {"user_id": scope.user_id, "until": scope.until, "future": scope.future}
-        if scope.domain is not None:
-            given["domain"] = scope.domain
-            of_domain = (
-                "t.domain = $domain"
-                if "domain" in table.names
-                # A selection names only its ranking; rankings are deleted after it.
-                else "t.ranking_id IN (SELECT ranking_id FROM rankings WHERE user_id = $user_id AND domain = $domain)"
-            )
-            condition += f" AND {of_domain}"
+    for table in _of_users():
+        moment = "t.occurred_at" if "occurred_at" in table.names else "t.updated_at"
+        since = f"least({moment}, coalesce(nullif(t.logged_at, TIMESTAMP 'epoch'), {moment}))"
+        condition = f"t.user_id = $user_id AND ({since} <= $until OR {since} > $future)"
+        if domain is not None:
+            column = next((name for name in of_domain if name in table.names), None)
+            if column is None:
+                continue  # a card is across domains: the worker rewrites it, with its log
+            given, condition = given | {"domain": domain}, condition + of_domain[column]
         same = " AND ".join(f"c.{name} = t.{name}" for name in table.key)
         for child in table.children:
-            query = f"DELETE FROM {child.name} c USING {table.name} t WHERE {same} AND {condition}"  # noqa: S608 - our own names; values are bound  # nosec B608
-            rows += _count(con, query, given)
-        rows += _count(con, f"DELETE FROM {table.name} t WHERE {condition}", given)  # noqa: S608 - our own names; values are bound  # nosec B608
+            rows += _changed(
+                con, f"DELETE FROM {child.name} c USING {table.name} t WHERE {same} AND {condition}", given
+            )
+        rows += _changed(con, f"DELETE FROM {table.name} t WHERE {condition}", given)
     return rows
 
 
-def _count(con: duckdb.DuckDBPyConnection, statement: str, given: dict[str, Any]) -> int:
-    """Executes a statement; returns how many rows it changed."""
+def _changed(con: duckdb.DuckDBPyConnection, statement: str, given: dict[str, Any]) -> int:
+    """Execute a statement; return how many rows it changed."""
     [(count,)] = con.execute(statement, given).fetchall()
     return int(count)
 
 
-def _ordered() -> list[Table]:
-    return sorted(_OF_USERS, key=lambda table: "domain" in table.names)
-
-
-def _is_parted(table: Table) -> bool:
-    """Whether its rows are each of one domain, by themselves or by their ranking."""
-    return "domain" in table.names or "ranking_id" in table.names
-
-
-def _since(table: Table) -> str:
-    """When it happened or was logged, whichever is earlier: a producer's clock may be ahead."""
-    moment = "t.occurred_at" if "occurred_at" in table.names else "t.updated_at"
-    return f"least({moment}, coalesce(nullif(t.logged_at, TIMESTAMP 'epoch'), {moment}))"
-
-
 def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt], now: datetime) -> set[str]:
-    """Deletes refused records by whom they name, as `Barrier.covers` would keep them out; returns whose they were."""
-    moments = {subject: each.person.until for subject, each in receipts.items() if each.person is not None}
-    if not moments:
+    """Delete the dead letters that `Barrier.covers` would refuse; return the users that they name."""
+    until = {subject: utc(each.person.until) for subject, each in receipts.items() if each.person is not None}
+    if not until:
         return set()
-    until, future = {subject: utc(each) for subject, each in moments.items()}, _future(max(moments.values()), now)
-    found, gone, latest = set[str](), list[int](), max(until.values())
-    due = "(least(source_logged_at, logged_at) <= $1 OR least(source_logged_at, logged_at) > $2)"
-    numbers = f"SELECT rowid, octet_length(coalesce(value, '')) FROM {DEAD_LETTERS.name} WHERE {due} ORDER BY rowid"  # noqa: S608 - our own names; values are bound  # nosec B608
-    for span in _spans(con.execute(numbers, [latest, future]).fetchall()):
-        query = f"SELECT rowid, key, value, least(source_logged_at, logged_at) FROM {DEAD_LETTERS.name} WHERE {due} AND rowid BETWEEN $3 AND $4"  # noqa: S608, E501 - our own names; values are bound  # nosec B608
-        for row, key, value, at in con.execute(query, [latest, future, *span]).fetchall():
-            named = {user: until.get(subject_of(user)) for user in _named_in(key, value)}
-            users = {user for user, last in named.items() if last is not None and (at <= last or at > future)}
+    found, gone = set[str](), list[int]()
+    future = max(_future(each.person.until, now) for each in receipts.values() if each.person is not None)
+    # One letter may have 2 MiB: parts of some 16 MiB are in memory at once.
+    parts = (
+        "SELECT min(rowid), max(rowid) FROM (SELECT rowid, sum(octet_length(coalesce(value, '')) + 1024) "
+        f"OVER (ORDER BY rowid) // {_LETTERS_BYTES} AS part FROM dead_letters) GROUP BY part"
+    )
+    query = (
+        "SELECT rowid, key, value, least(source_logged_at, logged_at) FROM dead_letters WHERE rowid BETWEEN $1 AND $2"
+    )
+    for part in con.execute(parts).fetchall():
+        for row, key, value, at in con.execute(query, part).fetchall():
+            last = {user: until.get(subject_of(user)) for user in _named_in(key, value)}
+            users = {user for user, moment in last.items() if moment is not None and (at <= moment or at > future)}
             if users:
                 found |= users
                 gone.append(row)
-    con.execute(f"DELETE FROM {DEAD_LETTERS.name} WHERE rowid IN (SELECT unnest($1::BIGINT[]))", [gone])  # noqa: S608 - our own names; values are bound  # nosec B608
+    con.execute("DELETE FROM dead_letters WHERE rowid IN (SELECT unnest($1::BIGINT[]))", [gone]).fetchall()
     return found
 
 
-def _spans(sizes: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The first and last number of rows that are small enough together; of each row its number and size."""
-    first, room = None, _LETTERS_BYTES
-    for number, (row, size) in enumerate(sizes):
-        first = row if first is None else first
-        room -= size + _LETTER_BYTES
-        if room <= 0 or number == len(sizes) - 1:
-            yield first, row
-            first, room = None, _LETTERS_BYTES
-
-
-def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> int:
-    """Blanks what people said, the words of commands and those in rankings: they may quote a forgotten line."""
-    given = {"user_id": user_id, "until": until}
+def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: datetime) -> int:
+    """Blank all columns that may quote an erased line; return how many rows had words in them."""
     whose = "user_id = $user_id AND occurred_at <= $until"
-    quoting = ("facets", "injected", "honoured", "question")
-    has_words = f"(slim_skill <> '' OR {' OR '.join(f'{name} IS NOT NULL' for name in quoting)})"
-    blank = ", ".join(f"{name} = NULL" for name in quoting)
-    names_a_line = "(attribute_id IS NOT NULL OR value IS NOT NULL OR reason <> '')"
-    statements = (
-        f"UPDATE rankings SET slim_skill = '', {blank} WHERE {whose} AND {has_words}",  # noqa: S608 - our own names; values are bound  # nosec B608
-        f"UPDATE skill_commands SET attribute_id = NULL, value = NULL, reason = '' WHERE {whose} AND {names_a_line}",  # noqa: S608 - our own names; values are bound  # nosec B608
-        f"UPDATE corrections SET text = '' WHERE {whose} AND text <> ''",  # noqa: S608 - our own names; values are bound  # nosec B608
-        *(f"DELETE FROM {child} WHERE {whose}" for child in sorted(_CHILDREN)),  # noqa: S608 - our own names; values are bound  # nosec B608
-    )
-    return sum(_count(con, statement, given) for statement in statements)
+    given, rows = {"user_id": user_id, "until": until}, 0
+    for table, blanks in _QUOTING.items():
+        values = ", ".join(f"{name} = {'NULL' if blank is None else repr(blank)}" for name, blank in blanks.items())
+        has_words = " OR ".join(f"{name} <> ''" if b == "" else f"{name} IS NOT NULL" for name, b in blanks.items())
+        rows += _changed(con, f"UPDATE {table} SET {values} WHERE {whose} AND ({has_words})", given)
+    return rows + sum(_changed(con, f"DELETE FROM {child} WHERE {whose}", given) for child in _QUOTING_CHILDREN)

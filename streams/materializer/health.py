@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from streams.materializer.generations import COPY_SECONDS
+from streams.materializer.snapshot import COPY_SECONDS
 
 IDLE_SECONDS = 60.0
 """Not ready after this long without a turn of the loop: a long copy, or a slow disk."""
@@ -27,29 +27,29 @@ class MaterializerHealth:
         self.can_publish = True
 
     def starts(self, doing: str) -> None:
-        """Enters a step of the start, before records are read."""
+        """Enter a step of the start, before records are read."""
         self._doing = doing
 
     def reads(self) -> None:
-        """Marks the start as done: the file is open and the topics are assigned."""
+        """Mark the start as done: the file is open and the topics are assigned."""
         self._doing = ""
         self.turn()
 
     def ends(self) -> None:
-        """Marks the shutdown: no new batch begins."""
+        """Mark the shutdown: no new batch begins."""
         self._is_ending = True
 
     def turn(self) -> None:
-        """Marks one turn of the loop."""
+        """Mark one turn of the loop."""
         self._turned_at = self._clock()
 
     def why_not_live(self) -> list[str]:
-        """Why this materializer should be restarted; None while it is live."""
+        """Return reasons to restart this materializer; none while it is live."""
         still = self._clock() - self._turned_at
         return [f"nothing has been read, written or published for {still:.0f} s"] if still > STUCK_SECONDS else []
 
     def why_not_ready(self) -> list[str]:
-        """Why rows do not arrive in DuckDB or in the snapshot; None while they do."""
+        """Return reasons why rows do not arrive in DuckDB or in the snapshot; none while they do."""
         still = self._clock() - self._turned_at
         return [
             *(["shutting down"] if self._is_ending else []),

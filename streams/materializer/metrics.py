@@ -2,9 +2,9 @@
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from schemas import TOPICS
 from streams.materializer.dead_letters import STAGE
-from streams.materializer.tables import TABLES
+from streams.materializer.rows import PUBLIC_TOPICS
+from streams.materializer.schema import tables
 from streams.metrics import DEAD_LETTERS, UNREADABLE
 
 ROWS = Counter("sager_materializer_rows_total", "Rows written to DuckDB, without duplicates.", ["table"])
@@ -46,11 +46,10 @@ SNAPSHOT_TIMESTAMP = Gauge(
 FILE_BYTES = Gauge("sager_materializer_file_bytes", "Size on disk.", ["file"])
 
 # Known label values start at 0, so that rates exist before the first event.
-for _topic in TOPICS.values():
-    if not _topic.internal:
-        for _metric in (RECORDS, BAD_RECORDS, RECREATED, LAG):
-            _metric.labels(topic=_topic.base)
-for _table in TABLES:
+for _topic in PUBLIC_TOPICS:
+    for _metric in (RECORDS, BAD_RECORDS, RECREATED, LAG):
+        _metric.labels(topic=_topic.base)
+for _table in tables():
     for _each in (_table, *_table.children):
         ROWS.labels(table=_each.name)
 for _reason in UNREADABLE:

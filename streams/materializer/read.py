@@ -4,22 +4,24 @@ import os
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 
-from streams.materializer.analytics import quoted
 from streams.materializer.exceptions import AnotherDeployment, MaterializerError, StrayLog
+from streams.materializer.schema import quoted
 from streams.settings import Settings
 
 if TYPE_CHECKING:
-    from schemas import Card, CardDiff, PolicySkill, Receipt, SkillDiff
+    from schemas import Card, CardDiff, Model, PolicySkill, Receipt, SkillDiff
+
+    M = TypeVar("M", bound=Model)
 
 MEMORY = "2GB"
 """Memory limit for a query of the HTTP API; nothing is spilled to disk."""
 
 LOGS = (".wal", ".wal.recovery", ".wal.checkpoint")
-"""How DuckDB names a database's write-ahead log, after the database's own name."""
+"""DuckDB's names of a database's write-ahead log, after the database's own name."""
 
 CONFINED = (
     "enable_external_access = false",
@@ -32,11 +34,11 @@ CONFINED = (
 
 
 def connect(settings: Settings, *, files: bool = False) -> duckdb.DuckDBPyConnection:
-    """A read-only connection to the newest snapshot; it does not change when a newer one is published.
+    """Return a read-only connection to the newest snapshot; it does not change when a newer one is published.
 
     Args:
         settings: the file's path and the deployment that it must belong to.
-        files: whether it may open further files, as an export must, which then calls `confine`; otherwise no statement
+        files: true if it may open further files, as an export must, which then calls `confine`; otherwise no statement
             can.
 
     Raises:
@@ -61,24 +63,23 @@ def connect(settings: Settings, *, files: bool = False) -> duckdb.DuckDBPyConnec
         con.execute("USE snapshot")
         for setting in () if files else CONFINED:
             con.execute(f"SET {setting}")
-        # With files open, nothing of the snapshot is asked before `confine`: it was, by another connection.
+        # With files open, nothing of the snapshot is read before `confine`: the other connection has read its prefix.
         [(found,)] = [(settings.prefix,)] if files else con.execute("SELECT prefix FROM meta").fetchall()
+        if found != settings.prefix:
+            raise AnotherDeployment(path, found, settings.prefix)
     except duckdb.Error as error:
         con.close()
         raise MaterializerError(f"cannot read {path}. Is it a published snapshot? DuckDB says: {error}") from error
     except BaseException:
         con.close()
         raise
-    if found != settings.prefix:
-        con.close()
-        raise AnotherDeployment(path, found, settings.prefix)
     return con
 
 
 def confine(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    """Restricts a connection of `connect` with `files` to the snapshot and one folder, where it also spills.
+    """Restrict a connection of `connect` with `files` to the snapshot and one folder, where it also spills.
 
-    A view or a macro in a snapshot does what whoever wrote it wanted, with the rights of whoever reads it.
+    A view or a macro in a forged snapshot runs with the rights of its reader.
     """
     for setting in (
         f"temp_directory = {quoted(str(folder / '.spill'))}",
@@ -91,7 +92,7 @@ def confine(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
 
 
 def refuse_strays(path: Path) -> None:
-    """Refuses a snapshot with a write-ahead log beside it: DuckDB would carry out what is in it, whoever wrote it.
+    """Refuse a snapshot with a write-ahead log beside it: DuckDB would replay it, whoever wrote it.
 
     Raises:
         StrayLog: there is one.
@@ -101,7 +102,7 @@ def refuse_strays(path: Path) -> None:
 
 
 def strays(path: Path) -> list[Path]:
-    """The files beside a snapshot that DuckDB would take for its write-ahead log; a published one has none."""
+    """Return the files beside a snapshot that DuckDB would take for its write-ahead log; a published one has none."""
     # DuckDB resolves links first: the log of a linked snapshot lies beside the file itself.
     places = dict.fromkeys((path.absolute(), path.resolve()))
     found = [place.with_name(place.name + ending) for place in places for ending in LOGS]
@@ -109,27 +110,24 @@ def strays(path: Path) -> list[Path]:
 
 
 def connect_own(settings: Settings, *, files: bool = False) -> duckdb.DuckDBPyConnection | None:
-    """The same, for comparisons with the deployment's topics; None if there is no snapshot.
+    """Return the same, for comparisons with the deployment's topics; None if there is no snapshot.
 
     Raises:
         AnotherDeployment: the snapshot belongs to another, where the same ids are other people.
     """
-    if not settings.duckdb_file.exists():
-        return None
-    return connect(settings, files=files)
+    return connect(settings, files=files) if settings.duckdb_file.exists() else None
 
 
 def restrict(con: duckdb.DuckDBPyConnection, seconds: float, memory_bytes: int) -> None:
-    """Restricts a connection of `connect` further, for statements that people write.
+    """Restrict a connection of `connect` further, for statements that people write.
 
     Args:
         con: the connection.
-        seconds: time limit for one statement. Not every function looks at it.
-        memory_bytes: limit of what DuckDB accounts for. Not every function does.
+        seconds: time limit for one statement. Some functions ignore it.
+        memory_bytes: limit of the memory that DuckDB accounts for. Some functions allocate more.
     """
     for setting in (
-        # For the progress, which is told by whoever asks.
-        "enable_progress_bar = true",
+        "enable_progress_bar = true",  # so that `query_progress` has a value
         "enable_progress_bar_print = false",
         f"memory_limit = '{memory_bytes}B'",
         "max_temp_directory_size = '0B'",
@@ -140,49 +138,51 @@ def restrict(con: duckdb.DuckDBPyConnection, seconds: float, memory_bytes: int) 
 
 
 def skill(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> "list[PolicySkill]":
-    """The user's current skills, ordered by domain; only one domain's if named."""
-    from schemas import PolicySkill, decode  # noqa: PLC0415 - `sager sql` starts without the models
+    """Return the user's current skills, ordered by domain; only one domain's if named."""
+    from schemas import PolicySkill  # noqa: PLC0415 - `sager sql` starts without the models
 
-    query = "SELECT document FROM skills WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain"
-    return [decode(PolicySkill, text.encode()) for (text,) in con.execute(query, [user, domain]).fetchall()]
+    where = "skills WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain"
+    return _documents(con, PolicySkill, where, user, domain)
 
 
 def diffs(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> "list[SkillDiff]":
-    """The user's diffs, ordered by domain and version; they fold into `skill`."""
-    from schemas import SkillDiff, decode  # noqa: PLC0415
+    """Return the user's diffs, ordered by domain and version; they fold into `skill`."""
+    from schemas import SkillDiff  # noqa: PLC0415
 
-    query = (
-        "SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain, version"
-    )
-    return [decode(SkillDiff, text.encode()) for (text,) in con.execute(query, [user, domain]).fetchall()]
+    where = "skill_diffs WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain, version"
+    return _documents(con, SkillDiff, where, user, domain)
 
 
 def card(con: duckdb.DuckDBPyConnection, user: str) -> "Card | None":
-    """The user's card; None if nothing is known of what they said."""
-    from schemas import Card, decode  # noqa: PLC0415
+    """Return the user's card; None if there is none."""
+    from schemas import Card  # noqa: PLC0415
 
-    found = con.execute("SELECT document FROM cards WHERE user_id = $1", [user]).fetchall()
-    return decode(Card, found[0][0].encode()) if found else None
+    return next(iter(_documents(con, Card, "cards WHERE user_id = $1", user)), None)
 
 
 def card_diffs(con: duckdb.DuckDBPyConnection, user: str) -> "list[CardDiff]":
-    """The versions of the user's card, in order; they fold into `card`."""
-    from schemas import CardDiff, decode  # noqa: PLC0415
+    """Return the versions of the user's card, in order; they fold into `card`."""
+    from schemas import CardDiff  # noqa: PLC0415
 
-    query = "SELECT document FROM card_diffs WHERE user_id = $1 ORDER BY version"
-    return [decode(CardDiff, text.encode()) for (text,) in con.execute(query, [user]).fetchall()]
+    return _documents(con, CardDiff, "card_diffs WHERE user_id = $1 ORDER BY version", user)
 
 
 def receipt(con: duckdb.DuckDBPyConnection, user: str) -> "Receipt | None":
-    """What of this user was forgotten; None if nothing was."""
-    from schemas import Receipt, decode, subject_of  # noqa: PLC0415
+    """Return the receipt of this user's erasures; None if there is none."""
+    from schemas import Receipt, subject_of  # noqa: PLC0415
 
-    found = con.execute("SELECT document FROM receipts WHERE subject = $1", [subject_of(user)]).fetchall()
-    return decode(Receipt, found[0][0].encode()) if found else None
+    return next(iter(_documents(con, Receipt, "receipts WHERE subject = $1", subject_of(user))), None)
+
+
+def _documents(con: duckdb.DuckDBPyConnection, model: "type[M]", where: str, *values: str | None) -> "list[M]":
+    from schemas import decode  # noqa: PLC0415
+
+    rows = con.execute(f"SELECT document FROM {where}", list(values)).fetchall()
+    return [decode(model, text.encode()) for (text,) in rows]
 
 
 def versions_at(con: duckdb.DuckDBPyConnection, user: str, moment: datetime) -> dict[str, int]:
-    """The versions of the user's skills in force at a moment (naive, in UTC), by domain."""
+    """Return the versions of the user's skills in force at a moment (naive, in UTC), by domain."""
     query = (
         "SELECT domain, version FROM skill_versions "
         "WHERE user_id = $1 AND valid_from <= $2 AND (valid_to > $2 OR valid_to IS NULL)"
@@ -191,7 +191,7 @@ def versions_at(con: duckdb.DuckDBPyConnection, user: str, moment: datetime) -> 
 
 
 def prices(con: duckdb.DuckDBPyConnection) -> tuple[float, float]:
-    """US dollars per million prompt and completion tokens, as configured at the materializer's last start."""
+    """Return US dollars per million prompt and completion tokens, as configured at the materializer's last start."""
     [(prompt, completion)] = con.execute("SELECT llm_price_prompt, llm_price_completion FROM meta").fetchall()
     return prompt or 0.0, completion or 0.0
 

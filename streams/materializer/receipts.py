@@ -1,4 +1,4 @@
-"""What was forgotten, as the topic of receipts says: for readers of topics that keep records for a while."""
+"""The barrier of all receipts on their topic, for readers of topics that keep records for a while."""
 
 from schemas import BadRecord, Receipt, decode
 from streams.kafka.scanner import Scanner
@@ -7,7 +7,7 @@ from streams.settings import Settings
 
 
 def barrier_of(settings: Settings, scanner: Scanner) -> Barrier:
-    """What the receipts on their topic cover.
+    """Return a barrier with the receipts on their topic.
 
     Raises:
         BrokerUnreachable: they cannot be read.
@@ -16,6 +16,6 @@ def barrier_of(settings: Settings, scanner: Scanner) -> Barrier:
     for message in scanner.read(scanner.partitions(Receipt.TOPIC)):
         try:
             barrier.add(decode(Receipt, message.value()))
-        except BadRecord:  # a tombstone, or no receipt: it covers nothing
+        except BadRecord:  # a tombstone, or no receipt
             continue
     return barrier

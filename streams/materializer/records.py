@@ -1,58 +1,33 @@
-"""A Kafka record on its way into DuckDB, and the change that it makes there: a row to put or a row to drop."""
+"""A Kafka record on its way into DuckDB, the change that it makes there, and the net change of a batch."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
-from schemas import ReasonedBy, Topic, moment_of
+from schemas import Topic, moment_of
 from streams.kafka.packed import unpack
-from streams.materializer.columns import Table
+from streams.materializer.schema import Keep, Table
 
 Row = dict[str, Any]
 """A row's values by column."""
 RowKey = tuple[Any, ...]
 """The values of a table's key columns, in the order of `table.key`."""
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  # TIMESTAMP columns are naive and in UTC
 
 
 def from_ms(milliseconds: int) -> datetime:
-    """The UTC moment of a Kafka timestamp; the epoch where a hostile one is out of range."""
-    try:
-        return _EPOCH + timedelta(milliseconds=milliseconds)
-    except OverflowError:
-        return _EPOCH
+    """Return the UTC moment of a Kafka timestamp, as a TIMESTAMP column stores it."""
+    return utc(moment_of(milliseconds))
 
 
 def utc(moment: datetime) -> datetime:
-    """The moment as a TIMESTAMP column holds it: naive, in UTC."""
+    """Return the moment as a TIMESTAMP column stores it: naive, in UTC."""
     return moment.astimezone(UTC).replace(tzinfo=None)
-
-
-def envelope(event: Any) -> Row:
-    """The columns of `fields.ENVELOPE`."""
-    return {"user_id": event.user_id, "event_id": event.event_id, "occurred_at": utc(event.occurred_at)}
-
-
-def reasoned(by: ReasonedBy) -> Row:
-    """The columns of `fields.REASONED`."""
-    return {
-        "reasoner": by.reasoner,
-        "model": by.model,
-        "prompt": by.prompt,
-        "prompt_hash": by.prompt_hash,
-        "calls": by.calls,
-        "prompt_tokens": by.prompt_tokens,
-        "completion_tokens": by.completion_tokens,
-        "latency_ms": by.latency_ms,
-        "fallback": by.fallback,
-        "gated": by.gated,
-    }
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A Kafka record, reduced to what rows need. `timestamp_ms` is 0 where Kafka has none."""
+    """A Kafka record, reduced to the parts that rows need. `timestamp_ms` is 0 where Kafka has none."""
 
     topic: Topic
     partition: int
@@ -60,15 +35,6 @@ class Record:
     timestamp_ms: int
     key: bytes | None
     value: bytes | None
-
-    @property
-    def provenance(self) -> Row:
-        """The columns of `fields.PROVENANCE`."""
-        return {
-            "logged_at": from_ms(self.timestamp_ms),
-            "kafka_partition": self.partition,
-            "kafka_offset": self.offset,
-        }
 
     @property
     def logged_at(self) -> datetime | None:
@@ -83,13 +49,15 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A row to write, with all rows of the child tables that belong to it, in the order of `table.children`."""
+    """A row to write, with the rows of its child tables in the order of `table.children`.
+
+    `replaces` is true if it replaces the existing row also in a table that keeps the first one.
+    """
 
     table: Table
     row: Row
     children: tuple[list[Row], ...] = ()
     replaces: bool = False
-    """Whether it replaces the existing row in a table that keeps the first one."""
 
     @property
     def key(self) -> RowKey:
@@ -97,7 +65,7 @@ class Put:
         return tuple(self.row[name] for name in self.table.key)
 
     def tables(self) -> Iterator[tuple[Table, Sequence[Row]]]:
-        """Its table with its row, then each child table with its rows."""
+        """Yield its table with its row, then each child table with its rows."""
         yield self.table, (self.row,)
         yield from zip(self.table.children, self.children, strict=True)
 
@@ -108,3 +76,39 @@ class Drop:
 
     table: Table
     key: RowKey
+
+
+@dataclass(slots=True)
+class Pending:
+    """The change to one key: first the drop, if any, then the put, if any."""
+
+    dropped: bool = False
+    put: Put | None = None
+
+
+class Batch:
+    """The net effect of records added in log order: at most one row per table and key.
+
+    DuckDB's upserts silently keep the first of two rows with one key, so SQL cannot do this.
+    """
+
+    def __init__(self) -> None:
+        self._pending: dict[str, dict[RowKey, Pending]] = {}
+
+    def add(self, change: Put | Drop) -> None:
+        """Add the next record's change."""
+        pending = self._pending.setdefault(change.table.name, {}).setdefault(change.key, Pending())
+        if isinstance(change, Drop) or change.replaces:
+            pending.dropped, pending.put = True, None if isinstance(change, Drop) else change
+        elif pending.put is None or _wins(change, pending.put):
+            pending.put = change
+
+    def pending(self, table: Table) -> Mapping[RowKey, Pending]:
+        """Return the changes to one table, by key."""
+        return self._pending.get(table.name, {})
+
+
+def _wins(later: Put, earlier: Put) -> bool:
+    if later.table.keep is Keep.NEWEST:
+        return bool(later.row[later.table.version] >= earlier.row[later.table.version])
+    return later.table.keep is Keep.LAST

@@ -1,23 +1,21 @@
 """Opens the live file, and replaces a damaged one with the rows of the published snapshot."""
 
 import logging
-import shutil
 from pathlib import Path
 
 import duckdb
 
 from streams.materializer import read
 from streams.materializer.exceptions import Damaged, MaterializerError
-from streams.materializer.opening import config_of, open_for_writing
-from streams.materializer.rewriting import statements
-from streams.materializer.store import Store, cannot_open
+from streams.materializer.files import cannot_open, copy_rows, open_for_writing, remove_database
+from streams.materializer.store import Store
 from streams.settings import Settings
 
 log = logging.getLogger(__name__)
 
 
 def live_file(settings: Settings) -> Path:
-    """The path of the live DuckDB file."""
+    """Return the path of the live DuckDB file."""
     return settings.data_dir / "live.duckdb"
 
 
@@ -28,6 +26,7 @@ def open_store(settings: Settings) -> Store:
         MaterializerError: another process holds the file, or it is not a file of this deployment.
     """
     path = live_file(settings)
+    remove_database(path.with_name(path.name + ".fresh"))  # a killed process left it
     try:
         return Store(path, settings.prefix)
     except Damaged as error:
@@ -42,12 +41,13 @@ def replace(settings: Settings, damage: Damaged) -> None:
     it still holds where there is no snapshot.
     """
     path = live_file(settings)
-    _remove(path)
+    remove_database(path)
     try:
-        _fill(settings, path)
+        read.connect(settings).close()  # refuses the snapshot of another deployment
+        copy_rows(settings.duckdb_file, path)
         source = str(settings.duckdb_file)
     except (MaterializerError, duckdb.Error) as error:
-        _remove(path)
+        remove_database(path)
         source = f"Kafka alone (no snapshot: {error})" if settings.duckdb_file.exists() else "Kafka alone"
     log.error("%s; the file was removed and is filled again from %s", damage, source)
 
@@ -64,19 +64,4 @@ def remove(settings: Settings) -> None:
     except duckdb.Error as error:
         if "lock" in str(error).lower():
             raise cannot_open(path, error) from error
-    _remove(path)
-
-
-def _fill(settings: Settings, path: Path) -> None:
-    """Copy the snapshot's rows into a new file. Its indexes are built again: the damage may be in them."""
-    read.connect(settings).close()  # refuses the snapshot of another deployment
-    with duckdb.connect(config=config_of(path)) as con:
-        for statement in statements(settings.duckdb_file, path):
-            con.execute(statement)
-
-
-def _remove(path: Path) -> None:
-    """Remove the file, its logs and its spilled rows."""
-    for end in ("", *read.LOGS):
-        path.with_name(path.name + end).unlink(missing_ok=True)
-    shutil.rmtree(path.parent / "spill", ignore_errors=True)
+    remove_database(path)

@@ -1,58 +1,29 @@
-"""Records to rows: one pure function per topic. `store` writes what they return to DuckDB."""
+"""Turns records into rows, by one function for all models."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import orjson
-from pydantic_core import to_json
+import pyarrow as pa
 
 from operators.privacy import Privacy
 from operators.seals import authenticated
-from schemas import (
-    TOPICS,
-    Abstention,
-    BadRecord,
-    Card,
-    CardDiff,
-    Contrast,
-    Correction,
-    DeadLetter,
-    Feedback,
-    GlobalSkill,
-    Interaction,
-    Item,
-    Key,
-    PolicySkill,
-    Ranking,
-    RankRequest,
-    Receipt,
-    Selection,
-    SkillCommand,
-    SkillDiff,
-    SlimSkill,
-    Topic,
-    Weights,
-    decode,
-)
+from schemas import ONE, TOPICS, BadRecord, Key, Model, Ranking, SkillDiff, Topic, decode
 from streams.kafka.packed import unpack
-from streams.materializer import (
-    card_rows,
-    card_tables,
-    feedback_rows,
-    feedback_tables,
-    ranking_rows,
-    ranking_tables,
-    skill_rows,
-    skill_tables,
-    tables,
-    weight_tables,
-)
-from streams.materializer.columns import Table
+from streams.materializer.columns import COLUMNS, ITEMS
 from streams.materializer.forgetting import Barrier
-from streams.materializer.private import fit_to_keep
-from streams.materializer.records import Drop, Put, Record, RowKey, envelope, from_ms, utc
+from streams.materializer.private import redacted
+from streams.materializer.records import Drop, Put, Record, Row, RowKey, from_ms, utc
+from streams.materializer.schema import TOPIC_TABLES, Table, table_of
 
 _BIGINT = 2**63
+RECORD = ("document", "logged_at", "kafka_partition", "kafka_offset")
+"""Columns of the record itself."""
+
+PUBLIC_TOPICS: tuple[Topic, ...] = tuple(topic for topic in TOPICS.values() if topic.base in TOPIC_TABLES)
+"""The topics that become rows."""
 
 
 def read(
@@ -69,41 +40,123 @@ def read(
         ranking_key: the secret that seals rankings; None where this process has none.
 
     Raises:
-        BadRecord: its bytes are not what the topic carries, or hold a number too large for any column.
-        ValueError: a row does not have exactly its table's columns; this is a defect in the code, not in the record.
+        BadRecord: its bytes are not a value of the topic, or hold a number too large for any column.
     """
     topic = record.topic
-    table, build = _BUILDERS[topic.base]
     if topic.compact and record.value is None:
-        return Drop(table, _key_of_tombstone(topic, record.key))
+        return Drop(table_of(topic), _key_of_tombstone(topic, record.key))
     try:
         event = decode(topic.model, unpack(record.value or b""))
         if barrier is not None and barrier.covers(event, record.logged_at):
             return None
         if isinstance(event, Ranking):
             event = authenticated(event, ranking_key)
-        put = build(fit_to_keep(event, privacy), record)
-        if barrier is not None:
-            put = barrier.blanked(put, event)
+        put = rows_of(redacted(event, privacy), record)
+        return put if barrier is None else barrier.blanked(put, event)
     except BadRecord:
         raise
     except Exception as error:
         # No record may stop the stream, whatever error it causes here (invariant 9).
         raise BadRecord("invalid", f"{type(error).__name__}: {error}") from error
-    _check(put)
-    return put
 
 
-def _check(put: Put) -> None:
-    """Every row has its table's columns, and every integer fits: one that does not would fail its batch for ever."""
-    for table, rows in put.tables():
-        for row in rows:
-            if row.keys() != table.column_set:
-                raise ValueError(f"a row of {table.name} with other columns: {sorted(row.keys() ^ table.column_set)}")
-            for name in table.numbers:
-                value = row[name]
-                if value is not None and not -_BIGINT <= value < _BIGINT:
-                    raise BadRecord("invalid", "a number does not fit into 64 bits")
+def rows_of(event: Model, record: Record) -> Put:
+    """Return the row of an event and those of its child tables."""
+    table = table_of(record.topic)
+    row = _reader(table)(event)
+    row["logged_at"] = from_ms(record.timestamp_ms)
+    row["kafka_partition"], row["kafka_offset"] = record.partition, record.offset
+    if "document" in table.names:
+        row["document"] = record.document
+    children = tuple([_child_rows(child, event) for child in table.children])
+    return Put(table, row, children, replaces=isinstance(event, SkillDiff) and event.rewritten > 0)
+
+
+def _child_rows(table: Table, event: Model) -> list[Row]:
+    source = ITEMS[table.name]
+    items = list(_at(event, source) if isinstance(source, str) else source(event))
+    if not items:
+        return []
+    is_dict = isinstance(items[0], dict)
+    of_event, of_item = _child_readers(table, frozenset(items[0] if is_dict else type(items[0]).model_fields), is_dict)
+    shared = of_event(event)
+    rows = [shared | of_item(item, event) for item in items]
+    for name in {"seq", "place"} & set(table.names):
+        for number, row in enumerate(rows, start=1):
+            row[name] = number
+    return rows
+
+
+class _Reader:
+    """Reads columns of an object: plain fields all at once, others by their source. Then it converts them.
+
+    Args:
+        table: their table.
+        names: the columns.
+        is_dict: true if the object is a dictionary.
+    """
+
+    def __init__(self, table: Table, names: Sequence[str], *, is_dict: bool = False) -> None:
+        sources = {name: COLUMNS.get(table.name, {}).get(name, name) for name in names}
+        self._names = [name for name, source in sources.items() if isinstance(source, str) and "." not in source]
+        fields = [str(sources[name]) for name in self._names]
+        # A getter of one name would return no tuple.
+        self._fields = (itemgetter if is_dict else attrgetter)(*fields, *fields[:1]) if fields else lambda _: ()
+        self._others = [(name, source) for name, source in sources.items() if name not in self._names]
+        found = {name: _converter(name, table.arrow.field(name).type) for name in names}
+        self._converters = [(name, convert) for name, convert in found.items() if convert is not None]
+
+    def __call__(self, item: Any, *event: Model) -> Row:
+        row = dict(zip(self._names, self._fields(item), strict=False))
+        for name, source in self._others:
+            row[name] = _at(item, source) if isinstance(source, str) else source(item, *event)
+        for name, convert in self._converters:
+            if row[name] is not None:
+                row[name] = convert(row[name])
+        return row
+
+
+@cache
+def _reader(table: Table) -> _Reader:
+    return _Reader(table, [name for name in table.names if name not in RECORD])
+
+
+@cache
+def _child_readers(table: Table, fields: frozenset[str], is_dict: bool) -> tuple[_Reader, _Reader]:
+    """Read the columns of the event, and those of an item."""
+    declared = COLUMNS.get(table.name, {})
+    of_item = [name for name in table.names if name in fields or name in declared]
+    of_event = [name for name in table.names if name not in (*of_item, "seq", "place")]
+    return _Reader(table, of_event), _Reader(table, of_item, is_dict=is_dict)
+
+
+def _at(item: Any, path: str) -> Any:
+    """The value at the end of a path."""
+    first, _, rest = path.partition(".")
+    value = getattr(item, first)
+    if not rest or value is None:
+        return value
+    return [_at(each, rest) for each in value] if isinstance(value, tuple) else _at(value, rest)
+
+
+def _converter(name: str, kind: Any) -> Callable[[Any], Any] | None:
+    """The function that converts a model's value for a column; None if there is nothing to convert."""
+    if pa.types.is_timestamp(kind):
+        return utc
+    if pa.types.is_floating(kind):
+        return lambda value: value / ONE if isinstance(value, int) else value  # evidence is in fixed point
+    if pa.types.is_integer(kind):
+        return _fitting
+    if pa.types.is_list(kind):
+        return list
+    return str if name in ("tier", "before", "after") else None
+
+
+def _fitting(value: int) -> int:
+    """Refuse a number that fits into no column: its row would fail its batch for ever."""
+    if not -_BIGINT <= value < _BIGINT:
+        raise BadRecord("invalid", "a number does not fit into 64 bits")
+    return value
 
 
 _PARTS = {
@@ -124,124 +177,3 @@ def _key_of_tombstone(topic: Topic, key: bytes | None) -> RowKey:
     except ValueError:  # also orjson's error and UnicodeDecodeError
         pass
     raise BadRecord("invalid", f"a tombstone whose key is not {topic.key.value}")
-
-
-def _item(event: Item, record: Record) -> Put:
-    # Not orjson: the metadata may hold integers over 64 bits, and NaN or infinity, which are not JSON.
-    metadata = to_json(event.item.metadata, inf_nan_mode="null").decode()
-    return Put(
-        tables.ITEMS,
-        {
-            "item_id": event.item.item_id,
-            "domain": event.domain,
-            "title": event.item.title,
-            "description": event.item.description,
-            "metadata": metadata,
-            "event_id": event.event_id,
-            "occurred_at": utc(event.occurred_at),
-            **record.provenance,
-        },
-    )
-
-
-def _interaction(event: Interaction, record: Record) -> Put:
-    return Put(
-        tables.INTERACTIONS,
-        {
-            **envelope(event),
-            "domain": event.domain,
-            "item_id": event.item.item_id,
-            "title": event.item.title,
-            **record.provenance,
-        },
-    )
-
-
-def _receipt(event: Receipt, record: Record) -> Put:
-    person = event.person
-    return Put(
-        tables.RECEIPTS,
-        {
-            "subject": event.subject,
-            "forgotten_until": utc(person.until) if person else None,
-            "actor": person.actor if person else None,
-            "domains": len(event.domains),
-            "lines": len(event.lines),
-            "done": all(each.done for each in event.scopes),
-            "event_id": event.event_id,
-            "occurred_at": utc(event.occurred_at),
-            "document": record.document,
-            **record.provenance,
-        },
-    )
-
-
-def _global_skill(event: GlobalSkill, record: Record) -> Put:
-    return Put(
-        tables.GLOBAL_SKILLS,
-        {
-            "domain": event.domain,
-            "users": event.users,
-            "attribute_ids": [a.attribute_id for a in event.attributes],
-            "event_id": event.event_id,
-            "updated_at": utc(event.occurred_at),
-            "document": record.document,
-            **record.provenance,
-        },
-    )
-
-
-def _dead_letter(event: DeadLetter, record: Record) -> Put:
-    source = event.source
-    return Put(
-        tables.DEAD_LETTERS,
-        {
-            "event_id": event.event_id,
-            "source_logged_at": from_ms(source.timestamp_ms),
-            "occurred_at": utc(event.occurred_at),
-            "stage": event.stage,
-            "reason": event.reason,
-            "detail": event.detail,
-            "source_topic": source.topic,
-            "source_partition": source.partition,
-            "source_offset": source.offset,
-            "key": event.key,
-            "value": event.value,
-            **record.provenance,
-        },
-    )
-
-
-_BUILDERS: dict[str, tuple[Table, Callable[[Any, Record], Put]]] = {
-    model.TOPIC: (table, build)
-    for model, table, build in (
-        (Item, tables.ITEMS, _item),
-        (Interaction, tables.INTERACTIONS, _interaction),
-        (RankRequest, ranking_tables.RANK_REQUESTS, ranking_rows.rank_request),
-        (Ranking, ranking_tables.RANKINGS, ranking_rows.ranking),
-        (Selection, ranking_tables.SELECTIONS, ranking_rows.selection),
-        (Feedback, feedback_tables.FEEDBACK, feedback_rows.feedback),
-        (Correction, feedback_tables.CORRECTIONS, feedback_rows.correction),
-        (Abstention, feedback_tables.ABSTENTIONS, feedback_rows.abstention),
-        (Contrast, ranking_tables.CONTRASTS, ranking_rows.contrast),
-        (SkillDiff, skill_tables.SKILL_DIFFS, skill_rows.skill_diff),
-        (PolicySkill, skill_tables.SKILLS, skill_rows.skill),
-        (SlimSkill, skill_tables.SLIM_SKILLS, skill_rows.slim_skill),
-        (SkillCommand, skill_tables.SKILL_COMMANDS, skill_rows.skill_command),
-        (CardDiff, card_tables.CARD_DIFFS, card_rows.card_diff),
-        (Card, card_tables.CARDS, card_rows.card),
-        (Receipt, tables.RECEIPTS, _receipt),
-        (GlobalSkill, tables.GLOBAL_SKILLS, _global_skill),
-        (DeadLetter, tables.DEAD_LETTERS, _dead_letter),
-        (Weights, weight_tables.WEIGHTS, weight_tables.weights),
-    )
-}
-
-
-def table_of(topic: Topic) -> Table:
-    """The table that a public topic's records go into."""
-    return _BUILDERS[topic.base][0]
-
-
-PUBLIC_TOPICS: tuple[Topic, ...] = tuple(TOPICS[base] for base in _BUILDERS)
-"""The topics that become rows."""

@@ -15,16 +15,16 @@ from operators.clocks import TOLERANCE
 from schemas import BadRecord, Receipt, decode
 from streams import private
 from streams.materializer import metrics, recovery
-from streams.materializer.batch import Batch
 from streams.materializer.dead_letters import OWNED, DeadLetters
 from streams.materializer.exceptions import Damaged
+from streams.materializer.files import cannot_write
 from streams.materializer.forgetting import Barrier
 from streams.materializer.health import MaterializerHealth
-from streams.materializer.records import Record, from_ms
+from streams.materializer.records import Batch, Record, from_ms
 from streams.materializer.rows import read
 from streams.materializer.snapshot import Publisher
 from streams.materializer.source import Source
-from streams.materializer.store import Progress, Store, cannot_write
+from streams.materializer.store import Offsets, Progress, Store
 from streams.metrics import report_clock
 from streams.privacy import privacy_of
 from streams.pseudonyms import ranking_key_if_any
@@ -34,6 +34,9 @@ log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 10.0
 """How often to check the topics for recreation, new partitions and lag."""
+
+HOLD_SECONDS = 60.0
+"""How long to publish nothing while records are read again after a rewriting: readers should not go back in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +49,16 @@ class Written:
     rows: dict[str, int] = field(default_factory=dict)
 
 
+OnBatch = Callable[[Written], None]
+
+
 def materialize(
     settings: Settings,
     stop: threading.Event,
-    on_batch: Callable[[Written], None] | None = None,
+    on_batch: OnBatch = lambda _: None,
     health: MaterializerHealth | None = None,
 ) -> None:
-    """Keeps the DuckDB file up to date until `stop` is set.
+    """Keep the DuckDB file up to date until `stop` is set.
 
     Args:
         settings: the broker, the files and the batch size.
@@ -61,7 +67,7 @@ def materialize(
         health: updated as the loop runs.
 
     Raises:
-        MaterializerError: with what to do next.
+        MaterializerError: with advice.
     """
     health = health or MaterializerHealth()
     private.begin(settings.group)
@@ -74,12 +80,7 @@ def materialize(
         _materialize(settings, stop, on_batch, health)
 
 
-def _materialize(
-    settings: Settings,
-    stop: threading.Event,
-    on_batch: Callable[[Written], None] | None,
-    health: MaterializerHealth,
-) -> None:
+def _materialize(settings: Settings, stop: threading.Event, on_batch: OnBatch, health: MaterializerHealth) -> None:
     with recovery.open_store(settings) as store, Source(settings) as source:
         publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds, group=settings.group)
         try:
@@ -104,8 +105,10 @@ class _Loop:
         self._ranking_key: bytes | None = None
         self._done = store.offsets()
         self._next_check = 0.0
+        self._held_until: Offsets = {}
+        self._hold_ends = 0.0
 
-    def run(self, stop: threading.Event, on_batch: Callable[[Written], None] | None) -> None:
+    def run(self, stop: threading.Event, on_batch: OnBatch) -> None:
         self._health.starts("looking for Kafka and its topics")
         self._forget(self._source.start(self._done))
         self._store.use_cluster(self._source.cluster_id)
@@ -116,10 +119,8 @@ class _Loop:
             messages = self._source.read(self._settings.batch_rows, self._settings.batch_seconds, stop)
             self._health.turn()
             if messages:
-                written = self._write(messages)
-                if on_batch is not None:
-                    on_batch(written)
-            self._publisher.publish_if_due(is_behind=len(messages) >= self._settings.batch_rows)
+                on_batch(self._write(messages))
+            self._publish()
             self._check()
             self._health.can_publish = not self._publisher.is_failing
             self._health.broker_answers = self._source.broker_answers
@@ -128,21 +129,15 @@ class _Loop:
         began = time.perf_counter()
         batch = Batch()
         offsets: dict[tuple[str, int], Progress] = {}
-        counts: Counter[str] = Counter()
         refused: list[tuple[Record, BadRecord]] = []
-        stamps_ms: list[int] = []
         receipts: list[Receipt] = []
         if self._ranking_key is None:
             # On a single machine the worker creates the key at its first start, before it seals a ranking.
             self._ranking_key = ranking_key_if_any(self._settings)
-        for message in messages:
-            record = self._record(message)
+        records = [self._record(message) for message in messages]
+        for record in records:
             name = record.topic.name(self._settings.prefix)
             offsets[name, record.partition] = Progress(record.offset + 1, self._source.topic_id(name))
-            counts[record.topic.base] += 1
-            if record.timestamp_ms:
-                stamps_ms.append(record.timestamp_ms)
-                report_clock(record.timestamp_ms / 1_000 - time.time(), TOLERANCE.total_seconds())
             try:
                 change = read(record, self._privacy, self._barrier, self._ranking_key)
                 if change is not None:
@@ -156,34 +151,39 @@ class _Loop:
         rows = self._store.write(batch, offsets, receipts)
         self._done.update(offsets)
         self._report_offsets()
-        # A clock that ran ahead must not make the file look newer than it is.
-        newest_ms = min(max(stamps_ms, default=0), int(time.time() * 1_000))
-        self._publisher.note(from_ms(newest_ms) if stamps_ms else None)
-        seconds = time.perf_counter() - began
-        _report(counts, refused, rows, seconds)
-        _report_age(stamps_ms)
-        return Written(len(messages), len(refused), seconds, rows)
-
-    def _report_offsets(self) -> None:
-        offsets: Counter[str] = Counter()
-        for (name, _), progress in self._done.items():
-            offsets[name] += progress.next_offset
-        for name, topic in self._source.topics.items():
-            metrics.NEXT_OFFSET.labels(topic=topic.base).set(offsets[name])
+        written = Written(len(messages), len(refused), time.perf_counter() - began, rows)
+        self._report(records, refused, written)
+        return written
 
     def _record(self, message: Message) -> Record:
         kind, timestamp_ms = message.timestamp()
         return Record(
-            topic=self._source.topics[message.topic()],
-            partition=message.partition(),
-            offset=message.offset(),
+            topic=self._source.topics[str(message.topic())],
+            partition=int(message.partition() or 0),
+            offset=int(message.offset() or 0),
             timestamp_ms=0 if kind == TIMESTAMP_NOT_AVAILABLE else max(0, timestamp_ms),
             key=message.key(),
             value=message.value(),
         )
 
+    def _publish(self) -> None:
+        """Publish if due. After a rewriting, first go back to its offsets and read up to where the old file was."""
+        before = dict(self._done)
+        if self._publisher.adopt_if_rewritten():
+            self._held_until, self._hold_ends = before, time.monotonic() + HOLD_SECONDS
+            self._done = self._store.offsets()
+            self._source.seek(self._done)
+        is_behind = any(
+            partition not in self._done or self._done[partition].next_offset < progress.next_offset
+            for partition, progress in self._held_until.items()
+        )
+        self._publisher.is_held = is_behind and time.monotonic() < self._hold_ends
+        self._publisher.publish_if_due()
+
     def _forget(self, recreated: set[str]) -> None:
         if recreated:
+            self._publisher.abandon_rewriting()
+            self._held_until = {}
             self._store.forget_offsets({name: self._source.topic_id(name) for name in recreated})
             self._done = self._store.offsets()
 
@@ -194,28 +194,38 @@ class _Loop:
             metrics.DISK_FREE.set(shutil.disk_usage(self._store.path.parent).free)
             self._next_check = time.monotonic() + CHECK_SECONDS
 
+    def _report_offsets(self) -> None:
+        offsets: Counter[str] = Counter()
+        for (name, _), progress in self._done.items():
+            offsets[name] += progress.next_offset
+        for name, topic in self._source.topics.items():
+            metrics.NEXT_OFFSET.labels(topic=topic.base).set(offsets[name])
 
-def _report(
-    counts: Counter[str], refused: Sequence[tuple[Record, BadRecord]], rows: dict[str, int], seconds: float
-) -> None:
-    metrics.BATCH_SECONDS.observe(seconds)
-    metrics.BATCH_RECORDS.observe(counts.total())
-    for base, count in counts.items():
-        metrics.RECORDS.labels(topic=base).inc(count)
-    for table, count in rows.items():
-        metrics.ROWS.labels(table=table).inc(count)
-    for base, count in Counter(record.topic.base for record, _ in refused).items():
-        metrics.BAD_RECORDS.labels(topic=base).inc(count)
-    if refused:
-        record, why = refused[-1]
-        log.warning(
-            "%s records could not be decoded, the last of them %s[%s] at %s: %s",
-            len(refused), record.topic.base, record.partition, record.offset, why,
-        )  # fmt: skip
-
-
-def _report_age(stamps_ms: Sequence[int]) -> None:
-    """Reports the age of the batch's oldest record, never negative, and the time of the newest record."""
-    if stamps_ms:
-        metrics.DELAY_SECONDS.observe(max(0.0, time.time() - min(stamps_ms) / 1_000))
-        metrics.NEWEST_TIMESTAMP.set(min(time.time(), max(stamps_ms) / 1_000))
+    def _report(self, records: Sequence[Record], refused: Sequence[tuple[Record, BadRecord]], written: Written) -> None:
+        """Report a batch in the metrics: its size, its time, and the age of its records, which is never negative."""
+        metrics.BATCH_SECONDS.observe(written.seconds)
+        metrics.BATCH_RECORDS.observe(written.records)
+        for base, count in Counter(record.topic.base for record in records).items():
+            metrics.RECORDS.labels(topic=base).inc(count)
+        for base, count in Counter(record.topic.base for record, _ in refused).items():
+            metrics.BAD_RECORDS.labels(topic=base).inc(count)
+        for table, count in written.rows.items():
+            metrics.ROWS.labels(table=table).inc(count)
+        if refused:
+            record, why = refused[-1]
+            log.warning(
+                "%s records could not be decoded, the last of them %s[%s] at %s: %s",
+                len(refused), record.topic.base, record.partition, record.offset, why,
+            )  # fmt: skip
+        now = time.time()
+        stamps = [record.timestamp_ms / 1_000 for record in records if record.timestamp_ms]
+        for stamp in stamps:
+            report_clock(stamp - now, TOLERANCE.total_seconds())
+        if stamps:
+            # A clock that ran ahead must not make the file look newer than it is.
+            newest = min(now, max(stamps))
+            metrics.DELAY_SECONDS.observe(max(0.0, now - min(stamps)))
+            metrics.NEWEST_TIMESTAMP.set(newest)
+            self._publisher.note(from_ms(int(newest * 1_000)))
+        else:
+            self._publisher.note()

@@ -10,9 +10,8 @@ offset.
 import logging
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -28,11 +27,10 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 from schemas import Topic
 from streams.exceptions import BrokerUnreachable
 from streams.kafka.clients import client_config, reach
-from streams.kafka.topics import compare
 from streams.materializer import metrics
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.rows import PUBLIC_TOPICS
-from streams.materializer.store import Progress
+from streams.materializer.store import Offsets, Progress
 from streams.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -43,13 +41,11 @@ _SLICE_SECONDS = 0.2
 _SLICE_RECORDS = 500
 _BATCH_BYTES = 32 * 1024 * 1024
 _NO_ID = "A" * 22  # Kafka's id for a topic without one
-_HOPELESS = frozenset(
-    {
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-        KafkaError.SASL_AUTHENTICATION_FAILED,
-        KafkaError._AUTHENTICATION,
-    }
+_HOPELESS = (
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError._AUTHENTICATION,
 )
 
 
@@ -60,21 +56,14 @@ class TopicState:
     topic_id: str
     partitions: int
 
+    def start(self, progress: Progress | None) -> int:
+        """Return the offset at which to start a partition.
 
-def starts(states: Mapping[str, TopicState], done: Mapping[tuple[str, int], Progress]) -> dict[tuple[str, int], int]:
-    """The offset at which to start each partition.
-
-    >>> done = {("skills", 0): Progress(7, "x"), ("items", 0): Progress(9, "old")}
-    >>> starts({"skills": TopicState("x", 2), "items": TopicState("new", 1)}, done)
-    {('skills', 0): 7, ('skills', 1): -2, ('items', 0): -2}
-    """
-    found = {}
-    for name, state in states.items():
-        for partition in range(state.partitions):
-            progress = done.get((name, partition))
-            known = progress is not None and progress.topic_id == state.topic_id
-            found[name, partition] = (progress.next_offset if progress and known else 0) or OFFSET_BEGINNING
-    return found
+        >>> TopicState("x", 1).start(Progress(7, "x")), TopicState("new", 1).start(Progress(7, "x"))
+        (7, -2)
+        """
+        known = progress is not None and progress.topic_id == self.topic_id
+        return (progress.next_offset if progress and known else 0) or OFFSET_BEGINNING
 
 
 class Source:
@@ -95,24 +84,19 @@ class Source:
         # librdkafka also reports its errors to `_error`; its log goes to ours, not to stderr.
         logger = logging.getLogger("sager.kafka")
         self._admin = AdminClient(client_config(settings), logger=logger)
-        self._consumer = Consumer(
-            client_config(
-                settings,
-                **{
-                    "client.id": "sager-materializer",
-                    "group.id": f"{settings.app_id}-materializer",  # librdkafka requires one; it is never joined
-                    "enable.auto.commit": False,
-                    "enable.auto.offset.store": False,
-                    "auto.offset.reset": "earliest",  # for offsets that retention has overtaken
-                    "allow.auto.create.topics": False,
-                    # The embedded broker looks at all partitions all the time that it waits.
-                    "fetch.wait.max.ms": 500 if settings.embedded else 200,
-                    "queued.min.messages": 10_000,
-                    "queued.max.messages.kbytes": 4_096,  # per partition, of which there may be many
-                },
-            ),
-            logger=logger,
-        )
+        consumer = {
+            "client.id": "sager-materializer",
+            "group.id": f"{settings.app_id}-materializer",  # librdkafka requires one; it is never joined
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "earliest",  # for offsets that retention has overtaken
+            "allow.auto.create.topics": False,
+            # The embedded broker is busy with all partitions while it waits.
+            "fetch.wait.max.ms": 500 if settings.embedded else 200,
+            "queued.min.messages": 10_000,
+            "queued.max.messages.kbytes": 4_096,  # per partition, and there may be many
+        }
+        self._consumer = Consumer(client_config(settings, **consumer), logger=logger)
 
     def __enter__(self) -> Self:
         return self
@@ -121,13 +105,17 @@ class Source:
         self._consumer.close()
 
     def topic_id(self, name: str) -> str:
-        """The topic's id at the assignment: the current offsets count in it."""
+        """Return the topic's id at the assignment: the current offsets count in it."""
         return self._states[name].topic_id
 
-    def start(self, done: Mapping[tuple[str, int], Progress]) -> set[str]:
-        """Finds the topics and starts reading after what is done; returns the topics recreated since."""
+    def seek(self, done: Offsets) -> None:
+        """Go back to these offsets."""
+        self._assign(self._states, done)
+
+    def start(self, done: Offsets) -> set[str]:
+        """Find the topics and start reading after these offsets; return the topics recreated since."""
         try:
-            client, cluster = reach(self._settings, _START_SECONDS)
+            _, cluster = reach(self._settings, _START_SECONDS)
             states = self._describe(cluster, _START_SECONDS)
         except BrokerUnreachable as error:
             raise MaterializerError(str(error)) from error
@@ -141,18 +129,10 @@ class Source:
                 f"{len(missing)} topics are missing at {self._settings.bootstrap}: {', '.join(missing)}. "
                 "Start a `sager worker` (or `sager up`) first, which creates them; is SAGER_PREFIX right?"
             )
-        for topic in compare(self._settings, client, cluster):
-            if topic.differs:
-                # No reason to stop: what Kafka may be about to lose must be kept.
-                log.warning(
-                    "%s %s; workers refuse to start like this, and say what to do",
-                    topic.name,
-                    " and ".join(topic.differs),
-                )
         return self._assign(states, done)
 
-    def check(self, done: Mapping[tuple[str, int], Progress]) -> set[str]:
-        """Follows topics that were recreated or got more partitions; returns the recreated ones."""
+    def check(self, done: Offsets) -> set[str]:
+        """Follow topics that were recreated or got more partitions; return the recreated ones."""
         try:
             # Lists all topics and searches the answer: the embedded broker creates a topic when asked for it by name.
             cluster = self._admin.list_topics(timeout=_CHECK_TIMEOUT_SECONDS)
@@ -165,7 +145,7 @@ class Source:
         return self._assign(states, done) if states != self._states else set()
 
     def read(self, most: int, seconds: float, stop: threading.Event) -> list[Message]:
-        """The next records: at most `most`, waiting at most `seconds`, and not beyond 32 MiB.
+        """Return the next records: at most `most`, waiting at most `seconds`, and not beyond 32 MiB.
 
         Raises:
             MaterializerError: the broker refuses access permanently.
@@ -176,9 +156,8 @@ class Source:
             left = until - time.monotonic()
             if left <= 0:
                 break
-            for message in self._consumer.consume(
-                min(most - len(messages), _SLICE_RECORDS), timeout=min(left, _SLICE_SECONDS)
-            ):
+            records = min(most - len(messages), _SLICE_RECORDS)
+            for message in self._consumer.consume(records, timeout=min(left, _SLICE_SECONDS)):
                 if (error := message.error()) is not None:
                     self._error(error)
                     continue
@@ -187,8 +166,8 @@ class Source:
                 messages.append(message)
         return messages
 
-    def measure_lag(self, done: Mapping[tuple[str, int], Progress]) -> None:
-        """Sets the lag per topic, from the end offsets in the last fetches."""
+    def measure_lag(self, done: Offsets) -> None:
+        """Set the lag per topic, from the end offsets in the last fetches."""
         for name, state in self._states.items():
             behind = 0
             for partition in range(state.partitions):
@@ -214,7 +193,7 @@ class Source:
             states[name] = TopicState(self.cluster_id if topic_id == _NO_ID else topic_id, partitions[name])
         return states
 
-    def _assign(self, states: dict[str, TopicState], done: Mapping[tuple[str, int], Progress]) -> set[str]:
+    def _assign(self, states: dict[str, TopicState], done: Offsets) -> set[str]:
         recreated = {
             name
             for (name, _), progress in done.items()
@@ -223,14 +202,18 @@ class Source:
         for name in recreated:
             log.warning("%s was recreated; it is read from its beginning, and existing rows are kept", name)
             metrics.RECREATED.labels(topic=self.topics[name].base).inc()
-        found = starts(states, done)
+        found = {
+            (name, partition): state.start(done.get((name, partition)))
+            for name, state in states.items()
+            for partition in range(state.partitions)
+        }
         self._states = states
         self._expected = {partition: offset for partition, offset in found.items() if offset > 0}
         self._consumer.assign([TopicPartition(name, partition, at) for (name, partition), at in found.items()])
         return recreated
 
     def _notice_reset(self, message: Message) -> None:
-        name, partition, offset = _position(message)
+        name, partition, offset = str(message.topic()), int(message.partition() or 0), int(message.offset() or 0)
         expected = self._expected.pop((name, partition), offset)
         if offset < expected:
             log.warning("%s[%s] ends before offset %s; it is read from %s", name, partition, expected, offset)
@@ -243,7 +226,3 @@ class Source:
         if error.str() != self._last_error:  # it repeats several times a second while a broker is down
             self._last_error = error.str()
             log.warning("Kafka: %s; continuing", error.str())
-
-
-def _position(message: Message) -> tuple[Any, Any, Any]:
-    return message.topic(), message.partition(), message.offset()

@@ -1,22 +1,21 @@
-"""A person's card as people and models are told it: line by line, as text for a prompt, and as a SKILL.md."""
+"""A person's card for people and models, as it is, as it was, and how it came about."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
 from operators.cards.ageing import certainty
 from operators.cards.history import as_of
-from operators.cards.identity import line_id
 from operators.cards.letting import is_let_out
 from operators.cards.retrieve import chosen
 from operators.cards.words import in_words, why_not
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
-from schemas import Card, CardChange, CardDiff, CardLine, CardStated, Model, Strength
+from schemas import TOPICS, BadRecord, Card, CardChange, CardDiff, CardLine, Model, Strength, decode
 from schemas.cards import MAX_CARD_LINES
 from schemas.fields import UtcDatetime
 from schemas.statements import Stance
@@ -24,6 +23,8 @@ from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from streams.settings import Settings
 
 MOST_FOR_A_REQUEST = 12
 DIGITS = 3
@@ -82,15 +83,15 @@ def card_told(
     budget_tokens: int | None = None,
     domain: str | None = None,
 ) -> ToldCard:
-    """The card, line by line.
+    """Return the card, line by line.
 
     Args:
-        card: as it is, or was.
+        card: the card, or an earlier version.
         at: the moment by which lines have faded.
-        vouching: what prompts get.
-        request: what is asked for now; lines that it is about come first, and of the others only the surest.
-        budget_tokens: how many tokens the lines' words may have; None: any number.
-        domain: only what holds there or anywhere.
+        vouching: decides which lines a prompt may have.
+        request: the request at hand; lines about it come first, and of the others only the surest.
+        budget_tokens: the tokens that the lines' words may have; None: any number.
+        domain: only lines of this domain or of any.
     """
     most = MOST_FOR_A_REQUEST if request.strip() else MAX_CARD_LINES
     lines: list[ToldCardLine] = []
@@ -114,32 +115,22 @@ def card_told(
 def line_told(
     line: CardLine, at: datetime, vouching: Vouching, score: float | None = None, reason: str = ""
 ) -> ToldCardLine:
-    """One line, with how sure it is at a moment."""
+    """Return one line, with its certainty at a moment."""
+    same: dict[str, Any] = {
+        name: getattr(line, name) for name in ToldCardLine.model_fields if name in CardLine.model_fields
+    }
     return ToldCardLine(
-        line_id=line.line_id,
+        **same,
         says=in_words(line),
-        stance=line.stance,
-        dimension=line.dimension,
-        value=line.value,
-        domain=line.domain,
-        strength=line.strength,
-        words=line.words,
-        since=line.since,
-        confirmed_at=line.confirmed_at,
-        times=line.times,
         certainty=round(certainty(line, at), DIGITS),
-        pinned=line.pinned,
         held_back=not is_let_out(line, vouching),
-        evidence=line.evidence,
         score=score,
         reason=reason,
-        overtaken_by=line.overtaken_by,
-        overtaken_at=line.overtaken_at,
     )
 
 
 class CameOf(StrEnum):
-    """What a version of a card came of."""
+    """The cause of a card's version."""
 
     CONVERSATION = "conversation"
     COMMAND = "command"
@@ -148,13 +139,13 @@ class CameOf(StrEnum):
 
 @dataclass(frozen=True)
 class CardVersion:
-    """One version of a card, as people are told of it.
+    """One version of a card, for people.
 
     Attributes:
         diff: the version.
-        came_of: what led to it.
-        changes: what it changed, each with what the line says, which of a forgotten one is no word of it.
-        not_kept: what was said and is not kept, by its kind; nothing of it is quoted.
+        came_of: its cause.
+        changes: each change with the line's words; an erased line has none.
+        not_kept: the kinds of statements that are not kept; their words are not quoted.
     """
 
     diff: CardDiff
@@ -164,29 +155,27 @@ class CardVersion:
 
 
 def card_versions(diffs: Iterable[CardDiff]) -> list[CardVersion]:
-    """The log of a card, version by version; what a line says that is gone is what it said last."""
+    """Return the log of a card; a line that is gone has its last words."""
     known: dict[str, str] = {}
-    told = []
+    versions = []
     for diff in diffs:
         known |= {change.line_id: in_words(change.line) for change in diff.changes if change.line is not None}
-        signal = CameOf.COMMAND if diff.reward is None else CameOf.SIGNAL
-        told.append(
+        came_of = CameOf.COMMAND if diff.reward is None else CameOf.SIGNAL
+        versions.append(
             CardVersion(
                 diff,
-                CameOf.CONVERSATION if diff.conversation_id else signal,
+                CameOf.CONVERSATION if diff.conversation_id else came_of,
                 tuple((change, known.get(change.line_id, GONE)) for change in diff.changes),
-                tuple(why_not(each.kind) + _times(each.times) for each in diff.not_kept),
+                tuple(
+                    why_not(each.kind) + (f", {each.times} times" if each.times > 1 else "") for each in diff.not_kept
+                ),
             )
         )
-    return told
-
-
-def _times(count: int) -> str:
-    return f", {count} times" if count > 1 else ""
+    return versions
 
 
 def logged_card(con: "DuckDBPyConnection", user: str) -> list[CardDiff]:
-    """The log of a card, out of the snapshot.
+    """Return the log of a card from the snapshot.
 
     Raises:
         UnknownCard: there is none.
@@ -200,14 +189,14 @@ def logged_card(con: "DuckDBPyConnection", user: str) -> list[CardDiff]:
 
 
 def card_at(diffs: Sequence[CardDiff], user: str, moment: datetime) -> Card:
-    """The card as it was at a moment.
+    """Return the card at a moment.
 
     Raises:
         UnknownCard: there was none yet.
     """
     found = as_of(diffs, moment)
     if found is None:
-        # The first version's, not the earliest: a history that is told later is known later.
+        # The first version's time, not the earliest: a late record of an old event is known only later.
         first = diffs[0].occurred_at if diffs else moment
         raise UnknownCard(
             f"{user!r} had no card at {moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC: the first line came at "
@@ -217,37 +206,43 @@ def card_at(diffs: Sequence[CardDiff], user: str, moment: datetime) -> Card:
 
 
 def unknown_card(user: str) -> UnknownCard:
-    """Why there is nothing, and what to try."""
+    """Return why there is no card, and what to try."""
     return UnknownCard(
         f"nothing is on a card of {user!r}: it begins with what they say in a conversation, or with `sager card set`. "
         "If that was just now, the snapshot is some seconds behind"
     )
 
 
-def line_of_card(card: Card | None, named: str) -> CardLine:
-    """The line of a card with this id, one that is past too.
+def newest_card(settings: "Settings", user: str) -> Card | None:
+    """Return the user's card from its topic, which is newer than the snapshot; None without a card.
+
+    Raises:
+        BrokerUnreachable: Kafka cannot be read.
+        NoSuchTopic: the deployment has no cards.
+    """
+    from streams.kafka.clients import partition_of  # noqa: PLC0415 - reading a snapshot needs no Kafka client
+    from streams.kafka.packed import unpack  # noqa: PLC0415
+    from streams.kafka.scanner import Scanner  # noqa: PLC0415
+
+    raw = None
+    with Scanner(settings) as scanner:
+        where = scanner.partitions(Card.TOPIC)
+        for message in scanner.read([where[partition_of(user, len(where))]]):
+            if message.key() == user.encode():
+                raw = message.value()
+    try:
+        return None if raw is None else decode(Card, unpack(raw) if TOPICS[Card.TOPIC].packed else raw)
+    except BadRecord:  # the materializer reports it
+        return None
+
+
+def line_of_card(card: Card | None, line_id: str) -> CardLine:
+    """Return a line of a card, or a past one.
 
     Raises:
         UnknownCardLine: there is none.
     """
     for line in () if card is None else (*card.lines, *card.past):
-        if line.line_id == named:
+        if line.line_id == line_id:
             return line
     raise UnknownCardLine("the card has no such line: `sager card show USER` prints the ids")
-
-
-def stated_says(line: CardStated, at: datetime) -> str:
-    """What a line that a command writes will say."""
-    made = CardLine(
-        line_id=line_id(line.stance, line.dimension, line.value, line.domain),
-        stance=line.stance,
-        dimension=line.dimension,
-        value=line.value,
-        domain=line.domain,
-        strength=Strength.SET,
-        weight=0,
-        since=at,
-        confirmed_at=at,
-        version=1,
-    )
-    return in_words(made)

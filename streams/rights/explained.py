@@ -1,6 +1,6 @@
 """Why a line or a statement is in a skill: its steps, oldest first, each in plain values and as a sentence.
 
-The command line, the API, the console and the MCP server all tell what is made here.
+The command line, the API, the console and the MCP server show the same explanation.
 """
 
 from collections.abc import Sequence
@@ -15,17 +15,21 @@ from operators.evidence import is_counted, number_of
 from operators.history import Step, at_version, counted, statement_steps, steps
 from operators.stated import is_over, unwanted
 from operators.vouch import Vouching
-from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement
+from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement, StatementChange
 from streams.exceptions import StreamsError
 from streams.materializer import evidence, read
 from streams.materializer.evidence import Choice
-from streams.rights.changes import actor_of, change_of
-from streams.rights.reading import logged
-from streams.rights.said import holds, what
-from streams.rights.sentences import sentence, state, statement_sentence
-from streams.rights.unvouched import told as why_unvouched
-
-NEAREST = 5
+from streams.rights.reading import NEAREST, logged
+from streams.rights.sentences import (
+    actor_of,
+    change_of,
+    holds,
+    sentence,
+    state,
+    statement_sentence,
+    what,
+    why_unvouched,
+)
 
 
 class UnknownLine(StreamsError, LookupError):
@@ -162,42 +166,47 @@ class ExplainedStatement(_Told):
 def explain(
     con: DuckDBPyConnection, user: str, domain: str, attribute_id: str, vouching: Vouching, now: datetime | None = None
 ) -> Explained | ExplainedStatement:
-    """Explains a line or a statement, also one that is gone or was reworded.
+    """Explain a line or a statement, also one that is gone or was reworded.
 
     Args:
         con: a connection of `read.connect`.
-        user: whose skill.
-        domain: of which domain.
+        user: the owner of the skill.
+        domain: the skill's domain.
         attribute_id: the id of the line or statement.
-        vouching: decides whether models are told the line.
-        now: by which a statement's time is over or not; by default the clock's, in UTC.
+        vouching: decides whether models get the line.
+        now: the moment by which statements are over; by default the clock's, in UTC.
 
     Raises:
         UnknownUser: there is no such skill.
         UnknownLine: no version of it has this line; the message names the nearest.
     """
-    diffs = logged(con, user, domain)
-    if statement_steps(diffs, attribute_id):
-        return _statement(diffs, attribute_id, now or datetime.now(UTC))
+    diffs, now = logged(con, user, domain), now or datetime.now(UTC)
+    skill = at_version(diffs, diffs[-1].version)
+    changes = statement_steps(diffs, attribute_id)
+    if changes:
+        return _statement(changes, skill, attribute_id, now)
     found = steps(diffs, attribute_id)
     if not found:
         raise UnknownLine(_unknown_line(diffs, attribute_id))
     choices = evidence.choices(con, user, [step.diff.evidence.event_id for step in found])
-    lines, skill = counted(diffs), at_version(diffs, diffs[-1].version)
-    line = _line(skill, attribute_id)
+    lines = counted(diffs)
+    line = next((line for line in skill.attributes if line.attribute_id == attribute_id), None) if skill else None
+    silence = "" if line is None or skill is None else _silence(skill, attribute_id, now)
     held = vouching.of_line(line) if line else None
     return Explained(
         attribute_id=attribute_id,
         domain=domain,
         words=_words(diffs, attribute_id),
-        state=state(None if line is None else line.model_dump(mode="json"))
-        + ("" if line is None or skill is None else _silence(skill, attribute_id, now or datetime.now(UTC))),
+        state=state(None if line is None else line.model_dump(mode="json")) + silence,
         now=line,
         counts=Counts(**_counts(line if line is not None and is_counted(line) else None)),
         unvouched=None if held is None else held.value,
         unvouched_why=None if held is None else why_unvouched(held),
         steps=[
-            _step(_told(con, step, choices.get(step.diff.evidence.event_id)), lines.get(_place(step))) for step in found
+            _step(
+                con, step, choices.get(step.diff.evidence.event_id), lines.get((step.diff.version, step.attribute_id))
+            )
+            for step in found
         ],
     )
 
@@ -208,86 +217,68 @@ def _silence(skill: PolicySkill, attribute_id: str, now: datetime) -> str:
     return "".join(f"; it is silent by your own words: {what(said)}, {holds(said, 0, now)}" for said in found[:1])
 
 
-def _statement(diffs: Sequence[SkillDiff], statement_id: str, now: datetime) -> ExplainedStatement:
-    found = statement_steps(diffs, statement_id)
-    skill = at_version(diffs, diffs[-1].version)
+def _statement(
+    changes: Sequence[tuple[SkillDiff, StatementChange]], skill: PolicySkill | None, statement_id: str, now: datetime
+) -> ExplainedStatement:
     stands = next((said for said in skill.stated if said.statement_id == statement_id), None) if skill else None
-    last = stands or next((change.statement for _, change in reversed(found) if change.statement), None)
-    told: list[dict[str, Any]] = [
-        {
-            "version": diff.version,
-            "occurred_at": diff.occurred_at,
-            "kind": change.kind.value,
-            "words": change.statement.words if change.statement else "",
-            "actor": actor_of(diff),
-            "reason": change.reason,
-            "event_id": diff.evidence.event_id,
-        }
-        for diff, change in found
-    ]
+    last = stands or next((change.statement for _, change in reversed(changes) if change.statement), None)
+    history = []
+    for diff, change in changes:
+        words, actor = change.statement.words if change.statement else "", actor_of(diff)
+        history.append(
+            StatementStep(
+                kind=change.kind.value,
+                version=diff.version,
+                occurred_at=diff.occurred_at,
+                words=words,
+                actor=actor,
+                reason=change.reason,
+                event_id=diff.evidence.event_id,
+                sentence=statement_sentence(change.kind.value, words, actor, change.reason),
+            )
+        )
     return ExplainedStatement(
         statement_id=statement_id,
-        domain=diffs[-1].domain,
+        domain=changes[0][0].domain,
         words=what(last) if last else statement_id,
         state=holds(stands, skill.shifted, now) if stands and skill else "it does not stand any more",
         now=stands,
-        steps=[
-            StatementStep(
-                **each, sentence=statement_sentence(each["kind"], each["words"], each["actor"], each["reason"])
-            )
-            for each in told
-        ],
+        steps=history,
     )
 
 
-def _place(step: Step) -> tuple[int, str]:
-    return step.diff.version, step.attribute_id
-
-
-def _step(told: dict[str, Any], line: Attribute | None) -> SeededStep | MovedStep:
-    told = told | _counts(line)
-    told = told | {"sentence": sentence(told)}
-    return SeededStep(**told) if told["kind"] == "seeded" else MovedStep(**told)
-
-
-def _told(con: DuckDBPyConnection, step: Step, choice: Choice | None) -> dict[str, Any]:
-    """A step in plain values."""
+def _step(con: DuckDBPyConnection, step: Step, choice: Choice | None, line: Attribute | None) -> SeededStep | MovedStep:
     diff, change, judged = step.diff, step.change, step.judged
-    told: dict[str, Any] = {"version": diff.version, "attribute_id": step.attribute_id}
+    fields: dict[str, Any] = {
+        "version": diff.version,
+        "attribute_id": step.attribute_id,
+        "occurred_at": diff.occurred_at,
+        **_counts(line),
+    }
     if change is None and judged is None:
-        line = step.seeded
+        seed = step.seeded
         past, newest = evidence.history(con, diff.user_id, diff.domain, diff.occurred_at.replace(tzinfo=None))
         titles = read.titles(con, diff.user_id, list(newest))
-        return told | {
+        fields |= {
             "kind": "seeded",
-            "occurred_at": diff.occurred_at,
             "tier_before": None,
-            "tier_after": str(line.tier) if line else None,
-            "source": line.source.value if line else None,
-            "support": line.support if line else 0,
+            "tier_after": str(seed.tier) if seed else None,
+            "source": seed.source.value if seed else None,
+            "support": seed.support if seed else 0,
             "interactions_before": past,
             "newest_items": {item: title or titles.get(item) for item, title in newest.items()},
         }
+        return SeededStep(**fields, sentence=sentence(fields))
     item = diff.evidence.item_id
-    ranking = choice and {
-        "ranking_id": choice.ranking_id,
-        "place": choice.place,
-        "taken": list(choice.taken),
-        "shown": list(choice.shown),
-        "instruction": choice.instruction,
-        "ranked_by": choice.ranked_by,
-        "skill_version": choice.skill_version,
-    }
-    return told | {
+    title = read.titles(con, diff.user_id, [item]).get(item) if item and not (choice and choice.title) else None
+    fields |= {
         "kind": "judged" if change is None else change.kind.value,
         "tier_before": None if change is None or change.before is None else str(change.before),
         "tier_after": None if change is None or change.after is None else str(change.after),
         "change": None if change is None else change_of(change),
         "event_id": diff.evidence.event_id,
-        "occurred_at": diff.occurred_at,
         "item_id": item,
-        "title": (choice.title if choice else "")
-        or (read.titles(con, diff.user_id, [item]).get(item) if item else None),
+        "title": (choice.title if choice else "") or title,
         "reasoner": diff.reasoned_by.model or diff.reasoned_by.reasoner,
         "actor": actor_of(diff),
         "reason": "" if change is None else change.reason,
@@ -295,9 +286,10 @@ def _told(con: DuckDBPyConnection, step: Step, choice: Choice | None) -> dict[st
         "quoted": None if judged is None or judged.quoted is None else judged.quoted.value,
         "analysis": diff.analysis,
         "heard": None if diff.heard is None else diff.heard.model_dump(mode="json"),
-        "ranking": ranking,
+        "ranking": choice and {name: getattr(choice, name) for name in ShownList.model_fields},
         "others_with": _others_with(diff, step.attribute_id, choice) if choice else None,
     }
+    return MovedStep(**fields, sentence=sentence(fields))
 
 
 def _counts(line: Attribute | None) -> dict[str, str | None]:
@@ -311,25 +303,17 @@ def _others_with(diff: SkillDiff, attribute: str, choice: Choice) -> int | None:
 
     They do not where a model's verdict is in them, or where several items were taken: the counts are of the whole list.
     """
-    if (
-        len(choice.taken) > 1
-        or diff.tally is None
-        or attribute not in diff.tally.lines
-        or diff.reasoned_by.model is not None
-    ):
+    if len(choice.taken) > 1 or diff.tally is None or diff.reasoned_by.model is not None:
+        return None
+    if attribute not in diff.tally.lines:
         return None
     taken, expected = diff.tally.lines[attribute]
     shown = len(choice.shown)
     return min(max(0, round(expected * shown / ONE) - bool(taken)), shown - 1)
 
 
-def _line(skill: PolicySkill | None, attribute: str) -> Attribute | None:
-    """The line as it stands now; None for one that is gone."""
-    return next((line for line in skill.attributes if line.attribute_id == attribute), None) if skill else None
-
-
 def _words(diffs: Sequence[SkillDiff], attribute: str) -> str:
-    """What the line says: its newest words, also of one that is gone; its id where no version has them."""
+    """Return the line's newest words, also of one that is gone; its id where no version has them."""
     words = attribute
     for diff in diffs:
         lines = [*(diff.seed or ()), *(change.discovered for change in diff.changes if change.discovered)]

@@ -1,9 +1,15 @@
-"""What happened to one line of a skill, in sentences for the person it is about: dates and titles, no ids."""
+"""Words for the lines, changes and statements of a skill. Sentences for the person have dates and titles, no ids."""
 
 import re
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from operators.vouch import Held
+    from schemas import Change, SkillDiff, Statement
+
+COMMAND = "command by "
+"""The start of a diff's reasoner if a command made the diff; then comes the actor."""
 _SHARE = re.compile(r"chosen, and (\d+)% of the others have it")
 _PASSED = re.compile(r"passed over (\d+) times in this ranking")
 _SMALL = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -51,10 +57,36 @@ _STATED = {
     "forgotten": "{who} had it forgotten.",
     "restored": "{who} brought it back from an earlier version or an export.",
 }
+_CHANGE_SIGNS = {
+    "discovered": "+",
+    "reinforced": "↑",
+    "weakened": "↓",
+    "removed": "-",
+    "evicted": "-",
+    "pinned": "*",
+    "unpinned": "*",
+    "added": "+",
+    "reworded": "~",
+    "set": "=",
+    "restored": "<",
+    "forgotten": "x",
+    "shifted": "≠",
+    "faded": "↓",
+    "overtaken": "↓",
+}
+_UNVOUCHED = {
+    "unknown": "not known as a label or a name, and not met on enough items",
+    "long": "longer than names and labels are",
+    "signs": "with signs that names and labels seldom have",
+    "disguise": "in a spelling or with signs that names and labels never have",
+    "words": "with a word that orders have and labels seldom",
+    "order": "in the words of an order",
+    "unlisted": "neither on the operator's list nor met on enough items",
+}
 
 
 def day(moment: datetime) -> str:
-    """A date as people write it.
+    """Return a date as people write it.
 
     >>> day(datetime(2026, 1, 9))
     '9 January 2026'
@@ -63,7 +95,7 @@ def day(moment: datetime) -> str:
 
 
 def number(count: int) -> str:
-    """A small number as a word.
+    """Return a small number as a word.
 
     >>> number(9), number(31)
     ('nine', '31')
@@ -71,102 +103,148 @@ def number(count: int) -> str:
     return _SMALL[count] if count < len(_SMALL) else f"{count:,}"
 
 
-def sentence(step: dict[str, Any]) -> str:
-    """What one step did, for the person.
+def counted(count: int, one: str, many: str) -> str:
+    """Return a count with its noun.
 
-    Args:
-        step: a step of `explained`, before it has its sentence.
+    >>> counted(1, "choice", "choices"), counted(1200, "choice", "choices")
+    ('1 choice', '1,200 choices')
     """
-    if step["kind"] == "seeded":
-        return _seeded(step)
-    if step["actor"]:
-        told = _COMMANDS.get(step["kind"], "{who} changed this.")
-        said = told.format(who=_capital(step["actor"]), sure=_SURE.get(step["tier_after"] or "", ""))
-        return said + (f" The reason given: “{step['reason']}”." if step["reason"] else "")
-    did = _taken(step) if step.get("heard") is None else _heard(step)
-    return " ".join(filter(None, (_asked(step), did, _moved(step), _thought(step))))
+    return f"{count:,} {one if count == 1 else many}"
 
 
-def state(line: dict[str, Any] | None) -> str:
-    """How sure the line is now."""
-    if line is None:
-        return "not in the profile any more"
-    pinned = ", and pinned" if line["pinned"] else ""
-    return f"{_SURE[line['tier']]}{pinned}"
+def actor_of(diff: "SkillDiff") -> str | None:
+    """Return the actor of the command behind a version; None for a learned one."""
+    by = diff.reasoned_by.reasoner
+    return by.removeprefix(COMMAND) if not diff.is_contrast and by.startswith(COMMAND) else None
 
 
-def _seeded(step: dict[str, Any]) -> str:
-    newest = [title for title in step["newest_items"].values() if title]
-    if step["source"] == "prior" and step["interactions_before"]:
-        total, support = step["interactions_before"], min(step["support"], step["interactions_before"])
-        things = "thing" if total == 1 else "things"
-        ending = f" The newest of them: {_listed(newest)}." if newest else ""
-        past = f"Before your first choice here you had taken {number(total)} {things}, {number(support)} with this."
-        return past + ending
-    if step["source"] == "global":
-        return "You started with what most people here share, and this is part of it."
-    return "This was there when the profile began."
+def shift_phrase(diff: "SkillDiff") -> str:
+    """Word a change of taste by its certainty: a person states it, choices only suggest it."""
+    is_stated = diff.heard is not None and diff.heard.what == "correction"
+    return "has changed" if is_stated else "may have changed"
 
 
-def _asked(step: dict[str, Any]) -> str:
-    ranking = step["ranking"]
-    return f"You had asked for “{ranking['instruction']}”." if ranking and ranking["instruction"] else ""
+def change_of(change: "Change") -> str:
+    """Return one change as a line with the id and the tiers."""
+    kind = change.kind.value
+    line = f"{_CHANGE_SIGNS[kind]} {change.attribute_id}"
+    if kind in ("pinned", "unpinned"):
+        return f"{line} {kind}"
+    if change.after is None or change.after == change.before:
+        return f"{line} {change.before}, {kind}"
+    return f"{line} {'new' if change.before is None else change.before} → {change.after}"
 
 
-def _taken(step: dict[str, Any]) -> str:
-    """Name the item that was taken and count the rest of the list, as far as it is known."""
-    title = step["title"] or "something whose title is not known any more"
-    named = f"*{title}*" if step["title"] else title
-    ranking = step["ranking"]
-    also = len(ranking["taken"]) - 1 if ranking else 0
-    others = len(set(ranking["shown"]).difference(ranking["taken"])) if ranking else 0
-    more = f"{named} and {number(also)} more" if also else named
-    if others < 1:
-        return f"You took {more}."
-    left = f"You took {more}{',' if also else ''} and left {number(others)} {'other' if others == 1 else 'others'}"
-    if share := _SHARE.fullmatch(step["reason"]):
-        without = others - round(int(share[1]) * others / 100)
-        return f"{left}, {_amount(without, others)} of them without this."
-    if passed := _PASSED.fullmatch(step["reason"]):
-        return f"{left}, {number(int(passed[1]))} of them with this."
-    if step["taken"] is not None:
-        met = step["others_with"]
-        found = "" if met is None else f", {_amount(others - met, others)} of them without this"
-        times = "once" if step["taken"] == "1" else f"{step['taken']} times"
-        return f"{left}{found}. Lately you took this {times}; by chance it would be {step['expected']}."
-    return f"{left}." + (f" The reason noted: “{step['reason']}”." if step["reason"] else "")
+def why_unvouched(held: "Held") -> str:
+    """Return why models do not get a value, in words."""
+    return _UNVOUCHED[held.value]
 
 
-def _heard(step: dict[str, Any]) -> str:
-    """What the person told beside choices: in words, by a signal, or that nothing suits."""
-    heard = step["heard"]
-    if heard["what"] == "correction":
-        return f"You said: “{heard['words']}”." if heard.get("words") else "You said so in a form."
-    if heard["what"] == "abstention":
-        return "You took nothing of a list."
-    title = f"*{step['title']}*" if step["title"] else "something whose title is not known any more"
-    value = heard.get("value")
-    told = _SIGNALS.get(heard["what"], "Of {title} the app told: {what}.")
-    return told.format(title=title, what=heard["what"], value="" if value is None else f"{value:g}")
+def what(said: "Statement") -> str:
+    """Return the meaning of a statement, such as `avoids horror (genre)`."""
+    from operators.stated import in_words  # noqa: PLC0415 - `--help` starts without the operators
+
+    return in_words(said)
+
+
+def holds(said: "Statement", shifted: int, now: datetime) -> str:
+    """Return how long a statement holds, such as `until 2026-01-31 18:00 UTC`, and since when it is doubtful."""
+    if said.until is None:
+        parts = ["always"]
+    else:
+        parts = ["over" if said.until <= now else f"until {said.until:%Y-%m-%d %H:%M} UTC"]
+    if said.session_id is not None:
+        parts.append(f"in session {said.session_id}")
+    if said.since < shifted:
+        parts.append(f"doubtful since version {shifted}")
+    return ", ".join(parts)
 
 
 def statement_sentence(kind: str, words: str, actor: str | None, reason: str) -> str:
-    """What happened to something that the person said.
+    """Return the history of a statement as a sentence.
 
     >>> statement_sentence("stated", "no horror", None, "")
     'You said: “no horror”.'
     """
     said = f"You said: “{words}”." if words else "You said so in a form, or by a strong signal on it."
-    told = _STATED.get(kind, said).format(who=_capital(actor) if actor else "Somebody")
-    return told + (f" The reason noted: “{reason}”." if reason else "")
+    sentence = _STATED.get(kind, said).format(who=_capital(actor) if actor else "Somebody")
+    return sentence + (f" The reason noted: “{reason}”." if reason else "")
 
 
-def _amount(some: int, of: int) -> str:
-    return "all" if some == of and of > 1 else number(some)
+def state(line: dict[str, Any] | None) -> str:
+    """Return how sure a line is now."""
+    if line is None:
+        return "not in the profile any more"
+    return f"{_SURE[line['tier']]}{', and pinned' if line['pinned'] else ''}"
 
 
-def _moved(step: dict[str, Any]) -> str:
-    """What it did to how sure the line is."""
+def sentence(step: dict[str, Any]) -> str:
+    """Return the effect of one step as sentences for the person.
+
+    Args:
+        step: a step of `explained`, without its sentence.
+    """
+    if step["kind"] == "seeded":
+        return _seeded(step)
+    if step["actor"]:
+        template = _COMMANDS.get(step["kind"], "{who} changed this.")
+        words = template.format(who=_capital(step["actor"]), sure=_SURE.get(step["tier_after"] or "", ""))
+        return words + (f" The reason given: “{step['reason']}”." if step["reason"] else "")
+    ranking = step["ranking"]
+    asked = f"You had asked for “{ranking['instruction']}”." if ranking and ranking["instruction"] else ""
+    event = _choice(step) if step.get("heard") is None else _signal(step)
+    return " ".join(filter(None, (asked, event, _effect(step), _verdict(step))))
+
+
+def _seeded(step: dict[str, Any]) -> str:
+    if step["source"] == "prior" and step["interactions_before"]:
+        total = step["interactions_before"]
+        support = number(min(step["support"], total))
+        past = f"Before your first choice here you had taken {number(total)} {'thing' if total == 1 else 'things'}"
+        newest = [f"*{title}*" for title in step["newest_items"].values() if title]
+        listed = newest[0] if len(newest) == 1 else f"{', '.join(newest[:-1])} and {newest[-1]}" if newest else ""
+        return f"{past}, {support} with this." + (f" The newest of them: {listed}." if newest else "")
+    if step["source"] == "global":
+        return "You started with what most people here share, and this is part of it."
+    return "This was there when the profile began."
+
+
+def _choice(step: dict[str, Any]) -> str:
+    """Name the chosen item and count the rest of the list, as far as it is known."""
+    more, ranking = _title(step), step["ranking"]
+    also = len(ranking["taken"]) - 1 if ranking else 0
+    others = len(set(ranking["shown"]).difference(ranking["taken"])) if ranking else 0
+    if also:
+        more += f" and {number(also)} more"
+    if others < 1:
+        return f"You took {more}."
+    left = f"You took {more}{',' if also else ''} and left {number(others)} {'other' if others == 1 else 'others'}"
+    if share := _SHARE.fullmatch(step["reason"]):
+        return f"{left}, {_amount(others - round(int(share[1]) * others / 100), others)} of them without this."
+    if passed := _PASSED.fullmatch(step["reason"]):
+        return f"{left}, {number(int(passed[1]))} of them with this."
+    if step["taken"] is not None:
+        have = step["others_with"]
+        found = "" if have is None else f", {_amount(others - have, others)} of them without this"
+        times = "once" if step["taken"] == "1" else f"{step['taken']} times"
+        return f"{left}{found}. Lately you took this {times}; by chance it would be {step['expected']}."
+    return f"{left}." + (f" The reason noted: “{step['reason']}”." if step["reason"] else "")
+
+
+def _signal(step: dict[str, Any]) -> str:
+    """Word a correction, a signal or an abstention."""
+    heard = step["heard"]
+    if heard["what"] == "correction":
+        return f"You said: “{heard['words']}”." if heard.get("words") else "You said so in a form."
+    if heard["what"] == "abstention":
+        return "You took nothing of a list."
+    value = heard.get("value")
+    words = _SIGNALS.get(heard["what"], "Of {title} the app told: {what}.")
+    return words.format(title=_title(step), what=heard["what"], value="" if value is None else f"{value:g}")
+
+
+def _effect(step: dict[str, Any]) -> str:
+    """Word the effect on how sure the line is."""
     before, after = step["tier_before"], step["tier_after"]
     if step["kind"] == "overtaken" and (step.get("heard") or {}).get("what") == "correction":
         return "You said that your taste has changed: older choices count for less now."
@@ -181,8 +259,8 @@ def _moved(step: dict[str, Any]) -> str:
     return f"It went from “{_SURE[before]}” to “{_SURE[after]}”."
 
 
-def _thought(step: dict[str, Any]) -> str:
-    """What a model said of it, and of the choice."""
+def _verdict(step: dict[str, Any]) -> str:
+    """Word a model's verdict and analysis."""
     if step["verdict"] is None:
         return ""
     by = f", because of “{step['quoted']}”" if step["quoted"] else ""
@@ -191,9 +269,12 @@ def _thought(step: dict[str, Any]) -> str:
     return said + without + (f" Its thoughts on the choice: “{step['analysis']}”" if step["analysis"] else "")
 
 
-def _listed(titles: list[str]) -> str:
-    named = [f"*{title}*" for title in titles]
-    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+def _title(step: dict[str, Any]) -> str:
+    return f"*{step['title']}*" if step["title"] else "something whose title is not known any more"
+
+
+def _amount(some: int, of: int) -> str:
+    return "all" if some == of and of > 1 else number(some)
 
 
 def _capital(name: str) -> str:

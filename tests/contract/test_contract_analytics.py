@@ -11,8 +11,7 @@ import duckdb
 from typer.testing import CliRunner
 
 from streams.cli import app
-from streams.materializer import analytics
-from streams.materializer.ddl import all_tables
+from streams.materializer import schema
 from tests.analytics_world import published
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "analytics.md"
@@ -38,24 +37,21 @@ def test_every_query_gives_the_output_below_it() -> None:
 
 def test_every_table_view_and_macro_is_in_the_document() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
-    names = [table.name for table in all_tables()] + [query.name for query in analytics.queries()]
+    names = [each.name for file in ("schema", "views", "macros") for each in schema.statements(file)]
 
     assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
 
 
-def test_every_column_of_a_view_has_a_comment_and_every_comment_its_column() -> None:
+def test_every_column_has_a_comment_and_every_comment_its_column() -> None:
     with duckdb.connect(published(), read_only=True) as con:
-        found = con.execute(
-            "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE table_name IN "
-            "(SELECT view_name FROM duckdb_views() WHERE NOT internal)"
-        ).fetchall()
-    columns = {(view, column) for view, column, _ in found}
-    comments = analytics.column_comments()
+        query = "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal"
+        found = con.execute(query).fetchall()
+    columns = {(table, column) for table, column, _ in found}
+    shared, exceptions = schema.column_comments()
 
-    assert sorted(f"{view}.{column}" for view, column, comment in found if not comment) == []
-    named = {(view, column) for view, of in comments.items() for column in of if view != analytics.SHARED}
-    assert sorted(named - columns) == []
-    assert sorted(comments[analytics.SHARED].keys() - {column for _, column in columns}) == []
+    assert sorted(f"{table}.{column}" for table, column, comment in found if not comment) == []
+    assert sorted(exceptions.keys() - columns) == []
+    assert sorted(shared.keys() - {column for _, column in columns}) == []
 
 
 def test_describing_a_view_prints_the_comments_of_its_columns() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.materializer.generations import copy_and_rename
+from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from tests.e2e.cli_user import BASE
 from tests.patience import PATIENCE_SECONDS

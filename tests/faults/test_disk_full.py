@@ -17,7 +17,7 @@ import pytest
 from schemas import Contrast, SkillDiff
 from streams.local.broker import free_port
 from streams.materializer import read
-from streams.materializer.batch import Batch
+from streams.materializer.records import Batch
 from streams.materializer.snapshot import INVALIDATED, Publisher
 from streams.materializer.store import Progress, Store
 from streams.settings import Settings

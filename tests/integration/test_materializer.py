@@ -7,32 +7,12 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
-from schemas import (
-    TOPICS,
-    Attribute,
-    Candidate,
-    DeadLetter,
-    Evidence,
-    Interaction,
-    Item,
-    Kind,
-    PolicySkill,
-    Ranking,
-    Selection,
-    SkillDiff,
-    SlimSkill,
-    Source,
-    Tier,
-    decode,
-    encode,
-    topic_of,
-)
+from schemas import TOPICS, DeadLetter, decode, encode, topic_of
 from streams.kafka import topics
 from streams.kafka.clients import producer_config
 from streams.local.broker import EmbeddedBroker, free_port
@@ -40,10 +20,11 @@ from streams.materializer import MaterializerError, read, recovery, run
 from streams.materializer.rows import PUBLIC_TOPICS
 from streams.settings import Settings
 from tests.patience import PATIENCE_SECONDS, until
+from tests.unit.materializer.materializer_builders import diff, item, ranking, selection, skill, slim
+from tests.unit.materializer.materializer_builders import interaction as an_interaction
+from tests.unit.materializer.test_materializer_rewriting import receipt
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-ENVELOPE = {"occurred_at": NOON, "user_id": "ann", "domain": "books"}
 ROOT = Path(__file__).parents[2]
 
 
@@ -121,40 +102,14 @@ def eventually(settings, sql, expected):
 
 
 def interaction(number):
-    return Interaction(event_id=f"x{number}", item=Candidate(item_id="dune"), **ENVELOPE | {"user_id": f"u{number}"})
-
-
-def skill(version):
-    sf = Attribute(
-        attribute_id="preference:genre:sf",
-        kind=Kind.PREFERENCE,
-        dimension="genre",
-        value="sf",
-        tier=Tier.HIGH,
-        source=Source.PRIOR,
-    )
-    return PolicySkill(event_id=f"c{version}", version=version, contrasts=version, attributes=(sf,), **ENVELOPE)
-
-
-def diff(version):
-    evidence = Evidence(event_id=f"c{version}")
-    return SkillDiff(event_id=f"c{version}", base_version=version - 1, version=version, evidence=evidence, **ENVELOPE)
+    return an_interaction(f"x{number}", f"u{number}")
 
 
 def test_events_arrive_in_the_snapshot_and_bad_ones_in_dead_letters(settings):
-    candidates = tuple(Candidate(item_id=i) for i in "abc")
     produce(
         settings,
-        Item(event_id="i", occurred_at=NOON, domain="books", item=Candidate(item_id="a", title="A")),
-        interaction(1),
-        interaction(1),
-        Ranking(event_id="r", ranking_id="r1", candidates=candidates, **ENVELOPE),
-        Selection(event_id="s", occurred_at=NOON, user_id="ann", ranking_id="r1", item_id="b"),
-        diff(1),
-        diff(2),
-        skill(1),
-        skill(2),
-        SlimSkill(event_id="c2", skill_version=2, text="likes: sf", tokens=3, **ENVELOPE),
+        *(item("a", "A"), interaction(1), interaction(1), ranking("r1"), selection("r1", "b")),
+        *(diff(1), diff(2), skill(1), skill(2), slim(2)),
         ("skills", b"\xffkey", b"\xffno json"),
         ("interactions", b"ann", b"no json, and the agent's to put away"),
         ("dead-letters", b"ann", b"not even a dead letter"),
@@ -239,6 +194,21 @@ def test_kill_9_of_the_process_loses_and_doubles_nothing(settings):
         eventually(settings, "SELECT count(*), count(DISTINCT event_id) FROM interactions", [(3_000, 3_000)])
         query_offsets = "SELECT sum(next_offset) FROM sink_offsets WHERE topic = 'sager.interactions'"
         eventually(settings, query_offsets, [(3_000,)])
+
+
+def test_an_erasure_rewrites_the_file_while_rows_go_on_and_loses_and_doubles_none(settings):
+    everything = "SELECT count(*), count(DISTINCT event_id) FROM interactions"
+    with materializing(settings):
+        produce(settings, an_interaction("x", "erased-person"), *map(interaction, range(100)))
+        eventually(settings, everything, [(101, 101)])
+        produce(settings, receipt("erased-person"))
+        for start in range(100, 2_100, 100):
+            produce(settings, *map(interaction, range(start, start + 100)))
+            time.sleep(0.2)
+        eventually(settings, "SELECT is_stained FROM meta", [(None,)])
+        eventually(settings, everything, [(2_100, 2_100)])
+    for file in (recovery.live_file(settings), settings.duckdb_file):
+        assert b"erased-person" not in file.read_bytes()
 
 
 def garbage(live):

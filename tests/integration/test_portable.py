@@ -34,10 +34,9 @@ from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox
 from streams.materializer import rows
-from streams.materializer.batch import Batch
 from streams.materializer.exceptions import MaterializerError
-from streams.materializer.generations import copy_and_rename
-from streams.materializer.records import Record
+from streams.materializer.records import Batch, Record
+from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from streams.pseudonyms import secret_of
@@ -165,7 +164,7 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to
     with Harness(settings.model_copy(update=there)) as harness:
         harness.worker()
 
-        manifest = export(log.settings, ANN, tmp_path / "ann", parquet=True)
+        manifest = export(log.settings, ANN, tmp_path / "ann")
 
         assert {base: file.records for base, file in manifest.topics.items()} == {
             **dict.fromkeys((event.TOPIC for event in life(ANN, BOB)), 1),
@@ -180,7 +179,7 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to
         assert not [text for text in texts if BOB in text or neighbour_of(BOB, SECRET) in text]
         [ring] = records(tmp_path / "ann", "open-rankings")
         assert ring["value"]["answered"], "the newest record of a key holds"
-        kept = duckdb.sql(f"SELECT count(*) FROM '{tmp_path}/ann/tables/skill_diffs.parquet'").fetchall()
+        kept = duckdb.sql(f"SELECT count(*) FROM '{tmp_path}/ann/tables/skill_diffs.jsonl'").fetchall()
         assert kept == [(manifest.tables["skill_diffs"].records,)] == [(3,)]
         modes = {path.stat().st_mode & 0o777 for path in [tmp_path / "ann", *(tmp_path / "ann").rglob("*")]}
         assert modes == {0o700, 0o600}

@@ -11,9 +11,12 @@ from typing import Any
 
 import duckdb
 import pytest
+from confluent_kafka import Producer
 from pydantic import SecretStr
 
 from benchmarks.surroundings import reached_as
+from operators.cards.fold import fold
+from operators.chain import seal_all
 from operators.findings import Kind
 from operators.forget import with_scope
 from operators.merge import start
@@ -22,6 +25,8 @@ from operators.steps.evolve import Evolve
 from operators.steps.evolved import State, Version
 from sager_client import SlimSkills
 from schemas import (
+    Card,
+    CardDiff,
     ForgetRequest,
     Forgotten,
     PolicySkill,
@@ -34,15 +39,21 @@ from schemas import (
     subject_of,
     topic_of,
 )
+from schemas.cards import CardChange, CardChangeKind
 from streams.kafka import topics
-from streams.kafka.clients import partition_of
+from streams.kafka.clients import partition_of, producer_config
 from streams.kafka.producer import Outbox
+from streams.kafka.scanner import Scanner
+from streams.local.broker import EmbeddedBroker
 from streams.materializer import run
 from streams.materializer.exceptions import MaterializerError
+from streams.materializer.rows import PUBLIC_TOPICS
 from streams.operations.rebuild import rebuild
 from streams.privacy import DEFAULT as PRIVACY
+from streams.rights import sealed_topics
 from streams.rights.anchors import NoAnchor
-from streams.rights.verify import Finding, make_anchor, partition, tables, verify
+from streams.rights.sealed_topics import Finding
+from streams.rights.verify import make_anchor, verify
 from streams.settings import Settings
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
@@ -56,6 +67,7 @@ from tests.builders import (
     evolve,
 )
 from tests.patience import until
+from tests.unit.cards.cards_builders import a_line
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
@@ -92,6 +104,23 @@ class World:
             self.send(user, contrast, a_ranking(name, user_id=user, domain=DOMAIN), a_selection(name, user_id=user))
             self.send(user, version.diff, version.slim)
         self.send(user, skill, a_command(user_id=user, domain=DOMAIN))
+
+    def card(self, user: str) -> tuple[list[CardDiff], Card]:
+        """A sealed card of three versions."""
+        log = []
+        for version, value in enumerate(("noir", "saga", "tofu"), 1):
+            line = a_line(value, words=f"I like {value}", since=a_time(1), confirmed_at=a_time(1))
+            change = CardChange(kind=CardChangeKind.ADDED, line_id=line.line_id, line=line)
+            log.append(
+                CardDiff(
+                    event_id=f"{user}-{version}", occurred_at=a_time(version), user_id=user, version=version,
+                    changes=(change,),
+                )
+            )  # fmt: skip
+        log = seal_all(log, KEY)
+        card = fold(log)[user]
+        self.send(user, *log, card)
+        return log, card
 
     def forget(self, user: str, domain: str | None = None) -> None:
         """As a worker forgets a person or a domain of theirs, but for the tombstones."""
@@ -141,7 +170,7 @@ class World:
 
 @pytest.fixture
 def world(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setattr(partition, "LATE_SECONDS", 0.0)  # no worker is about to send anything
+    monkeypatch.setattr(sealed_topics, "LATE_SECONDS", 0.0)  # no worker is about to send anything
     given = {"chain_key": SecretStr(KEY.decode()), "partitions": 2, "batch_seconds": 0.05, "publish_seconds": 0.2}
     return World(settings.model_copy(update=given))
 
@@ -271,66 +300,121 @@ def test_a_forged_slim_skill_of_a_high_version_ends_for_running_apps(world: Worl
 EDITS = {
     "a slim skill's words": "UPDATE slim_skills SET text = 'likes: Obey' WHERE user_id = 'u0'",
     "a slim skill's seal": "UPDATE slim_skills SET seal = NULL WHERE user_id = 'u1'",
-    "a line's tier": "UPDATE skill_attributes SET tier = 'low' WHERE user_id = 'u2' AND place = 1",
-    "a line more": "INSERT INTO skill_attributes SELECT * REPLACE (99 AS place) FROM skill_attributes "
-    "WHERE user_id = 'u3' AND place = 1",
-    "a change's reason": "UPDATE skill_changes SET reason = 'because' WHERE user_id = 'u4'",
-    "a change of nobody's version": "INSERT INTO skill_changes SELECT * REPLACE ('u5' AS user_id, 77 AS version) "
-    "FROM skill_changes LIMIT 1",
-    "a selection's item": "UPDATE selections SET item_id = 'i3' WHERE user_id = 'u6'",
-    "the reasoner": "UPDATE skill_diffs SET reasoner = 'a person' WHERE user_id = 'u7' AND version = 1",
-    "a row of a partition that there is not": "INSERT INTO selections SELECT * REPLACE "
-    "('u8' AS user_id, 99 AS kafka_partition) FROM selections LIMIT 1",
-    "a row of no partition": "INSERT INTO selections SELECT * REPLACE ('u9' AS user_id, NULL AS kafka_partition) "
-    "FROM selections LIMIT 1",
-    "a row of a later offset": "INSERT INTO selections SELECT * REPLACE ('u10' AS user_id, 1000000 AS kafka_offset) "
-    "FROM selections LIMIT 1",
-    "deleted versions": "DELETE FROM skill_diffs WHERE user_id = 'u11'; DELETE FROM skill_changes "
-    "WHERE user_id = 'u11'; DELETE FROM skill_versions WHERE user_id = 'u11'; "
-    "DELETE FROM skill_history WHERE user_id = 'u11'",
-    "a deleted choice": "DELETE FROM selections WHERE user_id = 'u12'",
-    "a document that is none": "UPDATE skills SET document = '{' WHERE user_id = 'u13'",
+    "a version": "UPDATE skill_diffs SET document = replace(document, 'noir', 'nair') WHERE user_id = 'u2'",
+    "a document that is none": "UPDATE skills SET document = '{' WHERE user_id = 'u3'",
     "two users' documents, swapped": "UPDATE skills SET document = (SELECT s.document FROM skills s "
-    "WHERE s.user_id = 'u13') WHERE user_id = 'u14'",
-    "what is derived": "UPDATE outcomes SET hit_at_1 = NOT hit_at_1 WHERE user_id = 'u15'",
-    "when a version was in force": "UPDATE skill_versions SET valid_from = '2020-01-01' WHERE user_id = 'u16'",
-    "when a version was logged": "UPDATE skill_diffs SET logged_at = '2020-01-01' WHERE user_id = 'u17'",
-    "a command's actor": "UPDATE skill_commands SET actor = 'somebody else' WHERE user_id = 'u18'",
-    "an older skill over the newer": "UPDATE skills SET version = 1 WHERE user_id = 'u19'",
-    "a deleted line": "DELETE FROM skill_attributes WHERE user_id = 'u20'",
-    "a contrast's partition": "UPDATE contrasts SET kafka_partition = 1 - kafka_partition WHERE user_id = 'u21'",
-    "a ranking's words": "UPDATE rankings SET slim_skill = 'likes: Obey' WHERE user_id = 'u22'",
+    "WHERE s.user_id = 'u3') WHERE user_id = 'u4'",
+    "deleted versions": "DELETE FROM skill_diffs WHERE user_id = 'u5' AND version < 3",
+    "a deleted skill": "DELETE FROM skills WHERE user_id = 'u6'",
+    "a version more": "INSERT INTO skill_diffs SELECT * REPLACE ('u7' AS user_id, 9 AS version) "
+    "FROM skill_diffs WHERE user_id = 'u7' AND version = 1",
+    "a row of a partition that does not exist": "INSERT INTO selections SELECT * REPLACE "
+    "('u8' AS user_id, 'more' AS event_id, 99 AS kafka_partition) FROM selections LIMIT 1",
+    "a row of no partition": "INSERT INTO selections SELECT * REPLACE "
+    "('u9' AS user_id, 'more' AS event_id, NULL AS kafka_partition) FROM selections LIMIT 1",
+    "a row of a later offset": "INSERT INTO selections SELECT * REPLACE "
+    "('u10' AS user_id, 'more' AS event_id, 1000000 AS kafka_offset) FROM selections LIMIT 1",
+    "a command of another record": "INSERT INTO skill_commands SELECT * REPLACE ('more' AS event_id) "
+    "FROM skill_commands WHERE user_id = 'u11'",
+    "a card line": "UPDATE cards SET document = replace(document, 'tofu', 'meat') WHERE user_id = 'u12'",
 }
 
 
 @pytest.mark.thorough
-def test_every_edit_of_duckdb_is_found_and_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edited_forged_and_deleted_rows_of_duckdb_are_found_and_named(world: World) -> None:
     people(world, *(f"u{number}" for number in range(len(EDITS))))
+    world.card("u12")
     world.materialize()
+    assert verify(world.settings).findings == []
     copy = world.settings.data_dir / "forged.duckdb"
     shutil.copy(world.settings.duckdb_file, copy)
     copy.chmod(0o600)
     with duckdb.connect(str(copy)) as con:
         for statement in EDITS.values():
             con.execute(statement)
-        con.execute("CREATE OR REPLACE VIEW learning_curve AS SELECT 1 AS all_is_well")
-        con.execute("CREATE TABLE more (x INT)")
     forged = world.settings.model_copy(update={"duckdb": copy})
 
     done = verify(forged)
 
     users = {each.user_id for each in done.findings}
     assert [what for number, what in enumerate(EDITS) if f"u{number}" not in users] == []
-    kinds = {each.kind for each in done.findings}
-    assert kinds == {
-        Kind.ROW_EDITED, Kind.ROW_FORGED, Kind.ROW_MISSING, Kind.ROW_FILTERED, Kind.DERIVED_DIFFERS, Kind.LAYOUT_DIFFERS
-    }  # fmt: skip
-    changed = [each.what for each in done.findings if each.kind is Kind.LAYOUT_DIFFERS]
-    assert ["learning_curve" in changed[0], "more" in changed[1]] in ([True, True], [False, False])
+    assert {each.kind for each in done.findings} == {Kind.ROW_EDITED, Kind.ROW_WITHOUT_RECORD, Kind.ROW_MISSING}
     with duckdb.connect(str(copy)) as con:
-        con.execute("UPDATE sink_offsets SET next_offset = 0")
-    monkeypatch.setattr(tables, "BEHIND_SECONDS", -60.0)
-    assert Kind.SNAPSHOT_BEHIND in {each.kind for each in verify(forged).findings}, "held back on purpose"
+        con.execute("DROP TABLE slim_skills")
+    assert Kind.UNREADABLE in {each.kind for each in verify(forged).findings}
     copy.write_bytes(b"no database")
     with pytest.raises(MaterializerError, match="Is it a published snapshot"):
         verify(forged)
+
+
+def test_rows_whose_records_a_broker_has_lost_are_no_forgery(world: World, tmp_path: Path) -> None:
+    people(world, "ann", "bob", "lost")
+    world.materialize()
+    with EmbeddedBroker(tmp_path / "restarted.log") as broker:
+        after = world.settings.model_copy(update={"bootstrap": broker.bootstrap})
+        topics.ensure(after)
+        copy_without("lost", world.settings, after)
+
+        done = verify(after)
+
+        assert of(done.findings, "lost") >= {Kind.ROW_WITHOUT_RECORD, Kind.VANISHED}
+        assert {each.kind for each in done.findings} == {Kind.ROW_WITHOUT_RECORD, Kind.VANISHED}
+        assert {each.user_id for each in done.findings} == {"lost"}
+        assert not make_anchor(after, tmp_path / "anchor").found, "the topics themselves are as they were sealed"
+
+
+def copy_without(user: str, source: Settings, target: Settings) -> None:
+    """The records of a broker that has come back without those of a user."""
+    producer = Producer(producer_config(target))
+    with Scanner(source) as scanner:
+        for topic in PUBLIC_TOPICS:
+            for message in scanner.read(scanner.partitions(topic.base)):
+                if user.encode() not in (message.key() or b"") + (message.value() or b""):
+                    producer.produce(
+                        str(message.topic()), message.value(), message.key(), int(message.partition() or 0),
+                        timestamp=message.timestamp()[1],
+                    )  # fmt: skip
+                    producer.poll(0)
+    producer.flush(30)
+
+
+def test_edited_cards_are_found_and_named(world: World, tmp_path: Path) -> None:
+    everyone = ("sound", "words", "log", "resealed", "cut", "gone", "moved", "torn", "forgotten")
+    made = {name: world.card(name) for name in everyone}
+    world.materialize()
+    done = verify(world.settings)
+    assert (done.findings, done.cards) == ([], len(everyone))
+
+    def edited(card: Card) -> Card:
+        lines = (card.lines[0].model_copy(update={"words": "I love everything"}), *card.lines[1:])
+        return card.model_copy(update={"lines": lines})
+
+    world.send("words", edited(made["words"][1]))
+    world.send("log", made["log"][0][1].model_copy(update={"changes": ()}))
+    log = [diff.model_copy(update={"reward": 7}) for diff in made["resealed"][0]]
+    world.send("resealed", *(again := seal_all(log, b"guess")), fold(again)["resealed"])
+    world.put("cut", CardDiff.TOPIC, compound_key("cut", 3), None)
+    for version in (1, 2, 3):
+        world.put("gone", CardDiff.TOPIC, compound_key("gone", version), None)
+        world.put("forgotten", CardDiff.TOPIC, compound_key("forgotten", version), None)
+    world.put("forgotten", Card.TOPIC, b"forgotten", None)
+    world.forget("forgotten")
+    there = 1 - partition_of("moved", 2)
+    world.put("moved", Card.TOPIC, b"moved", made["moved"][1].model_dump_json().encode(), there)
+    world.put("torn", Card.TOPIC, b"torn", b"{")
+    world.flush()
+    world.settings = world.settings.model_copy(update={"duckdb": tmp_path / "none.duckdb"})
+    found = verify(world.settings).findings
+
+    assert {name: of(found, name) for name in everyone} == {
+        "sound": set(),
+        "forgotten": set(),
+        "words": {Kind.CARD_DIFFERS},
+        "log": {Kind.LOG_FORGED, Kind.CARD_DIFFERS},
+        "resealed": {Kind.LOG_FORGED},
+        "cut": {Kind.LOG_CUT},
+        "gone": {Kind.LOG_CUT},
+        "moved": {Kind.MISPLACED},
+        "torn": {Kind.UNREADABLE, Kind.CARD_MISSING},
+    }
+    assert of(verify(world.settings, "words").findings, "words") == {Kind.CARD_DIFFERS}

@@ -1,10 +1,8 @@
-"""What people said, their sessions and what is believed of them: forged on the topics or in DuckDB, it is found."""
+"""Statements, sessions and beliefs that are forged on the topics are found."""
 
-import shutil
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from pydantic import SecretStr
 
@@ -27,7 +25,8 @@ from schemas import (
     SlimSkill,
     Stance,
 )
-from streams.rights.verify import make_anchor, partition, verify
+from streams.rights import sealed_topics
+from streams.rights.verify import make_anchor, verify
 from streams.settings import Settings
 from tests.builders import a_command, a_ranking, a_time, an_attribute, item_facts
 from tests.faults.load import Talk
@@ -82,64 +81,9 @@ class Talking(World):
 
 @pytest.fixture
 def world(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Talking:
-    monkeypatch.setattr(partition, "LATE_SECONDS", 0.0)  # no worker is about to send anything
+    monkeypatch.setattr(sealed_topics, "LATE_SECONDS", 0.0)  # no worker is about to send anything
     given = {"chain_key": SecretStr(KEY.decode()), "partitions": 2, "batch_seconds": 0.05, "publish_seconds": 0.2}
     return Talking(settings.model_copy(update=given))
-
-
-EDITS = {
-    "a statement's words": "UPDATE statements SET words = 'what nobody said' WHERE user_id = 'u0'",
-    "a statement more": "INSERT INTO statements SELECT * REPLACE (9 AS place, 'prefers' AS stance) FROM statements "
-    "WHERE user_id = 'u1'",
-    "a statement less": "DELETE FROM statements WHERE user_id = 'u2'",
-    "a statement of nobody": "INSERT INTO statements SELECT * REPLACE ('u3' AS user_id, 'books' AS domain) "
-    "FROM statements LIMIT 1",
-    "that a statement is doubtful": "UPDATE statements SET doubtful = NOT doubtful WHERE user_id = 'u4'",
-    "until when a statement stands": "UPDATE statements SET until = '2020-01-01' WHERE user_id = 'u5'",
-    "how a statement came": "UPDATE statement_changes SET kind = 'withdrawn' WHERE user_id = 'u6'",
-    "that a statement came": "DELETE FROM statement_changes WHERE user_id = 'u7'",
-    "a session's end": "UPDATE skill_sessions SET until = '2099-01-01' WHERE user_id = 'u8'",
-    "what was taken in a session": "UPDATE session_lines SET taken = 9 WHERE user_id = 'u9'",
-    "a version's words": "UPDATE skill_diffs SET words = 'what nobody said' WHERE user_id = 'u10' AND version = 2",
-    "that words were understood": "UPDATE skill_diffs SET understood = false WHERE user_id = 'u11' AND version = 2",
-    "that a taste has changed": "UPDATE skill_diffs SET taste_changed = false WHERE user_id = 'u12' AND version = 2",
-    "a signal": "UPDATE feedback SET signal = 'returned' WHERE user_id = 'u13'",
-    "a deleted signal": "DELETE FROM feedback WHERE user_id = 'u14'",
-    "what a form says": "UPDATE correction_directives SET stance = 'prefers' WHERE user_id = 'u15'",
-    "what the words are about": "UPDATE corrections SET scope = 'now' WHERE user_id = 'u16'",
-    "a person's words": "UPDATE corrections SET text = 'more sagas' WHERE user_id = 'u17'",
-    "a deleted abstention": "DELETE FROM abstentions WHERE user_id = 'u18'",
-    "an abstention's arm": "UPDATE abstentions SET arm = 'best' WHERE user_id = 'u19'",
-    "how well a ranking suits": "UPDATE rankings SET nothing = 0, suits = false WHERE user_id = 'u20'",
-    "what a ranking honoured": "UPDATE rankings SET honoured = ['prefers:preference:genre:saga'] WHERE user_id = 'u21'",
-    "that nothing was taken": "UPDATE selections SET none_taken = false, item_id = 'b' WHERE user_id = 'u22'",
-    "what a slim skill avoids": "UPDATE slim_skills SET avoids = [] WHERE user_id = 'u23'",
-    "a slim skill's session": "UPDATE slim_skills SET session_until = '2099-01-01' WHERE user_id = 'u24'",
-    "when a taste changed": "UPDATE skills SET shifted = 0 WHERE user_id = 'u25'",
-}
-
-
-def test_nothing_of_what_people_said_can_be_edited_in_duckdb_unseen(world: Talking) -> None:
-    for number in range(len(EDITS)):
-        world.talk(f"u{number}")
-    world.materialize()
-    done = verify(world.settings)
-    assert (done.findings, done.skills, done.versions) == ([], len(EDITS), 3 * len(EDITS))
-    copy = world.settings.data_dir / "forged.duckdb"
-    shutil.copy(world.settings.duckdb_file, copy)
-    copy.chmod(0o600)
-    with duckdb.connect(str(copy)) as con:
-        for what, statement in EDITS.items():
-            [(rows,)] = con.execute(statement).fetchall()
-            assert rows, what
-
-    done = verify(world.settings.model_copy(update={"duckdb": copy}))
-
-    users = {each.user_id for each in done.findings}
-    assert [what for number, what in enumerate(EDITS) if f"u{number}" not in users] == []
-    assert {each.kind for each in done.findings} <= {
-        Kind.ROW_EDITED, Kind.ROW_FORGED, Kind.ROW_MISSING, Kind.ROW_FILTERED, Kind.DERIVED_DIFFERS
-    }  # fmt: skip
 
 
 def test_what_people_said_cannot_be_forged_on_topics(world: Talking, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
-"""`sager card set`, `pin`, `unpin` and `remove`: what a person may change on their card."""
+"""`sager card set`, `pin`, `unpin` and `remove`: changes by a person on their card."""
 
 import uuid
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,49 +10,93 @@ import typer
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, User, examples, reachable, settings
 from streams.cli.output import note, print_json, printable
-from streams.cli.policy.change import WAIT_SECONDS, Wait, signed_in
+from streams.cli.policy.common import WAIT_SECONDS, Wait, signed_in, unanswered, verb
 from streams.cli.policy.confirm import DryRun, Yes, confirm
 
 if TYPE_CHECKING:
     from schemas import Card, CardDiff
-    from streams.settings import Settings
 
 CardLineId = Annotated[str, typer.Argument(help="The line's id, as `card show` prints it.", metavar="LINE")]
-
 Actor = Annotated[
     str | None,
     typer.Option(help="Who changes it; stays in the command. [default: who is signed in]", metavar="NAME"),
 ]
-Reason = Annotated[str, typer.Option(help="Why; stays in the command: the card and its log do not tell it.")]
+Reason = Annotated[str, typer.Option(help="Why; stays in the command: the card and its log do not have it.")]
+
+
+@dataclass(frozen=True)
+class CardChange:
+    """The options that every verb on a card shares."""
+
+    user: User
+    actor: Actor = None
+    reason: Reason = ""
+    wait: Wait = WAIT_SECONDS
+    yes: Yes = False
+    dry_run: DryRun = False
+    bootstrap: Bootstrap = None
+    as_json: AsJson = False
+
+    def carry_out(self, action: str, **about: Any) -> None:
+        """Send a command, wait for its diff and print it.
+
+        Args:
+            action: the command's action.
+            about: the other fields of the command.
+        """
+        from operators.cards.commands import is_as_it_was, resolve_command  # noqa: PLC0415
+        from operators.cards.words import why_not  # noqa: PLC0415
+        from schemas import CardCommand  # noqa: PLC0415
+        from streams.privacy import privacy_of  # noqa: PLC0415
+        from streams.rights.cards import line_of_card, newest_card  # noqa: PLC0415
+        from streams.rights.commander import Commander  # noqa: PLC0415
+
+        chosen = reachable(settings(bootstrap=self.bootstrap))
+        envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": self.user}
+        by = {"actor": self.actor or signed_in(), "reason": self.reason}
+        command = CardCommand.model_validate({**envelope, **by, "action": action, **about})
+        card = newest_card(chosen, self.user)
+        if command.line_id is not None:
+            line_of_card(card, command.line_id)
+        would = resolve_command(card, command, None, privacy_of(chosen))
+        if would is None or is_as_it_was(card, would):
+            refused = would.not_kept if would is not None else ()
+            why = f"{why_not(refused[0].kind)} is not kept" if refused else "it is so already"
+            note(f"nothing would be changed: {why}")
+            raise typer.Exit(FAILED)
+        if self.dry_run:
+            _print_diff(would, card, self.as_json)
+            note(f"would be version {would.version}; nothing was sent")
+            return
+        if action == "remove":
+            question = f"Remove {_words(would, card)[0]!r} from the card of {self.user}, and its words from the log?"
+            confirm(question, yes=self.yes)
+        with Commander(chosen, self.user) as commander:
+            diff = commander.change_card(command, self.wait)
+        if diff is None:
+            unanswered(command.event_id, self.wait)
+        _print_diff(diff, card, self.as_json)
 
 
 def register(group: typer.Typer) -> None:
     """Add the verbs."""
-    group.command(
-        "set",
-        epilog=examples(
-            "sager card set ann coriander --avoids",
-            'sager card set ann "evening runs" --in-place-of prefers:stated:morning-runs',
-        ),
-    )(set_)
-    group.command("pin", epilog=examples("sager card pin ann prefers:stated:vegetarian-food"))(pin)
-    group.command("unpin", epilog=examples("sager card unpin ann prefers:stated:vegetarian-food"))(unpin)
-    group.command("remove", epilog=examples("sager card remove ann avoids:stated:coriander"))(remove)
+    for name, act, *lines in (
+        ("set", set_, "sager card set ann coriander --avoids",
+         'sager card set ann "evening runs" --in-place-of prefers:stated:morning-runs'),
+        ("pin", pin, "sager card pin ann prefers:stated:vegetarian-food"),
+        ("unpin", unpin, "sager card unpin ann prefers:stated:vegetarian-food"),
+        ("remove", remove, "sager card remove ann avoids:stated:coriander"),
+    ):  # fmt: skip
+        group.command(name, epilog=examples(*lines))(verb(CardChange, act))
 
 
 def set_(
-    user: User,
+    change: CardChange,
     value: Annotated[str, typer.Argument(help="What they like, in a few words.", metavar="VALUE")],
     avoids: Annotated[bool, typer.Option("--avoids", help="They do not like it.")] = False,
     dimension: Annotated[str, typer.Option(help="What it is about, of the domain's vocabulary.")] = "stated",
     domain: Annotated[str | None, typer.Option(help="Where it holds, such as films. [default: anywhere]")] = None,
     in_place_of: Annotated[str | None, typer.Option(help="The line whose place it takes.", metavar="LINE")] = None,
-    actor: Actor = None,
-    reason: Reason = "",
-    wait: Wait = WAIT_SECONDS,
-    dry_run: DryRun = False,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
 ) -> None:
     """Write a line on a card.
 
@@ -59,140 +104,29 @@ def set_(
     """
     stance = "avoids" if avoids else "prefers"
     line = {"stance": stance, "dimension": dimension, "value": value, "domain": domain}
-    _change(
-        user,
-        "set",
-        {"line": line, "line_id": in_place_of},
-        (actor, reason, wait),
-        bootstrap=bootstrap,
-        dry_run=dry_run,
-        as_json=as_json,
-    )
+    change.carry_out("set", line=line, line_id=in_place_of)
 
 
-def pin(
-    user: User,
-    line: CardLineId,
-    actor: Actor = None,
-    reason: Reason = "",
-    wait: Wait = WAIT_SECONDS,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
+def pin(change: CardChange, line: CardLineId) -> None:
     """Keep a line: it does not fade."""
-    _change(user, "pin", {"line_id": line}, (actor, reason, wait), bootstrap=bootstrap, as_json=as_json)
+    change.carry_out("pin", line_id=line)
 
 
-def unpin(
-    user: User,
-    line: CardLineId,
-    actor: Actor = None,
-    reason: Reason = "",
-    wait: Wait = WAIT_SECONDS,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
+def unpin(change: CardChange, line: CardLineId) -> None:
     """Let a line change again."""
-    _change(user, "unpin", {"line_id": line}, (actor, reason, wait), bootstrap=bootstrap, as_json=as_json)
+    change.carry_out("unpin", line_id=line)
 
 
-def remove(
-    user: User,
-    line: CardLineId,
-    actor: Actor = None,
-    reason: Reason = "",
-    wait: Wait = WAIT_SECONDS,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
+def remove(change: CardChange, line: CardLineId) -> None:
     """Remove a line, and its words from the log.
 
     There is no way back. Asks first; scripts confirm with --yes.
     """
-    _change(
-        user,
-        "remove",
-        {"line_id": line},
-        (actor, reason, wait),
-        bootstrap=bootstrap,
-        dry_run=dry_run,
-        yes=yes,
-        as_json=as_json,
-    )
+    change.carry_out("remove", line_id=line)
 
 
-def _change(
-    user: str,
-    action: str,
-    about: dict[str, Any],
-    given: tuple[str | None, str, float],
-    *,
-    bootstrap: str | None,
-    dry_run: bool = False,
-    yes: bool = False,
-    as_json: bool = False,
-) -> None:
-    """Send a command, wait for its result and print it.
-
-    Args:
-        user: whose card.
-        action: what it does.
-        about: the other fields of the command.
-        given: who, why, and how many seconds to wait.
-        bootstrap: of the options.
-        dry_run: only tell what it would do.
-        yes: do not ask.
-        as_json: print JSON.
-    """
-    from operators.cards.commands import is_as_it_was, resolve_command  # noqa: PLC0415
-    from operators.cards.words import why_not  # noqa: PLC0415
-    from schemas import CardCommand  # noqa: PLC0415
-    from streams.privacy import privacy_of  # noqa: PLC0415
-    from streams.rights.card_topic import newest_card  # noqa: PLC0415
-    from streams.rights.cards import line_of_card  # noqa: PLC0415
-    from streams.rights.commander import Commander  # noqa: PLC0415
-
-    actor, reason, wait = given
-    chosen = reachable(settings(bootstrap=bootstrap))
-    envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "action": action}
-    command = CardCommand.model_validate({**envelope, "actor": actor or signed_in(), "reason": reason, **about})
-    card = newest_card(chosen, user)
-    if command.line_id is not None:
-        line_of_card(card, command.line_id)
-    would = resolve_command(card, command, None, privacy_of(chosen))
-    if would is None or is_as_it_was(card, would):
-        kept_out = f": {why_not(would.not_kept[0].kind)} is not kept" if would is not None and would.not_kept else ""
-        note(f"nothing would be changed{kept_out or ': it is so already'}")
-        raise typer.Exit(FAILED)
-    if dry_run:
-        _tell(would, card, as_json)
-        note(f"would be version {would.version}; nothing was sent")
-        return
-    if action == "remove":
-        confirm(f"Remove {_said(would, card)[0]!r} from the card of {user}, and its words from the log?", yes=yes)
-    with Commander(chosen, user) as commander:
-        diff = commander.change_card(command, wait)
-    if diff is None:
-        _not_yet(command.event_id, chosen, wait)
-    else:
-        _tell(diff, card, as_json)
-
-
-def _not_yet(event_id: str, chosen: "Settings", wait: float) -> None:
-    if not wait:
-        note(f"sent as {event_id}; not waited for")
-        return
-    note(
-        f"sent as {event_id}; no worker of {chosen.app_id} has carried it out within {wait:g} s. "
-        "It is kept and will be: `sager doctor` shows what the workers do"
-    )
-    raise typer.Exit(FAILED)
-
-
-def _said(diff: "CardDiff", card: "Card | None") -> list[str]:
-    """What the changed lines say, those that are gone too."""
+def _words(diff: "CardDiff", card: "Card | None") -> list[str]:
+    """Return the words of the changed lines, of those that are gone too."""
     from operators.cards.words import in_words, names  # noqa: PLC0415
 
     known = names(card)
@@ -202,10 +136,10 @@ def _said(diff: "CardDiff", card: "Card | None") -> list[str]:
     ]
 
 
-def _tell(diff: "CardDiff", card: "Card | None", as_json: bool) -> None:
+def _print_diff(diff: "CardDiff", card: "Card | None", as_json: bool) -> None:
     if as_json:
         print_json(diff.model_dump(mode="json"))
         return
-    for change, said in zip(diff.changes, _said(diff, card), strict=True):
-        print(printable(f"{change.kind.value}: {said}"))
+    for change, words in zip(diff.changes, _words(diff, card), strict=True):
+        print(printable(f"{change.kind.value}: {words}"))
     print(f"version {diff.version}")

@@ -1,4 +1,4 @@
-"""`sager card show`, `log`, `note` and `export`: a card as it is or was, and how it came about."""
+"""`sager card show`, `log` and `export`: a card as it is or was, and how it came about."""
 
 import shutil
 from datetime import UTC, datetime
@@ -9,19 +9,16 @@ import typer
 
 from streams.cli.options import AsJson, Domain, User, examples
 from streams.cli.output import console, note, print_json, printable, row, table
-from streams.cli.policy.reading import snapshot
-from streams.cli.policy.unvouched import gate
+from streams.cli.policy.common import LAST, MOMENTS, Last, gate, snapshot
 from streams.exceptions import NotOurs
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from schemas import Card, CardDiff
-    from streams.rights.cards import CameOf, CardVersion, ToldCard
+    from schemas import Card
+    from streams.rights.cards import CardVersion, ToldCard
 
-MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S"]
-LAST = 20
-TEXT_TOKENS, NOTE_TOKENS, MOST_TOKENS = 300, 2_048, 4_096
+TEXT_TOKENS, MOST_TOKENS = 300, 4_096
 SKILL_FILE = "SKILL.md"
 WIDE = 120
 """The width of a terminal from which a line's id has a column of its own."""
@@ -45,25 +42,24 @@ def register(group: typer.Typer) -> None:
         ),
     )(show)
     group.command("log", epilog=examples("sager card log ann --last 5", "sager card log ann --json"))(log)
-    group.command("note", epilog=examples("sager card note ann", "sager card note ann --budget 500"))(note_)
     group.command("export", epilog=examples("sager card export ann --to skills/about-ann"))(export)
 
 
 def show(
     user: User,
-    request: Annotated[str, typer.Option(help="What they ask for now: what it is about comes first.")] = "",
+    request: Annotated[str, typer.Option(help="The request at hand: lines about it come first.")] = "",
     budget: Budget = None,
     domain: Domain = None,
     as_of: AsOf = None,
     text: Annotated[bool, typer.Option("--text", help="Print only the text that goes into a prompt.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print what a person said of themselves.
+    """Print the lines of a card: what a person said of themselves.
 
-    Each line says since when, how plainly it was said, and how certain it still is: it fades unless it is confirmed.
-    With --request the lines that it is about come first, each with the reason why it is told. What was overtaken comes
-    last, with what took its place. Lines marked `unvouched` are shown to people only: no prompt and no SKILL.md has
-    them. Read from the newest DuckDB snapshot, so it is some seconds behind.
+    Each line has its date, how plainly the user said it, and its certainty, which fades without confirmation. With
+    --request the lines about the request come first, each with the reason. Replaced lines come last, with their
+    successors. Lines marked `unvouched` are for people only: no prompt and no SKILL.md has them. Read from the newest
+    DuckDB snapshot, so it is some seconds behind.
     """
     from streams.rights.cards import card_told  # noqa: PLC0415
 
@@ -82,17 +78,11 @@ def show(
         _show(shown, with_reason=bool(request.strip()))
 
 
-def log(
-    user: User,
-    last: Annotated[
-        int | None, typer.Option(min=0, help=f"Only the newest versions; 0: all. [default: {LAST}; all with --json]")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+def log(user: User, last: Last = None, as_json: AsJson = False) -> None:
     """Print how a card came about, version by version.
 
-    Each version says which conversation, command or signal it came of and what that changed.
-    What was said and not kept is told by its kind, and never quoted. With --json: a list of card diffs.
+    Each version has its conversation, command or signal, and its changes. Statements that are not kept appear by their
+    kind only, without their words. With --json: a list of card diffs.
     """
     from streams.rights.cards import card_versions, logged_card  # noqa: PLC0415
 
@@ -109,27 +99,9 @@ def log(
         note(f"the newest {len(shown)} of {len(diffs)} versions; --last 0 prints all")
 
 
-def note_(user: User, budget: Budget = None, as_of: AsOf = None) -> None:
-    """Print the log of a card as a note for a prompt.
-
-    It has at most 2,048 tokens, and is a view of the log by code, never a rewrite by a model.
-    """
-    from operators.cards.note import note as noted  # noqa: PLC0415
-    from operators.tokens import count_tokens  # noqa: PLC0415
-    from streams.rights.cards import card_at, logged_card  # noqa: PLC0415
-
-    at = _moment(as_of)
-    with snapshot() as con:
-        diffs = logged_card(con, user)
-    card_at(diffs, user, at)
-    told = [diff for diff in diffs if diff.occurred_at <= at]
-    shown = noted(told, at, budget_tokens=budget or NOTE_TOKENS, count_tokens=count_tokens, vouching=gate())
-    print(printable(shown))
-
-
 def export(
     user: User,
-    to: Annotated[Path, typer.Option(help="The folder to be.", metavar="DIR")],
+    to: Annotated[Path, typer.Option(help="The new folder.", metavar="DIR")],
     as_of: AsOf = None,
 ) -> None:
     """Write a card as a SKILL.md that agents load."""
@@ -159,8 +131,8 @@ def _print_text(card: "Card", at: datetime, request: str, budget: int, domain: s
             card, at, request=request, budget_tokens=tokens, domain=domain, count_tokens=count_tokens, vouching=gate()
         )
 
-    if told := text(budget):
-        print(printable(told))
+    if lines := text(budget):
+        print(printable(lines))
     elif text(MOST_TOKENS):
         note(f"no line of the card fits into {budget} tokens beside its heading: give a larger --budget")
     else:
@@ -206,20 +178,11 @@ def _show(card: "ToldCard", *, with_reason: bool) -> None:
 
 
 def _show_version(version: "CardVersion") -> None:
-    diff = version.diff
-    print(
-        printable(
-            f"version {diff.version} · {diff.occurred_at:%Y-%m-%d %H:%M:%S} UTC · {_came_of(diff, version.came_of)}"
-        )
-    )
+    diff, came_of = version.diff, f"a {version.came_of.value}"
+    if diff.conversation_id:
+        came_of = f"conversation {diff.conversation_id} · {diff.reasoned_by.model or diff.reasoned_by.reasoner}"
+    print(printable(f"version {diff.version} · {diff.occurred_at:%Y-%m-%d %H:%M:%S} UTC · {came_of}"))
     for change, says in version.changes:
         print(printable(f"  {change.kind.value}: {says}{f' ({change.reason})' if change.reason else ''}"))
     for why in version.not_kept:
         print(printable(f"  not kept: {why}"))
-
-
-def _came_of(diff: "CardDiff", came_of: "CameOf") -> str:
-    """What a version came of; of a conversation, also who understood it."""
-    if diff.conversation_id:
-        return f"conversation {diff.conversation_id} · {diff.reasoned_by.model or diff.reasoned_by.reasoner}"
-    return f"a {came_of.value}"

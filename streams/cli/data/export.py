@@ -17,7 +17,6 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "sager export --to export",
             "sager export --to january --table outcomes --table skill_diffs --since 2026-01-01",
-            "sager export --to export --replace",
         ),
     )(export)
 
@@ -31,7 +30,6 @@ def export(
         datetime | None,
         typer.Option(help="Export only events from this moment on, in UTC.", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace an older export.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Export the newest DuckDB snapshot as Parquet.
@@ -42,7 +40,7 @@ def export(
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.materializer import export as exporting  # noqa: PLC0415
     from streams.materializer import read  # noqa: PLC0415
-    from streams.materializer.manifest import Exported  # noqa: PLC0415
+    from streams.materializer.export import Exported  # noqa: PLC0415
 
     chosen = settings()
     con = read.connect(chosen, files=True)
@@ -51,7 +49,7 @@ def export(
         total = len(set(tables or exporting.exportable()))
         with Stages() as stages:
             names = list(dict.fromkeys(tables or ()))
-            for each in exporting.export(con, to, names, since, replace=replace, group=chosen.group):
+            for each in exporting.export(con, to, names, since, group=chosen.group):
                 done.append(each)
                 stages.at("tables", len(done), total)
     finally:

@@ -23,7 +23,7 @@ Rows = Iterator[Sequence[Any]]
 
 
 class Layout(Enum):
-    """How rows are laid out for people."""
+    """How rows are printed."""
 
     AUTO = auto()
     """A table, or one value a line if the terminal is too narrow for the table."""
@@ -31,18 +31,24 @@ class Layout(Enum):
     VERTICAL = auto()
     WRAPPED = auto()
     """A table whose cells are wrapped."""
+    JSON = auto()
+    CSV = auto()
 
 
 def print_rows(columns: Sequence[str], rows: Rows, layout: Layout, *, full: bool) -> int:
-    """Print rows for people; how many.
+    """Print rows; return how many there are, if people read them.
 
     Args:
         columns: their headings.
-        rows: the values.
+        rows: the values, as they come.
         layout: how.
         full: cut no long value.
     """
-    if not columns:
+    if layout is Layout.JSON:
+        print_json_rows(dict(zip(columns, cells, strict=True)) for cells in rows)
+    elif layout is Layout.CSV:
+        _print_csv(columns, rows)
+    if not columns or layout in (Layout.JSON, Layout.CSV):
         return 0
     shown = [["" if cell is None else _shown(cell) for cell in cells] for cells in islice(rows, MOST_ROWS)]
     if next(rows, None) is not None:
@@ -63,19 +69,13 @@ def print_rows(columns: Sequence[str], rows: Rows, layout: Layout, *, full: bool
     return len(shown)
 
 
-def print_csv(columns: Sequence[str], rows: Rows) -> None:
-    """Print all rows as CSV."""
+def _print_csv(columns: Sequence[str], rows: Rows) -> None:
     # Programs get the data as they are; a terminal would obey them.
     shown = printable if sys.stdout.isatty() else str
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(map(shown, columns))
     for cells in rows:
         out.writerow("" if cell is None else shown(_text(cell)) for cell in cells)
-
-
-def print_json(columns: Sequence[str], rows: Rows) -> None:
-    """Print all rows as a list of objects, one a line."""
-    print_json_rows(dict(zip(columns, cells, strict=True)) for cells in rows)
 
 
 def _print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> None:

@@ -1,13 +1,19 @@
 """`sager sql`: query the newest DuckDB snapshot without DuckDB's own command line."""
 
 import sys
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from streams.cli.data.query import GIB, Mode, Progress, mode_of, print_answer
 from streams.cli.options import AsJson, examples, settings
+
+if TYPE_CHECKING:
+    from streams.cli.progress import Stages
+
+QUIET_SECONDS = 2.0
+GIB = 1024**3
 
 LISTED = """
     SELECT table_name AS name, 'table' AS kind, comment FROM duckdb_tables() WHERE database_name = 'snapshot'
@@ -60,17 +66,16 @@ def sql(
 ) -> None:
     """Query the newest DuckDB snapshot.
 
-    The snapshot is some seconds behind. For a prompt use `duckdb -readonly FILE`. A query is one reading statement,
-    such as SELECT, FROM or DESCRIBE: it can neither change nor slow down the pipeline, nor open another file. A table
-    that is too wide for the terminal is printed vertically, one value per line. Tables show the first 1,000 rows and
-    the beginning of long values; --json and --csv print everything.
+    The snapshot is some seconds behind. For a prompt use `duckdb -readonly FILE`. A query only reads, with SELECT, FROM
+    or DESCRIBE: it can neither change nor slow down the pipeline, nor open another file. A table that is too wide for
+    the terminal is printed vertically, one value per line. Tables show the first 1,000 rows and the beginning of long
+    values; --json and --csv print everything.
     """
     asked_for = sum([query is not None, list_all, describe is not None])
     if asked_for != 1:
         raise typer.BadParameter("give one of QUERY, --list and --describe; for a prompt: duckdb -readonly FILE")
     if sum([as_json, as_csv, vertical, as_table]) > 1:
         raise typer.BadParameter("give at most one of --json, --csv, --vertical and --table")
-    mode = mode_of(as_json=as_json, as_csv=as_csv, vertical=vertical, as_table=as_table)
     memory_bytes = int(memory * GIB)
     if list_all:
         query = LISTED
@@ -80,19 +85,48 @@ def sql(
         query = sys.stdin.read()
     if query and any("\ud800" <= sign <= "\udfff" for sign in query):
         raise typer.BadParameter("the query is not UTF-8")
-    from streams.materializer.asking import Asked, QueryFailed  # noqa: PLC0415
+    from streams.materializer.asking import Query, QueryFailed  # noqa: PLC0415
 
     if not (query or "").strip():
         raise QueryFailed("the query is empty; `sager sql --list` lists tables, views and macros")
     values = [describe] if describe is not None else []
-    if mode is Mode.AUTO and (list_all or describe is not None):
-        mode = Mode.WRAPPED
+    limits = {"seconds": seconds, "memory_bytes": memory_bytes}
     with (
-        Progress() as progress,
-        Asked(
-            settings(duckdb=duckdb), query or "", values, seconds=seconds, memory_bytes=memory_bytes, tell=progress.at
-        ) as asked,
+        _Progress() as progress,
+        Query(settings(duckdb=duckdb), query or "", values, **limits, on_progress=progress.at) as asked,  # type: ignore[arg-type]
     ):
-        count = print_answer(asked.columns(), asked.rows(), mode, full=full)
-        if not count and describe is not None and mode not in (Mode.JSON, Mode.CSV):
+        from streams.cli.data.rows import Layout, print_rows  # noqa: PLC0415 - while the query is under way
+
+        layouts = {Layout.JSON: as_json, Layout.CSV: as_csv, Layout.VERTICAL: vertical, Layout.TABLE: as_table}
+        usual = Layout.AUTO if query not in (LISTED, DESCRIBED) else Layout.WRAPPED
+        layout = next((layout for layout, wanted in layouts.items() if wanted), usual)
+        count = print_rows(asked.columns(), asked.rows(), layout, full=full)
+        if not count and describe is not None and not (as_json or as_csv):
             raise QueryFailed(f"there is no table or view {describe!r}; `sager sql --list` lists them")
+
+
+class _Progress:
+    """A bar for a query that takes long, until its rows come. A context manager."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._stages: Stages | None = None
+
+    def at(self, percent: int | None) -> None:
+        """Show the progress of the query, in percent; None when a part of the answer has come."""
+        if percent is None:
+            self.__exit__()
+        elif self._stages is not None or time.monotonic() - self._began > QUIET_SECONDS:
+            if self._stages is None:
+                from streams.cli.progress import Stages  # noqa: PLC0415
+
+                self._stages = Stages().__enter__()
+            self._stages.at("query", percent, 100)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._stages is not None:
+            self._stages.__exit__()
+        self._stages, self._began = None, time.monotonic()

@@ -110,7 +110,7 @@ def _send(
     from datetime import UTC, datetime  # noqa: PLC0415
 
     from schemas import WeightAction, WeightCommand  # noqa: PLC0415
-    from streams.cli.policy.change import signed_in  # noqa: PLC0415
+    from streams.cli.policy.common import signed_in  # noqa: PLC0415
     from streams.kafka.events import envelope  # noqa: PLC0415
     from streams.rights.commander import Commander  # noqa: PLC0415
 

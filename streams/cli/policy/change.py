@@ -1,10 +1,8 @@
-"""`sager policy add`, `reword`, `remove`, `set-tier`, `pin`, `freeze`, `roll-back` ...: what a person may change."""
+"""`sager policy add`, `reword`, `remove`, `say`, `pin`, `freeze`, `roll-back` ...: changes by a person."""
 
-import functools
-import getpass
-import inspect
-from collections.abc import Callable
+import uuid
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,28 +11,28 @@ import typer
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, User, examples, reachable, settings
 from streams.cli.output import note, print_json, printable
+from streams.cli.policy.common import (
+    WAIT_SECONDS,
+    Actor,
+    InDomain,
+    LineOrStatement,
+    Reason,
+    Wait,
+    note_unvouched,
+    signed_in,
+    snapshot,
+    unanswered,
+    verb,
+)
 from streams.cli.policy.confirm import DryRun, Yes, confirm
-from streams.cli.policy.unvouched import gate, note_unvouched
-from streams.exceptions import StreamsError
-from streams.rights.doubt import doubt, near
-from streams.rights.reading import NoSuchVersion
+from streams.rights.reading import NoSuchVersion, doubt, near
+from streams.vouching import DEFAULT as VOUCHING
 
 if TYPE_CHECKING:
-    from schemas import SkillCommand, SkillDiff
-    from streams.rights.holdings import Holdings
+    from schemas import PolicySkill, SkillCommand, SkillDiff
     from streams.settings import Settings
 
-InDomain = Annotated[str, typer.Option("--domain", help="The domain of the skill, such as films.", metavar="DOMAIN")]
 Line = Annotated[str, typer.Argument(help="The line's id, as `policy show` prints it.", metavar="ATTRIBUTE")]
-LineOrStatement = Annotated[
-    str, typer.Argument(help="The id of the line or statement, as `policy show` prints it.", metavar="ATTRIBUTE")
-]
-Actor = Annotated[
-    str | None, typer.Option(help="Who changes it, for the log. [default: who is signed in]", metavar="NAME")
-]
-Reason = Annotated[str, typer.Option(help="Why, for the log.")]
-Wait = Annotated[float, typer.Option(help="Seconds to wait for a worker; 0: do not.", min=0.0, metavar="SECONDS")]
-WAIT_SECONDS = 30.0
 
 
 class TierName(StrEnum):
@@ -53,12 +51,17 @@ class KindName(StrEnum):
     CRITERION = "criterion"
 
 
-AtTier = Annotated[TierName, typer.Argument(help="How sure to be of the line.", metavar="low|medium|high")]
+class ScopeName(StrEnum):
+    """For how long something is meant."""
+
+    NOW = "now"
+    SESSION = "session"
+    ALWAYS = "always"
 
 
 @dataclass(frozen=True)
 class Change:
-    """The options that every verb shares; its own arguments come with them."""
+    """The options that every verb on a skill shares."""
 
     user: User
     domain: InDomain
@@ -71,16 +74,13 @@ class Change:
     as_json: AsJson = False
 
     def carry_out(self, action: str, question: str = "", **about: Any) -> None:
-        """Send a command, wait for its result and print it.
+        """Send a command, wait for its diff and print it.
 
         Args:
-            action: what it does.
+            action: the command's action.
             question: asked first, if the action takes something away.
             about: the other fields of the command.
         """
-        import uuid  # noqa: PLC0415
-        from datetime import UTC, datetime  # noqa: PLC0415
-
         from schemas import SkillCommand  # noqa: PLC0415
         from streams.rights.commander import Commander  # noqa: PLC0415
         from streams.rights.holdings import look  # noqa: PLC0415
@@ -99,9 +99,11 @@ class Change:
             }
         )
         held = look(chosen, self.user, self.domain)
-        doubtful = doubt(held, chosen, self.domain)
+        skill, doubtful = held.skill(self.domain), doubt(held, chosen, self.domain)
         if self.dry_run:
-            _preview(command, held, chosen, doubtful, self.as_json)
+            if doubtful:
+                note(doubtful)
+            self._preview(command, skill, chosen)
             return
         if doubtful:
             question = f"{doubtful} This would start a new skill. Go on?"
@@ -109,39 +111,49 @@ class Change:
             confirm(question, yes=self.yes)
         with Commander(chosen, self.user) as commander:
             diff = commander.carry_out(command, self.wait)
-        _tell(command, diff, held, chosen, self.wait, self.as_json)
+        if diff is None:
+            unanswered(command.event_id, self.wait)
+        _print_diff(diff, skill, f"version {diff.version}", as_json=self.as_json)
+        if diff.refused:
+            raise typer.Exit(FAILED)
+
+    def _preview(self, command: "SkillCommand", skill: "PolicySkill | None", chosen: "Settings") -> None:
+        """Print the effect on the newest skill; nothing is sent."""
+        from operators.merge import resolve_command  # noqa: PLC0415
+        from streams.privacy import privacy_of  # noqa: PLC0415
+
+        would = (
+            None if skill is None else resolve_command(skill, command, privacy=privacy_of(chosen), vouching=VOUCHING)
+        )
+        if self.as_json:
+            print_json({"dry_run": True, "diff": would and would.model_dump(mode="json")})
+        elif would is None:
+            print("the skill would start, from the person's history or the domain's template, with this command")
+        else:
+            _print_diff(would, skill, f"would be version {would.version}; nothing was sent")
 
 
 def register(group: typer.Typer) -> None:
     """Add the verbs that change a skill."""
-    shown: dict[str, tuple[Callable[..., None], str]] = {
-        "add": (add, 'sager policy add ann genre "film noir" --domain films --reason "said so"'),
-        "reword": (reword, 'sager policy reword ann preference:genre:noir "film noir" --domain films'),
-        "remove": (remove, "sager policy remove ann avoids:preference:genre:noir --domain films"),
-        "set-tier": (set_tier, "sager policy set-tier ann preference:genre:noir high --domain films"),
-        "pin": (pin, "sager policy pin ann preference:genre:noir --domain films"),
-        "unpin": (unpin, "sager policy unpin ann preference:genre:noir --domain films"),
-        "freeze": (freeze, "sager policy freeze ann --domain films --reason holidays"),
-        "unfreeze": (unfreeze, "sager policy unfreeze ann --domain films"),
-        "roll-back": (roll_back, "sager policy roll-back ann 3 --domain films"),
-    }
-    for verb, (act, example) in shown.items():
-        group.command(verb, epilog=examples(example))(_command(act))
-
-
-def _command(act: Callable[..., None]) -> Callable[..., None]:
-    """A verb as Typer sees it: the arguments of its own, and those of every `Change` around them."""
-    user, domain, *options = inspect.signature(Change).parameters.values()
-    own = list(inspect.signature(act).parameters.values())[1:]
-
-    @functools.wraps(act)
-    def command(**given: Any) -> None:
-        shared = {option.name: given.pop(option.name) for option in (user, domain, *options)}
-        act(Change(**shared), **given)
-
-    ordered = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (user, domain, *own, *options)]
-    command.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
-    return command
+    for name, act, example in (
+        ("add", add, 'sager policy add ann genre "film noir" --domain films --reason "said so"'),
+        ("reword", reword, 'sager policy reword ann preference:genre:noir "film noir" --domain films'),
+        ("remove", remove, "sager policy remove ann avoids:preference:genre:noir --domain films"),
+        ("set-tier", set_tier, "sager policy set-tier ann preference:genre:noir high --domain films"),
+        ("pin", pin, "sager policy pin ann preference:genre:noir --domain films"),
+        ("unpin", unpin, "sager policy unpin ann preference:genre:noir --domain films"),
+        ("freeze", freeze, "sager policy freeze ann --domain films --reason holidays"),
+        ("unfreeze", unfreeze, "sager policy unfreeze ann --domain films"),
+        ("roll-back", roll_back, "sager policy roll-back ann 3 --domain films"),
+    ):
+        group.command(name, epilog=examples(example))(verb(Change, act))
+    group.command(
+        "say",
+        epilog=examples(
+            'sager policy say ann "no horror, please" --domain films',
+            'sager policy say ann "heute keine Krimis" --domain films --language de',
+        ),
+    )(say)
 
 
 def add(
@@ -172,7 +184,11 @@ def remove(change: Change, attribute: LineOrStatement) -> None:
     change.carry_out("remove", attribute_id=attribute)
 
 
-def set_tier(change: Change, attribute: Line, tier: AtTier) -> None:
+def set_tier(
+    change: Change,
+    attribute: Line,
+    tier: Annotated[TierName, typer.Argument(help="How sure to be of the line.", metavar="low|medium|high")],
+) -> None:
     """Set how sure to be of a line."""
     change.carry_out("set-tier", attribute_id=attribute, tier=tier)
 
@@ -209,7 +225,7 @@ def roll_back(
     from streams.materializer import read  # noqa: PLC0415
 
     user, domain = change.user, change.domain
-    with read.connect(settings(bootstrap=change.bootstrap)) as con:
+    with snapshot() as con:
         then = at_version(read.diffs(con, user, domain), version)
     if then is None:
         raise NoSuchVersion(f"{user!r} has no version {version} in {domain!r}: `sager policy log {user}` has them all")
@@ -217,88 +233,83 @@ def roll_back(
     change.carry_out("roll-back", question, to_version=version, lines=then.attributes)
 
 
-def signed_in() -> str:
-    """Who is signed in on this machine: the actor where none is named.
-
-    Raises:
-        StreamsError: nobody is.
-    """
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError) as error:  # a container's user may have no name
-        raise StreamsError("nobody is signed in here: say with --actor who changes the skill") from error
-
-
-def _preview(command: "SkillCommand", held: "Holdings", chosen: "Settings", doubtful: str, as_json: bool) -> None:
-    """Print what the command would do to the newest skill that was seen; nothing is sent."""
-    from operators.merge import resolve_command  # noqa: PLC0415
-    from streams.privacy import privacy_of  # noqa: PLC0415
-    from streams.vouching import vouching_of  # noqa: PLC0415
-
-    if doubtful:
-        note(doubtful)
-    skill = held.skill(command.domain)
-    diff = (
-        None
-        if skill is None
-        else resolve_command(skill, command, privacy=privacy_of(chosen), vouching=vouching_of(chosen))
-    )
-    if as_json:
-        print_json({"dry_run": True, "diff": diff and diff.model_dump(mode="json")})
-        return
-    if diff is None:
-        print("the skill would start, from the person's history or the domain's template, with this command")
-        return
-    _print_changes(diff, held)
-    print(f"would be version {diff.version}; nothing was sent")
-    _note_refusals(diff, held)
-    _note_unvouched(diff)
-
-
-def _tell(
-    command: "SkillCommand", diff: "SkillDiff | None", held: "Holdings", chosen: "Settings", wait: float, as_json: bool
+def say(
+    user: User,
+    domain: InDomain,
+    words: Annotated[str, typer.Argument(help="What the person says, in their own words.", metavar="WORDS")],
+    scope: Annotated[
+        ScopeName | None,
+        typer.Option(
+            help="For how long it is meant. [default: what the words say, else always]", metavar="now|session|always"
+        ),
+    ] = None,
+    language: Annotated[
+        str | None, typer.Option(help="Such as de. [default: read from the words]", metavar="TAG")
+    ] = None,
+    session: Annotated[str | None, typer.Option(help="The session that it is said in.", metavar="ID")] = None,
+    wait: Wait = WAIT_SECONDS,
+    yes: Yes = False,
+    bootstrap: Bootstrap = None,
+    as_json: AsJson = False,
 ) -> None:
+    """Say what a person wants or does not want, in their own words.
+
+    A worker reads the words, and the next ranking of that person goes by them. What was understood is printed, with the
+    ids of the statements: `policy remove` takes one back. Words that are not understood are kept in the log and change
+    nothing; then the reason and an example are printed, and the exit code is 1.
+    """  # fmt: skip
+    from schemas import Correction  # noqa: PLC0415
+    from streams.rights.commander import Commander  # noqa: PLC0415
+    from streams.rights.holdings import look  # noqa: PLC0415
+
+    if scope is ScopeName.SESSION and session is None:
+        raise typer.BadParameter("--scope session needs its --session")
+    chosen = reachable(settings(bootstrap=bootstrap))
+    envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "domain": domain}
+    about = {"text": words, "scope": scope, "language": language, "session_id": session}
+    correction = Correction.model_validate({**envelope, **about})
+    if doubtful := doubt(look(chosen, user, domain), chosen, domain):
+        confirm(f"{doubtful} This would start a new skill. Go on?", yes=yes)
+    with Commander(chosen, user) as commander:
+        diff = commander.carry_out(correction, wait)
     if diff is None:
-        note(
-            f"sent as {command.event_id}; not waited for"
-            if not wait
-            else f"sent as {command.event_id}; no worker of {chosen.app_id} has carried it out within {wait:g} s. "
-            "It is kept and will be: `sager doctor` shows what the workers do"
-        )
-        raise typer.Exit(FAILED if wait else 0)
-    if as_json:
-        print_json(diff.model_dump(mode="json"))
-    else:
-        _print_changes(diff, held)
-        print(f"version {diff.version}")
-    _note_refusals(diff, held)
-    _note_unvouched(diff)
-    if diff.refused:
+        unanswered(correction.event_id, wait)
+    _print_heard(diff, as_json)
+
+
+def _print_heard(diff: "SkillDiff", as_json: bool) -> None:
+    """Print the effect of a correction; exit with 1 if it has none."""
+    heard = diff.heard
+    if heard is not None and not heard.understood:
+        if as_json:
+            print_json(diff.model_dump(mode="json"))
+        code = f" ({heard.why.value})" if heard.why is not None else ""
+        note(f"not understood{code}: it changes nothing. {heard.explanation}")
+        raise typer.Exit(FAILED)
+    is_empty = not diff.stated and not diff.changes
+    _print_diff(diff, None, f"{'understood, and nothing changed' * is_empty}\nversion {diff.version}", as_json=as_json)
+    if heard is not None and heard.explanation:
+        note(heard.explanation)
+    if diff.refused and is_empty:
         raise typer.Exit(FAILED)
 
 
-def _print_changes(diff: "SkillDiff", held: "Holdings") -> None:
-    from streams.cli.policy.said import changed  # noqa: PLC0415
-    from streams.rights.changes import change_of  # noqa: PLC0415
+def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", last_line: str, *, as_json: bool = False) -> None:
+    """Print the changes of a version, then its refusals, each with the nearest lines that there are."""
+    from streams.cli.policy.wording import changed  # noqa: PLC0415
+    from streams.rights.sentences import change_of  # noqa: PLC0415
 
-    for change in diff.changes:
-        print(printable(change_of(change)))
-    skill = held.skill(diff.domain)
-    known = {said.statement_id: said for said in skill.stated} if skill else {}
-    for each in diff.stated:
-        print(printable(changed(each, known)))
-    if diff.frozen is not None:
-        print("frozen" if diff.frozen else "learns again")
-
-
-def _note_unvouched(diff: "SkillDiff") -> None:
-    note_unvouched((change.discovered for change in diff.changes if change.discovered is not None), gate())
-
-
-def _note_refusals(diff: "SkillDiff", held: "Holdings") -> None:
-    """Say what was refused; of a line that is not there, the nearest that are."""
+    if as_json:
+        print_json(diff.model_dump(mode="json"))
+    else:
+        known = {said.statement_id: said for said in skill.stated} if skill else {}
+        lines = [*map(change_of, diff.changes), *(changed(each, known) for each in diff.stated)]
+        if diff.frozen is not None:
+            lines.append("frozen" if diff.frozen else "learns again")
+        print(printable("\n".join([*lines, last_line.strip()])))
     for refused in diff.refused:
-        skill = held.skill(diff.domain) if refused.why.value == "unknown-attribute" else None
-        names = [line.attribute_id for line in skill.attributes] if skill else []
-        names += [said.statement_id for said in skill.stated] if skill else []
+        names = []
+        if skill is not None and refused.why.value == "unknown-attribute":
+            names = [line.attribute_id for line in skill.attributes] + [said.statement_id for said in skill.stated]
         note(f"refused: {refused.attribute_id}: {refused.why.value}{near(refused.attribute_id, names)}")
+    note_unvouched(change.discovered for change in diff.changes if change.discovered is not None)

@@ -1,4 +1,4 @@
-"""Asking before something is changed or forgotten: is it meant?"""
+"""Asks before a command changes or erases anything."""
 
 import sys
 from typing import Annotated

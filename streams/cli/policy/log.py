@@ -1,27 +1,25 @@
-"""`sager policy log` and `sager policy diff`: how a skill came about, and what differs between two of its versions."""
+"""`sager policy log`, `diff` and `prompt`: how a skill came about, and what a model was asked."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streams.cli.options import AsJson, Domain, User, examples, settings
+from streams.cli.errors import FAILED
+from streams.cli.options import AsJson, Bootstrap, Domain, User, examples, reachable, settings
 from streams.cli.output import console, note, print_json, printable, row, table
-from streams.cli.policy.reading import by_domain, snapshot
-from streams.cli.policy.said import all_said, changed, heard
-from streams.rights.changes import actor_of, change_of, shift_phrase
+from streams.cli.policy.common import LAST, InDomain, Last, by_domain, snapshot
+from streams.cli.policy.wording import all_said, changed, heard
 from streams.rights.reading import NoSuchVersion, logged
+from streams.rights.sentences import actor_of, change_of, shift_phrase
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from operators.history import Difference
-    from schemas import Attribute, Change, Judgement, SkillDiff, Statement
+    from schemas import Attribute, Judgement, PolicySkill, SkillDiff, Statement
 
-LAST = 20
 _HASH_CHARS = 8
-InDomain = Annotated[str, typer.Option("--domain", help="The domain of the skill, such as films.", metavar="DOMAIN")]
 Version = Annotated[int, typer.Argument(min=0, help="A version; 0: the seed.")]
+Made = Annotated[int, typer.Argument(min=1, help="The version that the model's answer led to.", metavar="VERSION")]
 
 
 def register(group: typer.Typer) -> None:
@@ -30,51 +28,53 @@ def register(group: typer.Typer) -> None:
         "log", epilog=examples("sager policy log ann --last 5", "sager policy log ann --domain films --json")
     )(log)
     group.command("diff", epilog=examples("sager policy diff ann 3 7 --domain films"))(diff)
+    group.command(
+        "prompt",
+        epilog=examples("sager policy prompt ann 7 --domain films", "sager policy prompt ann 7 --domain films --json"),
+    )(prompt)
 
 
-def log(
-    user: User,
-    domain: Domain = None,
-    last: Annotated[
-        int | None, typer.Option(min=0, help=f"Only the newest versions; 0: all. [default: {LAST}; all with --json]")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+def log(user: User, domain: Domain = None, last: Last = None, as_json: AsJson = False) -> None:
     """Print the history of a user's skill, version by version.
 
     Each version shows what was heard (a signal, or the person's words and whether they were understood) and what its
-    event changed, on which evidence and by which reasoner. Versions made by LLM calls
-    show their cost, at the materializer's prices, the model's analysis, and its verdict on each line that it was
-    asked about; versions made by a command show its actor. Read from the newest
-    DuckDB snapshot, so it is some seconds behind. With --json: a list of skill diffs, each with cost_dollars and
-    actor.
+    event changed, on which evidence and by which reasoner. Versions made by LLM calls show their cost, at the
+    materializer's prices, the model's analysis, and its verdict on each line that it was asked about; versions made by
+    a command show its actor. Read from the newest DuckDB snapshot, so it is some seconds behind. With --json: a list of
+    skill diffs, each with cost_dollars and actor.
     """
     from streams.materializer import read  # noqa: PLC0415
 
     with snapshot() as con:
         diffs = logged(con, user, domain)
-        prompt, completion = read.prices(con)
-    priced = settings(llm_price_prompt=prompt, llm_price_completion=completion)
-    costs: dict[tuple[str, int], float] = {
-        (d.domain, d.version): priced.llm_cost(d.reasoned_by.prompt_tokens, d.reasoned_by.completion_tokens)
-        for d in diffs
-    }
+        prompt_price, completion_price = read.prices(con)
+    priced = settings(llm_price_prompt=prompt_price, llm_price_completion=completion_price)
+
+    def cost(diff: "SkillDiff") -> float:
+        return priced.llm_cost(diff.reasoned_by.prompt_tokens, diff.reasoned_by.completion_tokens)
+
     most = last if last is not None else 0 if as_json else LAST
-    shown = [each for of_one in by_domain(diffs).values() for each in of_one[-most:]]
+    shown = {name: log[-most:] for name, log in by_domain(diffs).items()}
     if as_json:
         print_json(
             [
-                {**d.model_dump(mode="json"), "cost_dollars": costs[d.domain, d.version], "actor": actor_of(d)}
-                for d in shown
+                {**diff.model_dump(mode="json"), "cost_dollars": cost(diff), "actor": actor_of(diff)}
+                for log in shown.values()
+                for diff in log
             ]
         )
         return
     out = console()
-    known = {name: all_said(each) for name, each in by_domain(diffs).items()}
-    for name, each in by_domain(shown).items():
-        _show_log(out, each, costs, known[name])
-    if len(shown) < len(diffs):
-        note(f"the newest {len(shown)} of {len(diffs)} versions; --last 0 prints all")
+    for name, log in shown.items():
+        known = all_said(diff for diff in diffs if diff.domain == name)
+        out.print(printable(f"{user} · {name}"), style="bold", markup=False)
+        for diff in log:
+            dollars = f"${cost(diff):.6f}" if cost(diff) else ""
+            head = [f"version {diff.version} · {diff.occurred_at:%Y-%m-%d %H:%M:%S} UTC", _evidence(diff)]
+            _print_block(out.width, " · ".join(filter(None, (*head, _reasoner(diff), dollars))), _said(diff, known))
+        out.print()
+    if (count := sum(map(len, shown.values()))) < len(diffs):
+        note(f"the newest {count} of {len(diffs)} versions; --last 0 prints all")
 
 
 def diff(user: User, first: Version, second: Version, domain: InDomain, as_json: AsJson = False) -> None:
@@ -82,74 +82,109 @@ def diff(user: User, first: Version, second: Version, domain: InDomain, as_json:
 
     Read from the newest DuckDB snapshot, so it is some seconds behind.
     """
-    from operators.history import at_version, difference  # noqa: PLC0415
+    from operators.history import changes_of, difference  # noqa: PLC0415
 
     with snapshot() as con:
         diffs = logged(con, user, domain)
-    found = []
-    for version in (first, second):
-        skill = at_version(diffs, version)
-        if skill is None:
-            raise NoSuchVersion(
-                f"{user!r} has no version {version} in {domain!r}: the newest is {diffs[-1].version}. "
-                f"`sager policy log {user}` has them all"
-            )
-        found.append(skill)
-    told = difference(*found)
+    found = difference(_at(diffs, first), _at(diffs, second))
+    changes = [(new.attribute_id, changes_of(old, new)) for old, new in found.changed]
     if as_json:
-        print_json(_as_json(told))
+        print_json(_difference_as_json(found, changes))
+        return
+    made = table("", "line", "what", title=printable(f"{user} · {domain} · version {first} to {second}"))
+    for sign, lines in (("+", found.added), ("-", found.gone)):
+        for line in lines:
+            row(made, [sign, line.attribute_id, _state(line)])
+    for attribute_id, changed_ in changes:
+        row(made, ["~", attribute_id, ", ".join(f"{name} {was} → {now}" for name, (was, now) in changed_.items())])
+    console().print(made if made.row_count else "the lines are the same")
+
+
+def prompt(user: User, version: Made, domain: InDomain, bootstrap: Bootstrap = None, as_json: AsJson = False) -> None:
+    """Print the prompt that led to a version, put together again.
+
+    Prompts are not kept, only their hashes. The log has the skill that it was about, Kafka the choice, for as long as
+    it keeps choices. What is put together from both is compared with the hash of what was sent. Exit code 1: it is not
+    the same, or cannot be had any more.
+    """
+    from streams.materializer import read  # noqa: PLC0415
+    from streams.operations.prompts import prompt_of  # noqa: PLC0415
+
+    with snapshot() as con:
+        diffs = logged(con, user, domain)
+        receipt = read.receipt(con, user)
+    if version > diffs[-1].version:
+        raise _no_such_version(diffs, version)
+    found = prompt_of(reachable(settings(bootstrap=bootstrap)), diffs, version, receipt)
+    if as_json:
+        fields = {"prompt": found.prompt, "schema": found.schema, "prompt_hash": found.hash}
+        print_json(
+            {
+                **fields,
+                "recorded_hash": found.recorded,
+                "is_same": found.is_same,
+                "skill_version": found.skill_version,
+            }
+        )
     else:
-        _show_difference(told, f"{user} · {domain} · version {first} to {second}")
+        # As it is, for a file or a pipe: a prompt has nothing that a terminal obeys.
+        print(found.prompt, end="")
+    if found.is_same:
+        note(f"this is what was sent, about version {found.skill_version}: the log has the same hash, {found.hash}")
+        return
+    why = "It depends on SAGER_VOUCHED, SAGER_SENSITIVE, SAGER_PRIVACY and the release: were they others then?"
+    if any(diff.rewritten for diff in diffs):
+        why = "A line was forgotten since, and prompts about it went with it"
+    note(f"this is not what was sent: its hash is {found.hash}, the log has {found.recorded}. {why}")
+    raise typer.Exit(FAILED)
 
 
 def verdict_of(said: "Judgement") -> str:
-    """A model's verdict with what it quoted, such as `supports, by genre: noir`."""
+    """Return a model's verdict with its quotation, such as `supports, by genre: noir`."""
     if said.quoted is not None:
         return f"{said.verdict}, by {said.quoted.dimension}: {said.quoted.value}"
     return str(said.verdict) if said.verdict.value == "unrelated" else f"{said.verdict}, by no fact"
 
 
-def _show_log(
-    out: "Console",
-    diffs: "Sequence[SkillDiff]",
-    costs: dict[tuple[str, int], float],
-    known: "Mapping[str, Statement]",
-) -> None:
-    """A block per version: nothing stands in a column that is narrower than an id."""
-    first = diffs[0]
-    out.print(printable(f"{first.user_id} · {first.domain}"), style="bold", markup=False)
-    for each in diffs:
-        head = f"version {each.version} · {each.occurred_at:%Y-%m-%d %H:%M:%S} UTC"
-        tail = [_evidence(each), _reasoner(each), _cost(each, costs)]
-        _print_block(out, " · ".join(filter(None, (head, *tail))), _said(each, known))
-    out.print()
+def _at(diffs: "Sequence[SkillDiff]", version: int) -> "PolicySkill":
+    from operators.history import at_version  # noqa: PLC0415
+
+    skill = at_version(diffs, version)
+    if skill is None:
+        raise _no_such_version(diffs, version)
+    return skill
 
 
-def _print_block(out: "Console", head: str, said: Sequence[tuple[str, str]]) -> None:
-    print()
-    print("\n".join(_wrapped(printable(head), out.width, "", "    ")))
-    widest = max(len(what) for what, _ in said)
-    for what, why in said:
-        line = f"  {printable(what):<{widest}}  {printable(why)}".rstrip()
-        if len(line) <= out.width:
-            print(line)
-        else:
-            print("\n".join(_wrapped(printable(what), out.width, "  ", "    ")))
-            if why:
-                print("\n".join(_wrapped(printable(why), out.width, "      ", "      ")))
-
-
-def _wrapped(text: str, width: int, first: str, others: str) -> list[str]:
-    """Lines broken between words only: an id stays whole, so that it can be copied."""
-    from textwrap import wrap  # noqa: PLC0415
-
-    return wrap(
-        text, width, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
+def _no_such_version(diffs: "Sequence[SkillDiff]", version: int) -> NoSuchVersion:
+    newest = diffs[-1]
+    return NoSuchVersion(
+        f"{newest.user_id!r} has no version {version} in {newest.domain!r}: the newest is {newest.version}. "
+        f"`sager policy log {newest.user_id}` has them all"
     )
 
 
+def _print_block(width: int, head: str, said: Sequence[tuple[str, str]]) -> None:
+    """Print a version. Its lines break between words only: an id stays whole, so that it can be copied."""
+    from textwrap import TextWrapper  # noqa: PLC0415
+
+    def wrapped(text: str, first: str, others: str) -> str:
+        wrapper = TextWrapper(width, first, others, break_long_words=False, break_on_hyphens=False)
+        return wrapper.fill(printable(text))
+
+    print("\n" + wrapped(head, "", "    "))
+    widest = max(len(what) for what, _ in said)
+    for what, why in said:
+        line = f"  {printable(what):<{widest}}  {printable(why)}".rstrip()
+        if len(line) <= width:
+            print(line)
+        else:
+            print(wrapped(what, "  ", "    "))
+            if why:
+                print(wrapped(why, "      ", "      "))
+
+
 def _said(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tuple[str, str]]:
-    """What a version did and why, line by line; `known`: the statements that the log names."""
+    """Return the effects of a version, each with its reason; `known`: the statements that the log names."""
     said = [] if diff.seed is None else [(f"started with {len(diff.seed)} lines", "the prior")]
     said += heard(diff)
     for each in diff.stated:
@@ -157,11 +192,12 @@ def _said(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tuple[str
         said.append((changed(each, known), each.reason or (f"“{words}”" if words else "")))
     if diff.shifted:
         said.append((f"their taste {shift_phrase(diff)}", "earlier statements are doubtful"))
-    verdicts = {each.attribute_id: verdict_of(each) for each in diff.judged}
+    verdicts = {each.attribute_id: each for each in diff.judged}
     for change in diff.changes:
-        model = verdicts.get(change.attribute_id)
-        why = change.reason or _added(diff, change)
-        said.append((change_of(change), " · ".join(filter(None, (why, model and f"the model: {model}")))))
+        judged = verdicts.get(change.attribute_id)
+        why = change.reason or _added(diff, change.attribute_id, change.kind.value)
+        model = f"the model: {verdict_of(judged)}" if judged is not None else ""
+        said.append((change_of(change), " · ".join(filter(None, (why, model)))))
     if diff.session is not None:
         events = "event" if diff.session.events == 1 else "events"
         said.append((f"session {diff.session.session_id}", f"{diff.session.events} {events}"))
@@ -171,24 +207,21 @@ def _said(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tuple[str
         said.append((f"back at version {diff.rolled_back_to}", ""))
     if diff.refused:
         said.append((f"refused {len(diff.refused)}: {', '.join(sorted({r.why.value for r in diff.refused}))}", ""))
-    return (said or [("no change", "")]) + _thought(diff)
-
-
-def _thought(diff: "SkillDiff") -> list[tuple[str, str]]:
-    """What a model thought of the choice, as far as no change tells it: its analysis, and verdicts without effect."""
-    changed = {change.attribute_id for change in diff.changes}
-    said = [("analysis", diff.analysis)] if diff.analysis else []
-    left = [each for each in diff.judged if each.attribute_id not in changed]
-    said += [(f"? {each.attribute_id}", verdict_of(each)) for each in left if each.verdict.value != "unrelated"]
-    unrelated = [each.attribute_id for each in left if each.verdict.value == "unrelated"]
+    said = said or [("no change", "")]
+    if diff.analysis:
+        said.append(("analysis", diff.analysis))
+    for change in diff.changes:
+        verdicts.pop(change.attribute_id, None)
+    unrelated = [name for name, each in verdicts.items() if each.verdict.value == "unrelated"]
+    said += [(f"? {name}", verdict_of(each)) for name, each in verdicts.items() if name not in unrelated]
     return said + ([(f"unrelated {len(unrelated)}", ", ".join(unrelated))] if unrelated else [])
 
 
-def _added(diff: "SkillDiff", change: "Change") -> str:
-    """What a change that left the tier added to the line's counts."""
+def _added(diff: "SkillDiff", attribute_id: str, kind: str) -> str:
+    """Return what a reinforcement added to the line's counts."""
     from operators.evidence import number_of  # noqa: PLC0415
 
-    counts = diff.tally.lines.get(change.attribute_id) if diff.tally and change.kind == "reinforced" else None
+    counts = diff.tally.lines.get(attribute_id) if diff.tally and kind == "reinforced" else None
     return f"taken {number_of(counts[0])} where {number_of(counts[1])} was to be expected" if counts else ""
 
 
@@ -205,44 +238,20 @@ def _reasoner(diff: "SkillDiff") -> str:
     return f"{by.model or by.reasoner}{prompt}{tokens}{fallback}"
 
 
-def _cost(diff: "SkillDiff", costs: dict[tuple[str, int], float]) -> str:
-    dollars = costs[diff.domain, diff.version]
-    return f"${dollars:.6f}" if dollars else ""
-
-
-def _show_difference(told: "Difference", title: str) -> None:
-    from operators.history import changes_of  # noqa: PLC0415
-
-    made = table("", "line", "what", title=printable(title), whole=("line",))
-    for line in told.added:
-        row(made, ["+", line.attribute_id, _state(line)])
-    for line in told.gone:
-        row(made, ["-", line.attribute_id, _state(line)])
-    for old, new in told.changed:
-        said = (f"{name} {was} → {now}" for name, (was, now) in changes_of(old, new).items())
-        row(made, ["~", new.attribute_id, ", ".join(said)])
-    console().print(made if made.row_count else "the lines are the same")
-
-
 def _state(line: "Attribute") -> str:
     pinned = ", pinned" if line.pinned else ""
     return f"{line.value} ({line.dimension}, {line.tier}, support {line.support}{pinned})"
 
 
-def _as_json(told: "Difference") -> dict[str, Any]:
-    from operators.history import changes_of  # noqa: PLC0415
-
+def _difference_as_json(found: "Difference", changes: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
     def plain(value: object) -> object:
-        return value if isinstance(value, bool | int) and not hasattr(value, "name") else str(value)
+        return value if type(value) in (bool, int) else str(value)
 
     return {
-        "added": [line.model_dump(mode="json") for line in told.added],
-        "gone": [line.model_dump(mode="json") for line in told.gone],
+        "added": [line.model_dump(mode="json") for line in found.added],
+        "gone": [line.model_dump(mode="json") for line in found.gone],
         "changed": [
-            {
-                "attribute_id": new.attribute_id,
-                **{name: [plain(was), plain(now)] for name, (was, now) in changes_of(old, new).items()},
-            }
-            for old, new in told.changed
+            {"attribute_id": name, **{each: [plain(was), plain(now)] for each, (was, now) in changed_.items()}}
+            for name, changed_ in changes
         ],
     }

@@ -1,5 +1,7 @@
-"""`sager policy export` and `sager policy import`: what is held about a person, for them to take with them."""
+"""`sager policy export`, `import` and `forget`: the data of a person, taken along or erased."""
 
+import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,47 +10,63 @@ import typer
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, User, examples, reachable, settings
 from streams.cli.output import console, note, print_json, printable, row, table
-from streams.cli.policy.change import WAIT_SECONDS, Actor, Reason, Wait, signed_in
-from streams.cli.policy.confirm import Yes, confirm
+from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, signed_in, unanswered
+from streams.cli.policy.confirm import DryRun, Yes, confirm
+from streams.rights.reading import doubt
 
 if TYPE_CHECKING:
-    from streams.rights.portable import Imported, Manifest
+    from streams.rights.portable import Imported
+    from streams.settings import Settings
 
 
 def register(group: typer.Typer) -> None:
     """Add the verbs."""
-    group.command(
-        "export", epilog=examples("sager policy export ann --to ann", "sager policy export ann --to ann --parquet")
-    )(export)
+    group.command("export", epilog=examples("sager policy export ann --to ann"))(export)
     group.command(
         "import",
         epilog=examples("sager policy import ann", "sager policy import ann --as ann-2 --domain films --interactions"),
     )(import_)
+    group.command(
+        "forget",
+        epilog=examples(
+            "sager policy forget ann --line preference:genre:noir --domain films",
+            "sager policy forget ann --domain films",
+            "sager policy forget ann --everything --dry-run",
+            "sager policy forget ann --everything --yes",
+        ),
+    )(forget)
 
 
 def export(
     user: User,
-    to: Annotated[Path, typer.Option(help="The folder to be.", metavar="DIR")],
-    parquet: Annotated[bool, typer.Option("--parquet", help="DuckDB's rows as Parquet instead of JSON lines.")] = False,
+    to: Annotated[Path, typer.Option(help="The new folder.", metavar="DIR")],
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
     """Write everything held about a user into a folder.
 
-    One JSON-lines file per topic, internal ones too, and one file per table of the newest DuckDB snapshot; of records
-    that tell of others only the user's part. manifest.json tells what is in it, from when to when, and how long each
-    topic keeps such. The folder is there as a whole or not at all, and only its owner can read it.
+    The folder has one JSON-lines file per topic, also of internal topics, and one per table of the newest DuckDB
+    snapshot; from records about several users it takes the user's part only. manifest.json lists the files, their time
+    spans, and how long each topic keeps its records. index.html shows the main things. Only the owner of the folder can
+    read it. After a failure there is no folder.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.rights import portable  # noqa: PLC0415
 
     chosen = reachable(settings(bootstrap=bootstrap))
     with Stages() as stages:
-        manifest = portable.export(chosen, user, to, stages.at, parquet=parquet)
+        manifest = portable.export(chosen, user, to, stages.at)
     if as_json:
         print_json(manifest.model_dump(mode="json"))
     else:
-        _show(manifest, to)
+        made = table("what", "records", "from", "to", "kept", "", title=printable(f"{manifest.user_id}: {to}"))
+        for base, each in manifest.topics.items():
+            spans = [f"{moment:%Y-%m-%d %H:%M}" if moment else "" for moment in (each.first, each.last)]
+            kept = f"{each.kept_days:g} days" if each.kept_days is not None else "newest per key"
+            row(made, [f"topics/{base}", f"{each.records:,}", *spans, kept, each.note])
+        for name, rows in manifest.tables.items():
+            row(made, [f"tables/{name}", f"{rows.records:,}"])
+        console().print(made)
     if not manifest.topics and not manifest.tables:
         note(f"nothing is held about {user!r} in the deployment {chosen.prefix!r}: is the id right?")
     elif manifest.snapshot_at is None:
@@ -58,7 +76,7 @@ def export(
 def import_(
     folder: Annotated[Path, typer.Argument(help="A folder of `sager policy export`.", metavar="DIR")],
     as_user: Annotated[
-        str | None, typer.Option("--as", help="Who is to have it here. [default: as exported]", metavar="USER")
+        str | None, typer.Option("--as", help="Import it for this user. [default: as exported]", metavar="USER")
     ] = None,
     domain: Domain = None,
     interactions: Annotated[
@@ -73,10 +91,9 @@ def import_(
 ) -> None:
     """Import an exported policy.
 
-    One command per domain gives the skill the exported lines. Asks before it replaces the lines of a skill that is
-    there; they stay in its log. What the person said for good is said again. Every line of the folder is checked before
-    anything is sent. What is personal or sensitive here is left out, and a skill has no more lines here than others
-    have.
+    One command per domain gives the skill the exported lines. Asks before it replaces the lines of an existing skill;
+    they stay in its log. Lasting statements and the card are sent again. Every line of the folder is checked before
+    anything is sent. Workers leave out personal and sensitive words, and apply their own limit of lines.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.rights import portable  # noqa: PLC0415
@@ -93,45 +110,109 @@ def import_(
     done = portable.take_in(chosen, bundle, user, order, wait, domain=domain, interactions=interactions)
     if as_json:
         diffs = {name: diff and diff.model_dump(mode="json") for name, diff in done.diffs.items()}
-        print_json(
-            {
-                "user_id": user,
-                "interactions": done.interactions,
-                "statements": done.statements,
-                "lines": done.lines,
-                "diffs": diffs,
-            }
-        )
+        print_json({"user_id": user, **vars(done), "diffs": diffs})
     else:
-        _tell(user, done)
+        _print_imported(user, done)
     if wait and None in done.diffs.values():
         note(f"no worker of {chosen.app_id} has carried all out within {wait:g} s. It is kept and will be")
         raise typer.Exit(FAILED)
 
 
-def _show(manifest: "Manifest", to: Path) -> None:
-    made = table("what", "records", "from", "to", "kept", "", title=printable(f"{manifest.user_id}: {to}"))
-    for base, each in manifest.topics.items():
-        spans = [f"{moment:%Y-%m-%d %H:%M}" if moment else "" for moment in (each.first, each.last)]
-        kept = f"{each.kept_days:g} days" if each.kept_days is not None else "newest per key"
-        row(made, [f"topics/{base}", f"{each.records:,}", *spans, kept, each.note])
-    for name, rows in manifest.tables.items():
-        row(made, [f"tables/{name}", f"{rows.records:,}"])
+def forget(
+    user: User,
+    domain: Domain = None,
+    line: Annotated[
+        str | None, typer.Option(help="Only this line of the domain, by its id.", metavar="ATTRIBUTE")
+    ] = None,
+    everything: Annotated[bool, typer.Option(help="The whole person, in every domain.")] = False,
+    actor: Actor = None,
+    wait: Wait = WAIT_SECONDS,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    bootstrap: Bootstrap = None,
+    as_json: AsJson = False,
+) -> None:
+    """Forget a line, a domain, or the whole person. There is no way back.
+
+    Asks first; scripts confirm with --yes. --dry-run counts the records in every store. Workers never learn again from
+    events until now. Events of apps stay on Kafka's topics until their retention has passed; docs/rights.md has the
+    table. A receipt without the name remains.
+    """
+    from streams.rights.commander import Commander  # noqa: PLC0415
+    from streams.rights.holdings import look  # noqa: PLC0415
+    from streams.rights.preview import forget_request, named  # noqa: PLC0415
+
+    if line is not None and domain is None:
+        raise typer.BadParameter("--line needs its --domain")
+    if domain is None and not everything:
+        raise typer.BadParameter("say --everything to forget the whole person, or a --domain")
+    if domain is not None and everything:
+        raise typer.BadParameter("--everything is every domain: leave out --domain, or --everything")
+    chosen = reachable(settings(bootstrap=bootstrap))
+    request = forget_request(user, domain, line, actor or signed_in(), uuid.uuid4().hex, datetime.now(UTC))
+    if dry_run:
+        _preview(chosen, user, domain, line, as_json)
+        return
+    doubtful = doubt(look(chosen, user, domain, line), chosen, domain, line)
+    if doubtful and yes:
+        note(doubtful)
+    confirm(f"{doubtful} Forget {named(user, domain, line)}? There is no way back.".strip(), yes=yes)
+    with Commander(chosen, user) as commander:
+        receipt = commander.forget(request, wait)
+    if receipt is None:
+        unanswered(request.event_id, wait)
+    if as_json:
+        print_json(receipt.model_dump(mode="json"))
+        return
+    done = next(scope for scope in receipt.scopes if scope.event_id == request.event_id)
+    print(f"forgotten until {done.until:%Y-%m-%d %H:%M:%S} UTC; versions removed or rewritten: {done.versions}")
+    print(f"receipt {receipt.subject}")
+
+
+def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None, as_json: bool) -> None:
+    """Print how much each store holds of what would be erased."""
+    from streams.cli.progress import Stages  # noqa: PLC0415
+    from streams.rights.preview import goes  # noqa: PLC0415
+
+    with Stages() as stages:
+        found = goes(chosen, user, domain, line, lambda done, total: stages.at("topics", done, total))
+    held = found.held
+    if doubtful := doubt(held, chosen, domain, line):
+        note(doubtful)
+    if as_json:
+        counts = {each.store: each.records for each in found.stores}
+        print_json({"dry_run": True, "user_id": user, "domain": domain, "line": line, "held": counts,
+                    "unread": held.unread})  # fmt: skip
+        return
+    print(printable(found.sentence))
+    for group in found.groups:
+        items = [f"  - {item}" for item in group.items] + [f"  {group.fate}"] * bool(group.fate)
+        print(printable("\n".join(["", group.title, *items])))
+    print()
+    title = printable(f"held of {user}" + (f" in {domain}" if domain else ""))
+    made = table("store", "records", "what happens", title=title)
+    for each in found.stores:
+        row(made, [each.store, f"{each.records:,}", each.fate])
     console().print(made)
+    if held.unread:
+        note(f"not counted, because they cannot be read here: {', '.join(held.unread)}")
+    note("nothing was forgotten")
 
 
-def _tell(user: str, done: "Imported") -> None:
+def _print_imported(user: str, done: "Imported") -> None:
+    from streams.rights.sentences import counted  # noqa: PLC0415
+
     if done.interactions:
         print(f"{done.interactions:,} interactions sent")
     if done.lines:
-        print(f"{done.lines:,} {'change' if done.lines == 1 else 'changes'} of the card")
+        print(counted(done.lines, "change of the card", "changes of the card"))
     if done.statements:
-        print(f"{done.statements:,} {'statement' if done.statements == 1 else 'statements'} said again")
+        print(counted(done.statements, "statement said again", "statements said again"))
     for domain, diff in done.diffs.items():
         if diff is None:
             print(printable(f"{user} · {domain}: sent"))
             continue
         restored = sum(change.after is not None for change in diff.changes)
-        gone = len(diff.changes) - restored
         refused = f", {len(diff.refused)} refused" if diff.refused else ""
-        print(printable(f"{user} · {domain}: version {diff.version}, {restored} lines in, {gone} out{refused}"))
+        out = len(diff.changes) - restored
+        print(printable(f"{user} · {domain}: version {diff.version}, {restored} lines in, {out} out{refused}"))

@@ -1,5 +1,6 @@
-"""`sager policy show`."""
+"""`sager policy show` and `explain`: a skill, and why a line is in it."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -8,11 +9,11 @@ import typer
 
 from streams.cli.options import AsJson, Domain, User, examples
 from streams.cli.output import console, print_json, printable, row, table
-from streams.cli.policy.reading import by_domain, snapshot
-from streams.cli.policy.said import show_said
-from streams.cli.policy.unvouched import gate
+from streams.cli.policy.common import MOMENTS, InDomain, LineOrStatement, by_domain, gate, snapshot
+from streams.cli.policy.wording import show_said
 from streams.exceptions import StreamsError
 from streams.rights.reading import NoSuchVersion, UnknownUser, logged, unknown
+from streams.rights.sentences import counted, day
 from streams.shown import plain
 
 if TYPE_CHECKING:
@@ -21,12 +22,10 @@ if TYPE_CHECKING:
 
     from operators.vouch import Vouching
     from schemas import Attribute, PolicySkill
+    from streams.rights.explained import MovedStep, SeededStep, StatementStep
 
 WIDE, WIDEST = 110, 150
 """Widths of a terminal from which ids, and then evidence, have columns of their own."""
-MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
-
-
 SILENT = "Counted, says nothing yet"
 
 
@@ -43,7 +42,7 @@ class WhichSkill(StreamsError, ValueError):
 
 
 def register(group: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the verbs."""
     group.command(
         "show",
         epilog=examples(
@@ -52,6 +51,13 @@ def register(group: typer.Typer) -> None:
             "sager policy show ann --domain films --format skill > SKILL.md",
         ),
     )(show)
+    group.command(
+        "explain",
+        epilog=examples(
+            "sager policy explain ann preference:genre:noir --domain films",
+            "sager policy explain ann avoids:preference:genre:horror --domain films --json",
+        ),
+    )(explain)
 
 
 def show(
@@ -68,10 +74,10 @@ def show(
 ) -> None:
     """Print a user's skill, with the id of each line.
 
-    `taken` says how often what a line says was lately taken, `chance` how often that was to be expected of somebody who
-    chooses blindly. Lines that were not taken more often than that come last: they say nothing yet. Lines marked
-    `unvouched` are shown to people only: no slim skill, no prompt and no SKILL.md has them. Then comes what the person
-    said, in their own words and for how long it holds, and what their newest sessions add.
+    `taken` counts how often the user lately took items with the line's value, `chance` how often a blind choice would.
+    Lines that were not taken more often than that come last: they have no effect yet. Lines marked `unvouched` are for
+    people only: no slim skill, no prompt and no SKILL.md has them. Below are the user's statements, in their own words
+    and with the time for which they hold, and the lines of the newest sessions.
 
     Read from the newest DuckDB snapshot, so it is some seconds behind. With --json: a list, one skill per domain.
     """
@@ -81,12 +87,46 @@ def show(
         skills = _then(con, user, domain, at, version) if at or version is not None else _now(con, user, domain)
     if as_json or layout is Format.JSON:
         print_json([plain(skill) for skill in skills])
-    elif layout is Format.SKILL:
-        _print_document(skills)
-    else:
-        out = console()
+    elif layout is Format.TEXT:
         for skill in skills:
-            _show_skill(out, skill)
+            _show_skill(console(), skill)
+    else:
+        from operators.skill_document import skill_document  # noqa: PLC0415
+
+        if len(skills) > 1:
+            domains = ", ".join(skill.domain for skill in skills)
+            raise WhichSkill(f"a SKILL.md is of one domain, and there are {domains}: say which with --domain")
+        print(skill_document(skills[0], gate()), end="")
+
+
+def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: AsJson = False) -> None:
+    """Explain one line or statement of a skill in plain sentences.
+
+    The sentences name the history, choices and commands behind it, oldest first, and a model's verdicts. Removed and
+    reworded lines have an explanation too. --json adds ids, the ranking and place of each choice, reasoner, reason and
+    tiers. Read from the newest DuckDB snapshot, some seconds behind.
+    """
+    from streams.rights import explained  # noqa: PLC0415
+
+    with snapshot() as con:
+        found = explained.explain(con, user, domain, attribute, gate())
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+        return
+    steps: Sequence[SeededStep | MovedStep | StatementStep] = found.steps
+    if isinstance(found, explained.Explained):
+        steps = found.telling
+    made = table(
+        "when", "what happened", title=printable(f"{found.words}, in {domain}: {found.state}"), whole=("when",)
+    )
+    for step in steps:
+        row(made, [day(step.occurred_at), step.sentence])
+    console().print(made)
+    if unrelated := len(found.steps) - len(steps):
+        choices = counted(unrelated, "other choice", "other choices")
+        print(f"Of {choices} a model judged that they have nothing to do with this.")
+    if isinstance(found, explained.Explained) and found.unvouched_why is not None:
+        print(f"No app and no model gets this line: it is {found.unvouched_why}, and nothing vouches for it.")
 
 
 def _now(con: "DuckDBPyConnection", user: str, domain: str | None) -> "list[PolicySkill]":
@@ -101,7 +141,7 @@ def _now(con: "DuckDBPyConnection", user: str, domain: str | None) -> "list[Poli
 def _then(
     con: "DuckDBPyConnection", user: str, domain: str | None, at: datetime | None, version: int | None
 ) -> "list[PolicySkill]":
-    """The skills by folding the log up to a version, or to the one that was in force."""
+    """Fold the logs up to a version, or to the version that was in force."""
     from operators.history import at_version  # noqa: PLC0415
     from streams.materializer import read  # noqa: PLC0415
 
@@ -112,24 +152,15 @@ def _then(
         for name, each in diffs.items()
         if (wanted := in_force.get(name)) is not None and (skill := at_version(each, wanted)) is not None
     ]
-    if not found:
-        first = min(diff.occurred_at for each in diffs.values() for diff in each)
-        raise NoSuchVersion(
-            f"{user!r} has no version {version}: `sager policy log {user}` has them all"
-            if at is None
-            else f"{user!r} had no skill at {at:%Y-%m-%d %H:%M:%S} UTC: the first change was at "
-            f"{first.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
-        )
-    return found
-
-
-def _print_document(skills: "list[PolicySkill]") -> None:
-    from operators.skill_document import skill_document  # noqa: PLC0415
-
-    if len(skills) > 1:
-        domains = ", ".join(skill.domain for skill in skills)
-        raise WhichSkill(f"a SKILL.md is of one domain, and there are {domains}: say which with --domain")
-    print(skill_document(skills[0], gate()), end="")
+    if found:
+        return found
+    if at is None:
+        raise NoSuchVersion(f"{user!r} has no version {version}: `sager policy log {user}` has them all")
+    first = min(diff.occurred_at for each in diffs.values() for diff in each)
+    raise NoSuchVersion(
+        f"{user!r} had no skill at {at:%Y-%m-%d %H:%M:%S} UTC: the first change was at "
+        f"{first.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+    )
 
 
 def _show_skill(out: "Console", skill: "PolicySkill") -> None:
@@ -156,35 +187,29 @@ def _show_skill(out: "Console", skill: "PolicySkill") -> None:
                 row(made, _cells(line, more, vouching, is_unwanted=is_unwanted), style)
             out.print(made)
     show_said(out, skill)
-    strategy = skill.strategy
-    told = [
-        f"must include: {', '.join(strategy.must_include)}" if strategy.must_include else "",
-        f"tie breaker: {strategy.tie_breaker}" if strategy.tie_breaker else "",
-    ]
-    if any(told):
-        out.print(printable("strategy: " + "; ".join(filter(None, told))), markup=False)
+    strategy = []
+    if skill.strategy.must_include:
+        strategy.append(f"must include: {', '.join(skill.strategy.must_include)}")
+    if skill.strategy.tie_breaker:
+        strategy.append(f"tie breaker: {skill.strategy.tie_breaker}")
+    if strategy:
+        out.print(printable(f"strategy: {'; '.join(strategy)}"), markup=False)
     out.print()
 
 
 def _cells(line: "Attribute", more: list[str], vouching: "Vouching", *, is_unwanted: bool) -> list[object]:
-    """The line's cells.
+    """Return the line's cells. In a narrow terminal its id is a line of its own, so that it can be copied whole."""
+    from operators.evidence import is_counted  # noqa: PLC0415
+    from schemas import ONE  # noqa: PLC0415
 
-    In a narrow terminal its source stands behind its words and its id below them, so that it can be copied whole.
-    """
     words = f"{line.value} ({line.dimension})"
     marks = ["pinned"] * line.pinned + ["unvouched"] * (vouching.of_line(line) is not None) + ["unwanted"] * is_unwanted
     source = ", ".join([line.source.value, *marks])
     items = dict.fromkeys(str(e.item_id or e.event_id) for e in line.evidence)
+    counts = (f"{line.taken / ONE:.1f}", f"{line.expected / ONE:.1f}") if is_counted(line) else ("", "")
     return [
         words if more else f"{words} · {source}\n{line.attribute_id}",
-        *(line.tier, *_counts(line)),
+        line.tier,
+        *counts,
         *[source, line.attribute_id, ", ".join(items)][: len(more)],
     ]
-
-
-def _counts(line: "Attribute") -> tuple[str, str]:
-    """How often a line was taken and was to be expected; nothing for one that is not counted yet."""
-    from operators.evidence import is_counted  # noqa: PLC0415
-    from schemas import ONE  # noqa: PLC0415
-
-    return (f"{line.taken / ONE:.1f}", f"{line.expected / ONE:.1f}") if is_counted(line) else ("", "")

@@ -1,7 +1,7 @@
-"""`sager policy verify` and `sager policy anchor`: whether logs and skills are what was written."""
+"""`sager policy verify` and `sager policy anchor`: finds edited and removed records."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,8 @@ from streams.cli.output import console, note, print_json, row, table
 
 if TYPE_CHECKING:
     from streams.rights.verify import Verified
+
+_RENAMED = {"copies": "compared_in_duckdb", "expired": "expired_in_duckdb", "behind": "not_yet_in_duckdb"}
 
 
 def register(group: typer.Typer) -> None:
@@ -38,10 +40,10 @@ def verify(
 ) -> None:
     """Verify that nothing was edited or left out.
 
-    Every version, slim skill and receipt is checked by its seal, every skill and card by folding its log. The rows of
-    the newest DuckDB snapshot are compared with what the materializer makes of the topics, as far back as Kafka keeps
-    them. With --anchor, every record of that time must still be there, or be covered by a receipt. SAGER_CHAIN_KEY must
-    be the workers' key, and the privacy settings the materializer's; both may keep running.
+    Every version, slim skill and receipt is checked by its seal, every skill and card by folding its log. Versions,
+    skills, slim skills and cards in the newest DuckDB snapshot must be those of the topics, and every row of an event
+    needs a record, as far back as Kafka keeps them. With --anchor, every record of that time must still be there, or be
+    covered by a receipt. SAGER_CHAIN_KEY must be the workers' key. Workers and the materializer may keep running.
 
     Exit code 1: something is not as it was written.
     """
@@ -51,21 +53,20 @@ def verify(
     chosen = reachable(settings(bootstrap=bootstrap))
     with Stages() as stages:
         done = verifying.verify(chosen, user, domain, stages.at, anchor)
-    if as_json:
-        print_json(_as_json(done))
-    else:
-        _show(done)
+    _show(done, as_json)
+    if not as_json:
+        kinds = {each.kind.value for each in done.findings}
         if chosen.chain_key is None:
-            note("SAGER_CHAIN_KEY is not set: whoever may write to the topics can make seals without a key anew")
+            note("SAGER_CHAIN_KEY is not set: any writer of the topics can make new seals without a key")
         if done.users and len({each.user_id for each in done.findings if each.kind == "log-forged"}) == done.users:
-            note("no log has the right seal: is SAGER_CHAIN_KEY the one that the workers had when they wrote them?")
-        if any(each.kind == "row-lost" for each in done.findings):
+            note("no log has the right seal: is SAGER_CHAIN_KEY the key of the workers that wrote them?")
+        if "row-without-record" in kinds:
             note(
-                "the log is shorter than what DuckDB has read of it: the broker lost records that it had acknowledged "
-                "(a crash, a backup that was restored, a topic that was recreated). If none of this happened, suspect "
-                "a forgery. The rows are the last copy: keep the DuckDB file before you repair anything"
+                "rows without a record: the broker has lost acknowledged records (a crash, a backup that was restored, "
+                "a topic that was recreated). If none of this happened, suspect a forgery. The rows may be the last "
+                "copy: keep the DuckDB file before you repair anything"
             )
-        if any(each.kind.startswith("slim-") for each in done.findings):
+        if any(kind.startswith("slim-") for kind in kinds):
             note(
                 "apps keep a forged slim skill until its key gets a tombstone: stop the workers and run "
                 "`sager rebuild --apply`, which writes that, and then the right one"
@@ -79,13 +80,13 @@ def anchor(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Verify the topics, and write down what there is, for later.
+    """Verify the topics, and write their state to a file for later.
 
-    Keep the file where nobody who may write to the topics can reach it.
+    Keep the file where no writer of the topics can reach it.
 
-    The file has each skill's newest version with its seal, and until when receipts reach, under pseudonyms that only
+    The file has each skill's newest version with its seal, and the reach of each receipt, under pseudonyms that only
     the holder of SAGER_CHAIN_KEY can make. It is sealed as a whole. `sager policy verify --anchor FILE` then finds a
-    log that was cut back to an older state, and skills and receipts that are gone.
+    log that was cut back to an older state, and missing skills and receipts.
 
     Exit code 1: something is not as it was written; no file is left then.
     """
@@ -95,41 +96,24 @@ def anchor(
     chosen = reachable(settings(bootstrap=bootstrap))
     with Stages() as stages:
         done = verifying.make_anchor(chosen, to, stages.at)
-    if as_json:
-        print_json(_as_json(done))
-    else:
-        _show(done)
+    _show(done, as_json)
     if done.found:
         note("no anchor was written: it would vouch for what was found")
         raise typer.Exit(FAILED)
 
 
-def _as_json(done: "Verified") -> dict[str, Any]:
-    return {
-        "fine": not done.found,
-        "users": done.users,
-        "skills": done.skills,
-        "versions": done.versions,
-        "cards": done.cards,
-        "receipts": done.receipts,
-        "compared_in_duckdb": done.copies,
-        "expired_in_duckdb": done.expired,
-        "not_yet_in_duckdb": done.behind,
-        "forgotten": done.forgotten,
-        "anchored": done.anchored,
-        "found": done.found,
-        "findings": [vars(each) for each in done.findings],
-    }
-
-
-def _show(done: "Verified") -> None:
+def _show(done: "Verified", as_json: bool) -> None:
+    if as_json:
+        counts = {_RENAMED.get(name, name): value for name, value in vars(done).items()}
+        print_json({"fine": not done.found, **counts, "findings": [vars(each) for each in done.findings]})
+        return
     if done.found:
         made = table("kind", "user", "domain", "what")
         for each in done.findings:
             row(made, [each.kind.value, each.user_id, each.domain, each.what])
         console().print(made)
     copies = "no rows of DuckDB compared" if done.copies is None else f"{done.copies:,} rows of DuckDB compared"
-    told = [
+    more = [
         (done.cards, "cards"),
         (done.expired, "older than what Kafka keeps"),
         (done.behind, "records not in the snapshot yet"),
@@ -138,6 +122,6 @@ def _show(done: "Verified") -> None:
     ]
     print(
         f"{done.skills:,} skills of {done.users:,} users, {done.versions:,} versions, {done.receipts:,} receipts "
-        f"verified; {copies}" + "".join(f"; {count:,} {what}" for count, what in told if count)
+        f"verified; {copies}" + "".join(f"; {count:,} {what}" for count, what in more if count)
     )
     print(f"{done.found:,} findings" if done.found else "nothing was edited or left out")

@@ -15,7 +15,7 @@ from streams.console.people.reading import newest, shown
 from streams.console.visit import Visit
 from streams.http.problems import Problem
 from streams.materializer import read
-from streams.rights.changes import shift_phrase
+from streams.rights.sentences import shift_phrase
 from streams.vouching import vouching_of
 
 PAGE = 40

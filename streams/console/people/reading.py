@@ -13,8 +13,7 @@ from operators.vouch import Vouching
 from schemas import ONE, Attribute, Fact, Kind, PolicySkill, Session, SkillDiff, Statement, Tier, decode
 from streams.http.api import Api
 from streams.materializer import read
-from streams.rights.said import holds, what
-from streams.rights.unvouched import told as why_unvouched
+from streams.rights.sentences import holds, what, why_unvouched
 
 SURE = {Tier.HIGH: "sure", Tier.MEDIUM: "likely", Tier.LOW: "first sign", Tier.SILENT: "says nothing yet"}
 """A tier in the words of a person."""

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from operators.history import Difference
 from schemas import Attribute, Change, ChangeKind, Refused, Said, SkillDiff, StatementChange
 from streams.console.people.reading import SURE
-from streams.rights.changes import actor_of
-from streams.rights.said import what
+from streams.rights.sentences import actor_of, what
 
 _DID = {
     ChangeKind.DISCOVERED: "new",

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException, TopicPartition, libversion
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from streams.exceptions import StreamsError
-from streams.materializer import ddl, read
+from streams.materializer import read, schema
 from streams.materializer.exceptions import AnotherDeployment
 from streams.operations.doctor.findings import Finding, error, ok, warning
 from streams.settings import By, Settings, Store
@@ -81,8 +81,8 @@ def snapshot(settings: Settings, client: AdminClient | None) -> Iterator[Finding
     except (StreamsError, duckdb.Error, ValueError) as failed:
         yield error("DuckDB", f"{failed}", "move it away: `sager materialize` publishes it again")
         return
-    if layout != ddl.LAYOUT_VERSION:
-        found = f"{path} has layout {layout}, this program writes {ddl.LAYOUT_VERSION}"
+    if layout != schema.LAYOUT_VERSION:
+        found = f"{path} has layout {layout}, this program writes {schema.LAYOUT_VERSION}"
         yield error("DuckDB", found, "`sager rebuild --duckdb` makes a new file from the topics")
         return
     age = time.time() - info[0][0] if info else 0.0

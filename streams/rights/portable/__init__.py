@@ -1,17 +1,22 @@
 """Exports everything held about a person to a portable folder, and imports such a folder.
 
 DIR/index.html               a readable page of the main things, for the person
-DIR/manifest.json            what it holds, from which deployment, and how long that keeps it
+DIR/manifest.json            the files, their deployment, and how long it keeps such records
 DIR/topics/TOPIC.jsonl       one record per line, for each topic with records of theirs
-DIR/tables/TABLE.jsonl       the rows of the newest DuckDB snapshot, or TABLE.parquet
+DIR/tables/TABLE.jsonl       the rows of the newest DuckDB snapshot
 """
 
-from streams.rights.portable.archive import pack, unpack
-from streams.rights.portable.exceptions import NotPortable
+from streams.rights.portable.archive import Manifest, NotPortable, pack, unpack
 from streams.rights.portable.export import export
-from streams.rights.portable.importing import Bundle, Imported, Order, interactions_of, load, take_in
-from streams.rights.portable.manifest import Manifest
-from streams.rights.portable.said import statements_of
+from streams.rights.portable.importing import (
+    Bundle,
+    Imported,
+    Order,
+    interactions_of,
+    load,
+    statements_of,
+    take_in,
+)
 
 __all__ = [
     "Bundle",

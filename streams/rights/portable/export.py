@@ -5,49 +5,53 @@ import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
+import duckdb
 import orjson
 from confluent_kafka import Message
 from pydantic_core import to_json
 
-from schemas import TOPICS, BadRecord, Model, Topic, decode, encode, moment_of
+from schemas import TOPICS, BadRecord, Model, Topic, decode, encode, moment_of, subject_of
 from streams import private
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.materializer import read
 from streams.materializer.receipts import barrier_of
-from streams.rights.portable.exceptions import NotPortable
-from streams.rights.portable.manifest import (
+from streams.materializer.schema import quoted
+from streams.rights.portable.archive import (
     MANIFEST,
+    PAGE,
     TABLES_FOLDER,
     TOPICS_FOLDER,
+    File,
     Manifest,
+    NotPortable,
     TopicFile,
     digest_of,
     topic_file,
 )
-from streams.rights.portable.ownership import ELSEWHERE, NOTES, OF_USERS, Owner, owner_of
-from streams.rights.portable.page import PAGE, page_of
-from streams.rights.portable.rows import export_rows
+from streams.rights.portable.ownership import ABOUT_USERS, NOTES, OF_USERS, Owner, owner_of
+from streams.rights.portable.page import page_of
 from streams.settings import Settings
 
-Tell = Callable[[str, int, int], None]
-"""Receives progress: the stage's name, how much is done, and about how much there is."""
+Progress = Callable[[str, int, int], None]
+"""Receives the stage's name, the amount done, and about the total."""
+_LETTERS = 200
 
 
-def export(
-    settings: Settings, user: str, target: Path, tell: Tell = lambda *_: None, *, parquet: bool = False
-) -> Manifest:
-    """Writes the folder, readable only by the process's user; returns its manifest.
+def _quiet(stage: str, done: int, total: int) -> None:
+    pass
+
+
+def export(settings: Settings, user: str, target: Path, progress: Progress = _quiet) -> Manifest:
+    """Write the folder, readable only by the process's user; return its manifest.
 
     Args:
         settings: the deployment.
         user: the person's id.
         target: the folder to create, with its parents; it may exist if it is empty.
-        tell: receives progress.
-        parquet: DuckDB's rows as Parquet instead of JSON lines.
+        progress: receives progress.
 
     Raises:
         NotPortable: the target is in use.
@@ -59,49 +63,55 @@ def export(
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise NotPortable(f"{target} exists and is not an empty folder; choose another --to")
     private.make(target.parent)
-    # Its name is new and nobody else's: it is removed, whatever happens.
+    # No other process has this name, so the folder is always safe to remove.
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
     try:
-        for folder in (temporary / TOPICS_FOLDER, temporary / TABLES_FOLDER):
-            folder.mkdir(mode=0o700)
-        manifest = _fill(settings, Owner(user), temporary, tell, parquet=parquet)
+        manifest = _fill(settings, user, temporary, progress)
         _private(temporary / PAGE).write_text(page_of(temporary, manifest), encoding="utf-8")
-        _private(temporary / MANIFEST).write_bytes(_pretty(manifest))
+        pretty = orjson.dumps(orjson.loads(encode(manifest)), option=orjson.OPT_INDENT_2)
+        _private(temporary / MANIFEST).write_bytes(pretty + b"\n")
         temporary.rename(target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return manifest
 
 
-def _fill(settings: Settings, owner: Owner, folder: Path, tell: Tell, *, parquet: bool) -> Manifest:
-    told: dict[str, Any] = {"user_id": owner.user_id, "prefix": settings.prefix, "exported_at": datetime.now(UTC)}
-    topics: dict[str, TopicFile] = {}
+def _fill(settings: Settings, user: str, folder: Path, progress: Progress) -> Manifest:
+    for name in (TOPICS_FOLDER, TABLES_FOLDER):
+        (folder / name).mkdir(mode=0o700)
+    exported_at, topics = datetime.now(UTC), {}
     with Scanner(settings) as scanner:
-        owner = owner_of(settings, owner.user_id, barrier_of(settings, scanner))
+        owner = owner_of(settings, user, barrier_of(settings, scanner))
         for topic in TOPICS.values():
-            if topic.key in (*OF_USERS, *ELSEWHERE):
-                exported = _export_topic(scanner, topic, owner, folder, tell)
-                if exported is not None:
-                    topics[topic.base] = exported
+            if topic.key in ABOUT_USERS and (file := _export_topic(scanner, topic, owner, folder, progress)):
+                topics[topic.base] = file
+    tables, snapshot_at = {}, None
     con = read.connect_own(settings, files=True)
     if con is not None:
         try:
             read.confine(con, folder)
-            told["tables"] = export_rows(con, owner, folder / TABLES_FOLDER, tell, parquet=parquet)
+            tables = export_rows(con, owner, folder / TABLES_FOLDER, progress)
             [(published_at,)] = con.execute("SELECT max(published_at) FROM snapshot_info").fetchall()
-            told["snapshot_at"] = published_at and published_at.replace(tzinfo=UTC)
+            snapshot_at = published_at and published_at.replace(tzinfo=UTC)
         finally:
             con.close()
             shutil.rmtree(folder / ".spill", ignore_errors=True)
-    return Manifest.model_validate({**told, "topics": topics})
+    return Manifest(
+        user_id=owner.user_id,
+        prefix=settings.prefix,
+        exported_at=exported_at,
+        topics=topics,
+        tables=tables,
+        snapshot_at=snapshot_at,
+    )
 
 
-def _export_topic(scanner: Scanner, topic: Topic, owner: Owner, folder: Path, tell: Tell) -> TopicFile | None:
-    """The file of one topic; None if the topic holds nothing of theirs or does not exist."""
+def _export_topic(scanner: Scanner, topic: Topic, owner: Owner, folder: Path, progress: Progress) -> TopicFile | None:
+    """Write the file of one topic; None without records of theirs."""
     file = _private(topic_file(folder, topic.base))
     records, first, last = 0, 0, 0
     with file.open("wb") as out:
-        for message, line in lines_of(scanner, topic, owner, tell):
+        for message, line in lines_of(scanner, topic, owner, progress):
             out.write(line + b"\n")
             sent = sent_at_ms(message)
             records, first, last = records + 1, min(first or sent, sent), max(last, sent)
@@ -118,47 +128,44 @@ def _export_topic(scanner: Scanner, topic: Topic, owner: Owner, folder: Path, te
     )
 
 
-def lines_of(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Iterator[tuple[Message, bytes]]:
-    """Their records as lines in the topic's order; of a compacted topic, only the newest per key.
+def lines_of(
+    scanner: Scanner, topic: Topic, owner: Owner, progress: Progress = _quiet
+) -> Iterator[tuple[Message, bytes]]:
+    """Yield their records as lines in the topic's order; of a compacted topic, only the newest per key.
 
-    Without what the owner has forgotten: a topic may hold it until its retention has passed.
+    Erased records are left out, although a topic holds them until its retention has passed.
     """
-    newest: dict[bytes, tuple[Message, bytes]] = {}
-    for message in _messages(scanner, topic, owner, tell):
-        key, value = message.key() or b"", message.value()
-        if value is not None and topic.packed:
-            value = unpack(value)
-        if value is None or not owner.owns(topic, key, value):
-            newest.pop(key, None)  # a tombstone, or an item whose takers no longer include them
-            continue
-        line = _line(topic, owner, message, value)
-        if not topic.compact:
-            yield from [(message, line)] if line is not None else []
-            continue
-        newest.pop(key, None)
-        if line is not None:
-            newest[key] = (message, line)
-    yield from newest.values()
-
-
-def _messages(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Iterator[Message]:
     where = scanner.partitions(topic.base)
     if topic.key in OF_USERS:
         where = [where[partition_of(owner.user_id, len(where))]]
-    yield from scanner.read(where, lambda done, total: tell(topic.base, done, total))
+    newest: dict[bytes, tuple[Message, bytes]] = {}
+    for message in scanner.read(where, lambda done, total: progress(topic.base, done, total)):
+        key, value = message.key() or b"", message.value()
+        if value is not None and topic.packed:
+            value = unpack(value)
+        newest.pop(key, None)
+        if value is None or not owner.owns(topic, key, value):
+            continue  # a tombstone, or an item whose takers no longer include them
+        line = _line(topic, owner, message, value)
+        if line is not None and topic.compact:
+            newest[key] = (message, line)
+        elif line is not None:
+            yield message, line
+    yield from newest.values()
 
 
 def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> bytes | None:
-    """A record's line; None where nothing in it is theirs."""
+    """Return a record's line; None if no part of it is theirs."""
+    sent_at = _moment(sent_at_ms(message))
     place = {
         "partition": message.partition(),
         "offset": message.offset(),
-        "sent_at": moment.isoformat() if (moment := _moment(sent_at_ms(message))) else None,
+        "sent_at": sent_at.isoformat() if sent_at else None,
         "key": (message.key() or b"").decode(errors="replace"),
     }
+    # A table's value is the newest state, without anything erased, whenever it was sent.
+    logged_at = None if topic.compact else sent_at
     event: Model | None = None
-    # A table's value is the newest state, and what was forgotten is out of it.
-    logged_at = None if topic.compact else _moment(sent_at_ms(message))
     try:
         event = decode(topic.model, value)
         if owner.has_forgotten(event, logged_at):
@@ -171,15 +178,55 @@ def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> bytes |
     return None if own is None else to_json({**place, "value": own}, inf_nan_mode="null")
 
 
+def export_rows(con: duckdb.DuckDBPyConnection, owner: Owner, folder: Path, progress: Progress) -> dict[str, File]:
+    """Write a file for each table with rows of theirs.
+
+    Args:
+        con: a connection of `read.connect`.
+        owner: the person.
+        folder: the target folder.
+        progress: receives progress.
+    """
+    done: dict[str, File] = {}
+    conditions = list(_conditions(con, owner))
+    for number, (table, condition) in enumerate(conditions, 1):
+        file = folder / f"{table}.jsonl"
+        [(rows,)] = con.execute(
+            f'COPY (SELECT * FROM "{table}" WHERE {condition}) TO {quoted(str(file))} (FORMAT json)'  # noqa: S608 - our own names; the id is quoted  # nosec B608
+        ).fetchall()
+        file.chmod(0o600)
+        if rows:
+            done[table] = File(records=rows, sha256=digest_of(file))
+        else:
+            file.unlink()
+        progress("tables", number, len(conditions))
+    return done
+
+
+def _conditions(con: duckdb.DuckDBPyConnection, owner: Owner) -> Iterator[tuple[str, str]]:
+    """Yield every table that can hold rows of theirs, with the condition for these rows."""
+    for column, name in (("user_id", owner.user_id), ("subject", subject_of(owner.user_id))):
+        query = (
+            "SELECT table_name FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, table_oid, table_name) "
+            "WHERE database_name = 'snapshot' AND column_name = $1 ORDER BY table_name"
+        )
+        for (table,) in con.execute(query, [column]).fetchall():
+            if not table.isidentifier():  # it names a file
+                raise NotPortable(f"the snapshot has a table {table!r}, which no materializer makes")
+            yield table, f'"{column}" = {quoted(name)}'
+    letters = []
+    result = con.execute("SELECT event_id, kafka_offset, key, value FROM dead_letters")
+    while rows := result.fetchmany(_LETTERS):
+        letters += [f"({quoted(row[0])}, {row[1]})" for row in rows if owner.was_refused(*row[2:])]
+    if letters:
+        yield "dead_letters", f"(event_id, kafka_offset) IN ({', '.join(letters)})"
+
+
 def _moment(sent_ms: int) -> datetime | None:
     return moment_of(sent_ms) if sent_ms else None
 
 
 def _private(file: Path) -> Path:
-    """Opens a new file that only its owner may read."""
+    """Create a file that only its owner may read."""
     file.touch(mode=0o600, exist_ok=False)
     return file
-
-
-def _pretty(manifest: Manifest) -> bytes:
-    return orjson.dumps(orjson.loads(encode(manifest)), option=orjson.OPT_INDENT_2) + b"\n"

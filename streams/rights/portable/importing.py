@@ -1,6 +1,6 @@
 """Imports a portable folder. It comes from outside: nothing in it is trusted before it is checked."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,25 +12,39 @@ from schemas import (
     TOPICS,
     Action,
     BadRecord,
+    Candidate,
     Card,
+    CardAction,
+    CardCommand,
+    CardStated,
+    Correction,
+    Directive,
     Interaction,
     Model,
     PolicySkill,
+    Scope,
     SkillCommand,
     SkillDiff,
+    Stance,
+    Statement,
     Topic,
     decode,
     encode,
     topic_of,
 )
+from schemas.corrections import MAX_DIRECTIVES
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox
 from streams.rights.commander import Commander
-from streams.rights.portable.cards import commands_of
-from streams.rights.portable.exceptions import NotPortable
-from streams.rights.portable.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, digest_of, topic_file
+from streams.rights.portable.archive import (
+    MANIFEST,
+    MAX_MANIFEST_BYTES,
+    Manifest,
+    NotPortable,
+    digest_of,
+    topic_file,
+)
 from streams.rights.portable.ownership import OF_USERS
-from streams.rights.portable.said import corrections_of
 from streams.settings import Settings
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -40,14 +54,7 @@ FLUSH_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Bundle:
-    """A checked folder: every line is a record of its topic and about the folder's person.
-
-    Attributes:
-        folder: its path.
-        manifest: its manifest.
-        skills: its skills, by domain.
-        card: their card, if there is one.
-    """
+    """A checked folder: every line is a record of its topic and about the person in the manifest."""
 
     folder: Path
     manifest: Manifest
@@ -55,46 +62,42 @@ class Bundle:
     card: Card | None = None
 
     def chosen(self, domain: str | None) -> list[PolicySkill]:
-        """The skill of this domain, or all of them."""
+        """Return the skill of this domain, or all skills."""
         return [skill for name, skill in self.skills.items() if domain in (None, name)]
 
     def nothing_of(self, domain: str | None) -> str:
-        """Why there is nothing to import."""
+        """Return why there is nothing to import."""
         there = ", ".join(sorted(self.skills)) or "none"
         return f"{self.folder} has no skill{f' of {domain}' if domain else ''}; it has: {there}"
 
 
-def _anything(_: str) -> str:
-    return uuid4().hex
-
-
 @dataclass(frozen=True)
 class Order:
-    """Who imports, when, and under which event ids.
+    """The actor and the time of an import, and its event ids.
 
     Attributes:
-        actor: who, for the log.
-        reason: why, for the log.
-        at: when, in UTC.
-        name: makes an event id of what tells one event of the import from the others. The same ids and the same moment
-            make a repeated import harmless.
+        actor: the actor, for the log.
+        reason: the reason, for the log.
+        at: the time, in UTC.
+        name: makes an event id from what distinguishes one event of the import. The same ids and the same moment make
+            a repeated import harmless.
     """
 
     actor: str
     reason: str = ""
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
-    name: Callable[[str], str] = _anything
+    name: Callable[[str], str] = lambda _: uuid4().hex
 
 
 @dataclass
 class Imported:
-    """What was imported.
+    """The result of an import.
 
     Attributes:
-        interactions: how many were sent.
-        statements: how many things that the person said were said again, and heard.
-        lines: how many lines of the card were set, or pinned.
-        diffs: the version that the import became, by domain; None where no worker carried it out in time.
+        interactions: the number sent.
+        statements: statements that a worker has taken over.
+        lines: lines of the card that were set or pinned.
+        diffs: the new version, by domain; None where no worker answered in time.
     """
 
     interactions: int = 0
@@ -103,8 +106,8 @@ class Imported:
     diffs: dict[str, SkillDiff | None] = field(default_factory=dict)
 
 
-def load(folder: Path, tell: Callable[[str, int, int], None] = lambda *_: None) -> Bundle:
-    """Reads and checks a whole folder.
+def load(folder: Path, progress: Callable[[str, int, int], None] = lambda *_: None) -> Bundle:
+    """Read and check a whole folder.
 
     Raises:
         NotPortable: it is not an export or was changed since; the message names the file and line.
@@ -113,13 +116,13 @@ def load(folder: Path, tell: Callable[[str, int, int], None] = lambda *_: None) 
     manifest = _manifest(folder / MANIFEST)
     skills: dict[str, PolicySkill] = {}
     card: Card | None = None
-    for number, (base, told) in enumerate(manifest.topics.items(), 1):
+    for number, (base, listed) in enumerate(manifest.topics.items(), 1):
         topic, file = TOPICS.get(base), topic_file(folder, base)
         if topic is None:
             raise NotPortable(f"{folder / MANIFEST} names an unknown topic {base!r}")
         if not file.is_file():
             raise NotPortable(f"{file} is missing")
-        if digest_of(file) != told.sha256:
+        if digest_of(file) != listed.sha256:
             raise NotPortable(f"{file} was changed since the export: its SHA-256 differs")
         count = 0
         for event in _events(file, topic, manifest.user_id):
@@ -132,9 +135,9 @@ def load(folder: Path, tell: Callable[[str, int, int], None] = lambda *_: None) 
                 if card is not None:
                     raise NotPortable(f"{file}: two cards of one person")
                 card = event
-        if count != told.records:
-            raise NotPortable(f"{file} has {count} records, {MANIFEST} says {told.records}")
-        tell("files", number, len(manifest.topics))
+        if count != listed.records:
+            raise NotPortable(f"{file} has {count} records, {MANIFEST} says {listed.records}")
+        progress("files", number, len(manifest.topics))
     return Bundle(folder, manifest, skills, card)
 
 
@@ -148,16 +151,16 @@ def take_in(
     domain: str | None = None,
     interactions: bool = False,
 ) -> Imported:
-    """Sends one command per skill, what the person said, their card and, if asked to, the interactions; waits for all.
+    """Send one command per skill, the statements, the card and, if asked to, the interactions; wait for all.
 
     Args:
         settings: the deployment.
         bundle: the result of `load`.
-        user: the user who receives it.
-        order: who imports, and why.
-        seconds: how long to wait for each command and for each correction; 0: not at all.
-        domain: only this one; None: all.
-        interactions: also send these, under their own event ids, so that known ones are recognised.
+        user: the person who receives it.
+        order: the actor and the reason.
+        seconds: how long to wait for each command and correction; 0: do not wait.
+        domain: only this domain; None: all.
+        interactions: send these too, under their own event ids, so that known ones are recognised.
 
     Raises:
         NotPortable: there is nothing to import.
@@ -165,8 +168,8 @@ def take_in(
         NotProduced: the broker did not accept everything.
     """
     skills = bundle.chosen(domain)
-    told = list(commands_of(bundle.card, user, order.at, order.name, order.actor, domain)) if bundle.card else []
-    if not skills and not told:
+    card = list(commands_of(bundle.card, user, order, domain)) if bundle.card else []
+    if not skills and not card:
         raise NotPortable(bundle.nothing_of(domain))
     commands = [_command(skill, user, order) for skill in skills]
     done = Imported()
@@ -175,27 +178,75 @@ def take_in(
     with Commander(settings, user) as commander:
         for skill, command in zip(skills, commands, strict=True):
             done.diffs[command.domain] = commander.carry_out(command, seconds)
-            for correction in corrections_of(skill, user, order.at, order.name):
+            for correction in corrections_of(skill, user, order):
                 if commander.carry_out(correction, seconds) is not None:
                     done.statements += len(correction.says)
-        for written in told:
-            done.lines += commander.change_card(written, seconds) is not None
+        for change in card:
+            done.lines += commander.change_card(change, seconds) is not None
     return done
 
 
 def _command(skill: PolicySkill, user: str, order: Order) -> SkillCommand:
-    return SkillCommand.model_validate(
-        {
-            "event_id": order.name(f"skill {skill.domain}"),
-            "occurred_at": order.at,
-            "user_id": user,
-            "domain": skill.domain,
-            "action": Action.IMPORT,
-            "lines": skill.attributes,
-            "actor": order.actor,
-            "reason": order.reason,
-        }
+    return SkillCommand(
+        event_id=order.name(f"skill {skill.domain}"),
+        occurred_at=order.at,
+        user_id=user,
+        domain=skill.domain,
+        action=Action.IMPORT,
+        lines=skill.attributes,
+        actor=order.actor,
+        reason=order.reason,
     )
+
+
+def commands_of(card: Card, user: str, order: Order, domain: str | None = None) -> Iterator[CardCommand]:
+    """Yield commands that write a card's lines for `user`, and pin the pinned ones. Past lines stay behind."""
+    for line in card.lines:
+        if domain not in (None, line.domain):
+            continue
+        stated = CardStated(stance=line.stance, dimension=line.dimension, value=line.value, domain=line.domain)
+        common = {"occurred_at": order.at, "user_id": user, "actor": order.actor}
+        name = f"card {line.line_id}"
+        yield CardCommand(**common, event_id=order.name(name), action=CardAction.SET, line=stated)
+        if line.pinned:
+            yield CardCommand(**common, event_id=order.name(f"{name} pin"), action=CardAction.PIN, line_id=line.line_id)
+
+
+def statements_of(skill: PolicySkill, at: datetime) -> list[Statement]:
+    """Return the statements that hold for good and are not over at this moment, the oldest first."""
+    return [said for said in skill.stated if said.scope is Scope.ALWAYS and (said.until is None or said.until > at)]
+
+
+def corrections_of(skill: PolicySkill, user: str, order: Order) -> list[Correction]:
+    """Return the statements of an exported skill as corrections of `user`, as a form would send them."""
+    kept = statements_of(skill, order.at)
+    parts = (kept[begin : begin + MAX_DIRECTIVES] for begin in range(0, len(kept), MAX_DIRECTIVES))
+    return [
+        Correction(
+            event_id=order.name(f"said {skill.domain} {number}"),
+            occurred_at=order.at,
+            user_id=user,
+            domain=skill.domain,
+            items=_items(part),
+            says=tuple(_directive(said) for said in part),
+            scope=Scope.ALWAYS,
+        )
+        for number, part in enumerate(parts)
+    ]
+
+
+def _items(said: Sequence[Statement]) -> tuple[Candidate, ...]:
+    titles = {each.item_id: each.value for each in said if each.item_id is not None}
+    return tuple(Candidate(item_id=item_id, title=title) for item_id, title in titles.items())
+
+
+def _directive(said: Statement) -> Directive:
+    if said.item_id is not None:
+        return Directive(stance=said.stance, item_id=said.item_id)
+    if said.bound is not None:
+        return Directive(stance=said.stance, bound=said.bound)
+    over = said.over.rpartition(":")[2] if said.over is not None and said.stance is Stance.INSTEAD else None
+    return Directive(stance=said.stance, dimension=said.dimension, value=said.value, over=over)
 
 
 def interactions_of(bundle: Bundle, domain: str | None) -> Iterator[Interaction]:
@@ -232,7 +283,7 @@ def _manifest(file: Path) -> Manifest:
 
 
 def _events(file: Path, topic: Topic, user: str) -> Iterator[Model | None]:
-    """Every record of a file, checked; None for one that was unreadable at the export.
+    """Yield the checked records of a file; None for one that was unreadable at the export.
 
     Raises:
         NotPortable: a line is invalid.
@@ -244,15 +295,15 @@ def _events(file: Path, topic: Topic, user: str) -> Iterator[Model | None]:
             try:
                 yield _event(line, topic, user)
             except (BadRecord, ValueError, TypeError, KeyError) as error:
-                told = error.detail if isinstance(error, BadRecord) else "it is not a line of an export"
-                raise NotPortable(f"{file}, line {number}: {told}") from error
+                why = error.detail if isinstance(error, BadRecord) else "it is not a line of an export"
+                raise NotPortable(f"{file}, line {number}: {why}") from error
 
 
 def _event(line: bytes, topic: Topic, user: str) -> Model | None:
-    told = from_json(line)
-    if "unreadable" in told:
+    record = from_json(line)
+    if "unreadable" in record:
         return None
-    event = decode(topic.model, to_json(told["value"]))
+    event = decode(topic.model, to_json(record["value"]))
     if topic.key in OF_USERS and getattr(event, "user_id", user) != user:
         raise BadRecord("wrong-user", "it is not about the person in the manifest")
     return event

@@ -1,4 +1,4 @@
-"""Decides whose a record is and which part of it: one person's export must not reveal another's data."""
+"""Decides which records, and which parts of them, belong to a person: an export must not reveal another's data."""
 
 import json
 from collections.abc import Mapping
@@ -20,20 +20,21 @@ OF_USERS = (Key.USER, Key.USER_AND_DOMAIN, Key.USER_AND_SLOT, Key.USER_AND_VERSI
 """Keys of topics whose records are on their user's partition."""
 ELSEWHERE = (Key.ITEM_AND_DOMAIN, Key.TAKER, Key.SUBJECT, Key.ORIGINAL)
 """Keys of topics that may name a user on any partition."""
+ABOUT_USERS = (*OF_USERS, *ELSEWHERE)
 NOTES = {
     "item-memories": "of each item only that this user took it, not who else did",
 }
-"""What is left out of a topic's records."""
+"""The parts that are left out of a topic's records."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """One person, and how records spell their id.
+    """One person, and the spellings of their id in records.
 
     Attributes:
         user_id: as the app names them.
-        barrier: what of them was forgotten, and is on topics only until their retention has passed; None: nothing.
-        neighbour: the pseudonym under which items know them; empty where its secret is not here.
+        barrier: the erasures that topics outlive until their retention has passed; None: none.
+        neighbour: their pseudonym in items' memories; empty without the secret.
         quoted: their id in JSON, both in UTF-8 and escaped to ASCII.
     """
 
@@ -46,7 +47,7 @@ class Owner:
         object.__setattr__(self, "quoted", (orjson.dumps(self.user_id), json.dumps(self.user_id).encode()))
 
     def owns(self, topic: Topic, key: bytes | None, value: bytes | None) -> bool:
-        """Whether a record is about this person: by its content or, where that names nobody, by its key."""
+        """Return True if a record is about this person: by its content or, without a user in it, by its key."""
         if topic.key is Key.SUBJECT:
             return key == subject_of(self.user_id).encode()
         if topic.key is Key.ORIGINAL:
@@ -59,11 +60,11 @@ class Owner:
         return said == self.user_id if said is not None else self._is_key(topic, key)
 
     def is_in(self, raw: bytes) -> bool:
-        """Whether the bytes contain the id as a whole string."""
+        """Return True if the bytes contain the id as a whole string."""
         return any(each in raw for each in self.quoted)
 
     def was_refused(self, key: bytes | None, value: bytes | None) -> bool:
-        """Whether a refused record, whose bytes may be anything, names this person."""
+        """Return True if a refused record, which may have any bytes, names this person."""
         said = _user_in(value or b"")
         if said is not None:
             return said == self.user_id
@@ -86,7 +87,7 @@ class Owner:
         return isinstance(parts, list) and bool(parts) and parts[0] == self.user_id
 
     def has_forgotten(self, event: Model | None, logged_at: datetime | None) -> bool:
-        """Whether a record about them is from before they were forgotten; `event`: None for one that is unreadable.
+        """Return True if a record about them is from before their erasure; `event`: None for an unreadable record.
 
         Raises:
             BadRecord: it is from the future.
@@ -100,7 +101,7 @@ class Owner:
         return self.barrier.covers_moment(self.user_id, getattr(event, "domain", None), logged_at)
 
     def part_of(self, event: Model, value: bytes) -> Any:
-        """The part of a record that is this person's, as JSON values; None if there is none.
+        """Return the part of a record that is this person's, as JSON values; None if there is none.
 
         Args:
             event: the decoded record.
@@ -115,7 +116,7 @@ class Owner:
 
 @singledispatch
 def own_part(event: Model, neighbour: str) -> Model | None:
-    """The record without data of other people; the same record if it has none.
+    """Return the record without data of other people; the same record if it has none.
 
     Args:
         event: the decoded record.
@@ -136,7 +137,7 @@ def _item_memory(event: ItemMemory, neighbour: str) -> Model | None:
 
 
 def owner_of(settings: Settings, user_id: str, barrier: Barrier | None = None) -> Owner:
-    """A person with the pseudonym that this deployment gives them, where its secret can be read."""
+    """Return a person with their pseudonym in this deployment, if its secret can be read."""
     try:
         secret = secret_if_any(settings)
     except (OSError, SecretUnusable):
@@ -145,7 +146,7 @@ def owner_of(settings: Settings, user_id: str, barrier: Barrier | None = None) -
 
 
 def _user_in(value: bytes) -> str | None:
-    """The user that a JSON object names; None if it is not an object or names nobody."""
+    """Return the user in a JSON object; None without one."""
     try:
         said: Mapping[str, Any] = from_json(value)
         user = said.get("user_id")

@@ -13,9 +13,8 @@ from pydantic import ValidationError
 
 from operators.cards.words import in_words
 from schemas import TOPICS, Card, Contrast, Correction, Model, PolicySkill, SlimSkill, Tier, Utterance
-from streams.rights.portable.manifest import Manifest, topic_file
+from streams.rights.portable.archive import Manifest, topic_file
 
-PAGE = "index.html"
 NEWEST = 500
 """How many choices, statements and turns the page lists; the files have all of them."""
 SURE = {Tier.SILENT: "no longer", Tier.LOW: "a guess", Tier.MEDIUM: "likely", Tier.HIGH: "sure"}

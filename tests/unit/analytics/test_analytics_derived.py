@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.materializer import ddl, derived
-from streams.materializer.batch import Batch
-from streams.materializer.derived import DERIVED, SOURCES
+from streams.materializer import schema
+from streams.materializer.records import Batch
 from streams.materializer.rows import read
+from streams.materializer.schema import DERIVED, SOURCES
 from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from tests.analytics_world import build
@@ -52,7 +52,7 @@ def test_batches_in_any_order_with_publications_between_come_to_the_same(tmp_pat
     with Store(tmp_path / "whole.duckdb", "sager.") as store:
         written(store, records)
         publish(store)
-        wanted = {table.name: rows(store, table.name) for table in DERIVED}
+        wanted = {name: rows(store, name) for name in DERIVED}
         assert rows(store, "stale_users") == []
     rng = random.Random(seed)
     records = rng.sample(records, len(records)) + rng.sample(records, 10)
@@ -62,7 +62,7 @@ def test_batches_in_any_order_with_publications_between_come_to_the_same(tmp_pat
             if rng.random() < 0.5:
                 publish(store)
         publish(store)
-        assert {table.name: rows(store, table.name) for table in DERIVED} == wanted
+        assert {name: rows(store, name) for name in DERIVED} == wanted
         assert all(wanted.values())
 
 
@@ -79,8 +79,7 @@ def test_what_was_not_published_before_a_kill_is_derived_by_the_next(tmp_path):
 @pytest.fixture(scope="module")
 def empty():
     with duckdb.connect() as con:
-        for statement in ddl.statements():
-            con.execute(statement)
+        schema.create_tables(con)
         yield con
 
 
@@ -94,8 +93,8 @@ def test_versions_follow_one_another_whatever_the_clocks_say(empty, clocks, minu
             "$2::TIMESTAMP AS occurred_at, $3::TIMESTAMP AS logged_at, true AS is_contrast",
             [version, START + timedelta(minutes=happened), START + timedelta(minutes=logged)],
         ).fetchall()
-    derived.mark_all(empty)
-    derived.derive(empty)
+    empty.execute("INSERT INTO stale_users VALUES ('ann')")
+    empty.execute(schema.derivations()[0])
     spans = empty.execute("SELECT version, valid_from, valid_to FROM skill_versions ORDER BY version").fetchall()
     empty.execute("ROLLBACK")
 

@@ -1,7 +1,6 @@
 """`sager export`: the same rows for any other engine, whole or not at all, and never outside of its folder."""
 
 import json
-import os
 from datetime import datetime
 from pathlib import Path
 
@@ -13,9 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from streams.cli import app
-from streams.materializer import ddl
+from streams.materializer import schema
 from streams.materializer.export import export, exportable
-from streams.materializer.manifest import NotAnExport
 from tests.analytics_world import published
 
 HOSTILE = ["../../x", "a/b", "=", "domain=films", "..", "%2e%2e", "ü ?#&", "2024", "a\\b", "'; --"]
@@ -58,7 +56,7 @@ def test_both_engines_read_the_rows_that_the_snapshot_has(tmp_path, snapshot):
         files = list((tmp_path / "out" / name).rglob("*.parquet"))
         assert told["tables"][name]["files"] == len(files)
         assert sum(pq.read_metadata(f).num_rows for f in files) == count
-    assert (told["layout"], told["prefix"]) == (ddl.LAYOUT_VERSION, "sager.")
+    assert (told["layout"], told["prefix"]) == (schema.LAYOUT_VERSION, "sager.")
 
 
 def test_since_leaves_out_what_happened_before_and_keeps_state_whole(tmp_path, snapshot):
@@ -71,92 +69,28 @@ def test_since_leaves_out_what_happened_before_and_keeps_state_whole(tmp_path, s
     assert days[0] >= "day=2026-02-01"
 
 
-def test_a_folder_in_use_is_left_alone(tmp_path):
+def test_a_folder_in_use_is_left_alone(tmp_path, snapshot):
     target = tmp_path / "mine"
     target.mkdir()
+    steps = export(snapshot, target, ["items", "skills"])
+    next(steps)
     (target / "thesis.txt").write_text("years of work")
-    for words in ([], ["--replace"]):
-        result = run(target, "--table", "skills", *words)
-        assert (result.exit_code, "another --to" in result.stderr) == (1, True)
+    with pytest.raises(OSError, match="not empty"):
+        list(steps)
+    result = run(target, "--table", "skills")
+    assert (result.exit_code, "another --to" in result.stderr) == (1, True)
     assert (target / "thesis.txt").read_text() == "years of work"
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_an_older_export_is_replaced_only_when_asked_for(tmp_path):
-    target = tmp_path / "out"
-    target.mkdir()
-    assert run(target, "--table", "skills").exit_code == 0
-    assert "--replace" in run(target, "--table", "items").stderr
-    assert run(target, "--table", "items", "--replace").exit_code == 0
-    assert {path.name for path in target.iterdir()} == {"items", "manifest.json"}
-    assert list(tmp_path.iterdir()) == [target]
-
-
-FOREIGN = {
-    "an empty manifest": lambda out: (out / "manifest.json").write_text("{}"),
-    "a manifest of something else": lambda out: (out / "manifest.json").write_text('{"name": "app", "files": {}}'),
-    "no manifest": lambda out: (out / "manifest.json").unlink(),
-    "a list": lambda out: (out / "manifest.json").write_text("[]"),
-    "a linked manifest": lambda out: (
-        (out / "manifest.json").rename(out.parent / "elsewhere"),
-        (out / "manifest.json").symlink_to(out.parent / "elsewhere"),
-    ),
-    "a file beside the tables": lambda out: (out / "thesis.txt").write_text("years of work"),
-    "a file in a table": lambda out: (out / "skills" / "notes.parquet").write_text("years of work"),
-    "a hidden file": lambda out: (out / "skills" / ".git").write_text("gitdir: x"),
-    "an empty folder": lambda out: (out / "skills" / "drafts").mkdir(),
-    "a link": lambda out: (out / "skills" / "data.parquet").symlink_to("/etc/hostname"),
-    "a linked folder": lambda out: (out / "more").symlink_to(out.parent),
-    "a manifest that names what is outside": lambda out: rewrite(out, {"../elsewhere.parquet": 1}),
-    "a manifest that names no table's file": lambda out: rewrite(out, {"thesis.txt": 1}),
-}
-
-
-def rewrite(out: Path, files: dict[str, int]) -> None:
-    told = json.loads((out / "manifest.json").read_text())
-    (out / "manifest.json").write_text(json.dumps({**told, "files": told["files"] | files}))
-
-
-@pytest.mark.parametrize("put", FOREIGN.values(), ids=FOREIGN)
-def test_what_is_not_only_an_export_is_never_replaced(tmp_path, put):
-    out = tmp_path / "out"
-    assert run(out, "--table", "skills").exit_code == 0
-    put(out)
-    before = sorted(tmp_path.rglob("*"))
-    result = run(out, "--table", "items", "--replace")
-    assert (result.exit_code, "Nothing is replaced" in result.stderr) == (1, True)
-    assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_what_comes_to_an_export_while_it_is_replaced_stays(tmp_path, snapshot):
-    assert run(tmp_path / "out", "--table", "skills").exit_code == 0
-    steps = export(snapshot, tmp_path / "out", ["items", "skills"], replace=True)
-    next(steps)
-    (tmp_path / "out" / "thesis.txt").write_text("years of work")
-    with pytest.raises(NotAnExport):
-        list(steps)
-    assert [file.read_text() for file in tmp_path.rglob("thesis.txt")] == ["years of work"]
-
-
-def test_a_folder_of_the_temporary_name_is_somebody_elses(tmp_path):
-    for name in (f".out.{os.getpid()}.tmp", f".out.{os.getpid()}.old"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "thesis.txt").write_text("years of work")
-    assert run(tmp_path / "out", "--table", "skills").exit_code == 0
-    assert run(tmp_path / "out", "--table", "skills", "--replace").exit_code == 0
-    assert len(list(tmp_path.rglob("thesis.txt"))) == 2
-
-
-def test_one_that_ends_early_leaves_what_was_there(tmp_path, snapshot):
-    assert run(tmp_path / "out", "--table", "skills").exit_code == 0
-    steps = export(snapshot, tmp_path / "out", ["items", "skills"], replace=True)
+def test_an_export_that_ends_early_leaves_nothing(tmp_path, snapshot):
+    steps = export(snapshot, tmp_path / "out", ["items", "skills"])
     next(steps)
     steps.close()  # type: ignore[attr-defined]
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"skills", "manifest.json"}
-    assert list(tmp_path.iterdir()) == [tmp_path / "out"]
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unknown_table_is_told(tmp_path):
+def test_an_unknown_table_is_an_error(tmp_path):
     result = run(tmp_path / "out", "--table", "skilz")
     assert (result.exit_code, "skilz" in result.stderr, "skill_diffs" in result.stderr) == (1, True, True)
     assert list(tmp_path.iterdir()) == []
@@ -164,8 +98,7 @@ def test_an_unknown_table_is_told(tmp_path):
 
 def test_no_domain_leaves_the_folder_and_each_comes_back(tmp_path):
     with duckdb.connect() as con:
-        for statement in ddl.statements():
-            con.execute(statement)
+        schema.create_tables(con)
         con.execute("INSERT INTO meta (schema_version, prefix) VALUES (3, 'sager.')")
         for number, domain in enumerate(HOSTILE):
             con.execute(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streams.materializer.generations import copy_and_rename
+from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from tests.analytics_world import published
 

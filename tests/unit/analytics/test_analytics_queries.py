@@ -10,7 +10,7 @@ import pytest
 from operators.merge import fold
 from operators.outcome import arm_of, gain
 from schemas import Tier, Verdict
-from streams.materializer import analytics, ddl, derived
+from streams.materializer import schema
 from tests.analytics_world import PRICES, build, published
 
 ARGUMENTS = {
@@ -58,16 +58,14 @@ def answered(world):
 
 def test_each_has_a_comment_and_an_answer_on_an_empty_file():
     with duckdb.connect() as empty:
-        for statement in ddl.statements():
-            empty.execute(statement)
-        analytics.replace(empty)
-        derived.derive(empty)
-        for query in analytics.queries():
-            assert query.comment.endswith("."), query.name
-            arguments = "" if query.kind == "VIEW" else ARGUMENTS.get(query.name, "()")
-            assert empty.execute(f"FROM {query.name}{arguments}").fetchall() == [], query.name
-        bare = "SELECT view_name FROM duckdb_views() WHERE NOT internal AND comment IS NULL"
-        assert empty.execute(bare).fetchall() == []
+        schema.create_tables(empty)
+        schema.create_queries(empty)
+        for derivation in schema.derivations():
+            empty.execute(derivation)
+        for kind, name, comment, _ in (*schema.statements("views"), *schema.statements("macros")):
+            assert comment.endswith("."), name
+            arguments = "" if kind == "VIEW" else ARGUMENTS.get(name, "()")
+            assert empty.execute(f"FROM {name}{arguments}").fetchall() == [], name
 
 
 def test_policies_at_any_moment_are_the_fold_of_the_log_up_to_it(con, world):
@@ -78,14 +76,11 @@ def test_policies_at_any_moment_are_the_fold_of_the_log_up_to_it(con, world):
         for user, domain, line, tier in con.execute(query).fetchall():
             found[user, domain][line] = tier
         assert found == {key: lines for key, lines in skills_at(world, moment).items() if lines}
-
-
-def test_policy_at_every_version_of_a_user_is_the_fold_up_to_it(con, world):
-    diffs = [diff for diff in world.diffs if diff.user_id == "person-006"]
-    for number, diff in enumerate(diffs, 1):
-        [skill] = fold(diffs[:number]).values()
-        query = f"SELECT attribute_id, tier FROM policy_at('person-006', '{naive(diff.occurred_at)}')"
-        assert dict(con.execute(query).fetchall()) == {a.attribute_id: str(a.tier) for a in skill.attributes}
+        query = f"SELECT domain, attribute_id, tier FROM policy_at('person-006', '{moment}')"
+        of_one = {
+            (domain, *line) for (user, domain), each in found.items() if user == "person-006" for line in each.items()
+        }
+        assert set(con.execute(query).fetchall()) == of_one
 
 
 def test_outcomes_are_each_selection_once_with_its_measures(con, world):
@@ -106,21 +101,6 @@ def test_outcomes_are_each_selection_once_with_its_measures(con, world):
              arm_of(ranking.injected), ranking.injected.skill_version, max(in_force, default=0), nth[ranking.user_id])
         )  # fmt: skip
     assert found == wanted
-
-
-def test_the_arms_hold_every_choice_and_their_hit_rates(con, world):
-    hits = defaultdict(list)
-    for ranking, place in answered(world).values():
-        hits[ranking.domain, arm_of(ranking.injected)].append(place <= 3)
-    query = "SELECT domain, arm, sum(choices)::INT, sum(hit_at_3 * choices) FROM arm_results GROUP BY ALL"
-    for domain, arm, choices, hit in con.execute(query).fetchall():
-        assert (choices, round(hit)) == (len(hits[domain, arm]), sum(hits[domain, arm]))
-
-
-def test_steps_between_tiers_add_up_to_the_lines_that_are_there(con, world):
-    flow = Counter(dict(con.execute("SELECT source, sum(value)::INT FROM tier_flow GROUP BY ALL").fetchall()))
-    gone = con.execute("SELECT sum(value)::INT FROM tier_flow WHERE target = 'is gone'").fetchall()[0][0]
-    assert flow["was new"] - gone == sum(len(skill.attributes) for skill in world.skills.values())
 
 
 def test_what_changed_is_the_difference_of_two_folds(con, world):
@@ -158,13 +138,6 @@ def test_drift_is_the_difference_of_two_shares(con, world):
     assert {(domain, line): drift for domain, line, drift in rows} == pytest.approx(
         {name: after.get(name, 0) - before.get(name, 0) for name in {*before, *after}}
     )
-
-
-def test_adoption_counts_the_users_of_a_line(con, world):
-    held = Counter((s.domain, a.attribute_id) for s in world.skills.values() for a in s.attributes if a.tier)
-    rows = con.execute("SELECT domain, attribute_id, users, high + medium + low FROM attribute_adoption").fetchall()
-    assert {(domain, line): users for domain, line, users, _ in rows} == held
-    assert all(users == tiers for *_, users, tiers in rows)
 
 
 def test_what_a_line_was_worth_is_what_its_diffs_say(con, world):
@@ -231,13 +204,6 @@ def test_calls_cost_what_their_tokens_cost(con, world):
     assert points == [(calls, pytest.approx(dollars))]
 
 
-def test_nothing_gained_has_no_price(con):
-    rows = con.execute("SELECT points, dollars_per_point FROM cost_per_point('2027-01-01', '2028-01-01')").fetchall()
-    assert rows == []
-    rows = con.execute("FROM cost_per_point('2026-01-01', '2027-01-01', baseline := 'no such arm')").fetchall()
-    assert [row[-1] for row in rows] == [None, None]
-
-
 def test_cold_is_whoever_has_no_line_above_low(con, world):
     wanted = {}
     for key in world.skills:
@@ -252,15 +218,6 @@ def test_cold_is_whoever_has_no_line_above_low(con, world):
     rows = con.execute("SELECT user_id, domain, choices FROM cold_start_age").fetchall()
     assert {(user, domain): choices for user, domain, choices in rows} == wanted
     assert {0} < set(wanted.values())
-
-
-def test_rates_are_means_over_choices(con, world):
-    learned = [diff for diff in world.diffs if diff.is_contrast]
-    rows = con.execute("SELECT choices, reinforced, weakened FROM skill_change_rates").fetchall()
-    assert sum(choices for choices, *_ in rows) == len(learned)
-    kinds = Counter(change.kind.value for diff in learned for change in diff.changes)
-    assert sum(choices * mean for choices, mean, _ in rows) == pytest.approx(kinds["reinforced"])
-    assert sum(choices * mean for choices, _, mean in rows) == pytest.approx(kinds["weakened"])
 
 
 def test_why_names_the_choices_behind_a_line(con, world):
@@ -334,13 +291,3 @@ def test_why_tells_verdicts_that_changed_nothing(con, world):
     ]
     assert [(v, k, verdict, a) for v, k, verdict, _, a in rows if verdict] == wanted
     assert "judged" in {kind for _, kind, *_ in wanted}
-
-
-def test_slim_skills_are_counted_in_tokens(con, world):
-    newest = {(s.user_id, s.domain): s.tokens for s in world.slims}
-    rows = con.execute("SELECT domain, users, most FROM slim_skill_tokens").fetchall()
-    assert {domain: (users, most) for domain, users, most in rows} == {
-        domain: (len(tokens), max(tokens))
-        for domain in ("books", "films")
-        for tokens in [[t for (_, d), t in newest.items() if d == domain]]
-    }

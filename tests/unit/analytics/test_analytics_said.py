@@ -116,12 +116,6 @@ def test_statements_now_leaves_out_what_has_expired(store: Store, minutes: int, 
     assert not any(doubtful for _, doubtful in found), "what was said with the change is as sure as ever"
 
 
-def test_what_was_said_before_a_taste_changed_is_doubtful(store: Store) -> None:
-    write(store, eves_skill().model_copy(update={"shifted": 3}))
-
-    assert dict(rows(store, "SELECT since, bool_and(doubtful) FROM statements GROUP BY since")) == {2: True, 3: False}
-
-
 def test_a_question_has_its_answer_and_what_was_taken_then(store: Store) -> None:
     later = ranking("r9", "eve", "ab").model_copy(update={"occurred_at": at(6)})
     write(store, fitted("r1"), fitted("r5", asks=False), later, selection("r9", "b", "eve", 7))
@@ -132,14 +126,6 @@ def test_a_question_has_its_answer_and_what_was_taken_then(store: Store) -> None
     )
 
     assert of(store, f"{query} FROM questions_asked") == [("r1", "genre", ASKED.text, True, True, 3, None, 2)]
-
-
-def test_a_question_that_nobody_answered_is_there_too(store: Store) -> None:
-    write(store, fitted("r1"), selection("r1", "a", "eve"))
-
-    assert of(store, "SELECT ranking_id, answered_at, understood, item_rank, next_rank FROM questions_asked") == [
-        ("r1", None, None, 1, None)
-    ]
 
 
 def test_calibration_compares_what_rankings_said_with_what_happened(store: Store) -> None:

@@ -95,10 +95,11 @@ def test_the_list_has_all_there_is_and_describe_its_columns(ask):
         ("SELEC 1", "syntax error"),
         ("DELETE FROM skills", "read-only"),
         ("CREATE TABLE mine AS SELECT 1", "read-only"),
+        ("UPDATE meta SET prefix = ''", "read-only"),
         ("COPY skills TO 'skills.csv'", "sager export"),
         ("FROM read_text('/etc/hostname')", "disabled by configuration"),
-        ("SET memory_limit = '100GB'", "this is SET"),
-        ("ATTACH 'other.duckdb'", "this is ATTACH"),
+        ("SET memory_limit = '100GB'", "configuration has been locked"),
+        ("ATTACH 'other.duckdb'", "disabled by configuration"),
         ("  ", "the query is empty"),
     ],
 )

@@ -88,13 +88,6 @@ def test_the_log_says_what_each_conversation_changed() -> None:
     assert [diff["version"] for diff in json.loads(sager("log", "ann", "--json").stdout)] == [1, 2]
 
 
-def test_the_note_has_a_budget() -> None:
-    whole, little = sager("note", "ann").stdout, sager("note", "ann", "--budget", "45").stdout
-
-    assert "evening runs" in whole
-    assert len(little) < len(whole)
-
-
 def test_export_writes_a_skill_that_is_to_be(tmp_path: Path) -> None:
     to = tmp_path / "about-ann"
 
@@ -106,7 +99,7 @@ def test_export_writes_a_skill_that_is_to_be(tmp_path: Path) -> None:
     assert "name a folder that is to be" in again.stderr
 
 
-@pytest.mark.parametrize("words", [("show", "nobody"), ("log", "nobody"), ("note", "nobody")])
+@pytest.mark.parametrize("words", [("show", "nobody"), ("log", "nobody")])
 def test_who_has_no_card_is_told_how_one_begins(words: tuple[str, ...]) -> None:
     done = sager(*words)
 

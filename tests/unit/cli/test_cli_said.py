@@ -6,9 +6,8 @@ import pytest
 
 from operators.history import statement_steps
 from schemas import Evidence, Heard, Said, Scope, SkillDiff, Stance, Statement, StatementChange
-from streams.cli.policy.said import all_said, changed, heard
-from streams.rights.said import holds, what
-from streams.rights.sentences import sentence, statement_sentence
+from streams.cli.policy.wording import all_said, changed, heard
+from streams.rights.sentences import holds, sentence, statement_sentence, what
 from tests.builders import DOMAIN, NOW, USER
 
 HORROR = "avoids:preference:genre:horror"

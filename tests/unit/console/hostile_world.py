@@ -26,10 +26,9 @@ from schemas import (
 from schemas.cards import CardChangeKind, NotKept
 from schemas.skills import Evidence
 from schemas.statements import Said, Stance, Statement, StatementChange
-from streams.materializer.batch import Batch
-from streams.materializer.generations import copy_and_rename
-from streams.materializer.records import Record
+from streams.materializer.records import Batch, Record
 from streams.materializer.rows import read
+from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW, a_contrast

@@ -8,7 +8,7 @@ import pytest
 
 from streams.console.board import arms, calibration, costs, curve, lines, shifts
 from streams.console.board.figures import Figure
-from streams.materializer.generations import copy_and_rename
+from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from tests.analytics_world import SUNDAY, published
 

@@ -25,9 +25,8 @@ from schemas import (
     subject_of,
 )
 from streams.materializer import forgetting
-from streams.materializer.batch import Batch
 from streams.materializer.forgetting import Barrier
-from streams.materializer.records import Record
+from streams.materializer.records import Batch, Record
 from streams.materializer.rows import read
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store

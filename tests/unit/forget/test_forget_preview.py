@@ -5,14 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from schemas import TOPICS
-from streams.materializer.ddl import all_tables
-from streams.materializer.generations import copy_and_rename
+from operators.steps import Evolve, State
+from operators.understand import understand
+from schemas import TOPICS, Correction, Directive, Stance
+from streams.materializer.schema import all_tables
+from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from streams.rights import preview
-from streams.rights.holdings import EVENTS, Holdings, look
+from streams.rights.holdings import Holdings, look
 from streams.settings import Settings
 from tests.analytics_world import SUNDAY
+from tests.builders import DOMAIN, NOW, USER, a_skill, an_attribute, id_of
 from tests.unit.materializer.materializer_builders import ranking, selection, write
 from tests.unit.materializer.said_builders import correction
 from tests.unit.materializer.test_materializer_rows import CONTRAST
@@ -29,16 +32,11 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Holdings:
         },
         tables={
             "selections": Counter({None: 42}),
+            "contrasts": Counter({"films": 40, "books": 1}),
             "skills": Counter({"films": 1, "books": 1}),
             "statements": Counter({"films": 3}),
         },
     )
-    for each in range(41):
-        found.note("selections", f"s{each}", None)
-        found.note("contrasts", f"c{each}", "films" if each else "books")
-    found.note("selections", "declined", None, takes_nothing=True)
-    for each in range(17):
-        found.note("corrections", f"w{each}", "films")
     monkeypatch.setattr(preview, "count", lambda *_: found)
     return found
 
@@ -55,16 +53,13 @@ def test_an_erasure_is_one_sentence_and_three_groups(held: Holdings) -> None:
     assert {each.store: each.records for each in found.stores}["table selections"] == 42
 
 
-def test_an_event_that_was_sent_twice_or_is_in_both_stores_is_one() -> None:
-    found = Holdings("ann")
-    for _ in range(3):
-        found.note("selections", "s1", None)
-        found.note("skill-commands", "k1", "films")
-    found.note("card-commands", "k2", None)
+def test_a_topic_and_its_table_hold_the_same_events() -> None:
+    found = Holdings(
+        "ann", topics={"skill-commands": Counter({"films": 3})}, tables={"skill_commands": Counter({None: 2})}
+    )
 
-    assert found.happened(("selections",), None) == 1
-    assert found.happened(("skill-commands", "card-commands"), None) == 2
-    assert found.happened(("skill-commands", "card-commands"), "films") == 1
+    assert (found.count("skill-commands", None), found.count("skill-commands", "films")) == (3, 3)
+    assert found.count("card-commands", None) == 0
 
 
 def test_declined_lists_and_words_are_no_choices_and_statements(
@@ -105,7 +100,6 @@ def test_a_receipt_is_worded_plainly() -> None:
 def test_a_person_without_data_gets_one_sentence(held: Holdings) -> None:
     held.topics.clear()
     held.tables.clear()
-    held.events.clear()
 
     found = preview.goes(Settings(), "ann", None, None)
 
@@ -113,9 +107,21 @@ def test_a_person_without_data_gets_one_sentence(held: Holdings) -> None:
 
 
 def test_the_preview_words_existing_stores_only() -> None:
-    known = {*TOPICS, *(table.name for table in all_tables())}
-    learned = {store for kind in preview._LEARNED for store in kind.stores}
-    recorded = {store for kind in preview._RECORDED for store in (*kind.stores, *kind.of_a_domain)}
+    known = {*TOPICS, *all_tables()}
 
-    assert learned <= known
-    assert recorded <= set(EVENTS)
+    assert {store for kind in (*preview._LEARNED, *preview._RECORDED) for store in kind.stores} <= known
+
+
+def test_a_line_that_was_only_spoken_of_can_be_named() -> None:
+    said = Directive(stance=Stance.AVOIDS, dimension="genre", value="horror")
+    correction = Correction(event_id="w", occurred_at=NOW, user_id=USER, domain=DOMAIN, says=(said,))
+    skill = a_skill(an_attribute("genre: noir"), version=0)
+    diff = Evolve().correct(State(skill), correction, (), understand(correction, (), skill)).diff
+    assert diff is not None
+
+    held = Holdings(USER, diffs={DOMAIN: [diff]})
+
+    horror = id_of("genre: horror")
+    assert held.lines(DOMAIN) == [f"avoids:{horror}", horror, id_of("genre: noir")]
+    assert held.versions_with(DOMAIN, id_of("genre: horror")) == 1
+    assert held.versions_with(DOMAIN, id_of("genre: saga")) == 0

@@ -15,10 +15,9 @@ from schemas import Card, CardCommand, CardDiff, Event, decode, encode, topic_of
 from schemas.statements import Stance
 from streams.http.live import Held, Live
 from streams.http.sender import Outgoing, Sender
-from streams.materializer.batch import Batch
-from streams.materializer.generations import copy_and_rename
-from streams.materializer.records import Record
+from streams.materializer.records import Batch, Record
 from streams.materializer.rows import read
+from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY

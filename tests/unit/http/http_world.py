@@ -21,10 +21,9 @@ from streams.http.gate import Gate
 from streams.http.run import connections_of, tls_of
 from streams.http.server import Server
 from streams.local.broker import free_port
-from streams.materializer.batch import Batch
-from streams.materializer.generations import copy_and_rename
-from streams.materializer.records import Record
+from streams.materializer.records import Batch, Record
 from streams.materializer.rows import read
+from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings

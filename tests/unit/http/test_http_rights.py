@@ -246,9 +246,9 @@ def an_export(folder: Path) -> bytes:
     skill, _ = history("ann", "books")
     line = to_json({"partition": 0, "offset": 0, "sent_at": None, "key": "k", "value": skill})
     (folder / "topics").mkdir(parents=True)
-    topic = portable.manifest.topic_file(folder, "skills")
+    topic = archive.topic_file(folder, "skills")
     topic.write_bytes(line + b"\n")
-    told = {"records": 1, "sha256": portable.manifest.digest_of(topic)}
+    told = {"records": 1, "sha256": archive.digest_of(topic)}
     manifest = {"user_id": "ann", "prefix": "sager.", "exported_at": NOW.isoformat(), "topics": {"skills": told}}
     (folder / "manifest.json").write_text(json.dumps({"schema_version": 1, **manifest}))
     out = io.BytesIO()

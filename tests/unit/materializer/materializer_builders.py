@@ -31,8 +31,7 @@ from schemas import (
     encode,
     topic_of,
 )
-from streams.materializer.batch import Batch
-from streams.materializer.records import Record
+from streams.materializer.records import Batch, Record
 from streams.materializer.rows import read
 from streams.materializer.store import Progress, Store
 from streams.privacy import DEFAULT as PRIVACY

@@ -1,8 +1,6 @@
 """Cards in DuckDB: as the log folds, without what is forgotten, and without a turn as it was said."""
 
-from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,13 +8,13 @@ import pytest
 from operators.cards.fold import fold
 from operators.forget import with_scope
 from schemas import Card, CardDiff, ForgetRequest, Forgotten, Receipt, encode, subject_of
-from streams.materializer.batch import Batch
 from streams.materializer.forgetting import Barrier
-from streams.materializer.rows import PUBLIC_TOPICS, read
+from streams.materializer.records import Batch
+from streams.materializer.rows import read
 from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from tests.analytics_talks import talks
-from tests.unit.materializer.materializer_builders import NOON, record, rows, tombstone, write
+from tests.unit.materializer.materializer_builders import NOON, record, rows, write
 
 PEOPLE = ("ann", "bob", "cem")
 
@@ -31,12 +29,6 @@ def card_of(user: str) -> Card:
 
 def naive(moment: datetime | None) -> datetime | None:
     return moment and moment.replace(tzinfo=None)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "live.duckdb", "sager.") as opened:
-        yield opened
 
 
 LINES = (
@@ -69,14 +61,6 @@ def test_the_lines_of_a_card_are_the_fold_of_its_log_and_what_was_overtaken_name
     assert document.encode() == encode(card)
 
 
-def test_an_older_version_of_a_card_never_takes_the_place_of_a_newer_one(store: Store) -> None:
-    log = log_of("ann")
-    write(store, fold(log)["ann"], fold(log[:1])["ann"])
-
-    assert rows(store, "SELECT version FROM cards") == [(3,)]
-    assert rows(store, "SELECT DISTINCT version FROM card_lines") == [(3,)]
-
-
 def test_a_version_has_its_changes_what_it_cost_and_what_is_not_kept_by_kind_alone(store: Store) -> None:
     write(store, *log_of("bob"), *log_of("bob"))
 
@@ -101,14 +85,6 @@ def test_a_version_that_was_written_anew_to_forget_a_line_takes_the_place_of_the
 
     assert rows(store, "SELECT line_id FROM card_changes") == [(kept[0].line_id,)]
     assert rows(store, "SELECT changes, document LIKE '%quiet%' FROM card_diffs") == [(1, False)]
-
-
-def test_tombstones_take_a_card_and_its_log(store: Store) -> None:
-    write(store, card_of("ann"), *log_of("ann"))
-    write(store, tombstone(card_of("ann")), *map(tombstone, log_of("ann")))
-
-    for table in ("cards", "card_lines", "card_diffs", "card_changes", "card_receipts"):
-        assert rows(store, f"FROM {table}") == [], table
 
 
 def receipt(user: str, **scope: Any) -> Receipt:
@@ -138,10 +114,6 @@ def test_a_forgotten_domain_leaves_the_rest_of_a_card_to_the_worker(store: Store
     store.write(Batch(), {}, [receipt("ann", domain="books")])
 
     assert rows(store, "SELECT count(*) FROM card_lines") == [(len(card_of("ann").lines) + len(card_of("ann").past),)]
-
-
-def test_turns_as_they_were_said_never_become_rows() -> None:
-    assert not {"utterances", "conversations"} & {topic.base for topic in PUBLIC_TOPICS}
 
 
 def test_what_people_say_of_themselves_is_counted_over_people_and_without_what_is_past(store: Store) -> None:

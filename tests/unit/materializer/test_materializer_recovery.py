@@ -10,8 +10,9 @@ import pytest
 
 from streams.materializer import recovery
 from streams.materializer.exceptions import Damaged, MaterializerError
+from streams.materializer.files import cannot_write
 from streams.materializer.snapshot import Publisher
-from streams.materializer.store import Progress, Store, cannot_write
+from streams.materializer.store import Progress, Store
 from streams.settings import Settings
 from tests.unit.materializer.materializer_builders import diff, rows, skill, write
 
@@ -71,14 +72,6 @@ def test_a_damaged_file_is_filled_again_from_the_snapshot(live, settings, caplog
     assert f"is filled again from {settings.duckdb_file}" in told
     # No copy of the damaged file: an erasure could not reach the people in it.
     assert sorted(path.name for path in live.parent.iterdir()) == ["live.duckdb", "sager.duckdb"]
-
-
-def test_a_log_that_was_cut_loses_the_rows_behind_the_cut_with_their_offsets(live, settings):
-    log = live.with_name("live.duckdb.wal")
-    log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
-
-    with recovery.open_store(settings) as store:
-        assert store.offsets() == {("sager.skills", 0): Progress(7, "id-1")}
 
 
 @pytest.mark.parametrize("snapshot", ["none", "garbage"])

@@ -7,6 +7,7 @@ import pytest
 
 from operators.forget import with_scope
 from operators.seals import sealed
+from operators.weigh import learned, start
 from schemas import (
     TOPICS,
     Action,
@@ -19,24 +20,30 @@ from schemas import (
     Forgotten,
     GlobalSkill,
     ItemFacts,
+    Mix,
     Position,
     RankedBy,
     RankRequest,
     Receipt,
+    Selection,
     SkillCommand,
     Tier,
+    Weights,
     compound_key,
     encode,
     subject_of,
 )
 from streams.kafka.packed import pack
-from streams.materializer import skill_tables, tables
+from streams.materializer.columns import COLUMNS, ITEMS
 from streams.materializer.dead_letters import OWNED, dead_letter
 from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Drop, Put
-from streams.materializer.rows import _BUILDERS, PUBLIC_TOPICS, read
+from streams.materializer.rows import PUBLIC_TOPICS, RECORD, read
+from streams.materializer.schema import all_tables, table_of, tables
 from streams.privacy import DEFAULT as PRIVACY
 from tests.unit.materializer.materializer_builders import (
+    MS,
+    NOON,
     attribute,
     diff,
     interaction,
@@ -45,14 +52,15 @@ from tests.unit.materializer.materializer_builders import (
     raw,
     reason_of,
     record,
+    rows,
     selection,
     skill,
     slim,
     tombstone,
+    write,
 )
-
-from tests.unit.materializer.materializer_builders import MS, NOON  # isort: skip
-from tests.unit.materializer.said_builders import abstention, correction, eves_log, eves_skill, rated  # isort: skip
+from tests.unit.materializer.said_builders import abstention, correction, eves_log, eves_skill, fitted, rated
+from tests.unit.weigh.weigh_builders import an_outcome
 
 RANK_REQUEST = RankRequest(
     event_id="q", occurred_at=NOON, request_id="r1", user_id="ann", domain="books", candidates=ranking().candidates
@@ -95,13 +103,14 @@ EVERY_EVENT = (
 )
 
 
-def as_dict(put: Put | Drop) -> dict[str, object]:
+def put_of(event, **position) -> Put:
+    put = read(record(event, **position))
     assert isinstance(put, Put)
-    return put.row
+    return put
 
 
 def test_every_public_topic_of_the_registry_becomes_rows():
-    """But requests to forget: they name whom nobody is to know any more; receipts tell what came of them."""
+    """But commands, and turns as they were sent; receipts show the effect of requests to erase."""
     public = {t.base for t in TOPICS.values() if not t.internal}
     assert {t.base for t in PUBLIC_TOPICS} == public - {
         "forget-requests",
@@ -111,41 +120,31 @@ def test_every_public_topic_of_the_registry_becomes_rows():
     }
 
 
+def test_every_column_is_a_field_of_its_model_or_declared():
+    for topic in PUBLIC_TOPICS:
+        table = table_of(topic)
+        given = {*RECORD, *COLUMNS.get(table.name, {})}
+        assert set(table.names) - given <= set(topic.model.model_fields), table.name
+    for name, columns in COLUMNS.items():
+        assert set(columns) <= set(all_tables()[name].names), f"{name} declares a column that it has not"
+    assert set(ITEMS) == {child.name for table in tables() for child in table.children}
+
+
 @pytest.mark.parametrize("event", EVERY_EVENT, ids=lambda e: e.TOPIC)
 def test_every_event_fills_every_column_of_its_table_and_of_the_long_ones(event):
-    put = read(record(event, offset=7, partition=3), privacy=PRIVACY)
-    assert isinstance(put, Put)
-    assert as_dict(put)["kafka_offset"] == 7
-    assert len(put.children) == len(put.table.children)
-    for table, rows in put.tables():
-        assert rows
-        assert {frozenset(row) for row in rows} == {frozenset(table.names)}
-        assert {tuple(row[name] for name in put.table.key) for row in rows} == {put.key}
+    put = put_of(event, offset=7, partition=3)
+    assert (put.row["kafka_offset"], put.row["kafka_partition"]) == (7, 3)
+    for table, found in put.tables():
+        assert found
+        assert {tuple(row) for row in map(sorted, found)} == {tuple(sorted(table.names))}
+        assert {tuple(row[name] for name in put.table.key) for row in found} == {put.key}
 
 
-@pytest.mark.parametrize(("lost", "added"), [("tokens", None), (None, "token"), ("tokens", "token")])
-def test_a_row_without_exactly_its_tables_columns_is_a_defect_and_no_bad_record(monkeypatch, lost, added):
-    """The record is sound: it must not become a dead letter because of our mistake."""
-    row = {name: value for name, value in as_dict(read(record(slim()), privacy=PRIVACY)).items() if name != lost}
-    wrong = row if added is None else {**row, added: 3}
-    monkeypatch.setitem(
-        _BUILDERS, "slim-skills", (skill_tables.SLIM_SKILLS, lambda *_: Put(skill_tables.SLIM_SKILLS, wrong))
-    )
-    with pytest.raises(ValueError, match="a row of slim_skills with other columns") as caught:
-        read(record(slim()), privacy=PRIVACY)
-    assert not isinstance(caught.value, BadRecord)
-
-
-def test_a_diff_counts_its_changes_and_its_seed_and_keeps_the_exact_bytes():
-    source = record(diff(1))
-    row = as_dict(read(source, privacy=PRIVACY))
-    assert (row["seeded"], row["reinforced"], row["discovered"], row["weakened"], row["refused"]) == (1, 1, 1, 0, 1)
-    assert str(row["document"]).encode() == source.value
-
-
-def test_changes_are_numbered_with_the_seed_first():
-    put = read(record(diff(1)), privacy=PRIVACY)
-    assert isinstance(put, Put)
+def test_a_diff_counts_its_changes_with_the_seed_first_and_keeps_the_exact_bytes():
+    put = put_of(diff(1))
+    names = ("seeded", "reinforced", "discovered", "weakened", "refused")
+    assert [put.row[name] for name in names] == [1, 1, 1, 0, 1]
+    assert put.row["document"].encode() == record(diff(1)).value
     assert [(row["seq"], row["kind"]) for row in put.children[0]] == [
         (1, "seeded"),
         (2, "reinforced"),
@@ -156,39 +155,67 @@ def test_changes_are_numbered_with_the_seed_first():
 def test_changes_and_lines_have_their_counts_in_choices():
     noir = attribute("noir").model_copy(update={"taken": 1536, "expected": 512, "gained": -2048})
     asked = Change(kind=ChangeKind.SET, attribute_id=noir.attribute_id, before=Tier.LOW, counts=(2048, 0))
-    put = read(
-        record(diff(1).model_copy(update={"seed": (noir,), "changes": (*diff(1).changes, asked)})), privacy=PRIVACY
-    )
-    assert isinstance(put, Put)
+    put = put_of(diff(1).model_copy(update={"seed": (noir,), "changes": (*diff(1).changes, asked)}))
     assert [(row["kind"], row["taken"], row["expected"]) for row in put.children[0]] == [
         ("seeded", 1.5, 0.5), ("reinforced", 1.0, 0.25), ("discovered", 0.0, 0.0), ("set", 2.0, 0.0)
     ]  # fmt: skip
     assert [(row["attribute_id"], row["places"]) for row in put.children[2]] == [("preference:genre:sf", 0.0625)]
-    put = read(record(skill().model_copy(update={"attributes": (noir,)})), privacy=PRIVACY)
-    assert isinstance(put, Put)
-    assert [(row["taken"], row["expected"], row["gained"]) for row in put.children[0]] == [(1.5, 0.5, -2.0)]
-
-
-def test_a_change_of_nothing_counted_has_no_counts():
-    put = read(record(diff(2).model_copy(update={"tally": None})), privacy=PRIVACY)
-    assert isinstance(put, Put)
-    assert [(row["kind"], row["taken"]) for row in put.children[0]] == [("reinforced", None), ("discovered", 0.0)]
-    assert put.children[2] == []
+    lines = put_of(skill().model_copy(update={"attributes": (noir,)})).children[0]
+    assert [(row["taken"], row["expected"], row["gained"]) for row in lines] == [(1.5, 0.5, -2.0)]
+    without = put_of(diff(2).model_copy(update={"tally": None}))
+    assert [(row["kind"], row["taken"]) for row in without.children[0]] == [("reinforced", None), ("discovered", 0.0)]
+    assert without.children[2] == []
 
 
 def test_a_skill_counts_its_tiers():
-    row = as_dict(read(record(skill(values=("sf", "noir", "crime"))), privacy=PRIVACY))
-    assert (row["attributes"], row["high"], row["medium"], row["low"]) == (3, 1, 0, 2)
+    row = put_of(skill(values=("sf", "noir", "crime"))).row
+    assert (row["attributes"], row["high"], row["medium"], row["low"], row["silent"]) == (3, 1, 0, 2, 0)
 
 
-def test_a_contrast_keeps_the_unchosen_in_its_order():
-    row = as_dict(read(record(CONTRAST), privacy=PRIVACY))
+def test_a_contrast_and_a_selection_have_all_that_was_taken_in_order():
+    several = {"others": ("c",), "in_order": True, "session_id": "s1"}
+    none = Selection(event_id="s", occurred_at=NOON, user_id="ann", ranking_id="r", none_taken=True)
+    names = ("item_id", "others", "in_order", "none_taken", "session_id")
+    found = [put_of(each).row for each in (selection().model_copy(update=several), none)]
+    assert [[row[name] for name in names] for row in found] == [
+        ["b", ["c"], True, False, "s1"],
+        [None, [], False, True, None],
+    ]
+    row = put_of(CONTRAST.model_copy(update={"also": CONTRAST.unchosen[:1]})).row
     assert (row["chosen_item_id"], row["chosen_rank"], row["unchosen_item_ids"]) == ("b", 2, ["c", "a"])
+    assert row["also_item_ids"] == ["c"]
+
+
+def test_a_ranking_has_its_fit_and_its_question():
+    row = put_of(fitted()).row
+    names = ("chances", "nothing", "suits", "question_id", "question_dimension", "question", "session_id")
+    assert [row[name] for name in names] == [
+        [0.75, 0.02], 0.25, True, "q1", "genre", "Do you prefer horror or noir?", "s1"
+    ]  # fmt: skip
+
+
+def weighed(choices: int) -> Weights:
+    choice = an_outcome({Mix.SKILL: (1_500, 900)}, genre=(900, 500))
+    weights = start("films", choice)
+    for _ in range(choices):
+        weights = learned(weights, choice)
+    return weights
+
+
+def test_the_newest_weights_of_a_domain_are_kept_with_a_row_per_part_and_dimension(store):
+    write(store, weighed(1), weighed(5))
+    assert rows(store, "SELECT domain, choices, frozen FROM weights") == [("films", 5, False)]
+    found = rows(store, "SELECT part, name, round(weight, 3), round(spread, 3) FROM learned_weights ORDER BY 1")
+    genre, mixed = weighed(5).dimensions["genre"], weighed(5).mix[Mix.SKILL]
+    assert found == [
+        (part, name, round(each.weight / 2**20, 3), round((1024 / each.precision) ** 0.5, 3))
+        for part, name, each in (("dimension", "genre", genre), ("mix", "skill", mixed))
+    ]
 
 
 def test_a_tombstone_drops_the_row_of_its_key():
-    assert read(tombstone(skill()), privacy=PRIVACY) == Drop(skill_tables.SKILLS, ("ann", "books"))
-    assert read(tombstone(item()), privacy=PRIVACY) == Drop(tables.ITEMS, ("dune",))
+    assert read(tombstone(skill())) == Drop(all_tables()["skills"], ("ann", "books"))
+    assert read(tombstone(item())) == Drop(all_tables()["items"], ("dune",))
 
 
 @pytest.mark.parametrize("key", [None, b"", b"ann", b'["ann"]', b'["ann",1]', b'"ab"', b"\xff", b'{"a":1,"b":2}'])
@@ -198,7 +225,6 @@ def test_a_tombstone_whose_key_names_no_row_is_a_bad_record(key):
 
 def test_no_value_on_a_topic_that_is_not_compacted_is_a_bad_record():
     assert reason_of(raw("skill-commands", None)) == "empty"
-    assert reason_of(raw("interactions", b"")) == "empty"
     assert reason_of(raw("skills", b"", compound_key("ann", "books"))) == "empty"
 
 
@@ -240,7 +266,7 @@ def test_a_dead_letter_holds_the_original_and_has_the_same_id_each_time():
     assert letter == again
     assert (letter.key, letter.value, letter.stage) == (b"\x00k", b"\xffgarbage", "materialize")
     assert letter.source == Position(topic="sager.skills", partition=0, offset=5, timestamp_ms=MS)
-    row = as_dict(read(raw("dead-letters", letter.model_dump_json().encode()), privacy=PRIVACY))
+    row = read(raw("dead-letters", letter.model_dump_json().encode())).row
     assert (row["key"], row["value"], row["source_offset"]) == (b"\x00k", b"\xffgarbage", 5)
 
 
@@ -272,14 +298,6 @@ def test_a_dead_letter_of_a_packed_record_names_whom_it_tells_of() -> None:
     empty = Receipt(event_id="r", occurred_at=NOON, subject=subject_of("ann"))
     receipt = with_scope(empty, request, Forgotten(event_id="r", until=NOON, actor="advocate", done=True))
     assert Barrier([encode(receipt).decode()]).covers(letter)
-
-
-def test_a_packed_record_is_kept_as_the_text_that_it_was() -> None:
-    plain = record(skill())
-    packed = replace(plain, value=pack(plain.value or b""))
-
-    assert plain.value != packed.value
-    assert read(packed, privacy=PRIVACY) == read(plain, privacy=PRIVACY)
 
 
 def test_a_ranking_with_a_forged_seal_is_a_row_of_the_apps_own() -> None:

@@ -1,7 +1,6 @@
-"""What people said and how it stands, in DuckDB: as the log folds, without what is private or forgotten."""
+"""Statements of people in DuckDB: as the log folds, without private and erased ones."""
 
 import random
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,12 @@ import pytest
 from operators.forget import with_scope
 from operators.merge import fold
 from schemas import (
-    Contrast,
     Directive,
     ForgetRequest,
     Forgotten,
     PolicySkill,
     Receipt,
     Said,
-    Selection,
     SkillDiff,
     Stance,
     Statement,
@@ -26,13 +23,12 @@ from schemas import (
     line_of,
     subject_of,
 )
-from streams.materializer.batch import Batch
 from streams.materializer.forgetting import Barrier
-from streams.materializer.records import Put
+from streams.materializer.records import Batch
 from streams.materializer.rows import read
 from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY
-from tests.unit.materializer.materializer_builders import NOON, at, record, rows, tombstone, write
+from tests.unit.materializer.materializer_builders import NOON, at, record, rows, write
 from tests.unit.materializer.said_builders import (
     AVOIDS_HORROR,
     HORROR,
@@ -49,23 +45,11 @@ from tests.unit.materializer.said_builders import (
     stated,
     statement,
 )
-from tests.unit.materializer.test_materializer_rows import CONTRAST
 
 MAIL, DIGITS = "call me at +49 151 23456789", b"23456789"
 COLUMNS = (
     "statement_id, stance, dimension, value, over, item_id, measure, below, words, scope, session_id, until, times"
 )
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "live.duckdb", "sager.") as opened:
-        yield opened
-
-
-def row(put: Any) -> dict[str, Any]:
-    assert isinstance(put, Put)
-    return put.row
 
 
 def naive(moment: datetime | None) -> datetime | None:
@@ -85,17 +69,6 @@ def of(said: Statement) -> tuple[Any, ...]:
 # --- rows
 
 
-def test_a_rating_has_its_scale_and_its_session(store: Store) -> None:
-    write(store, rated(), rated("e9", signal="liked", value=None, scale=None, ranking_id="r1", session_id=None))
-
-    query = "SELECT item_id, title, signal, value, scale_worst, scale_best, ranking_id, session_id FROM feedback"
-
-    assert rows(store, f"{query} ORDER BY event_id") == [
-        ("dune", "Dune", "rated", 1.0, 0.0, 10.0, None, "s1"),
-        ("dune", "Dune", "liked", None, None, None, "r1", None),
-    ]
-
-
 def test_a_correction_has_a_row_for_everything_that_a_form_says(store: Store) -> None:
     write(store, correction(), correction())
 
@@ -108,38 +81,6 @@ def test_a_correction_has_a_row_for_everything_that_a_form_says(store: Store) ->
         (1, "avoids", "genre", "horror", None, None, True),
         (2, "prefers", None, None, "price", 20.0, False),
     ]
-
-
-def test_an_abstention_has_what_was_shown(store: Store) -> None:
-    write(store, abstention())
-
-    assert rows(store, "SELECT ranking_id, instruction, item_ids, arm FROM abstentions") == [
-        ("r2", "for the train", ["it", "dune"], "evolved")
-    ]
-
-
-def test_a_selection_has_all_that_was_taken_or_that_nothing_was() -> None:
-    several = Selection(
-        event_id="s", occurred_at=NOON, user_id="eve", ranking_id="r", item_id="a", others=("c",), in_order=True,
-        session_id="s1",
-    )  # fmt: skip
-    none = Selection(event_id="s", occurred_at=NOON, user_id="eve", ranking_id="r", none_taken=True)
-    both: Contrast = CONTRAST.model_copy(update={"also": CONTRAST.unchosen[:1], "in_order": True, "session_id": "s1"})
-    names = ("item_id", "others", "in_order", "none_taken", "session_id")
-
-    assert [row(read(record(several), privacy=PRIVACY))[name] for name in names] == ["a", ["c"], True, False, "s1"]
-    assert [row(read(record(none), privacy=PRIVACY))[name] for name in names] == [None, [], False, True, None]
-    contrast = row(read(record(both), privacy=PRIVACY))
-    assert (contrast["also_item_ids"], contrast["in_order"], contrast["session_id"]) == (["c"], True, "s1")
-
-
-def test_a_ranking_says_how_well_it_suits_and_what_it_asked() -> None:
-    told = row(read(record(fitted()), privacy=PRIVACY))
-    names = ("chances", "nothing", "suits", "honoured", "question_id", "question_dimension", "question", "session_id")
-
-    assert [told[name] for name in names] == [
-        [0.75, 0.02], 0.25, True, [AVOIDS_HORROR.statement_id], "q1", "genre", "Do you prefer horror or noir?", "s1"
-    ]  # fmt: skip
 
 
 def test_a_version_says_what_was_heard_and_what_it_moved(store: Store) -> None:
@@ -264,14 +205,6 @@ def test_words_that_may_quote_a_forgotten_line_go_with_it(store: Store, first: s
     assert rows(store, "SELECT text, answers FROM corrections") == [("", "q1")]
     assert rows(store, "FROM correction_directives") == []
     assert rows(store, "SELECT honoured, question, injected, nothing FROM rankings") == [(None, None, None, 0.25)]
-
-
-def test_a_forgotten_skill_takes_its_statements_along(store: Store) -> None:
-    write(store, *eves_log(), eves_skill())
-    write(store, tombstone(eves_skill()), *map(tombstone, eves_log()))
-
-    for table in ("statements", "statement_changes", "skill_sessions", "session_lines", "skill_diffs"):
-        assert rows(store, f"FROM {table}") == [], table
 
 
 def test_nothing_is_left_of_who_is_forgotten(tmp_path: Path) -> None:

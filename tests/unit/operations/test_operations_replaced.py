@@ -2,15 +2,12 @@
 
 import json
 import os
-import shutil
 
 import pytest
 from typer.testing import CliRunner
 
 from schemas import encode
 from streams.cli import app
-from streams.exceptions import NotOurs
-from streams.materializer.manifest import MANIFEST, NotAnExport, exported
 from tests.builders import a_skill
 
 WORK = "years of work"
@@ -69,26 +66,3 @@ def test_what_is_nested_without_end_is_not_ours(tmp_path):
     (tmp_path / "asyncapi.json").write_text("[" * 100_000)
     result = CliRunner().invoke(app, ["schemas", "export", "--out", str(tmp_path)])
     assert (result.exit_code, "is no schema" in result.stderr) == (1, True)
-
-
-def test_a_folder_with_a_file_of_another_size_or_of_no_table_is_no_export(tmp_path):
-    file = tmp_path / "skills" / "data_0.parquet"
-    file.parent.mkdir()
-    file.write_bytes(b"1234")
-    one = {"table": "skills", "rows": 1, "files": 1, "bytes": 4, "partitioned_by": []}
-    names = ("layout", "prefix", "published_at", "newest_record_at", "records", "since")
-    manifest = {**dict.fromkeys(names), "layout": 1, "prefix": "sager.", "records": 1, "tables": {"skills": one}}
-
-    def write(**files):
-        (tmp_path / MANIFEST).write_text(json.dumps({**manifest, "files": files}))
-
-    write(**{"skills/data_0.parquet": 4})
-    assert len(exported(tmp_path)) == 3
-    file.write_bytes(WORK.encode())
-    with pytest.raises(NotAnExport, match="not the file that was exported"):
-        exported(tmp_path)
-    file.write_bytes(b"1234")
-    shutil.copytree(file.parent, tmp_path / "photos")
-    write(**{"skills/data_0.parquet": 4, "photos/data_0.parquet": 4})
-    with pytest.raises(NotAnExport, match="no table of photos"):
-        exported(tmp_path)

@@ -16,7 +16,7 @@ from streams.cli import app
 from streams.rights import preview
 from streams.rights.holdings import Holdings
 from streams.rights.portable import Manifest, NotPortable, load
-from streams.rights.portable.manifest import TopicFile, digest_of
+from streams.rights.portable.archive import TopicFile, digest_of
 from streams.settings import Settings
 from tests.builders import DOMAIN, NOW, USER, a_skill, an_attribute, an_interaction
 

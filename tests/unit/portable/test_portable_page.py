@@ -9,8 +9,8 @@ from pathlib import Path
 
 from schemas import Correction, Model, PolicySkill, SlimSkill
 from streams.rights.portable import Manifest, pack, unpack
-from streams.rights.portable.manifest import TopicFile
-from streams.rights.portable.page import PAGE, page_of
+from streams.rights.portable.archive import PAGE, TopicFile
+from streams.rights.portable.page import page_of
 from tests.builders import DOMAIN, NOW, a_contrast, a_skill, an_attribute
 
 HOSTILE = "<script>alert(1)</script><img src=https://evil.example/x>\"'"

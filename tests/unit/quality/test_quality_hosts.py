@@ -13,6 +13,7 @@ from operators.rank.llm import LlmRanker
 from operators.tokens import count_tokens
 from schemas import ItemFacts, ReasonedBy
 from streams.llm.client import LlmClient
+from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import id_of, item_facts
 from tests.openai_server import Act, Do, OpenAiServer
 
@@ -72,7 +73,7 @@ async def server() -> AsyncIterator[OpenAiServer]:
 async def ranker(server: OpenAiServer) -> AsyncIterator[LlmRanker]:
     settings = {"timeout_seconds": 2.0, "attempts": 1, "max_retry_seconds": 0.05}
     client = LlmClient(base_url=server.base_url, api_key="k", model="fake", **settings)
-    yield LlmRanker(client, count_tokens=count_tokens)
+    yield LlmRanker(client, count_tokens=count_tokens, vouching=VOUCHING)
     await client.aclose()
 
 

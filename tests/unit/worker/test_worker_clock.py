@@ -21,9 +21,8 @@ from schemas import (
     encode,
 )
 from schemas.topics import by_name
-from streams.materializer.batch import Batch
 from streams.materializer.forgetting import Barrier
-from streams.materializer.records import Record
+from streams.materializer.records import Batch, Record
 from streams.materializer.rows import PUBLIC_TOPICS, read
 from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY

@@ -1,0 +1,124 @@
+"""Options and helpers that the verbs of `sager policy` and `sager card` share."""
+
+import functools
+import getpass
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from streams.cli.errors import FAILED
+from streams.cli.options import settings
+from streams.cli.output import note, printable
+from streams.exceptions import StreamsError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from operators.vouch import Vouching
+    from schemas import Attribute, SkillDiff
+
+WAIT_SECONDS = 30.0
+LAST = 20
+MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S"]
+
+InDomain = Annotated[str, typer.Option("--domain", help="The domain of the skill, such as films.", metavar="DOMAIN")]
+LineOrStatement = Annotated[
+    str, typer.Argument(help="The id of the line or statement, as `policy show` prints it.", metavar="ATTRIBUTE")
+]
+Last = Annotated[
+    int | None, typer.Option(min=0, help=f"Only the newest versions; 0: all. [default: {LAST}; all with --json]")
+]
+Actor = Annotated[
+    str | None, typer.Option(help="Who changes it, for the log. [default: who is signed in]", metavar="NAME")
+]
+Reason = Annotated[str, typer.Option(help="Why, for the log.")]
+Wait = Annotated[float, typer.Option(help="Seconds to wait for a worker; 0: do not.", min=0.0, metavar="SECONDS")]
+
+
+@contextmanager
+def snapshot() -> "Iterator[DuckDBPyConnection]":
+    """Open a read-only connection to the newest snapshot."""
+    from streams.materializer import read  # noqa: PLC0415
+
+    con = read.connect(settings())
+    try:
+        yield con
+    finally:
+        con.close()
+
+
+def by_domain(diffs: "Iterable[SkillDiff]") -> "dict[str, list[SkillDiff]]":
+    """Group diffs by domain."""
+    found: dict[str, list[SkillDiff]] = {}
+    for diff in diffs:
+        found.setdefault(diff.domain, []).append(diff)
+    return found
+
+
+def signed_in() -> str:
+    """Return the name of the signed-in user: the default actor.
+
+    Raises:
+        StreamsError: there is none.
+    """
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError) as error:  # a container's user may have no name
+        raise StreamsError("nobody is signed in here: say with --actor who changes the skill") from error
+
+
+def unanswered(event_id: str, wait: float) -> NoReturn:
+    """Exit after a command without an answer: with code 1 if it waited for one."""
+    if not wait:
+        note(f"sent as {event_id}; not waited for")
+        raise typer.Exit
+    note(
+        f"sent as {event_id}; no worker has carried it out within {wait:g} s. "
+        "It is kept and will be: `sager doctor` shows what the workers do"
+    )
+    raise typer.Exit(FAILED)
+
+
+def gate() -> "Vouching":
+    """Return the gate of values for models, by the effective configuration."""
+    from streams.settings import Settings  # noqa: PLC0415
+    from streams.vouching import vouching_of  # noqa: PLC0415
+
+    return vouching_of(Settings())  # its warnings are printed by `settings` before
+
+
+def note_unvouched(lines: "Iterable[Attribute]") -> None:
+    """Name the lines that models do not get, why, and how an operator vouches for them."""
+    from streams.rights.sentences import why_unvouched  # noqa: PLC0415
+
+    vouching = gate()
+    for line in lines:
+        held = vouching.of_line(line)
+        if held is not None:
+            note(
+                f"unvouched: {printable(line.value)!r} is kept and shown to people, but it is {why_unvouched(held)}: "
+                "no slim skill and no prompt has it, unless a line of the file in SAGER_VOUCHED says\n"
+                f"  {line.dimension}: {printable(line.value)}"
+            )
+
+
+def verb(options: type[Any], act: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with the user, the arguments of `act`, and the options that it shares with other verbs.
+
+    Args:
+        options: a dataclass; its first field is the user.
+        act: takes an instance of it and arguments of its own.
+    """
+    user, *shared = inspect.signature(options).parameters.values()
+    own = list(inspect.signature(act).parameters.values())[1:]
+
+    @functools.wraps(act)
+    def command(**given: Any) -> None:
+        act(options(**{each.name: given.pop(each.name) for each in (user, *shared)}), **given)
+
+    ordered = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (user, *own, *shared)]
+    command.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+    return command

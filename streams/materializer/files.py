@@ -1,0 +1,120 @@
+"""Opens, copies and removes the DuckDB files of the writer, and explains why one cannot be opened or written."""
+
+import shutil
+from pathlib import Path
+
+import duckdb
+
+from streams.materializer import schema
+from streams.materializer.exceptions import Damaged, MaterializerError
+from streams.materializer.read import LOGS, refuse_strays
+from streams.materializer.schema import quoted
+
+_ROW_GROUP = 32_768
+"""A checkpoint rewrites a table's last row group, every second or so: with the default of 122,880 rows it takes twice
+as long. Much smaller groups compress worse."""
+
+
+def open_for_writing(path: Path) -> duckdb.DuckDBPyConnection:
+    """Return a connection that has the file attached as `live`, and uses it."""
+    con = duckdb.connect(
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            # DuckDB 1.5, today's command line, cannot read the default storage of 2.0.
+            "storage_compatibility_version": "v1.5.0",
+            "threads": "2",
+            # Only a checkpoint changes blocks that the file's newest state is made of: never one by itself, during a
+            # copy.
+            "checkpoint_threshold": "1TB",
+            # Rows that do not fit into memory: not into the folder that the process happens to be started in.
+            "temp_directory": str(spill_of(path)),
+        }
+    )
+    try:
+        con.execute(f"ATTACH {quoted(str(path))} AS live (ROW_GROUP_SIZE {_ROW_GROUP})")
+        con.execute("USE live")
+    except BaseException:
+        con.close()
+        raise
+    return con
+
+
+def copy_rows(source: Path, fresh: Path) -> None:
+    """Copy all rows of a snapshot into a new file, which gets its tables and keys as an empty one does.
+
+    Neither free blocks nor indexes are copied: both still hold deleted rows, and indexes may be damaged.
+
+    Raises:
+        StrayLog: a write-ahead log lies beside the snapshot.
+        duckdb.Error: the snapshot cannot be read, or the new file not written.
+    """
+    remove_database(fresh)
+    refuse_strays(source)
+    with open_for_writing(fresh) as con:
+        con.execute(f"ATTACH {quoted(str(source))} AS source (READ_ONLY)")
+        schema.create_tables(con)
+        for name, table in schema.all_tables().items():
+            columns = ", ".join(f'"{column}"' for column in table.names)
+            con.execute(f"INSERT INTO live.{name} SELECT {columns} FROM source.{name}")
+        schema.create_queries(con)
+        con.execute("UPDATE meta SET is_stained = NULL")
+        con.execute("CHECKPOINT live").fetchall()
+
+
+def remove_logs(path: Path) -> None:
+    """Remove a database's write-ahead logs."""
+    for end in LOGS:
+        path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+def remove_database(path: Path) -> None:
+    """Remove a database with its logs and its spilled rows."""
+    path.unlink(missing_ok=True)
+    remove_logs(path)
+    shutil.rmtree(spill_of(path), ignore_errors=True)
+
+
+def spill_of(path: Path) -> Path:
+    """Return the folder for a database's spilled rows."""
+    return path.with_name(path.name + ".spill")
+
+
+_DAMAGE = (
+    "Corrupt ",
+    "Could not read enough bytes",
+    "Duplicate key",
+    "Failure while replaying WAL",
+    "is not a valid DuckDB database file",
+)
+"""DuckDB's messages for a damaged file. It has no error class for them."""
+_NO_DAMAGE = ("No space left", "Out of Memory")
+"""Its messages for a shortage that passes. Those above quote them where there is no room to replay a log."""
+
+
+def cannot_write(path: Path, error: duckdb.Error) -> MaterializerError:
+    """Return the error for a failed write, usually on a full disk."""
+    return _damage(path, error) or MaterializerError(
+        f"DuckDB cannot write {path}: {error}. Make room if the disk is full, and start again: what was committed "
+        "is in the file, and the rest is read again from Kafka"
+    )
+
+
+def cannot_open(path: Path, error: duckdb.Error) -> MaterializerError:
+    """Return the error for a file that cannot be opened, usually because another process holds it."""
+    if "lock" in str(error).lower():
+        return MaterializerError(
+            f"another process holds {path}: stop the other `sager materialize`, or close the DuckDB client that has "
+            f"this file open (analysts open the published snapshot instead). DuckDB says: {error}"
+        )
+    return _damage(path, error) or MaterializerError(
+        f"cannot open {path}: check its owner and the version of DuckDB. DuckDB says: {error}"
+    )
+
+
+def _damage(path: Path, error: duckdb.Error) -> Damaged | None:
+    """Return the error for a damaged file; None if the file is whole."""
+    text = str(error)
+    if any(shortage in text for shortage in _NO_DAMAGE) or not any(sign in text for sign in _DAMAGE):
+        return None
+    return Damaged(f"{path} is damaged (DuckDB: {text.splitlines()[0]})")

@@ -1,0 +1,205 @@
+"""The tables, views and macros of the DuckDB file, as the SQL files beside this module define them.
+
+A comment above a CREATE statement is stored in the file with the table, view or macro. Comments of columns are in
+`columns.toml`, because columns repeat from table to table.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import duckdb
+
+from schemas import Topic
+
+LAYOUT_VERSION = 1
+"""Incremented when a table changes. `sager rebuild --duckdb` replaces a file of another layout."""
+
+
+class Keep(Enum):
+    """The rule that chooses between two rows with the same key."""
+
+    FIRST = "first"
+    """Events: a second one is a duplicate, from a producer's retry or a topic that is read again."""
+    LAST = "last"
+    """Compacted topics without a version: the later record wins, as in Kafka's compaction."""
+    NEWEST = "newest"
+    """Compacted topics with a version: an older version never overwrites a newer one, an equal one does."""
+
+
+_KEEP = {
+    **dict.fromkeys(("items", "card_diffs", "receipts", "global_skills", "weights"), Keep.LAST),
+    **dict.fromkeys(("skills", "slim_skills", "cards"), Keep.NEWEST),
+}
+_CHILDREN = {
+    "rankings": ("ranking_facets", "ranking_calls"),
+    "corrections": ("correction_directives",),
+    "skill_diffs": ("skill_changes", "skill_refusals", "skill_places", "statement_changes"),
+    "skills": ("skill_attributes", "statements", "skill_sessions", "session_lines"),
+    "card_diffs": ("card_changes", "card_receipts"),
+    "cards": ("card_lines",),
+}
+DERIVED = ("skill_versions", "skill_history", "outcomes")
+"""Tables that each publication derives from others, in this order: later ones read earlier ones."""
+SOURCES = frozenset({"rankings", "selections", "skill_diffs"})
+"""The tables that they are derived from."""
+INTERNAL = ("sink_offsets", "meta", "snapshot_info", "stale_users")
+"""The writer's own tables."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Table:
+    """One table.
+
+    Attributes:
+        key: the columns that identify a row and, in a child table, the row of its parent. Child and derived tables have
+            no index on them, because it would cost more than the rest of the write.
+        arrow: the Arrow schema of the columns, in order.
+        children: long tables whose rows are written and deleted with a row of this one.
+    """
+
+    name: str
+    comment: str
+    key: tuple[str, ...]
+    arrow: Any
+    keep: Keep
+    children: tuple["Table", ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names, in order."""
+        return tuple(self.arrow.names)
+
+    @property
+    def version(self) -> str:
+        """The column that tells which of two rows is newer, with `Keep.NEWEST`."""
+        return "skill_version" if "skill_version" in self.names else "version"
+
+
+class Statement(NamedTuple):
+    """A CREATE statement with its comment."""
+
+    kind: str
+    name: str
+    comment: str
+    sql: str
+
+
+_CREATE = re.compile(
+    r"(?P<comment>(?:^-- .*\n)+)(?P<sql>CREATE (?P<kind>TABLE|VIEW|MACRO) (?P<name>\w+)[^;]*);", re.MULTILINE
+)
+
+
+def _text(name: str) -> str:
+    return files(__package__).joinpath("sql", name).read_text(encoding="utf-8")
+
+
+@cache
+def statements(file: str) -> tuple[Statement, ...]:
+    """Return the CREATE statements of `schema`, `views` or `macros`, in the order of their execution."""
+    found = _CREATE.finditer(_text(f"{file}.sql"))
+    return tuple(
+        Statement(each["kind"], each["name"], each["comment"].replace("\n-- ", " ")[3:].strip(), each["sql"])
+        for each in found
+    )
+
+
+TOPIC_TABLES = {
+    each.name.replace("_", "-"): each.name
+    for each in statements("schema")
+    if each.name not in {*DERIVED, *INTERNAL, *(child for names in _CHILDREN.values() for child in names)}
+}
+"""The table of each public topic, by its base name."""
+
+
+@cache
+def derivations() -> tuple[str, ...]:
+    """Return the statements that fill the derived tables for the users in stale_users."""
+    return tuple(_text("derived.sql").rstrip().removesuffix(";").split(";\n"))
+
+
+@cache
+def column_comments() -> tuple[Mapping[str, str], Mapping[tuple[str, str], str]]:
+    """Return comments by column, and those that differ for a table or view, by its name and column."""
+    found = tomllib.loads(_text("columns.toml"))
+    named = ((key.rpartition("."), comment) for key, comment in found["exceptions"].items())
+    return found["shared"], {(table, column): c for (tables, _, column), c in named for table in tables.split()}
+
+
+@cache
+def all_tables() -> Mapping[str, Table]:
+    """Return every table by name; parents of child tables are complete."""
+    with duckdb.connect() as con:
+        for statement in statements("schema"):
+            con.execute(statement.sql)
+        query = (
+            "SELECT table_name, constraint_column_names FROM duckdb_constraints() WHERE constraint_type LIKE 'PRIM%'"
+        )
+        keys = {name: tuple(columns) for name, columns in con.execute(query).fetchall()}
+        arrow = {each.name: con.table(each.name).to_arrow_table().schema for each in statements("schema")}
+    parents = {child: parent for parent, children in _CHILDREN.items() for child in children}
+    found: dict[str, Table] = {}
+    for _, name, comment, _ in reversed(statements("schema")):  # children are defined after their parents
+        key = keys.get(parents.get(name, name), ())
+        children = tuple(found[child] for child in _CHILDREN.get(name, ()))
+        found[name] = Table(name, comment, key, arrow[name], _KEEP.get(name, Keep.FIRST), children)
+    return {each.name: found[each.name] for each in statements("schema")}
+
+
+@cache
+def tables() -> tuple[Table, ...]:
+    """Return the tables with a topic; child tables come with their parents."""
+    return tuple(all_tables()[name] for name in TOPIC_TABLES.values())
+
+
+def table_of(topic: Topic) -> Table:
+    """Return the table of a public topic's records."""
+    return all_tables()[TOPIC_TABLES[topic.base]]
+
+
+@cache
+def fingerprint() -> str:
+    """Return a digest that changes with any view, macro, derivation or comment."""
+    names = ("views.sql", "macros.sql", "derived.sql", "columns.toml")
+    return sha256("\n".join(map(_text, names)).encode()).hexdigest()[:16]
+
+
+def create_tables(con: duckdb.DuckDBPyConnection) -> None:
+    """Create all tables in an empty file."""
+    for statement in statements("schema"):
+        con.execute(statement.sql)
+
+
+def create_queries(con: duckdb.DuckDBPyConnection) -> None:
+    """Create the current views and macros in the place of earlier ones, and comment everything."""
+    ours = "NOT internal AND database_name = current_database()"
+    views = con.execute(f"SELECT view_name FROM duckdb_views() WHERE {ours}").fetchall()
+    macros = con.execute(f"SELECT function_name FROM duckdb_functions() WHERE {ours}").fetchall()
+    for kind, names in (("VIEW", views), ("MACRO TABLE", macros)):
+        for (name,) in names:
+            con.execute(f'DROP {kind} "{name}"')
+    for statement in (*statements("views"), *statements("macros")):
+        con.execute(statement.sql)
+    for kind, name, comment, _ in (*statements("schema"), *statements("views"), *statements("macros")):
+        con.execute(f"COMMENT ON {'MACRO TABLE' if kind == 'MACRO' else kind} {name} IS {quoted(comment)}")
+    shared, exceptions = column_comments()
+    columns = f"SELECT table_name, column_name FROM duckdb_columns() WHERE {ours}"
+    for table, column in con.execute(columns).fetchall():
+        text = exceptions.get((table, column)) or shared.get(column)
+        if text is not None:
+            con.execute(f'COMMENT ON COLUMN {table}."{column}" IS {quoted(text)}')
+
+
+def quoted(words: str) -> str:
+    """Return the words as an SQL literal.
+
+    >>> quoted("it's")
+    "'it''s'"
+    """
+    return "'" + words.replace("'", "''") + "'"

@@ -1,0 +1,300 @@
+"""The sealed records of one partition and the receipts: the newest of each key, and misplaced records."""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple, TypeVar
+
+import orjson
+from confluent_kafka import Message, TopicPartition
+
+from operators.findings import Kind
+from operators.seals import Seal, is_plain, seal_of
+from schemas import (
+    BadRecord,
+    Card,
+    CardDiff,
+    Model,
+    PolicySkill,
+    Receipt,
+    SkillDiff,
+    SlimSkill,
+    decode,
+    subject_of,
+    topic_of,
+)
+from streams.kafka.clients import partition_of
+from streams.kafka.packed import unpack
+from streams.kafka.scanner import Scanner, int_of
+
+LOG_OF: dict[type[Model], type[Model]] = {SlimSkill: SkillDiff, PolicySkill: SkillDiff, Card: CardDiff}
+"""The log that each state follows from."""
+LOGS = (SkillDiff, CardDiff)
+LATE_SECONDS = 1.0
+"""A worker writes a state before it sends the diff: wait this long for the diff."""
+
+DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
+Name = tuple[str, str]
+"""User and domain. A card has the domain ""."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A record or row that is not as it was written.
+
+    Attributes:
+        kind: its class.
+        user_id: the user; empty where it cannot be read.
+        domain: the domain; empty where it cannot be read.
+        what: a description with the place, for people.
+    """
+
+    kind: Kind
+    user_id: str
+    domain: str
+    what: str
+
+
+class Fingerprint(NamedTuple):
+    """The newest record of a key: its offset and the digests that its row in DuckDB may have.
+
+    A removed or unreadable record has no digest. A version that was sent twice has two: DuckDB keeps the first copy.
+    """
+
+    offset: int
+    digests: frozenset[str] = frozenset()
+    user_id: str = ""
+    domain: str = ""
+    occurred_at: datetime | None = None
+
+
+@dataclass
+class Partition:
+    """The newest record of each key of one partition.
+
+    Attributes:
+        states: skills, slim skills and cards, by model and name.
+        logs: encoded versions of skills and cards, by model and name. Decoded they take five times the memory.
+        fingerprints: by model and key of the record.
+        findings: records that do not belong.
+    """
+
+    states: dict[type[Model], dict[Name, Any]] = field(default_factory=dict)
+    logs: dict[type[Model], dict[Name, dict[int, bytes]]] = field(default_factory=dict)
+    fingerprints: dict[type[Model], dict[bytes, Fingerprint]] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+    def newest(self, model: type[Model], name: Name) -> int:
+        """Return the newest version in a log; 0 without a log."""
+        return max(self.logs[model].get(name, ()), default=0)
+
+    def log(self, model: type[DiffT], name: Name) -> list[DiffT]:
+        """Return a log, by version."""
+        return [decode(model, raw) for _, raw in sorted(self.logs[model].get(name, {}).items())]
+
+    def is_ahead_of_log(self) -> bool:
+        """Return True if a state has a version that its log lacks."""
+        return any(
+            (state.skill_version if model is SlimSkill else state.version) > self.newest(LOG_OF[model], name)
+            for model, states in self.states.items()
+            for name, state in states.items()
+        )
+
+
+class PartitionReader:
+    """Reads the sealed topics, one partition number at a time.
+
+    Args:
+        scanner: of the deployment's topics.
+        where: the partitions of each topic, by its base name.
+        is_selected: True for a user and domain to verify.
+    """
+
+    def __init__(
+        self, scanner: Scanner, where: Mapping[str, Sequence[TopicPartition]], is_selected: Callable[[str, str], bool]
+    ) -> None:
+        self._scanner, self._where, self._is_selected = scanner, where, is_selected
+
+    def read(self, number: int) -> Partition:
+        """Read one partition of each topic, the states before their logs."""
+        found = Partition()
+        for model in LOG_OF:
+            found.states[model] = {_name(record): record for record, _ in self._records(model, number, found)}
+        of_states = found.findings
+        for wait in (LATE_SECONDS, 0.0):
+            found.findings = [*of_states]
+            for log in LOGS:
+                found.logs[log] = {}
+                for diff, raw in self._records(log, number, found):
+                    found.logs[log].setdefault(_name(diff), {})[diff.version] = raw
+            if not found.is_ahead_of_log():
+                break
+            time.sleep(wait)
+        return found
+
+    def _records(self, model: type[Any], number: int, found: Partition) -> Iterator[tuple[Any, bytes]]:
+        """Yield the newest record of each key with its bytes."""
+        newest: dict[bytes, Message] = {}
+        highest: dict[bytes, int] = {}
+        copies: dict[bytes, set[str]] = {}
+        for message in self._scanner.read([self._where[model.TOPIC][number]]):
+            key, value = message.key() or b"", message.value()
+            newest[key] = message
+            if value is None:
+                highest.pop(key, None)
+            elif model is SlimSkill:
+                highest[key] = max(highest.get(key, 0), _slim_version(value))
+            elif model is SkillDiff:
+                copies.setdefault(key, set()).add(_digest(value))
+        marks = found.fingerprints[model] = {}
+        for key, message in newest.items():
+            offset = int_of(message.offset())
+            marks[key] = Fingerprint(offset)
+            if message.value() is None:
+                continue
+            raw = unpack(message.value() or b"")
+            record = self._decoded(message, model, raw, found.findings)
+            if record is None:
+                continue
+            user, domain = _name(record)
+            if highest.get(key, 0) > getattr(record, "skill_version", 0):
+                what = f"the slim skill, of version {record.skill_version}, came after one of version {highest[key]}"
+                found.findings.append(Finding(Kind.SLIM_REPLAYED, user, domain, f"{what}: {_place(message)}"))
+            digests = {_digest((record.text + (record.seal or "")).encode() if model is SlimSkill else raw)}
+            if model is SkillDiff and not record.rewritten:  # an erasure that rewrote the log replaces rows
+                digests = copies[key]
+            marks[key] = Fingerprint(offset, frozenset(digests), user, domain, record.occurred_at)
+            yield record, raw
+
+    def _decoded(self, message: Message, model: type[Any], raw: bytes, findings: list[Finding]) -> Any:
+        """Return the record, unless it is unreadable, misplaced or of a user who is not selected."""
+        place = _place(message)
+        try:
+            record = decode(model, raw)
+        except BadRecord as error:
+            user, domain = _name_in_key(message.key(), model)
+            if not user or self._is_selected(user, domain):
+                findings.append(Finding(Kind.UNREADABLE, user, domain, f"{place} cannot be read: {error}"))
+            return None
+        user, domain = _name(record)
+        if not self._is_selected(user, domain):
+            return None
+        if message.key() != topic_of(model).key_of(record):
+            named = _name_in_key(message.key(), model)
+            what = f"{place} has this key, and is another's"
+            findings.append(Finding(Kind.MISPLACED, named[0] or user, named[1] or domain, what))
+            return None
+        if partition_of(user, len(self._where[model.TOPIC])) != message.partition():
+            findings.append(Finding(Kind.MISPLACED, user, domain, f"{place} is on another user's partition"))
+            return None
+        if not is_plain(raw, record):
+            findings.append(Finding(Kind.DISGUISED, user, domain, f"{place} has fields that readers ignore"))
+        return record
+
+
+class Receipts:
+    """The newest receipt of each person. Only one with a right seal excuses anything.
+
+    Args:
+        scanner: of the deployment's topics.
+        key: the deployment's secret.
+    """
+
+    def __init__(self, scanner: Scanner, key: bytes) -> None:
+        self.by_subject: dict[str, Receipt] = {}
+        self.findings: list[Finding] = []
+        newest: dict[tuple[bytes, int | None], Message] = {}
+        for message in scanner.read(scanner.partitions(Receipt.TOPIC)):
+            # A subject is on several partitions after their number has changed: each receipt counts.
+            newest[message.key() or b"", message.partition()] = message
+        for message in newest.values():
+            for kind, what in self._add(message, key):
+                self.findings.append(Finding(kind, "", "", f"the receipt at {_place(message)} {what}"))
+
+    def _add(self, message: Message, key: bytes) -> Iterator[tuple[Kind, str]]:
+        value = message.value()
+        if value is None:
+            yield Kind.RECEIPT_MISSING, "was removed; a worker never removes one"
+            return
+        try:
+            receipt = decode(Receipt, value)
+        except BadRecord as error:
+            yield Kind.UNREADABLE, f"cannot be read: {error}"
+            return
+        seal = seal_of(receipt, key)
+        if seal is Seal.WRONG:
+            yield Kind.RECEIPT_FORGED, "is not what was sealed, or was sealed with another key: it excuses nothing"
+            return
+        if (message.key() or b"") != receipt.subject.encode():
+            yield Kind.MISPLACED, "has the key of another"
+            return
+        if seal is Seal.MISSING:
+            yield Kind.RECEIPT_UNSEALED, "is not sealed"
+        if not is_plain(value, receipt):
+            yield Kind.DISGUISED, "has fields that readers ignore"
+        held = self.by_subject.get(receipt.subject)
+        if held is None or _reach(held) <= _reach(receipt):
+            self.by_subject[receipt.subject] = receipt
+
+    def of(self, user_id: str) -> Receipt | None:
+        """Return the receipt of a user; None without a valid one."""
+        return self.by_subject.get(subject_of(user_id))
+
+    def covers(self, user_id: str, domain: str, moment: datetime) -> bool:
+        """Return True if events of this moment are erased."""
+        receipt = self.of(user_id)
+        return receipt is not None and receipt.covers(domain or None, moment)
+
+    def has_removed(self, user_id: str, domain: str, moment: datetime, before: datetime) -> bool:
+        """Return True if a worker had removed records of this moment before another one."""
+        receipt = self.of(user_id)
+        scopes = [] if receipt is None else [receipt.person, receipt.domains.get(domain)]  # type: ignore[call-overload]
+        return any(scope is not None and scope.done and moment <= scope.until < before for scope in scopes)
+
+    def has_scope(self, user_id: str, domain: str | None) -> bool:
+        """Return True if the person was erased, or this domain; without a domain, any domain."""
+        receipt = self.of(user_id)
+        if receipt is None:
+            return False
+        return receipt.person is not None or (bool(receipt.domains) if domain is None else domain in receipt.domains)
+
+    def reaches(self, user_id: str, moment: datetime) -> bool:
+        """Return True if any scope of the person's receipt reaches this moment."""
+        receipt = self.of(user_id)
+        return receipt is not None and any(scope.until >= moment for scope in receipt.scopes)
+
+
+def _reach(receipt: Receipt) -> datetime:
+    return max((scope.until for scope in receipt.scopes), default=receipt.occurred_at)
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
+
+
+def _slim_version(value: bytes | None) -> int:
+    try:
+        return int(orjson.loads(value or b"")["skill_version"])
+    except (ValueError, TypeError, KeyError, OverflowError):
+        return 0
+
+
+def _name(record: Any) -> Name:
+    return record.user_id, getattr(record, "domain", "")
+
+
+def _name_in_key(key: bytes | None, model: type[Any]) -> Name:
+    """Return the user and domain in a record's key, as far as it names them."""
+    if model is Card:
+        return (key or b"").decode(errors="replace"), ""
+    try:
+        user, domain, *_ = orjson.loads(key or b"")
+    except (ValueError, TypeError):
+        return "", ""
+    return str(user), "" if model is CardDiff else str(domain)
+
+
+def _place(message: Message) -> str:
+    return f"{message.topic()}[{message.partition()}] offset {message.offset()}"

@@ -1,0 +1,113 @@
+"""Statements and cards go along with a skill: an import states them again."""
+
+from datetime import timedelta
+
+from operators.cards.commands import resolve_command
+from operators.cards.fold import with_diff
+from operators.merge import start
+from operators.steps.evolve import Evolve
+from operators.steps.evolved import State
+from operators.understand import understand
+from schemas import Card, CardAction, PolicySkill, Scope, Stance, decode, encode
+from schemas.cards import CardCommand
+from schemas.corrections import MAX_DIRECTIVES, Correction
+from streams.language import RULES
+from streams.privacy import DEFAULT
+from streams.privacy import DEFAULT as PRIVACY
+from streams.rights.portable.importing import Order, commands_of, corrections_of
+from streams.vouching import DEFAULT as VOUCHING
+from tests.analytics_talks import talks
+from tests.builders import a_command, a_time, item_facts
+from tests.unit.materializer.said_builders import AVOIDS_HORROR, CHEAPER, NOIR, NOT_DUNE, RATHER_NOIR, SF, statement
+
+STEP = Evolve(privacy=PRIVACY, vouching=VOUCHING)
+LATER = a_time(60 * 24)
+ORDER = Order("anna", at=LATER, name=str)
+FOR_GOOD = {"scope": Scope.ALWAYS, "session_id": None, "until": None}
+SAID = (
+    AVOIDS_HORROR,
+    RATHER_NOIR.model_copy(update=FOR_GOOD),
+    CHEAPER.model_copy(update={**FOR_GOOD, "value": "price below 20", "statement_id": "prefers:bound:price:below"}),
+    NOT_DUNE,
+)
+
+
+def with_stated(*said: object) -> PolicySkill:
+    skill = start("eve", "books", (), a_command(user_id="eve"))
+    return skill.model_copy(update={"stated": said})
+
+
+def heard(corrections: list[Correction]) -> PolicySkill:
+    """A new skill that hears them, as a worker would."""
+    skill = start("anna", "books", (), a_command(user_id="anna"))
+    for correction in corrections:
+        sent = decode(Correction, encode(correction))
+        items = [item_facts(item.item_id, title=item.title) for item in sent.items]
+        skill = STEP.correct(
+            State(skill), sent, items, understand(sent, items, skill, privacy=PRIVACY, reader=RULES)
+        ).skill
+    return skill
+
+
+def test_what_was_said_for_good_is_said_again() -> None:
+    [correction] = corrections_of(with_stated(*SAID), "anna", ORDER)
+
+    now = heard([correction])
+
+    assert (correction.user_id, correction.domain, correction.scope) == ("anna", "books", Scope.ALWAYS)
+    told = {(each.stance, each.dimension, each.value, each.over, each.bound) for each in now.stated}
+    assert told == {(each.stance, each.dimension, each.value, each.over, each.bound) for each in SAID}
+    ids = {each.attribute_id for each in now.stated}
+    assert ids >= {NOIR, "preference:genre:horror", "bound:price:below"}
+    assert {each.item_id for each in now.stated} == {None, "dune"}
+    assert next(each.over for each in now.stated if each.stance is Stance.INSTEAD) == SF
+
+
+def test_what_was_meant_for_now_or_is_over_stays_behind() -> None:
+    over = AVOIDS_HORROR.model_copy(update={"until": LATER - timedelta(minutes=1)})
+
+    assert corrections_of(with_stated(RATHER_NOIR, CHEAPER, over), "anna", ORDER) == []
+
+
+def test_more_than_one_form_holds_are_several() -> None:
+    many = [statement(Stance.AVOIDS, f"preference:genre:g{n}", f"g{n}", n + 1) for n in range(MAX_DIRECTIVES + 3)]
+
+    corrections = corrections_of(with_stated(*many), "anna", ORDER)
+
+    assert [len(each.says) for each in corrections] == [MAX_DIRECTIVES, 3]
+    assert [each.value for each in heard(corrections).stated] == [each.value for each in many]
+
+
+def card_of(place: int) -> Card:
+    people = ("ann", "bob", "cem")
+    return [card for diff, card in talks(people, a_time(0)) if diff.user_id == people[place]][-1]
+
+
+def written(commands: list[CardCommand]) -> Card | None:
+    card = None
+    for command in commands:
+        diff = resolve_command(card, decode(CardCommand, encode(command)), None, DEFAULT)
+        assert diff is not None
+        card = with_diff(card, diff)
+    return card
+
+
+def test_lines_are_said_anew_and_pins_hold() -> None:
+    card = card_of(0)
+    first = card.lines[0].model_copy(update={"pinned": True})
+    card = card.model_copy(update={"lines": (first, *card.lines[1:])})
+
+    now = written(list(commands_of(card, "anna", ORDER)))
+
+    assert now is not None
+    assert now.user_id == "anna"
+    assert {line.line_id for line in now.lines} == {line.line_id for line in card.lines}
+    assert [line.line_id for line in now.lines if line.pinned] == [first.line_id]
+    assert now.past == ()
+
+
+def test_of_one_domain_only_its_lines_go_along() -> None:
+    found = list(commands_of(card_of(0), "anna", ORDER, "films"))
+
+    assert [(each.action, each.line and each.line.value) for each in found] == [(CardAction.SET, "horror")]
+    assert list(commands_of(card_of(0), "anna", ORDER, "music")) == []
