@@ -31,14 +31,6 @@ def write(folder, *visits, books=(BOOK,)):
     return folder
 
 
-def write_csv(folder, rows, ids=None):
-    write_lines(folder / "goodreads_books.json.gz", BOOK, {**BOOK, "book_id": "78"})
-    (folder / "goodreads_interactions.csv").write_text("user_id,book_id,is_read,rating,is_reviewed\n" + rows)
-    if ids is not None:
-        (folder / "book_id_map.csv").write_text("book_id_csv,book_id\n" + ids)
-    return folder
-
-
 def test_books_have_genres_and_authors_from_the_other_files(tmp_path):
     write(tmp_path, visit())
     write_lines(
@@ -85,30 +77,11 @@ def test_books_that_were_read_become_visits_in_utc(tmp_path):
         Visit("77", datetime(2013, 4, 19, 6, 15, 15, tzinfo=UTC)),
         Visit("77", datetime(2017, 7, 30, 14, 44, 10, tzinfo=UTC)),
     ]
-    assert data.skipped == {"books on users' shelves that they did not read": 1}
+    assert data.skipped == {"rows whose is_read is false": 1}
 
 
 def test_a_rating_of_zero_is_none(tmp_path):
     assert load(write(tmp_path, visit(rating=0), visit(rating=2)), min_rating=3).visits == 1
-
-
-def test_the_csv_file_is_read_by_way_of_its_map_and_in_its_own_order(tmp_path):
-    write_csv(tmp_path, "0,1,1,5,0\n0,0,1,4,1\n0,0,0,0,0\n", ids="0,77\n1,78\n")
-
-    data = load(tmp_path)
-
-    assert [seen.item_id for seen in data.histories["0"]] == ["78", "77"]
-    assert sum(data.skipped.values()) == 1
-
-
-def test_without_its_map_the_csv_file_is_refused_as_its_numbers_would_be_other_books(tmp_path):
-    with pytest.raises(DataSetError, match=r"without book_id_map\.csv"):
-        load(write_csv(tmp_path, "0,77,1,5,0\n"))
-
-
-def test_a_number_that_the_map_lacks_is_named(tmp_path):
-    with pytest.raises(DataSetError, match=r"interactions\.csv, line 3.*book_id_map"):
-        load(write_csv(tmp_path, "0,0,1,5,0\n0,9,1,5,0\n", ids="0,77\n"))
 
 
 @pytest.mark.parametrize("date", ["", "2017-07-30", "Sun Jux 30 07:44:10 -0700 2017", "Sun Feb 30 07:44:10 -0700 2017"])

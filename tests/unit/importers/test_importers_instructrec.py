@@ -66,10 +66,10 @@ def test_the_domain_follows_from_the_set(tmp_path, name, domain):
     assert load(write(tmp_path, ANN, name=name)).domain == domain
 
 
-def test_a_pickled_table_is_not_opened_and_the_way_out_is_told(tmp_path):
+def test_a_pickled_table_is_not_opened_and_the_error_names_the_page_that_converts_it(tmp_path):
     (write_mapping(tmp_path) / "booksAll_recagent.pkl").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
 
-    with pytest.raises(DataSetError, match=r"to_json\('booksAll_recagent\.jsonl', orient='records', lines=True\)"):
+    with pytest.raises(DataSetError, match=r"docs/datasets\.md for \.pkl"):
         load(tmp_path)
 
 
@@ -77,5 +77,5 @@ def test_a_pickled_table_is_not_opened_and_the_way_out_is_told(tmp_path):
 def test_a_broken_user_is_named_by_file_and_line(tmp_path, broken):
     write(tmp_path, ANN, {**BOB, **broken})
 
-    with pytest.raises(DataSetError, match=r"booksAll_recagent\.jsonl, line 2: needs asin and ranked_lists"):
+    with pytest.raises(DataSetError, match=r"booksAll_recagent\.jsonl, line 2: needs asin"):
         load(tmp_path)
