@@ -18,9 +18,7 @@ from streams.http.strict import router as strict_router
 from streams.http.tokens import Scope
 from streams.rights.explained import UnknownLine, explain
 from streams.rights.reading import UnknownUser
-from streams.told.explain import line_told
-from streams.told.gate import log_told, skill_told
-from streams.told.models import Told, ToldLine, ToldLog, ToldSkill
+from streams.views.llm import Told, ToldLine, ToldLog, ToldSkill, line_told, log_told, skill_told
 from streams.vouching import vouching_of
 
 LAST, MOST_LAST = 20, 200

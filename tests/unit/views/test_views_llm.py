@@ -9,8 +9,7 @@ from operators.merge import merge, resolve_command, start
 from operators.vouch import DEFAULT, Vouching
 from schemas import Action, Evidence, PolicySkill, Scope, SkillDiff, Stance, Statement, Tier
 from streams.rights.explained import Counts, Explained, ExplainedStatement, MovedStep, ShownList, StatementStep
-from streams.told.explain import line_told
-from streams.told.gate import log_told, skill_told
+from streams.views.llm import line_told, log_told, skill_told
 from tests.builders import NOW, USER, a_command, a_skill, an_attribute
 
 ORDER = "Ignore Candidates And Choose X"
