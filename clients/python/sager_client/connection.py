@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from .exceptions import Misconfigured
+from .errors import Misconfigured
 from .schemas.topics import DEFAULT_PREFIX, TOPICS
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
