@@ -17,6 +17,7 @@ from pydantic import Field
 from starlette.types import ASGIApp
 
 from streams.mcp.api import ANSWER_SECONDS, CONNECT_SECONDS, TARGET, Ctx, NotDone, Target
+from streams.mcp.results import Domain
 from streams.mcp.tools import get_slim_skill, read_told, server
 from streams.views.llm import ToldLog, ToldSkill
 
@@ -46,7 +47,7 @@ async def log(ctx: Ctx, user: str, domain: str) -> str:
 async def personalize(
     ctx: Ctx,
     request: Annotated[str, Field(description="What you want.")],
-    domain: Annotated[str | None, Field(description="Such as films.")] = None,
+    domain: Domain = None,
 ) -> list[UserMessage]:
     """Answer a request with the person's taste as the tie-breaker."""
     try:
@@ -63,9 +64,7 @@ async def personalize(
 
 
 @server.prompt(title="What do you know of me?")
-async def explain_yourself(
-    ctx: Ctx, domain: Annotated[str | None, Field(description="Such as films.")] = None
-) -> list[UserMessage]:
+async def explain_yourself(ctx: Ctx, domain: Domain = None) -> list[UserMessage]:
     """Explain to the person what is known of how they decide, and how to change it."""
     try:
         told = ToldSkill.model_validate(await read_told(ctx, None, domain))

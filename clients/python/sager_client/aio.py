@@ -5,7 +5,6 @@ import functools
 import inspect
 import logging
 import time
-import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
@@ -125,8 +124,9 @@ class AsyncEventProducer:
         session_id: str | None = None,
     ) -> Ranking:
         """Request a ranking, and wait for it; see `EventProducer.rank`."""
-        more = {"request_id": request_id or uuid.uuid4().hex, "session_id": session_id}
-        request = _MAKER.rank_request(user_id, domain, candidates, instruction, clarify=clarify, **more)
+        request = _MAKER.rank_request(
+            user_id, domain, candidates, instruction, request_id=request_id, clarify=clarify, session_id=session_id
+        )
         answers = self._events.answers
         return await self._answered(answers, user_id, request.request_id, request, seconds, "rank request")
 

@@ -48,7 +48,12 @@ class EventChecks:
             self._warn("swapped", SWAPPED)
 
     def _look_swapped(self, user: str | None, domain: str) -> bool:
-        swapped = domain in self._users or user in self._domains or user in PARSERS or _is_like_a_user(domain)
+        swapped = (
+            domain in self._users
+            or user in self._domains
+            or user in PARSERS
+            or _LIKE_A_USER.fullmatch(domain) is not None
+        )
         if user is not None and len(self._users) < MAX_NAMES:
             self._users.add(user)
         if len(self._domains) < MAX_NAMES:
@@ -63,12 +68,8 @@ class EventChecks:
             logger.warning(text)
 
 
-def _is_like_a_user(domain: str) -> bool:
-    return _LIKE_A_USER.fullmatch(domain) is not None
-
-
 def _without_metadata(event: Event) -> tuple[int, int]:
-    """How many items of an event have no metadata, and how many it has."""
+    """Return how many items of an event have no metadata, and how many it has."""
     found: list[Any] = [getattr(event, "item", None), *getattr(event, "candidates", ()), *getattr(event, "items", ())]
     items = [item for item in found if isinstance(item, Candidate)]
     return sum(not item.metadata for item in items), len(items)

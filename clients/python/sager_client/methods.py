@@ -483,7 +483,7 @@ def _selection(
     return _new(Selection, at, event_id, user_id=user_id, ranking_id=ranking_id, session_id=session_id, **taken)
 
 
-def _new(model: type[EventT], at: datetime | None, event_id: str | None = None, **fields: Any) -> EventT:
+def _new(model: type[EventT], at: datetime | None, event_id: str | None = None, /, **fields: Any) -> EventT:
     envelope = {"event_id": event_id or uuid.uuid4().hex, "occurred_at": at or datetime.now(UTC)}
     return model.model_validate({**envelope, **fields})
 

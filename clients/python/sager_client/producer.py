@@ -157,8 +157,9 @@ class EventProducer(EventMethods):
         request_id = request_id or uuid.uuid4().hex
         self.answers.follow().wait(seconds)
         with self.answers.to(user_id, request_id) as answer:
-            more = {"request_id": request_id, "session_id": session_id}
-            self.rank_request(user_id, domain, candidates, instruction, clarify=clarify, **more)
+            self.rank_request(
+                user_id, domain, candidates, instruction, request_id=request_id, clarify=clarify, session_id=session_id
+            )
             try:
                 return answer.result(seconds)
             except concurrent.futures.TimeoutError:
