@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from .checks import SWAPPED
 from .connection import Connection
 from .errors import BrokerUnreachable
 from .follower import Follower
@@ -65,7 +64,6 @@ class SlimSkills:
             on_caught_up=self._on_caught_up,
         )
         self._is_late = False
-        self._is_warned = False
 
     def get(self, user_id: str, domain: str, session_id: str | None = None) -> str:
         """Return the text to inject into this user's prompt; empty while nothing is known about them.
@@ -77,11 +75,7 @@ class SlimSkills:
             skill = self.skill(user_id, domain)
             return "" if skill is None else skill.text_at(datetime.now(UTC), session_id)
         users = self._texts.get(domain)
-        text = users.get(user_id, "") if users else ""
-        if not text and not self._is_warned and domain in self._texts.get(user_id, {}):
-            self._is_warned = True
-            logger.warning(SWAPPED)
-        return text
+        return users.get(user_id, "") if users else ""
 
     def skill(self, user_id: str, domain: str) -> SlimSkill | None:
         """Return the whole slim skill, with its version and token count."""
