@@ -137,7 +137,7 @@ _WITHHELD = {
 _WORDS = re.compile(r"(?P<value>.+) \((?P<dimension>[^()]+)\)")
 
 
-def skill_told(skill: PolicySkill, vouching: Vouching, now: datetime) -> ToldSkill:
+def skill_for_model(skill: PolicySkill, vouching: Vouching, now: datetime) -> ToldSkill:
     """Return the lines and statements of a skill that a model may read.
 
     Args:
@@ -160,7 +160,7 @@ def skill_told(skill: PolicySkill, vouching: Vouching, now: datetime) -> ToldSki
     )
 
 
-def log_told(diffs: Sequence[SkillDiff], vouching: Vouching, last: int) -> ToldLog:
+def log_for_model(diffs: Sequence[SkillDiff], vouching: Vouching, last: int) -> ToldLog:
     """Return the newest versions of a skill, each with its changes.
 
     Args:
@@ -178,15 +178,15 @@ def log_told(diffs: Sequence[SkillDiff], vouching: Vouching, last: int) -> ToldL
         changed += [
             _statement_change(each, each.statement or stated.get(each.statement_id), vouching) for each in diff.stated
         ]
-        told = [sentence for sentence in changed if sentence]
-        held += len(changed) - len(told)
+        allowed = [words for words in changed if words]
+        held += len(changed) - len(allowed)
         if diff.seed:
-            told.insert(0, f"it began with {len(diff.seed)} lines")
-        versions.append(Version(version=diff.version, at=diff.occurred_at, because_of=_cause(diff), changed=told))
+            allowed.insert(0, f"it began with {len(diff.seed)} lines")
+        versions.append(Version(version=diff.version, at=diff.occurred_at, because_of=_cause(diff), changed=allowed))
     return ToldLog(domain=diffs[0].domain, versions=versions, held_back=held)
 
 
-def line_told(explained: Explained | ExplainedStatement, vouching: Vouching) -> ToldLine | None:
+def line_for_model(explained: Explained | ExplainedStatement, vouching: Vouching) -> ToldLine | None:
     """Return the explanation of a line; None if the gate holds the line back.
 
     Args:
@@ -278,11 +278,11 @@ def _happened(step: SeededStep | MovedStep | StatementStep, words: str) -> Happe
 
 
 def _step_sentence(step: SeededStep | MovedStep, vouching: Vouching) -> str:
-    told: dict[str, Any] = step.model_dump()
+    values: dict[str, Any] = step.model_dump()
     if isinstance(step, SeededStep):
         titles = {item: title for item, title in step.newest_items.items() if _title(title, vouching) is not None}
-        return sentence(told | {"newest_items": titles})
-    told |= {
+        return sentence(values | {"newest_items": titles})
+    values |= {
         "title": _title(step.title, vouching),
         "actor": _actor(step.actor, vouching),
         "reason": step.reason if _COUNTED.fullmatch(step.reason) else "",
@@ -291,14 +291,14 @@ def _step_sentence(step: SeededStep | MovedStep, vouching: Vouching) -> str:
     }
     if step.heard is not None:
         what = step.heard["what"]  # an app's own signals have names of its own
-        told["heard"] = {
+        values["heard"] = {
             **step.heard,
             "words": "",
             "what": what if what in _CAUSES or what in _SIGNALS else "a signal of its own",
         }
-    if told["ranking"] is not None:
-        told["ranking"] = {**told["ranking"], "instruction": ""}
-    return sentence(told)
+    if values["ranking"] is not None:
+        values["ranking"] = {**values["ranking"], "instruction": ""}
+    return sentence(values)
 
 
 def _title(title: str | None, vouching: Vouching) -> str | None:

@@ -24,7 +24,7 @@ MAX_REFUSALS = 5
 MAX_WAIT_SECONDS = 300.0
 POLL_SECONDS = 0.2
 MAX_AWAY_MS = 20 * 3_600_000
-"""An endpoint that is further behind begins anew: Kafka keeps the tombstones of erased users for a day."""
+"""An endpoint that is further behind starts over: Kafka keeps the tombstones of erased users for a day."""
 
 log = logging.getLogger("sager.webhooks")
 
@@ -118,7 +118,7 @@ class Delivery:
         return self.is_gone or self._failures > 1
 
     def start(self, ends: dict[int, int], cursors: dict[int, Cursor]) -> None:
-        """Go on from the cursors, or begin anew if the endpoint may lack something.
+        """Go on from the cursors, or start over if the endpoint may lack something.
 
         Args:
             ends: the end of each partition; a cursor beyond it is of an earlier topic of this name.
@@ -128,12 +128,12 @@ class Delivery:
         self._at_ms = min((each.at_ms for each in cursors.values()), default=0)
         if len(self._offsets) < len(ends) or any(offset > ends[each] for each, offset in self._offsets.items()):
             self._offsets = ends
-            self._begin_anew()
+            self._start_over()
         else:
             self._reader.seek(self._offsets)
 
     def cursors(self) -> dict[int, Cursor]:
-        """Return the progress by partition; none while the endpoint begins anew, or is gone."""
+        """Return the progress by partition; none while the endpoint starts over, or is gone."""
         if self._must_reset or self.is_gone:
             return {}
         return {partition: Cursor(offset, self._at_ms) for partition, offset in self._offsets.items()}
@@ -158,7 +158,7 @@ class Delivery:
     async def _round(self) -> None:
         """Deliver the records that have arrived, and advance the cursor."""
         if now_ms() - self._at_ms > MAX_AWAY_MS:
-            self._begin_anew()
+            self._start_over()
         if self._must_reset:
             now = datetime.now(UTC)
             message_id = f"msg_{derived_id(self.endpoint.name, RESET, now.isoformat())}"
@@ -179,8 +179,8 @@ class Delivery:
         if not found:
             await asyncio.sleep(POLL_SECONDS)
 
-    def _begin_anew(self) -> None:
-        log.warning("the endpoint %s is new or was away for too long: it begins anew", self.endpoint.name)
+    def _start_over(self) -> None:
+        log.warning("the endpoint %s is new or was away for too long: it starts over", self.endpoint.name)
         self._offsets, self._at_ms, self._must_reset = dict.fromkeys(self._offsets, 0), now_ms(), True
         self._delivered.clear()
         self._reader.seek(self._offsets)

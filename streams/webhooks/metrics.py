@@ -13,7 +13,7 @@ SECONDS = Histogram(
 )
 PENDING = Gauge("sager_webhook_pending", "Records of slim skills that an endpoint has not got yet.", ["endpoint"])
 OLDEST = Gauge("sager_webhook_oldest_seconds", "How long an endpoint has been behind.", ["endpoint"])
-RESETS = Counter("sager_webhook_resets", "How often an endpoint began anew.", ["endpoint"])
+RESETS = Counter("sager_webhook_resets", "How often an endpoint started over.", ["endpoint"])
 
 
 def begin(endpoint: str) -> None:

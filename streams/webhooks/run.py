@@ -141,7 +141,7 @@ class Webhooks:
         await self._commit(consumer)
 
     async def _commit(self, consumer: Consumer) -> None:
-        """Commit the cursors as offsets with metadata; none while every endpoint begins anew."""
+        """Commit the cursors as offsets with metadata; none while every endpoint starts over."""
         found = {each.endpoint.name: cursors for each in self._deliveries if (cursors := each.cursors())}
         offsets = []
         for partition in next(iter(found.values()), ()):

@@ -132,7 +132,7 @@ class Follower:
             unread = set(partitions)
             is_caught_up = False
             while not self._stop.is_set():
-                if self._doubtful and not self._is_still_there(admin):
+                if self._doubtful and not self._is_unchanged(admin):
                     return
                 for message in consumer.consume(BATCH, READ_SECONDS):
                     self._on_message(message, unread)
@@ -170,7 +170,7 @@ class Follower:
             self._stop.wait(PAUSE_SECONDS)
         return "", []
 
-    def _is_still_there(self, admin: AdminClient) -> bool:
+    def _is_unchanged(self, admin: AdminClient) -> bool:
         """Return True if the topic is the same as before, also while no broker answers."""
         found = self._look_up(admin)
         if found is None:

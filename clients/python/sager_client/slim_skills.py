@@ -147,7 +147,7 @@ class SlimSkills:
         else:
             self._passing.discard((skill.domain, skill.user_id))
         if held != skill:
-            self._tell(self._on_change, skill)
+            self._notify(self._on_change, skill)
 
     def _remove(self, key: bytes) -> None:
         self._unseen.discard(key)
@@ -158,7 +158,7 @@ class SlimSkills:
             self._passing.discard((gone.domain, gone.user_id))
             if not users:
                 del self._texts[gone.domain]
-            self._tell(self._on_removed, gone)
+            self._notify(self._on_removed, gone)
 
     def _on_replaced(self) -> None:
         self._unseen = set(self._held)
@@ -171,11 +171,11 @@ class SlimSkills:
             logger.info("the slim skills are read now: %d of them", len(self))
 
     @staticmethod
-    def _tell(whom: OnSkill | None, skill: SlimSkill) -> None:
-        if whom is None:
+    def _notify(callback: OnSkill | None, skill: SlimSkill) -> None:
+        if callback is None:
             return
         try:
-            whom(skill)
+            callback(skill)
         except Exception:
             logger.exception("a callback of SlimSkills raised")
 
