@@ -8,7 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from prometheus_client import Counter, Gauge
 
 
-def _version() -> str:
+def distribution_version() -> str:
+    """Return the version of the installed distribution."""
     try:
         return version("sager-streams")
     except PackageNotFoundError:
@@ -35,7 +36,7 @@ FROM_THE_FUTURE = Counter(
 UNREADABLE = ("empty", "not-json", "invalid", "unknown-version")
 """Why a record can be no event at all: the reasons of `schemas.BadRecord`."""
 
-BUILD_INFO.labels(version=_version()).set(1)
+BUILD_INFO.labels(version=distribution_version()).set(1)
 
 
 def report_clock(ahead_seconds: float, tolerated_seconds: float) -> None:

@@ -59,9 +59,9 @@ def mcp(
     configure("WARNING", chosen.log_format)
     target = _checked(url)
     token = _token(token_file, chosen.data_dir)
-    from streams.mcp.stdio import Target, run  # noqa: PLC0415
+    from streams.mcp import server  # noqa: PLC0415
 
-    run(Target(target, token, user or None, domain or None))
+    server.run(target, token, user or None, domain or None)
 
 
 def _checked(url: str) -> str:

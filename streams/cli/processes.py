@@ -1,5 +1,6 @@
 """The long-running processes of a deployment: worker, materializer, HTTP API, webhooks and console."""
 
+import asyncio
 import signal
 import sys
 import tempfile
@@ -127,7 +128,7 @@ def console(bootstrap: Bootstrap = None) -> None:
 
 
 def webhooks(
-    new_secret: Annotated[bool, typer.Option("--new-secret", help="Print a secret for an endpoint, and end.")] = False,
+    make_secret: Annotated[bool, typer.Option("--new-secret", help="Print a secret for an endpoint, and end.")] = False,
     bootstrap: Bootstrap = None,
 ) -> None:
     """Post slim skills to the endpoints of the file that SAGER_WEBHOOKS names, signed, whenever they change.
@@ -135,10 +136,10 @@ def webhooks(
     Run one. After a restart each endpoint goes on where it was. docs/webhooks.md has the file, the messages and a
     receiver.
     """
-    from streams.webhooks.endpoints import WebhooksUnusable, fresh_secret, read  # noqa: PLC0415
+    from streams.webhooks.endpoints import WebhooksUnusable, new_secret, read  # noqa: PLC0415
 
-    if new_secret:
-        print(fresh_secret())
+    if make_secret:
+        print(new_secret())
         return
     chosen = _prepared(bootstrap)
     if chosen.webhooks is None:
@@ -146,13 +147,12 @@ def webhooks(
     endpoints = read(chosen.webhooks)
     from streams import agreement  # noqa: PLC0415
     from streams.http.process_health import serve  # noqa: PLC0415
-    from streams.webhooks.health import WebhooksHealth  # noqa: PLC0415
-    from streams.webhooks.run import run  # noqa: PLC0415
+    from streams.webhooks.run import Webhooks, WebhooksHealth  # noqa: PLC0415
 
     health = WebhooksHealth()
     agreement.publish(chosen, agreement.EVERY)
     serve(chosen, health)
-    run(chosen, endpoints, health)
+    asyncio.run(Webhooks(chosen, health).run(endpoints))
 
 
 def writable(folder: Path, group: str | None = None) -> Path:

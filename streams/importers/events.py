@@ -1,4 +1,4 @@
-"""Turns a data set into events with ids derived from the data: importing it again gives the same events."""
+"""Events of a data set, with ids derived from the data: importing it again gives the same events."""
 
 import random
 from collections.abc import Iterator
@@ -13,36 +13,29 @@ _TRIES = 20
 
 
 def catalogue(data: Dataset) -> Iterator[Item]:
-    """All items."""
+    """Yield all items."""
     for item in data.items.values():
         event_id = derived_id("import-item", data.domain, item.item_id)
         yield Item.model_validate({"event_id": event_id, "occurred_at": BEGINNING, "domain": data.domain, "item": item})
 
 
 def interactions(data: Dataset, share: float = 1.0) -> Iterator[Interaction]:
-    """The first share of every user's visits, user by user."""
+    """Yield the first share of every user's visits, user by user."""
     for user_id, visits in data.histories.items():
-        for visit in visits[: _split(visits, share)]:
-            yield Interaction.model_validate(
-                {
-                    "event_id": _id("interaction", data, user_id, visit),
-                    "occurred_at": visit.at,
-                    "user_id": user_id,
-                    "domain": data.domain,
-                    "item": data.items[visit.item_id],
-                }
-            )
+        for visit in visits[: int(len(visits) * share)]:
+            base = {"event_id": _id("interaction", data, user_id, visit), "occurred_at": visit.at, "user_id": user_id}
+            yield Interaction.model_validate(base | {"domain": data.domain, "item": data.items[visit.item_id]})
 
 
 def replay(data: Dataset, share: float) -> Iterator[list[tuple[Ranking, Selection]]]:
-    """The visits after that share, as selections from synthetic rankings: in rounds, with one choice per user.
+    """Yield the visits after that share as selections from synthetic rankings, in rounds of one choice per user.
 
     The other items of a ranking are ones that the user never visits, drawn by popularity, so that popularity does not
     reveal the answer. The visit seeds the draw.
     """
     popular = [visit.item_id for visits in data.histories.values() for visit in visits]
     later = [
-        [(user_id, visit) for visit in visits[_split(visits, share) :]] for user_id, visits in data.histories.items()
+        [(user_id, visit) for visit in visits[int(len(visits) * share) :]] for user_id, visits in data.histories.items()
     ]
     seen = {user_id: {visit.item_id for visit in visits} for user_id, visits in data.histories.items()}
     for round_ in zip_longest(*later):
@@ -51,12 +44,8 @@ def replay(data: Dataset, share: float) -> Iterator[list[tuple[Ranking, Selectio
 
 
 def count(data: Dataset, share: float) -> int:
-    """The number of visits in the first share of all histories."""
-    return sum(_split(visits, share) for visits in data.histories.values())
-
-
-def _split(visits: list[Visit], share: float) -> int:
-    return int(len(visits) * share)
+    """Return the number of visits in the first share of all histories."""
+    return sum(int(len(visits) * share) for visits in data.histories.values())
 
 
 def _choice(data: Dataset, user_id: str, visit: Visit, popular: list[str], seen: set[str]) -> tuple[Ranking, Selection]:

@@ -1,7 +1,8 @@
-"""What Kafka already holds and how far the workers are, for imports that can be repeated and do not run ahead."""
+"""Kafka's own events and the workers' lag, for imports that can be repeated and do not run ahead."""
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import orjson
 from confluent_kafka import KafkaException
@@ -21,26 +22,22 @@ class NoWorker(StreamsError, RuntimeError):
 
 
 def held_ids(settings: Settings, base: str) -> set[str]:
-    """The event ids of all records on a topic.
+    """Return the event ids of all records on a topic.
 
     Raises:
         NoSuchTopic: there is no such topic.
         BrokerUnreachable: the topic could not be read to its end.
     """
     with Scanner(settings) as scanner:
-        records = scanner.read(scanner.partitions(base))
-        return {event_id for message in records for event_id in _event_id(message.value())}
-
-
-def _event_id(value: bytes | None) -> list[str]:
-    try:
-        return [str(orjson.loads(value or b"{}")["event_id"])]
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        return []
+        found = set()
+        for message in scanner.read(scanner.partitions(base)):
+            with suppress(orjson.JSONDecodeError, KeyError, TypeError):
+                found.add(str(orjson.loads(message.value() or b"{}")["event_id"]))
+        return found
 
 
 def wait_for_workers(settings: Settings, bases: Sequence[str], tell: Callable[[int], None] = lambda left: None) -> None:
-    """Waits until the workers have consumed everything on these topics; `tell` receives the number left.
+    """Wait until the workers have consumed everything on these topics; `tell` receives the number left.
 
     Raises:
         NoWorker: the number left has not fallen for half a minute.
@@ -59,7 +56,7 @@ def wait_for_workers(settings: Settings, bases: Sequence[str], tell: Callable[[i
             least, last = left, time.monotonic()
         elif time.monotonic() - last > IDLE_SECONDS:
             raise NoWorker(
-                f"{left} events on {' and '.join(bases)} wait, and no worker takes them: is a `sager worker` running? "
-                "Import again when it is; what was sent is not sent twice"
+                f"{left} events on {' and '.join(bases)} wait, and no worker consumes them: is `sager worker` running? "
+                "Import again when it is: no event is sent twice"
             )
         time.sleep(0.3)

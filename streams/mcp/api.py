@@ -1,133 +1,174 @@
-"""Calls the HTTP API for one caller, and turns what goes wrong into one sentence that a model can act on."""
+"""Calls of the HTTP API for one caller; each failure is one sentence that a model can act on."""
 
 from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import httpx2
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 120.0
-"""More than the API itself waits for a worker, so that its own answer tells what came of it."""
-MOST_FIELDS = 5
+"""More than the API itself waits for a worker, so that the API's own answer arrives."""
+MAX_FIELDS = 5
+"""Of a request that the API refuses, at most so many fields are named."""
+ALL_USERS = "*"
+NOTHING = "nothing is known yet: it is learned from choices, and is here some seconds later"
 
 
 class NotDone(ToolError, ResourceError):
-    """The API did not do what was asked; the text says why, and what to do."""
+    """The API did not do what the model requested; the text says why, and what to do."""
 
 
-def path_of(user: str, *rest: str) -> str:
-    """The path of something of a user, percent-encoded.
+@dataclass(frozen=True)
+class Target:
+    """The API, and the person and domain that this server acts for.
 
-    >>> path_of("a/b", "domains", "films", "slim")
-    '/v1/users/a%2Fb/domains/films/slim'
+    Attributes:
+        client: reaches the API.
+        where: the API's address, for messages.
+        token: shown with every call; None shows the token of each request instead.
+        user: the only user; None: the token's.
+        domain: the only domain; None: each call names one.
     """
-    return "/v1/users/" + "/".join(quote(part, safe="") for part in (user, *rest))
+
+    client: httpx2.AsyncClient
+    where: str
+    token: str | None = None
+    user: str | None = None
+    domain: str | None = None
+
+
+TARGET: ContextVar[Target] = ContextVar("target")
+"""The target of the server that starts in this task: tools and transports are declared once for all of them."""
+Ctx: TypeAlias = Context[Target, Any]
 
 
 class Api:
-    """The HTTP API, as one caller may use it.
+    """The HTTP API as the caller of one request may use it.
 
     Args:
-        client: where the API is.
-        authorization: the caller's header `Authorization`; None if it sent none.
-        where: how the API is reached, for messages.
+        ctx: the request.
     """
 
-    def __init__(self, client: httpx2.AsyncClient, authorization: str | None, where: str) -> None:
-        self._client, self._where = client, where
-        self._headers = {"Accept": "application/json"}
-        if authorization is not None:
-            self._headers["Authorization"] = authorization
+    def __init__(self, ctx: Ctx) -> None:
+        self.target = ctx.request_context.lifespan_context
+        token = self.target.token
+        authorization = (ctx.headers or {}).get("authorization") if token is None else f"Bearer {token}"
+        self._headers = {"Accept": "application/json"} | ({"Authorization": authorization} if authorization else {})
 
-    async def get(self, path: str, **query: str | None) -> dict[str, Any]:
-        """The JSON object at a path.
-
-        Args:
-            path: percent-encoded.
-            query: parameters; what is None is left out.
+    async def user(self, named: str | None) -> str:
+        """Return the user that a call is about.
 
         Raises:
-            NotDone: there is none, or the API does not let the caller have it.
+            NotDone: it names another user than this server acts for, or none where it has to.
         """
-        found = await self.find(path, **query)
-        if found is None:
-            raise NotDone("there is nothing to tell: it is learned from choices, and told some seconds later")
+        if self.target.user is not None:
+            if named not in (None, self.target.user):
+                raise NotDone("this server acts for one user only: leave `user` out")
+            return self.target.user
+        # The API itself refuses users that are not the token's.
+        user = named or (await self.get("/v1/token")).get("user")
+        if not isinstance(user, str) or user == ALL_USERS:
+            raise NotDone("this token acts for several users: name one in `user`")
+        return user
+
+    def domain(self, named: str | None) -> str:
+        """Return the domain that a call is about.
+
+        Raises:
+            NotDone: it names another domain than this server acts in, or none where it has to.
+        """
+        if self.target.domain is not None and named not in (None, self.target.domain):
+            raise NotDone(f"this server acts in the domain {self.target.domain} only: leave `domain` out")
+        if (found := self.target.domain or named) is None:
+            raise NotDone("name the `domain`, such as films: the app's name for the kind of items")
         return found
 
-    async def find(self, path: str, **query: str | None) -> dict[str, Any] | None:
-        """As `get`, but None where there is nothing."""
-        given = {name: value for name, value in query.items() if value is not None}
-        answer = await self._ask("GET", path, params=given)
+    async def path(self, user: str | None, *rest: str) -> str:
+        """Return the API's path of something of a user, percent-encoded."""
+        return "/v1/users/" + "/".join(quote(part, safe="") for part in (await self.user(user), *rest))
+
+    async def get(self, path: str, **query: str | None) -> dict[str, Any]:
+        """Return the JSON object at a path.
+
+        Raises:
+            NotDone: there is none, or the API refuses.
+        """
+        found = await self.find(path, **query)
+        if not isinstance(found, dict):
+            raise NotDone(NOTHING)
+        return found
+
+    async def find(self, path: str, **query: str | None) -> dict[str, Any] | str | None:
+        """Return the JSON object or the text at a path; None if there is none. Query parameters may be None."""
+        answer = await self._ask("GET", path, params={name: value for name, value in query.items() if value})
         return None if answer.status_code == HTTPStatus.NOT_FOUND else self._body(answer)
 
-    async def text(self, path: str, **query: str | None) -> str | None:
-        """The text at a path; None where there is nothing.
-
-        Raises:
-            NotDone: the API does not let the caller have it.
-        """
-        given = {name: value for name, value in query.items() if value is not None}
-        answer = await self._ask("GET", path, params=given)
-        if answer.status_code == HTTPStatus.NOT_FOUND:
-            return None
-        if answer.is_success and answer.headers.get("content-type", "").startswith("text/plain"):
-            return answer.text
-        self._body(answer)
-        raise NotDone(f"{self._where} answered with something that is not the API: does SAGER_URL name it?")
-
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """What the API answers to a body; of fields that are None it is told nothing.
+        """Post a body without the fields that are None, and return the answer.
 
         Raises:
-            NotDone: it did not do it.
+            NotDone: the API refuses.
         """
-        return self._body(await self._ask("POST", path, json=_given(body)))
+        answer = await self._ask("POST", path, json={name: value for name, value in body.items() if value is not None})
+        done = self._body(answer)
+        return done if isinstance(done, dict) else {}
+
+    async def send(self, *events: tuple[str, dict[str, Any]]) -> int:
+        """Send events by topic, and return how many were accepted.
+
+        Raises:
+            NotDone: the API refuses some; the text has fields and reasons, no values.
+        """
+        given = [
+            {"topic": topic, "event": {name: value for name, value in event.items() if value is not None}}
+            for topic, event in events
+        ]
+        answer = await self.post("/v1/events", {"events": given})
+        refused = [each for each in answer.get("results", ()) if each.get("status") == "refused"]
+        if refused:
+            wrong = [f"{one.get('field')}: {one.get('what')}" for each in refused for one in each.get("errors", ())]
+            raise NotDone(f"{len(refused)} of the events were refused: {'; '.join(wrong)}")
+        return int(answer.get("accepted", len(events)))
 
     async def _ask(self, method: str, path: str, **more: Any) -> httpx2.Response:
+        where = self.target.where
         try:
-            return await self._client.request(method, path, headers=self._headers, **more)
+            return await self.target.client.request(method, path, headers=self._headers, **more)
         except httpx2.TimeoutException:
-            raise NotDone(f"{self._where} did not answer in time: try again, and then tell the operator") from None
+            raise NotDone(f"{where} did not answer in time: try again, and then ask the operator") from None
         except httpx2.TransportError:
             raise NotDone(
-                f"nobody answers at {self._where}: start `sager up` or `sager serve`, or set SAGER_URL to where it is"
+                f"{where} does not answer: start `sager up` or `sager serve`, or set SAGER_URL to its address"
             ) from None
 
-    def _body(self, answer: httpx2.Response) -> dict[str, Any]:
+    def _body(self, answer: httpx2.Response) -> dict[str, Any] | str:
+        if answer.is_success and answer.headers.get("content-type", "").startswith("text/plain"):
+            return answer.text
         try:
             body = answer.json()
         except ValueError:
             body = None
         if not isinstance(body, dict):
-            raise NotDone(f"{self._where} answered with something that is not the API: does SAGER_URL name it?")
-        if answer.is_success:
-            return body
-        raise NotDone(_why(answer, body))
+            raise NotDone(f"{self.target.where} is not the API: does SAGER_URL name it?")
+        if not answer.is_success:
+            raise NotDone(_reason(answer, body))
+        return body
 
 
-def _why(answer: httpx2.Response, problem: Mapping[str, Any]) -> str:
-    """What a problem says; its texts quote nothing of a request."""
+def _reason(answer: httpx2.Response, problem: Mapping[str, Any]) -> str:
+    """Return the reason of a refusal; the API's problems quote nothing of a request."""
     if answer.status_code == HTTPStatus.UNAUTHORIZED:
         return "the API does not know this token: `sager token new` makes one, SAGER_TOKEN or --token-file names it"
-    told = str(problem.get("detail") or problem.get("title") or f"status {answer.status_code}")
-    fields = [f"{each.get('field')}: {each.get('what')}" for each in _listed(problem, "errors")]
-    refused = [str(each.get("why")) for each in _listed(problem, "refused")]
-    more = "; ".join([*fields, *refused][:MOST_FIELDS])
+    text = str(problem.get("detail") or problem.get("title") or f"status {answer.status_code}")
+    fields = [f"{each.get('field')}: {each.get('what')}" for each in problem.get("errors") or ()]
+    refused = [str(each.get("why")) for each in problem.get("refused") or ()]
+    if more := "; ".join([*fields, *refused][:MAX_FIELDS]):
+        text += f" ({more})"
     wait = answer.headers.get("Retry-After")
-    return (
-        told
-        + (f" ({more})" if more else "")
-        + (f". Try again in {wait} s" if wait and "try again" not in told.casefold() else "")
-    )
-
-
-def _listed(problem: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    found = problem.get(name)
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-
-
-def _given(body: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in body.items() if value is not None}
+    return f"{text}. Try again in {wait} s" if wait and "try again" not in text.casefold() else text

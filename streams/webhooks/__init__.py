@@ -1,6 +1,6 @@
-"""Webhooks: slim skills posted to an operator's endpoints as they change, signed as Standard Webhooks says.
+"""Webhooks: slim skills posted to an operator's endpoints as they change, signed after Standard Webhooks.
 
-A slim skill is state: an endpoint that is behind gets the newest of each person and domain only, and one that was away
-for longer than Kafka keeps tombstones is told to forget what it holds, and gets everything anew. So there is nothing to
-give up on while an endpoint is down; what it refuses while it takes others becomes a dead letter.
+A slim skill is state: an endpoint that is behind gets the newest of each user and domain only, and one that was away
+for longer than Kafka keeps tombstones drops what it holds and gets everything again. So no message is given up while an
+endpoint is down; one that it refuses while it accepts others becomes a dead letter.
 """

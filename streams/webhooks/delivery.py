@@ -1,247 +1,253 @@
-"""Delivers to one endpoint: a few at once, one of a person and domain at a time, and with patience while it is down."""
+"""Delivers slim skills to one endpoint: batch by batch from its own cursor, with backoff while it is down."""
 
 import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import aiohttp
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
 from schemas import derived_id
+from streams.kafka.scanner import int_of, sent_at_ms
 from streams.webhooks import metrics
 from streams.webhooks.endpoints import Endpoint
-from streams.webhooks.messages import RESET, News, body_of, message_id, reset_body
-from streams.webhooks.places import Place
-from streams.webhooks.posting import Answer, Outcome, post
-from streams.webhooks.queue import Queue
+from streams.webhooks.messages import RESET, EndpointDown, Notification, body_of, post
 
 LANES = 4
 """Messages on their way to an endpoint at once."""
-REFUSALS = 5
-"""After so many refusals a message is given up."""
-MOST_PENDING = 100_000
-"""Keys that wait for an endpoint; beyond it, it begins anew. Some 50 MB."""
-LEAST_WAIT_SECONDS, MAX_WAIT_SECONDS = 0.5, 300.0
-IDLE_SECONDS = 1.0
-AWAY_HOURS = 20
-"""Who was told nothing for longer begins anew: Kafka keeps tombstones for a day."""
-MS_PER_HOUR = 3_600_000
+BATCH = 500
+MAX_REFUSALS = 5
+MAX_WAIT_SECONDS = 300.0
+POLL_SECONDS = 0.2
+MAX_AWAY_MS = 20 * 3_600_000
+"""An endpoint that is further behind starts over: Kafka keeps the tombstones of erased users for a day."""
 
 log = logging.getLogger("sager.webhooks")
 
-GiveUp = Callable[[News, Endpoint, str], Awaitable[None]]
-Everything = Callable[[], AsyncIterator[Sequence[News]]]
+
+@dataclass(frozen=True)
+class Cursor:
+    """The progress of an endpoint on a partition: it has everything before `offset`, and all there was at `at_ms`."""
+
+    offset: int
+    at_ms: int
+
+
+class Reader:
+    """Reads the topic of slim skills, without blocking.
+
+    Args:
+        consumer: its own one, with events at the end of partitions.
+        topic: the topic's full name.
+    """
+
+    def __init__(self, consumer: Consumer, topic: str) -> None:
+        self._consumer, self._topic = consumer, topic
+        self._unread: set[int] = set()
+
+    @property
+    def is_at_end(self) -> bool:
+        """True if everything was read."""
+        return not self._unread
+
+    def seek(self, offsets: dict[int, int]) -> None:
+        """Go on from these offsets by partition; 0 is the beginning."""
+        self._unread = set(offsets)
+        places = [TopicPartition(self._topic, each, offset or OFFSET_BEGINNING) for each, offset in offsets.items()]
+        self._consumer.assign(places)
+
+    def read(self) -> list[Notification]:
+        """Return the next records that have arrived."""
+        found = []
+        for message in self._consumer.consume(BATCH, 0):
+            error, partition = message.error(), int_of(message.partition())
+            if error is None:
+                offset, at_ms = int_of(message.offset()), sent_at_ms(message)
+                found.append(Notification(message.key() or b"", message.value(), partition, offset, at_ms))
+                self._unread.add(partition)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self._unread.discard(partition)
+        return found
+
+    def lag(self, offsets: dict[int, int]) -> int:
+        """Return the number of records behind these offsets, as far as the consumer knows."""
+        lag = 0
+        for partition, offset in offsets.items():
+            if marks := self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), cached=True):
+                lag += max(0, marks[1] - max(offset, marks[0]))
+        return lag
 
 
 class Delivery:
-    """One endpoint. Everything is called in one event loop.
+    """The messages of one endpoint.
 
     Args:
-        endpoint: where to, and of whom.
+        endpoint: the receiver.
         session: posts.
-        everything: reads the whole topic, for those who begin anew.
+        reader: of the topic.
         give_up: keeps a message that is refused for good.
-        most: how many keys may wait.
 
     Attributes:
-        queue: what it was not told yet.
-        is_gone: whether it wants nothing any more.
+        is_gone: True after 410.
     """
 
     def __init__(
         self,
         endpoint: Endpoint,
         session: aiohttp.ClientSession,
-        everything: Everything,
-        give_up: GiveUp,
-        most: int = MOST_PENDING,
+        reader: Reader,
+        give_up: Callable[[Notification, Endpoint, str], Awaitable[None]],
     ) -> None:
-        self.endpoint, self.queue = endpoint, Queue(most)
+        self.endpoint, self._session, self._reader, self._give_up = endpoint, session, reader, give_up
         self.is_gone = False
-        self._session, self._everything, self._give_up = session, everything, give_up
-        self._room = most // 2
-        self._news = asyncio.Event()
-        self._flying: set[asyncio.Task[None]] = set()
-        self._anew, self._reading = False, False
-        self._reader: asyncio.Task[None] | None = None
-        self._heard: dict[bytes, int] = {}
-        """While everything is read: the newest offset of each key that came meanwhile."""
-        self._failures, self._not_before = 0, 0.0
+        self._offsets: dict[int, int] = {}
+        self._at_ms = 0
+        self._must_reset = False
+        self._delivered: dict[bytes, Notification] = {}
+        """The newest of each key behind the cursor that the endpoint has already."""
+        self._failures = 0
         metrics.begin(endpoint.name)
 
     @property
     def is_down(self) -> bool:
-        """Whether it takes no messages at the moment."""
+        """True while the endpoint accepts no messages."""
         return self.is_gone or self._failures > 1
 
-    def begin_anew(self) -> None:
-        """Has it drop all that it holds and hear everything; what waits for it is in that."""
-        if self._reader is not None:
-            self._reader.cancel()
-        self.queue.clear()
-        self._heard.clear()
-        self._anew, self._reading = True, False
-        self._news.set()
+    def start(self, ends: dict[int, int], cursors: dict[int, Cursor]) -> None:
+        """Go on from the cursors, or start over if the endpoint may lack something.
 
-    def take(self, news: News) -> None:
-        """Takes a record of the topic."""
-        if self._anew or self.is_gone or not self._is_wanted(news):
-            return
-        if self._reading:
-            self._heard[news.key] = news.offset
-        self._offer(news)
+        Args:
+            ends: the end of each partition; a cursor beyond it is of an earlier topic of this name.
+            cursors: the last ones that were committed.
+        """
+        self._offsets = {partition: cursors[partition].offset for partition in ends if partition in cursors}
+        self._at_ms = min((each.at_ms for each in cursors.values()), default=0)
+        if len(self._offsets) < len(ends) or any(offset > ends[each] for each, offset in self._offsets.items()):
+            self._offsets = ends
+            self._start_over()
+        else:
+            self._reader.seek(self._offsets)
 
-    def _offer(self, news: News) -> None:
-        if not self.queue.offer(news):
-            log.warning("too much waits for the endpoint %s: it begins anew", self.endpoint.name)
-            self.begin_anew()
-        self._news.set()
+    def cursors(self) -> dict[int, Cursor]:
+        """Return the progress by partition; none while the endpoint starts over, or is gone."""
+        if self._must_reset or self.is_gone:
+            return {}
+        return {partition: Cursor(offset, self._at_ms) for partition, offset in self._offsets.items()}
 
-    def place(self, following: dict[int, int], now_ms: int) -> dict[int, Place] | None:
-        """Where it is on each partition; None while that is nowhere: it begins anew, or is gone."""
-        if self._anew or self._reading or self.is_gone:
-            return None
-        oldest = self.queue.oldest_ms()
-        if oldest is not None and now_ms - oldest > AWAY_HOURS * MS_PER_HOUR:
-            log.warning("the endpoint %s was away for %s hours: it begins anew", self.endpoint.name, AWAY_HOURS)
-            self.begin_anew()
-            return None
-        at_ms = now_ms if oldest is None else oldest
-        return {partition: Place(offset, at_ms) for partition, offset in self.queue.lowest(following).items()}
-
-    def measure(self, now_ms: int) -> None:
-        """Tells Prometheus."""
-        oldest = self.queue.oldest_ms()
-        metrics.PENDING.labels(self.endpoint.name).set(len(self.queue))
-        metrics.OLDEST.labels(self.endpoint.name).set(0 if oldest is None else max(0.0, (now_ms - oldest) / 1000))
+    def measure(self) -> None:
+        """Update the metrics."""
+        lag = self._reader.lag(self._offsets)
+        metrics.PENDING.labels(self.endpoint.name).set(lag)
+        metrics.OLDEST.labels(self.endpoint.name).set(max(0, now_ms() - self._at_ms) / 1000 if lag else 0)
 
     async def run(self) -> None:
-        """Delivers until it is cancelled, or the endpoint is gone."""
-        try:
-            while not self.is_gone:
-                await self._turn()
-        finally:
-            tasks = [*self._flying, *([] if self._reader is None else [self._reader])]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _turn(self) -> None:
-        wait = self._not_before - time.monotonic()
-        if wait > 0:
-            await asyncio.sleep(wait)
-        elif self._anew:
-            await self._reset()
-        elif len(self._flying) >= (1 if self._failures else LANES):
-            await asyncio.wait(self._flying, return_when=asyncio.FIRST_COMPLETED)
-        elif (news := self.queue.take(time.monotonic())) is not None:
-            task = asyncio.create_task(self._send(news))
-            self._flying.add(task)
-            task.add_done_callback(self._flown)
-        else:
-            self._news.clear()
+        """Deliver until cancelled, or until the endpoint is gone."""
+        while not self.is_gone:
             try:
-                async with asyncio.timeout(IDLE_SECONDS):
-                    await self._news.wait()
-            except TimeoutError:
-                return
+                await self._round()
+            except EndpointDown as down:
+                await self._wait(down)
+            except Exception:
+                log.exception("a delivery to %s failed", self.endpoint.name)
+                await self._wait(EndpointDown("an error of our own"))
 
-    def _flown(self, task: asyncio.Task[None]) -> None:
-        self._flying.discard(task)
-        self._news.set()
-        if not task.cancelled() and task.exception() is not None:
-            log.error("a delivery to %s failed with %s", self.endpoint.name, type(task.exception()).__name__)
+    async def _round(self) -> None:
+        """Deliver the records that have arrived, and advance the cursor."""
+        if now_ms() - self._at_ms > MAX_AWAY_MS:
+            self._start_over()
+        if self._must_reset:
+            now = datetime.now(UTC)
+            message_id = f"msg_{derived_id(self.endpoint.name, RESET, now.isoformat())}"
+            if refusal := await self._post(message_id, body_of(RESET, now, {})):
+                raise EndpointDown(refusal)
+            metrics.RESETS.labels(self.endpoint.name).inc()
+            self._must_reset = False
+        began = now_ms()
+        found = self._reader.read()
+        await self._deliver(found)
+        for each in found:
+            self._offsets[each.partition] = each.offset + 1
+        self._delivered = {
+            key: each for key, each in self._delivered.items() if each.offset >= self._offsets[each.partition]
+        }
+        if self._reader.is_at_end:
+            self._at_ms = began
+        if not found:
+            await asyncio.sleep(POLL_SECONDS)
 
-    async def _send(self, news: News) -> None:
-        body = body_of(news)
+    def _start_over(self) -> None:
+        log.warning("the endpoint %s is new or was away for too long: it starts over", self.endpoint.name)
+        self._offsets, self._at_ms, self._must_reset = dict.fromkeys(self._offsets, 0), now_ms(), True
+        self._delivered.clear()
+        self._reader.seek(self._offsets)
+
+    async def _deliver(self, found: Iterable[Notification]) -> None:
+        """Deliver the newest of each key, several at once.
+
+        Raises:
+            EndpointDown: the endpoint does not accept all of them.
+        """
+        newest = {each.key: each for each in found if each.about is not None and self.endpoint.wants(*each.about)}
+        known = self._delivered
+        left = iter([each for key, each in newest.items() if key not in known or known[key].offset < each.offset])
+
+        async def lane() -> None:
+            for each in left:
+                await self._send(each)
+                self._delivered[each.key] = each
+
+        lanes = 1 if self._failures else LANES
+        for error in await asyncio.gather(*(lane() for _ in range(lanes)), return_exceptions=True):
+            if error is not None:
+                raise error
+
+    async def _send(self, note: Notification) -> None:
+        """Send one message; after several refusals it is given up, unless it is an erasure."""
+        body = note.body()
         if body is None:
-            self.queue.done(news)
             return
-        try:
-            answer = await post(self._session, self.endpoint, message_id(self.endpoint.name, news), body)
-            if answer.outcome is Outcome.DELIVERED:
-                self._counts(answer)
-                self.queue.done(news)
-            elif answer.outcome is Outcome.REFUSED:
-                await self._refused(news, answer)
-            else:
-                self._failed(answer)
-                self.queue.again(news)
-        except BaseException:
-            self.queue.again(news)
-            raise
-
-    async def _reset(self) -> None:
-        """Before and after it nothing is on its way: it must not overtake anything."""
-        if self._flying:
-            await asyncio.wait(self._flying)
-        now = datetime.now(UTC)
-        ident = f"msg_{derived_id(self.endpoint.name, RESET, now.isoformat())}"
-        answer = await post(self._session, self.endpoint, ident, reset_body(now))
-        if answer.outcome is not Outcome.DELIVERED:
-            self._failed(answer)
-            return
-        self._counts(answer)
-        metrics.RESETS.labels(self.endpoint.name).inc()
-        self._anew, self._reading = False, True
-        self._reader = asyncio.create_task(self._read_all())  # held: a task without a reference may be collected
-
-    async def _read_all(self) -> None:
-        try:
-            async for batch in self._everything():
-                for news in batch:
-                    while len(self.queue) >= self._room and not self._anew:  # noqa: ASYNC110 - many things make room
-                        await asyncio.sleep(IDLE_SECONDS / 10)
-                    if self._anew:
-                        return
-                    # What came meanwhile is newer: told before, it must not be followed by what was before it.
-                    if self._heard.get(news.key, -1) < news.offset and self._is_wanted(news):
-                        self._offer(news)
-        except Exception as error:
-            log.warning("the topic could not be read for %s (%s): it begins anew", self.endpoint.name, error)
-            self._not_before = time.monotonic() + IDLE_SECONDS
-            self.begin_anew()
-            return
-        self._reading = False
-        self._heard.clear()
-
-    async def _refused(self, news: News, answer: Answer) -> None:
-        """It answers, and does not want this message."""
-        self._counts(answer)
-        times = self.queue.refusals(news) + 1
-        if times < REFUSALS or news.value is None:
-            # Who was forgotten has to be told, however often.
-            self.queue.refused(news, time.monotonic() + _wait(times))
-            return
-        await self._give_up(news, self.endpoint, answer.what)
+        for refusals in range(1, MAX_REFUSALS + 1):
+            refusal = await self._post(note.id_for(self.endpoint.name), body)
+            if not refusal:
+                return
+            if refusals < MAX_REFUSALS:
+                await asyncio.sleep(_backoff(refusals))
+        if note.value is None:
+            raise EndpointDown(f"it refuses an erasure with {refusal}")
+        await self._give_up(note, self.endpoint, refusal)
         metrics.DELIVERIES.labels(self.endpoint.name, "given-up").inc()
-        self.queue.done(news)
 
-    def _counts(self, answer: Answer) -> None:
-        if self._failures:
+    async def _post(self, message_id: str, body: bytes) -> str:
+        refusal = await post(self._session, self.endpoint, message_id, body)
+        if self._failures and not refusal:
             log.info("the endpoint %s answers again", self.endpoint.name)
-        self._failures = 0
-        metrics.DELIVERIES.labels(self.endpoint.name, answer.outcome.value).inc()
+            self._failures = 0
+        metrics.DELIVERIES.labels(self.endpoint.name, "refused" if refusal else "delivered").inc()
+        return refusal
 
-    def _failed(self, answer: Answer) -> None:
-        metrics.DELIVERIES.labels(self.endpoint.name, Outcome.DOWN.value).inc()
-        if answer.outcome is Outcome.GONE:
-            log.error("the endpoint %s is gone (410): nothing is sent to it until the next start", self.endpoint.name)
-            self.is_gone = True
+    async def _wait(self, down: EndpointDown) -> None:
+        """Wait before the next round, which reads the batch again: by then it may hold newer slim skills."""
+        metrics.DELIVERIES.labels(self.endpoint.name, "failed").inc()
+        self.is_gone = down.is_gone
+        if self.is_gone:
+            log.error("the endpoint %s is gone (410): it gets no message until the next start", self.endpoint.name)
             return
         self._failures += 1
-        wait = _wait(self._failures) if answer.retry_after is None else max(answer.retry_after, LEAST_WAIT_SECONDS)
-        self._not_before = time.monotonic() + wait
         if self._failures == 1:
-            log.warning("the endpoint %s does not take messages: %s", self.endpoint.name, answer.what)
-
-    def _is_wanted(self, news: News) -> bool:
-        about = news.about
-        return about is not None and self.endpoint.wants(*about)
+            log.warning("the endpoint %s accepts no messages: %s", self.endpoint.name, down)
+        await asyncio.sleep(down.retry_after or _backoff(self._failures))
+        self._reader.seek(self._offsets)
 
 
-def _wait(times: int) -> float:
-    """Seconds until the next attempt: doubled each time, and by chance up to half less: not all are to come at once."""
+def now_ms() -> int:
+    """Return the time in milliseconds since 1970."""
+    return int(time.time() * 1000)
+
+
+def _backoff(times: int) -> float:
+    """Return the seconds until the next attempt: doubled each time, and by chance up to half less."""
     return min(MAX_WAIT_SECONDS, 2.0 ** min(times - 1, 10)) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret  # nosec B311

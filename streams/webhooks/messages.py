@@ -1,30 +1,38 @@
-"""What is posted: the body of a message, its id, and its signature after Standard Webhooks."""
+"""Messages: their bodies, ids and signatures after Standard Webhooks, and one attempt to post them."""
 
-import base64
-import hmac
-from collections.abc import Iterable
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
+import aiohttp
 import orjson
+from standardwebhooks import Webhook
 
 from schemas import BadRecord, SlimSkill, decode, derived_id, moment_of
+from streams.webhooks import metrics
+from streams.webhooks.endpoints import Endpoint
 
 CHANGED, FORGOTTEN, RESET = "slim-skill.changed", "slim-skill.forgotten", "slim-skills.reset"
+TIMEOUT_SECONDS = 10.0
+MIN_RETRY_AFTER, MAX_RETRY_AFTER = 0.5, 3_600.0
 _OURS = {"event_id", "occurred_at", "schema_version", "seal"}
-"""Fields of the record that say nothing to a host."""
+"""Fields of the record that mean nothing to a host."""
+_ACCEPTED, _CLIENT_ERRORS, _GONE = range(200, 300), range(400, 500), 410
+_LATER = frozenset({401, 403, 404, 408, 409, 421, 425, 429})
+"""Statuses of 4xx that are about the endpoint or the moment, and not about the message."""
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class Notification:
     """A record of the topic of slim skills.
 
     Attributes:
         key: its key, which names the user and the domain.
-        value: its value; None: there is no slim skill any more.
-        partition, offset: where it was.
+        value: its value; None: the slim skill is erased.
+        partition, offset: its position.
         at_ms: when it was written, in milliseconds since 1970.
-        heard_ms: when it was first read here.
     """
 
     key: bytes
@@ -32,7 +40,6 @@ class News:
     partition: int
     offset: int
     at_ms: int
-    heard_ms: int = 0
 
     @property
     def about(self) -> tuple[str, str] | None:
@@ -45,53 +52,103 @@ class News:
             pass
         return None
 
+    def id_for(self, endpoint: str) -> str:
+        """Return the message's id: the same for every attempt, so that a receiver recognises a repetition."""
+        return f"msg_{derived_id(endpoint, str(self.partition), str(self.offset), str(self.at_ms))}"
 
-def message_id(endpoint: str, news: News) -> str:
-    """The same for every attempt, so that a receiver knows a repetition."""
-    return f"msg_{derived_id(endpoint, str(news.partition), str(news.offset), str(news.at_ms))}"
-
-
-def body_of(news: News) -> bytes | None:
-    """The body of a message; None for a record that is no slim skill, which the materializer reports."""
-    about = news.about
-    if about is None:
-        return None
-    user, domain = about
-    if news.value is None:
-        return _body(FORGOTTEN, moment_of(news.at_ms), {"user_id": user, "domain": domain})
-    try:
-        slim = decode(SlimSkill, news.value)
-    except BadRecord:
-        return None
-    if (slim.user_id, slim.domain) != about:
-        return None
-    return _body(CHANGED, slim.occurred_at, slim.model_dump(mode="json", exclude=_OURS))
+    def body(self) -> bytes | None:
+        """Return the message's body; None for a record that is no slim skill, which the materializer reports."""
+        if (about := self.about) is None:
+            return None
+        if self.value is None:
+            return body_of(FORGOTTEN, moment_of(self.at_ms), {"user_id": about[0], "domain": about[1]})
+        try:
+            slim = decode(SlimSkill, self.value)
+        except BadRecord:
+            return None
+        if (slim.user_id, slim.domain) != about:
+            return None
+        return body_of(CHANGED, slim.occurred_at, slim.model_dump(mode="json", exclude=_OURS))
 
 
-def reset_body(now: datetime) -> bytes:
-    """The body that has a receiver drop all that it holds: everything follows."""
-    return _body(RESET, now, {})
+class EndpointDown(Exception):
+    """The endpoint accepts no messages at the moment, or is gone.
 
-
-def headers(keys: Iterable[bytes], ident: str, seconds: int, body: bytes) -> dict[str, str]:
-    """The headers of a message.
-
-    Args:
-        keys: one signature for each.
-        ident: the message's id.
-        seconds: when this attempt is made, in seconds since 1970; receivers refuse what is old.
-        body: the body.
+    Attributes:
+        retry_after: its own wish, in seconds.
+        is_gone: True after 410.
     """
-    said = b"%s.%d.%s" % (ident.encode(), seconds, body)
-    signatures = [base64.b64encode(hmac.digest(key, said, "sha256")).decode() for key in keys]
+
+    def __init__(self, reason: str, retry_after: float | None = None, *, is_gone: bool = False) -> None:
+        super().__init__(reason)
+        self.retry_after, self.is_gone = retry_after, is_gone
+
+
+def body_of(kind: str, at: datetime, data: object) -> bytes:
+    """Return the body of a message; that of `RESET` makes a receiver drop all that it holds."""
+    return orjson.dumps(
+        {"type": kind, "timestamp": at.astimezone(UTC).isoformat().replace("+00:00", "Z"), "data": data}
+    )
+
+
+def headers(endpoint: Endpoint, message_id: str, at: datetime, body: bytes) -> dict[str, str]:
+    """Return the headers of one attempt, with a signature for each of the endpoint's secrets."""
+    keys = [secret.get_secret_value() for secret in (endpoint.secret, endpoint.old_secret) if secret is not None]
     return {
         "content-type": "application/json",
-        "webhook-id": ident,
-        "webhook-timestamp": str(seconds),
-        "webhook-signature": " ".join(f"v1,{each}" for each in signatures),
+        "webhook-id": message_id,
+        "webhook-timestamp": str(int(at.timestamp())),
+        "webhook-signature": " ".join(Webhook(key).sign(message_id, at, body.decode()) for key in keys),
     }
 
 
-def _body(kind: str, at: datetime, data: object) -> bytes:
-    told = at.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    return orjson.dumps({"type": kind, "timestamp": told, "data": data})
+def new_session() -> aiohttp.ClientSession:
+    """Return a session that keeps no cookies and ignores proxies of the environment."""
+    return aiohttp.ClientSession(
+        timeout=aiohttp.ClientTimeout(total=TIMEOUT_SECONDS),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"User-Agent": "sager-streams"},
+        auto_decompress=False,
+        trust_env=False,
+    )
+
+
+async def post(session: aiohttp.ClientSession, endpoint: Endpoint, message_id: str, body: bytes) -> str:
+    """Post a message once, and return an empty text; or the reason if the endpoint refuses this message.
+
+    Redirects are not followed, because they can lead anywhere; the answer's body is not read.
+
+    Raises:
+        EndpointDown: the endpoint does not answer, or its status is not about the message.
+    """
+    signed = headers(endpoint, message_id, datetime.now(UTC), body)
+    with metrics.SECONDS.labels(endpoint.name).time():
+        try:
+            async with session.post(endpoint.url, data=body, headers=signed, allow_redirects=False) as reply:
+                status, retry_after = reply.status, reply.headers.get("Retry-After", "")
+        except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+            raise EndpointDown(type(error).__name__) from None
+    return refusal_of(status, retry_after, time.time())
+
+
+def refusal_of(status: int, retry_after: str, now: float) -> str:
+    """Return why a status refuses the message; empty if it accepts it.
+
+    Args:
+        status: of HTTP.
+        retry_after: the header, in seconds or as a date; empty without one.
+        now: in seconds since 1970.
+
+    Raises:
+        EndpointDown: the status is about the endpoint or the moment.
+    """
+    if status in _ACCEPTED:
+        return ""
+    if status in _CLIENT_ERRORS and status not in _LATER and status != _GONE:
+        return f"status {status}"
+    wait = None
+    with suppress(ValueError, TypeError, OverflowError):
+        seconds = retry_after.isdecimal()
+        wait = float(retry_after[:9]) if seconds else parsedate_to_datetime(retry_after).timestamp() - now
+        wait = min(max(MIN_RETRY_AFTER, wait), MAX_RETRY_AFTER)
+    raise EndpointDown(f"status {status}", wait, is_gone=status == _GONE)

@@ -11,13 +11,13 @@ SECONDS = Histogram(
     ["endpoint"],
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
-PENDING = Gauge("sager_webhook_pending", "Slim skills that an endpoint has not been told yet.", ["endpoint"])
-OLDEST = Gauge("sager_webhook_oldest_seconds", "How long the oldest of these has waited.", ["endpoint"])
-RESETS = Counter("sager_webhook_resets", "How often an endpoint was told to begin anew.", ["endpoint"])
+PENDING = Gauge("sager_webhook_pending", "Records of slim skills that an endpoint has not got yet.", ["endpoint"])
+OLDEST = Gauge("sager_webhook_oldest_seconds", "How long an endpoint has been behind.", ["endpoint"])
+RESETS = Counter("sager_webhook_resets", "How often an endpoint started over.", ["endpoint"])
 
 
 def begin(endpoint: str) -> None:
-    """Has the series of an endpoint start at 0, so that rates exist before the first delivery."""
+    """Start the series of an endpoint at 0, so that rates exist before the first delivery."""
     for outcome in OUTCOMES:
         DELIVERIES.labels(endpoint, outcome)
     for each in (SECONDS, PENDING, OLDEST, RESETS):

@@ -1,203 +1,164 @@
-"""Runs `sager webhooks`: follows the slim skills, and commits how far every endpoint was told."""
+"""Runs `sager webhooks`: a consumer of slim skills for each endpoint, and the commit of their cursors."""
 
 import asyncio
 import logging
 import signal
 import threading
 import time
-from collections.abc import AsyncIterator, Generator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import islice
 
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Message, Producer, TopicPartition
+import orjson
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Producer, TopicPartition
 
 from schemas import DeadLetter, Position, SlimSkill, encode
 from streams import shutdown
 from streams.exceptions import NotProduced
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.follower import partitions_of
-from streams.kafka.scanner import REQUEST_SECONDS, Scanner, int_of, sent_at_ms
+from streams.kafka.scanner import REQUEST_SECONDS
 from streams.operations.dead_letters.reading import WEBHOOK
 from streams.settings import Settings
-from streams.webhooks.delivery import AWAY_HOURS, MS_PER_HOUR, Delivery
+from streams.webhooks.delivery import Cursor, Delivery, Reader
 from streams.webhooks.endpoints import Endpoint
-from streams.webhooks.health import WebhooksHealth
-from streams.webhooks.messages import News
-from streams.webhooks.places import Place, note, noted
-from streams.webhooks.posting import new_session
+from streams.webhooks.messages import Notification, new_session
 
-REASON = "refused"
-AT_ONCE = 500
-POLL_SECONDS = 0.2
 COMMIT_SECONDS = 1.0
 FLUSH_SECONDS = 30.0
+STUCK_SECONDS = 60.0
 
 log = logging.getLogger("sager.webhooks")
 
 
-def run(settings: Settings, endpoints: Sequence[Endpoint], health: WebhooksHealth) -> None:
-    """Delivers until SIGTERM or SIGINT.
+class WebhooksHealth:
+    """The health of the process, for `/live` and `/ready`.
+
+    Attributes:
+        doing: the step of the start; empty once it is done.
+        turned_at: when the loop last turned, in monotonic seconds.
+        is_ending: True once the shutdown has begun.
+        down: the names of endpoints that accept no messages.
+    """
+
+    def __init__(self) -> None:
+        self.doing, self.turned_at, self.is_ending = "looking for Kafka and its topics", time.monotonic(), False
+        self.down: frozenset[str] = frozenset()
+
+    def why_not_live(self) -> list[str]:
+        """Return why the process should be restarted; an endpoint that is down is no reason."""
+        still = time.monotonic() - self.turned_at
+        return [f"nothing was read for {still:.0f} s"] if still > STUCK_SECONDS and not self.doing else []
+
+    def why_not_ready(self) -> list[str]:
+        """Return why messages do not arrive."""
+        reasons = ["shutting down"] if self.is_ending else []
+        reasons += [self.doing] if self.doing else []
+        return reasons + [f"the endpoint {name} does not take messages" for name in sorted(self.down)]
+
+
+class Webhooks:
+    """The process.
 
     Args:
         settings: the deployment.
-        endpoints: where to.
         health: updated as the loop runs.
-
-    Raises:
-        KafkaException: Kafka refuses this client.
     """
-    asyncio.run(_Webhooks(settings, health).run(endpoints))
 
-
-def group_of(settings: Settings) -> str:
-    """The group under which places are committed; nobody joins it, so one process at a time may run."""
-    return f"{settings.app_id}-webhooks"
-
-
-class _Webhooks:
     def __init__(self, settings: Settings, health: WebhooksHealth) -> None:
         self._settings, self._health = settings, health
         self._topic = settings.topic(SlimSkill.TOPIC)
-        self._consumer = Consumer(
-            client_config(
-                settings,
-                **{"group.id": group_of(settings), "enable.auto.commit": False, "auto.offset.reset": "earliest"},
-            )
-        )
-        self._deliveries: list[Delivery] = []
-        self._from: dict[str, dict[int, int]] = {}
-        self._since: dict[str, int] = {}
-        self._ends: dict[int, int] = {}
-        self._next: dict[int, int] = {}
         self._stop = threading.Event()
+        self._deliveries: list[Delivery] = []
         self._producer: Producer | None = None
 
     async def run(self, endpoints: Sequence[Endpoint]) -> None:
+        """Deliver until SIGTERM or SIGINT.
+
+        Raises:
+            KafkaException: Kafka refuses this client.
+        """
         loop = asyncio.get_running_loop()
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, self._end)
+        committing, *consumers = [self._consumer() for _ in (None, *endpoints)]
         try:
+            ends, known = await asyncio.to_thread(self._committed, committing)
             async with new_session() as session:
-                self._deliveries = [Delivery(each, session, self._everything, self._give_up) for each in endpoints]
-                await asyncio.to_thread(self._assign)
+                for endpoint, consumer in zip(endpoints, consumers, strict=True):
+                    delivery = Delivery(endpoint, session, Reader(consumer, self._topic), self._give_up)
+                    delivery.start(ends, known.get(endpoint.name, {}))
+                    self._deliveries.append(delivery)
                 tasks = [asyncio.create_task(each.run()) for each in self._deliveries]
                 log.info("posting slim skills to %s endpoints", len(tasks))
-                try:
-                    await self._follow()
-                finally:
-                    for task in tasks:
-                        task.cancel()
-                    await asyncio.gather(*tasks, return_exceptions=True)
-                    with suppress(KafkaException):
-                        await asyncio.to_thread(self._commit, self._places())
+                self._health.doing = ""
+                while not self._stop.is_set():
+                    await self._turn(committing)
+                    await asyncio.sleep(COMMIT_SECONDS)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                await self._commit(committing)
         finally:
-            await asyncio.to_thread(self._consumer.close)
+            for consumer in (committing, *consumers):
+                await asyncio.to_thread(consumer.close)
+
+    def _consumer(self) -> Consumer:
+        # No consumer joins the group, so one process at a time may run.
+        more = {
+            "group.id": f"{self._settings.app_id}-webhooks",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+            "queued.max.messages.kbytes": 4_096,
+        }
+        return Consumer(client_config(self._settings, **more))
 
     def _end(self) -> None:
         shutdown.begin(self._settings.shutdown_seconds)
-        self._health.ends()
+        self._health.is_ending = True
         self._stop.set()
 
-    def _assign(self) -> None:
-        """Begins where the endpoints are. Who is nowhere, or was away too long, begins anew."""
-        partitions = partitions_of(self._consumer, self._topic, self._stop)
-        places = [TopicPartition(self._topic, each) for each in partitions]
-        committed = self._consumer.committed(places, timeout=REQUEST_SECONDS) if places else []
-        known = {each.partition: noted(each.metadata) for each in committed if each.offset != OFFSET_INVALID}
-        ends = self._ends = {each: self._high(each) for each in partitions}
-        for delivery in self._deliveries:
-            name = delivery.endpoint.name
-            own = {each: known[each][name] for each in partitions if name in known.get(each, {})}
-            if len(own) < len(partitions) or not all(self._is_fresh(own[each], ends[each]) for each in partitions):
-                delivery.begin_anew()
-            else:
-                self._from[name] = {each: place.offset for each, place in own.items()}
-                self._since[name] = min((place.at_ms for place in own.values()), default=0)
+    def _committed(self, consumer: Consumer) -> tuple[dict[int, int], dict[str, dict[int, Cursor]]]:
+        """Return the end of each partition, and the cursors of each endpoint."""
+        partitions = [TopicPartition(self._topic, each) for each in partitions_of(consumer, self._topic, self._stop)]
+        ends = {}
         for each in partitions:
-            self._next[each] = min((start[each] for start in self._from.values()), default=ends[each])
-        self._consumer.assign([TopicPartition(self._topic, each, self._next[each]) for each in partitions])
+            marks = consumer.get_watermark_offsets(each, timeout=REQUEST_SECONDS)
+            ends[each.partition] = marks[1] if marks else 0
+        known: dict[str, dict[int, Cursor]] = {}
+        for each in consumer.committed(partitions, timeout=REQUEST_SECONDS) if partitions else ():
+            if each.offset != OFFSET_INVALID:
+                for name, cursor in cursors_of(each.metadata).items():
+                    known.setdefault(name, {})[each.partition] = cursor
+        return ends, known
 
-    def _high(self, partition: int) -> int:
-        found = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), timeout=REQUEST_SECONDS)
-        return found[1] if found else 0
-
-    def _is_fresh(self, place: Place, end: int) -> bool:
-        """Whether nothing can have been missed; the embedded broker says ends that are too low."""
-        is_there = self._settings.embedded or place.offset <= end
-        return is_there and time.time() * 1000 - place.at_ms < AWAY_HOURS * MS_PER_HOUR
-
-    async def _follow(self) -> None:
-        due = 0.0
-        while not self._stop.is_set():
-            for message in await asyncio.to_thread(self._consumer.consume, AT_ONCE, POLL_SECONDS):
-                if message.error() is None:
-                    self._take(message)
-            self._health.turn()
-            if time.monotonic() >= due:
-                due = time.monotonic() + COMMIT_SECONDS
-                self._measure()
-                try:
-                    await asyncio.to_thread(self._commit, self._places())
-                except KafkaException as error:
-                    log.warning("how far endpoints were told could not be committed: %s", error.args[0].str())
-
-    def _take(self, message: Message) -> None:
-        news = _news(message)
-        self._next[news.partition] = news.offset + 1
-        for delivery in self._deliveries:
-            name = delivery.endpoint.name
-            if news.offset >= self._from.get(name, {}).get(news.partition, 0):
-                # What waited at the last end has waited since then.
-                is_old = name in self._since and news.offset < self._ends[news.partition]
-                delivery.take(replace(news, heard_ms=self._since[name]) if is_old else news)
-
-    def _places(self) -> list[TopicPartition]:
-        """What to commit: nothing while every endpoint begins anew."""
-        now_ms = int(time.time() * 1000)
-        told = {each.endpoint.name: place for each in self._deliveries if (place := each.place(self._next, now_ms))}
-        if not told:
-            return []
-        return [
-            TopicPartition(
-                self._topic,
-                partition,
-                min(place[partition].offset for place in told.values()),
-                metadata=note({name: place[partition] for name, place in told.items()}),
-            )
-            for partition in self._next
-        ]
-
-    def _commit(self, places: list[TopicPartition]) -> None:
-        if places:
-            self._consumer.commit(offsets=places, asynchronous=False)
-
-    def _measure(self) -> None:
-        now_ms = int(time.time() * 1000)
-        for each in self._deliveries:
-            each.measure(now_ms)
+    async def _turn(self, consumer: Consumer) -> None:
+        self._health.turned_at = time.monotonic()
         self._health.down = frozenset(each.endpoint.name for each in self._deliveries if each.is_down)
+        for each in self._deliveries:
+            each.measure()
+        await self._commit(consumer)
 
-    async def _everything(self) -> AsyncIterator[Sequence[News]]:
-        batches = self._batches()
-        try:
-            while (batch := await asyncio.to_thread(next, batches, None)) is not None:
-                yield batch
-        finally:
-            await asyncio.to_thread(batches.close)
+    async def _commit(self, consumer: Consumer) -> None:
+        """Commit the cursors as offsets with metadata; none while every endpoint starts over."""
+        found = {each.endpoint.name: cursors for each in self._deliveries if (cursors := each.cursors())}
+        offsets = []
+        for partition in next(iter(found.values()), ()):
+            own = {name: cursors[partition] for name, cursors in found.items()}
+            least = min(cursor.offset for cursor in own.values())
+            offsets.append(TopicPartition(self._topic, partition, least, metadata=metadata_of(own)))
+        if offsets:
+            try:
+                await asyncio.to_thread(consumer.commit, offsets=offsets, asynchronous=False)
+            except KafkaException as error:
+                log.warning("the cursors of endpoints could not be committed: %s", error.args[0].str())
 
-    def _batches(self) -> Generator[list[News], None, None]:
-        with Scanner(self._settings) as scanner:
-            messages = scanner.read(scanner.partitions(SlimSkill.TOPIC))
-            while batch := list(islice(messages, AT_ONCE)):
-                yield [_news(each) for each in batch]
+    async def _give_up(self, note: Notification, endpoint: Endpoint, reason: str) -> None:
+        log.warning("the endpoint %s refuses a message for good (%s): it is a dead letter now", endpoint.name, reason)
+        await asyncio.to_thread(self._produce, letter_of(note, endpoint.name, reason, self._topic))
 
-    async def _give_up(self, news: News, endpoint: Endpoint, what: str) -> None:
-        log.warning("the endpoint %s refuses a message for good (%s): it is a dead letter now", endpoint.name, what)
-        await asyncio.to_thread(self._send_letter, letter_of(news, endpoint.name, what, self._topic))
-
-    def _send_letter(self, letter: DeadLetter) -> None:
+    def _produce(self, letter: DeadLetter) -> None:
         self._producer = self._producer or Producer(producer_config(self._settings))
         failed: list[object] = []
         self._producer.produce(
@@ -210,19 +171,26 @@ class _Webhooks:
             raise NotProduced("Kafka did not take a dead letter")
 
 
-def letter_of(news: News, endpoint: str, what: str, topic: str) -> DeadLetter:
-    """The dead letter of a message that an endpoint refuses. Replayed, every endpoint hears of it again."""
-    source = Position(topic=topic, partition=news.partition, offset=news.offset, timestamp_ms=news.at_ms)
-    detail = f"the endpoint {endpoint} answered with {what}"
-    return DeadLetter.of(WEBHOOK, source, REASON, detail, news.key, news.value, datetime.now(UTC))
+def metadata_of(cursors: dict[str, Cursor]) -> str:
+    """Return the cursors of all endpoints on a partition as the metadata of its committed offset."""
+    return orjson.dumps({name: [cursor.offset, cursor.at_ms] for name, cursor in cursors.items()}).decode()
 
 
-def _news(message: Message) -> News:
-    return News(
-        message.key() or b"",
-        message.value(),
-        int_of(message.partition()),
-        int_of(message.offset()),
-        sent_at_ms(message),
-        int(time.time() * 1000),
-    )
+def cursors_of(metadata: str | None) -> dict[str, Cursor]:
+    """Return the cursors of such metadata; none if it is missing or another client's.
+
+    >>> cursors_of(metadata_of({"shop": Cursor(7, 5)})), cursors_of("x")
+    ({'shop': Cursor(offset=7, at_ms=5)}, {})
+    """
+    with suppress(orjson.JSONDecodeError, ValueError, TypeError, AttributeError):
+        found = {name: Cursor(offset, at_ms) for name, (offset, at_ms) in orjson.loads(metadata or "").items()}
+        if all(type(part) is int for cursor in found.values() for part in (cursor.offset, cursor.at_ms)):
+            return found
+    return {}
+
+
+def letter_of(note: Notification, endpoint: str, reason: str, topic: str) -> DeadLetter:
+    """Return the dead letter of a refused message. Replayed, every endpoint gets it again."""
+    source = Position(topic=topic, partition=note.partition, offset=note.offset, timestamp_ms=note.at_ms)
+    detail = f"the endpoint {endpoint} answered with {reason}"
+    return DeadLetter.of(WEBHOOK, source, "refused", detail, note.key, note.value, datetime.now(UTC))

@@ -14,7 +14,7 @@ from pathlib import Path
 from operators.statinit import facts_of, parser_for
 from schemas import Candidate
 from streams.demo import catalogue as demo
-from streams.importers import sager_format
+from streams.importers import Format, load
 from streams.privacy import DEFAULT
 from streams.vouching import DEFAULT as VOUCHING
 
@@ -89,7 +89,7 @@ def main() -> None:
 
 
 def _read(folder: Path) -> Taken:
-    data = sager_format.load(folder, 1)
+    data = load(folder, 1, format=Format.SAGER)
     taken = Taken(data.domain)
     for item in islice(data.items.values(), MOST_ITEMS):
         taken.add(item)

@@ -1,4 +1,4 @@
-"""What an app needs of sager-streams: send what was shown and taken, read back each user's slim skill.
+"""Client of sager-streams: send what was shown and taken, read back each user's slim skill.
 
     from sager_client import EventProducer, SlimSkills
 
@@ -7,8 +7,7 @@
 
 from .aio import AsyncEventProducer, AsyncSlimSkills
 from .connection import Connection
-from .events import EventProducer
-from .exceptions import (
+from .errors import (
     BrokerUnreachable,
     Closed,
     Misconfigured,
@@ -18,7 +17,8 @@ from .exceptions import (
     NotShown,
     SagerClientError,
 )
-from .made_feedback import question_of
+from .methods import question_of
+from .producer import EventProducer, Understood
 from .schemas import (
     Action,
     Bound,
@@ -53,7 +53,6 @@ from .schemas import (
 )
 from .sender import Undelivered
 from .slim_skills import SlimSkills
-from .understood import Understood
 
 __all__ = [
     "Action",

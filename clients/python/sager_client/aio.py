@@ -1,4 +1,4 @@
-"""The same for asyncio: nothing here blocks the event loop, and nothing is implemented twice."""
+"""The producer and the slim skills for asyncio: nothing blocks the event loop, and nothing is implemented twice."""
 
 import asyncio
 import functools
@@ -9,9 +9,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
 
-from . import made_feedback, making
 from .connection import Connection
-from .events import (
+from .errors import BrokerUnreachable, NotDelivered
+from .follower import Answers
+from .methods import CandidateLike, CorrectionFields, EventMethods, correction
+from .producer import (
     FLUSH_SECONDS,
     GIVE_UP_SECONDS,
     MAX_BYTES,
@@ -19,18 +21,15 @@ from .events import (
     RANK_SECONDS,
     WAIT_SECONDS,
     EventProducer,
+    Understood,
 )
-from .exceptions import BrokerUnreachable, NotDelivered
-from .making import CandidateLike
 from .schemas import Correction, Event, Ranking, SlimSkill
 from .sender import OnError
 from .slim_skills import READY_SECONDS, SlimSkills
 from .slim_skills import WAIT_SECONDS as READ_SECONDS
-from .telling import CorrectionFields, Telling
-from .understood import Understood
 
 LOOK_SECONDS = 0.01
-"""How often a waiting task looks. A thread of its own for each that waits would outlive a task that is cancelled."""
+"""How often a waiting task looks. A thread of its own for each would outlive a task that is cancelled."""
 
 P = ParamSpec("P")
 EventT = TypeVar("EventT", bound=Event)
@@ -40,22 +39,25 @@ logger = logging.getLogger("sager_client")
 
 
 def _awaited(
-    method: Callable[Concatenate[Telling, P], EventT],
+    method: Callable[Concatenate[EventMethods, P], EventT],
 ) -> Callable[Concatenate["AsyncEventProducer", P], Coroutine[Any, Any, EventT]]:
-    """A method of the blocking producer that makes an event and sends it, with an asynchronous sending."""
+    """Make a method that makes an event as another one does, and awaits its sending."""
 
     @functools.wraps(method)
     async def call(self: "AsyncEventProducer", /, *args: P.args, **kwargs: P.kwargs) -> EventT:
-        return await self.send(method(self._events, *args, **kwargs))
+        return await self.send(method(_MAKER, *args, **kwargs))
 
     return call
 
 
-class _Unsent(EventProducer):
-    """Makes events, and leaves the sending to somebody else."""
+class _Maker(EventMethods):
+    """Makes events without sending them."""
 
     def send(self, event: EventT) -> EventT:
         return event
+
+
+_MAKER = _Maker()
 
 
 class AsyncEventProducer:
@@ -65,18 +67,8 @@ class AsyncEventProducer:
             ranking = await events.ranking("ann", "films", shown, "something to think about")
             await events.selection(ranking, "arrival")
 
-    Args:
-        bootstrap: Kafka's bootstrap servers; by default what `SAGER_BOOTSTRAP` says.
-        connection: all of how the deployment is reached, instead; by default what the environment says.
-        on_error: called with each event that is given up, and why, in the sending thread: be quick, and use
-            `loop.call_soon_threadsafe` for what belongs to the loop.
-        max_events: how many events wait for the broker at most.
-        max_bytes: how many bytes they have at most.
-        wait_seconds: how long a call waits for room when that many are waiting; then it raises `NotDelivered`.
-        give_up_seconds: an event that the broker has not acknowledged after this time is given up.
-
-    Raises:
-        Misconfigured: a setting is wrong.
+    The arguments are those of `EventProducer`. `on_error` is called in the sending thread: use
+    `loop.call_soon_threadsafe` for work of the loop.
     """
 
     def __init__(
@@ -91,32 +83,32 @@ class AsyncEventProducer:
         give_up_seconds: float = GIVE_UP_SECONDS,
     ) -> None:
         self._wait_seconds = wait_seconds
-        self._events = _Unsent(
+        self._events = EventProducer(
             bootstrap,
             connection=connection,
             on_error=on_error,
             max_events=max_events,
             max_bytes=max_bytes,
-            wait_seconds=0,  # it is this class that waits
+            wait_seconds=0,  # this class waits
             give_up_seconds=give_up_seconds,
         )
 
-    item = _awaited(EventProducer.item)
-    interaction = _awaited(EventProducer.interaction)
-    rank_request = _awaited(EventProducer.rank_request)
-    ranking = _awaited(EventProducer.ranking)
-    selection = _awaited(EventProducer.selection)
-    none_of_these = _awaited(EventProducer.none_of_these)
-    feedback = _awaited(EventProducer.feedback)
-    utterance = _awaited(EventProducer.utterance)
-    answer = _awaited(EventProducer.answer)
-    forget = _awaited(EventProducer.forget)
-    command = _awaited(EventProducer.command)
-    card_command = _awaited(EventProducer.card_command)
+    item = _awaited(EventMethods.item)
+    interaction = _awaited(EventMethods.interaction)
+    rank_request = _awaited(EventMethods.rank_request)
+    ranking = _awaited(EventMethods.ranking)
+    selection = _awaited(EventMethods.selection)
+    none_of_these = _awaited(EventMethods.none_of_these)
+    feedback = _awaited(EventMethods.feedback)
+    utterance = _awaited(EventMethods.utterance)
+    answer = _awaited(EventMethods.answer)
+    forget = _awaited(EventMethods.forget)
+    command = _awaited(EventMethods.command)
+    card_command = _awaited(EventMethods.card_command)
 
     @property
     def pending(self) -> int:
-        """How many events the broker has not acknowledged."""
+        """The number of events that the broker has not acknowledged."""
         return self._events.pending
 
     async def rank(
@@ -131,26 +123,12 @@ class AsyncEventProducer:
         clarify: bool = False,
         session_id: str | None = None,
     ) -> Ranking:
-        """Ask for a ranking, and wait for it; see `EventProducer.rank`.
-
-        Raises:
-            NoAnswer: there was none within `seconds`.
-            BrokerUnreachable: the topic `rankings` cannot be read.
-            NotDelivered: see `EventProducer.send`.
-        """
-        request = making.rank_request(
-            user_id, domain, candidates, instruction, request_id, None, clarify=clarify, session_id=session_id
+        """Request a ranking, and wait for it; see `EventProducer.rank`."""
+        request = _MAKER.rank_request(
+            user_id, domain, candidates, instruction, request_id=request_id, clarify=clarify, session_id=session_id
         )
-        follower = self._events.answers.follow()
-        if not await _until(lambda: follower.ready, seconds):
-            raise follower.too_late(seconds)
-        with self._events.answers.to(user_id, request.request_id) as answer:
-            await self.send(request)
-            try:
-                async with asyncio.timeout(seconds):
-                    return await asyncio.wrap_future(answer)
-            except TimeoutError:
-                raise self._events.no_answer(seconds) from None
+        answers = self._events.answers
+        return await self._answered(answers, user_id, request.request_id, request, seconds, "rank request")
 
     @overload
     async def correct(
@@ -171,58 +149,43 @@ class AsyncEventProducer:
         wait: float | None = None,
         **more: Unpack[CorrectionFields],
     ) -> Correction | Understood:
-        """Send a person's own words; with `wait`, return the worker's answer. See `EventProducer`.
-
-        Raises:
-            NoAnswer: there was none within `wait` seconds.
-            BrokerUnreachable: the topic `skill-diffs` cannot be read.
-            NotShown: it names an item that the person does not see.
-            NotDelivered: see `EventProducer.send`.
-        """
-        correction = made_feedback.correction(user_id, domain, text, **more)
+        """Send a person's own words; with `wait`, return the worker's answer. See `EventProducer.correct`."""
+        event = correction(user_id, domain, text, **more)
         if wait is None:
-            return await self.send(correction)
-        follower = self._events.understood.follow()
-        if not await _until(lambda: follower.ready, wait):
-            raise follower.too_late(wait)
-        with self._events.understood.to(user_id, correction.event_id) as answer:
-            await self.send(correction)
+            return await self.send(event)
+        understood = self._events.understood
+        diff = await self._answered(understood, user_id, event.event_id, event, wait, "correction")
+        return Understood.of(event, diff)
+
+    async def _answered(
+        self, answers: Answers[EventT], user_id: str, request_id: str, request: Event, seconds: float, named: str
+    ) -> EventT:
+        """Send a request once its answer cannot be missed, and wait for the answer."""
+        follower = answers.follow()
+        if not await _until(lambda: follower.ready, seconds):
+            raise follower.too_late(seconds)
+        with answers.to(user_id, request_id) as answer:
+            await self.send(request)
             try:
-                async with asyncio.timeout(wait):
-                    return Understood.of(correction, await asyncio.wrap_future(answer))
+                async with asyncio.timeout(seconds):
+                    return await asyncio.wrap_future(answer)
             except TimeoutError:
-                raise self._events.no_answer(wait, "correction") from None
+                raise self._events.no_answer(seconds, named) from None
 
     async def send(self, event: EventT) -> EventT:
-        """Send any event that apps write, and give it back; see `EventProducer.send`.
-
-        Raises:
-            NotDelivered: too many events wait for the broker, which is told with the cause.
-            Misconfigured: the broker's topics do not have the number of partitions that they have to have.
-            TypeError: it is of a kind that only the pipeline writes.
-            Closed: this producer is closed.
-        """
+        """Send any event that apps write, and return it; see `EventProducer.send`."""
         sender = self._events.sender
-        if not sender.has_room and not await _until(lambda: sender.has_room, self._wait_seconds):
+        if not await _until(lambda: sender.has_room, self._wait_seconds):
             raise sender.no_room(self._wait_seconds)
-        return EventProducer.send(self._events, event)
+        return self._events.send(event)
 
     async def flush(self, seconds: float = FLUSH_SECONDS) -> None:
-        """Wait until the broker has all that was sent.
-
-        Raises:
-            NotDelivered: it took not all of it in time, or some was given up since the last call; the text says why.
-            Misconfigured: see `EventProducer.send`.
-        """
+        """Wait until the broker has acknowledged all events; see `EventProducer.flush`."""
         await _until(lambda: not self.pending, seconds)
         self._events.sender.report(seconds)
 
     async def close(self, seconds: float = FLUSH_SECONDS) -> None:
-        """Flush, then end the threads. What is not delivered by then is given up.
-
-        Raises:
-            NotDelivered: see `flush`.
-        """
+        """Flush, then end the threads. Events that are not delivered by then are given up."""
         try:
             await self.flush(seconds)
         finally:
@@ -239,24 +202,16 @@ class AsyncEventProducer:
         except NotDelivered:
             if error is None:
                 raise
-            logger.exception("on the way out after another error")  # which is the one to be raised
+            logger.exception("events were not delivered")  # the other error is the one to be raised
 
 
 class AsyncSlimSkills:
-    """`SlimSkills` for asyncio. What it holds is in memory, so that `get` and `skill` are plain calls.
+    """`SlimSkills` for asyncio. The skills are in memory, so that `get` and `skill` are plain calls.
 
         async with AsyncSlimSkills() as skills:
             skills.get("ann", "films")  # 'likes: sci-fi | style: prefers 2010s'
 
-    Args:
-        bootstrap: Kafka's bootstrap servers; by default what `SAGER_BOOTSTRAP` says.
-        connection: all of how the deployment is reached, instead; by default what the environment says.
-        on_change: a function, or a coroutine function, called in the event loop with every slim skill that is new.
-            What it raises is logged.
-        on_removed: the same for every slim skill that is gone, as when its person was forgotten.
-
-    Raises:
-        Misconfigured: a setting is wrong.
+    The arguments are those of `SlimSkills`. Callbacks are functions or coroutine functions, called in the event loop.
     """
 
     def __init__(
@@ -277,11 +232,11 @@ class AsyncSlimSkills:
         )
 
     def get(self, user_id: str, domain: str, session_id: str | None = None) -> str:
-        """The text to inject into this user's prompt; see `SlimSkills.get`."""
+        """Return the text to inject into this user's prompt; see `SlimSkills.get`."""
         return self._skills.get(user_id, domain, session_id)
 
     def skill(self, user_id: str, domain: str) -> SlimSkill | None:
-        """The whole slim skill, with its version and token count."""
+        """Return the whole slim skill, with its version and token count."""
         return self._skills.skill(user_id, domain)
 
     def __len__(self) -> int:
@@ -293,11 +248,7 @@ class AsyncSlimSkills:
         return self._skills.ready
 
     async def start(self, seconds: float = READY_SECONDS) -> Self:
-        """Follow the topic, and wait up to `seconds` until all of it is read; see `SlimSkills.start`.
-
-        Raises:
-            Closed: `close` was called.
-        """
+        """Follow the topic, and wait up to `seconds` until all of it is read; see `SlimSkills.start`."""
         self._loop = asyncio.get_running_loop()
         self._skills.follower.start()
         try:
@@ -310,17 +261,13 @@ class AsyncSlimSkills:
         return self
 
     async def wait(self, seconds: float = READ_SECONDS) -> None:
-        """Wait until the whole topic is read; see `SlimSkills.wait`.
-
-        Raises:
-            BrokerUnreachable: it took longer than `seconds`; the message names the cause.
-        """
+        """Wait until the whole topic is read; see `SlimSkills.wait`."""
         follower = self._skills.follower
         if not await _until(lambda: follower.ready, seconds):
             raise follower.too_late(seconds)
 
     async def close(self) -> None:
-        """End the reading thread; what was read can still be asked for."""
+        """End the reading thread; the skills stay readable."""
         await asyncio.to_thread(self._skills.close)
 
     def _in_loop(self, callback: OnSkillAsync, skill: SlimSkill) -> None:
@@ -328,20 +275,17 @@ class AsyncSlimSkills:
             self._loop.call_soon_threadsafe(self._call, callback, skill)
 
     def _call(self, callback: OnSkillAsync, skill: SlimSkill) -> None:
-        try:
-            told = callback(skill)
-        except Exception:
-            logger.exception("a callback of AsyncSlimSkills raised")
-            return
-        if inspect.isawaitable(told):
-            task = asyncio.ensure_future(told)
-            self._tasks.add(task)  # the loop itself holds a task only weakly
-            task.add_done_callback(self._finished)
+        async def run() -> None:
+            try:
+                result = callback(skill)
+                if inspect.isawaitable(result):
+                    await result
+            except Exception:
+                logger.exception("a callback of AsyncSlimSkills raised")
 
-    def _finished(self, task: "asyncio.Future[None]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("a callback of AsyncSlimSkills raised", exc_info=error)
+        task = asyncio.ensure_future(run())
+        self._tasks.add(task)  # the loop itself holds a task only weakly
+        task.add_done_callback(self._tasks.discard)
 
     async def __aenter__(self) -> Self:
         return await self.start()
@@ -352,11 +296,11 @@ class AsyncSlimSkills:
         await self.close()
 
 
-async def _until(done: Callable[[], bool], seconds: float) -> bool:
-    """Look every now and then whether something is so; whether it was in time."""
-    give_up = time.monotonic() + seconds
-    while not done():
-        if time.monotonic() >= give_up:
+async def _until(is_done: Callable[[], bool], seconds: float) -> bool:
+    """Wait until a condition is true; return False if it is not in time."""
+    deadline = time.monotonic() + seconds
+    while not is_done():
+        if time.monotonic() >= deadline:
             return False
         await asyncio.sleep(LOOK_SECONDS)
     return True

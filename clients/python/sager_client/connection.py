@@ -1,4 +1,4 @@
-"""Where a deployment is and how it is reached: constructor arguments, `SAGER_*` variables, a TOML file, defaults."""
+"""The connection to a deployment: constructor arguments, `SAGER_*` variables, a TOML file, defaults."""
 
 import os
 import re
@@ -7,39 +7,49 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from .exceptions import Misconfigured
+from .errors import Misconfigured
 from .schemas.topics import DEFAULT_PREFIX, TOPICS
 
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 MAX_PARTITIONS = 1_000
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+_CHOICES = {
+    "compression": ("none", "gzip", "snappy", "lz4", "zstd"),
+    "kafka_security_protocol": ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
+    "kafka_sasl_mechanism": ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
+}
+_DEFAULTS: dict[str, Any] = {
+    "bootstrap": "localhost:9092",
+    "prefix": DEFAULT_PREFIX,
+    "compression": "gzip",
+    "kafka_security_protocol": "PLAINTEXT",
+    "kafka_sasl_mechanism": "SCRAM-SHA-512",
+    "kafka_ssl_verify_hostname": True,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """How a deployment is reached. What is not given comes from the environment, under the name `SAGER_...`.
+    """The address of a deployment and its security. Missing values come from the environment, as `SAGER_...`.
 
-    `SAGER_CONFIG` names a TOML file that stands behind the environment, as for the workers.
+    `SAGER_CONFIG` names a TOML file that comes after the environment, as for the workers.
 
     Args:
         bootstrap: Kafka's bootstrap servers, comma separated. [localhost:9092]
         prefix: of the deployment's topics. [sager.]
-        partitions: of the user-keyed topics. If given, a broker that has another number is refused. [what it has]
-        compression: of what is sent: none, gzip, snappy, lz4 or zstd. [gzip, which every Kafka client reads]
+        partitions: of the user-keyed topics. If given, a broker with another number is refused. [the broker's number]
+        compression: of sent records: none, gzip, snappy, lz4 or zstd. [gzip, which every Kafka client reads]
         kafka_security_protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. [PLAINTEXT]
         kafka_sasl_mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. [SCRAM-SHA-512]
         kafka_sasl_username: SASL's user name.
         kafka_sasl_password: its password.
         kafka_ssl_ca: PEM file of the authorities that signed the brokers' certificates. [the system's]
-        kafka_ssl_certificate: PEM file of our certificate, if the brokers ask for one.
+        kafka_ssl_certificate: PEM file of our certificate, if the brokers require one.
         kafka_ssl_key: PEM file of its private key.
         kafka_ssl_key_password: that key's password.
         kafka_ssl_verify_hostname: whether a broker's certificate must name its host. [true]
 
     Raises:
-        Misconfigured: a value is none of those, or two of them do not go together.
+        Misconfigured: a value is wrong, or two of them do not go together.
 
     >>> Connection(bootstrap="kafka:9092", prefix="shop.").topic("rankings")
     'shop.rankings'
@@ -64,22 +74,24 @@ class Connection:
         for each in fields(self):
             if getattr(self, each.name) in (None, ""):
                 object.__setattr__(self, each.name, found.get(each.name))
-        object.__setattr__(self, "partitions", _number("partitions", self.partitions))
-        object.__setattr__(self, "kafka_ssl_verify_hostname", _flag(self.kafka_ssl_verify_hostname))
-        self._check()
+        self._check_values()
+        self._check_security()
+        object.__setattr__(self, "kafka_ssl_verify_hostname", str(self.kafka_ssl_verify_hostname).lower() in _TRUE)
+        if self.partitions is not None:
+            object.__setattr__(self, "partitions", int(self.partitions))
 
     @property
     def tls(self) -> bool:
-        """Whether the wire is encrypted."""
+        """True if the wire is encrypted."""
         return self.kafka_security_protocol in ("SSL", "SASL_SSL")
 
     @property
     def sasl(self) -> bool:
-        """Whether a user name and a password are asked for."""
+        """True if the brokers require a user name and a password."""
         return self.kafka_security_protocol in ("SASL_PLAINTEXT", "SASL_SSL")
 
     def topic(self, base: str) -> str:
-        """The full name of a topic of the registry.
+        """Return the full name of a topic of the registry.
 
         Raises:
             KeyError: it has no such topic.
@@ -87,20 +99,20 @@ class Connection:
         return TOPICS[base].name(self.prefix or "")
 
     def librdkafka(self, **more: Any) -> dict[str, Any]:
-        """The settings that all our clients share, and those of this one. They hold secrets: never log them."""
+        """Return librdkafka's settings, and `more`. They hold secrets: never log them."""
         found = {
             "bootstrap.servers": self.bootstrap,
             "client.id": "sager-client",
             "socket.keepalive.enable": True,
-            # librdkafka logs every lost connection to stderr; what matters is told by errors and callbacks.
+            # librdkafka logs every lost connection to stderr; errors and callbacks report those that matter.
             "log_level": 2,
             "security.protocol": self.kafka_security_protocol,
         }
         if self.tls:
             found |= {
-                "ssl.ca.location": _text(self.kafka_ssl_ca),
-                "ssl.certificate.location": _text(self.kafka_ssl_certificate),
-                "ssl.key.location": _text(self.kafka_ssl_key),
+                "ssl.ca.location": self.kafka_ssl_ca and str(self.kafka_ssl_ca),
+                "ssl.certificate.location": self.kafka_ssl_certificate and str(self.kafka_ssl_certificate),
+                "ssl.key.location": self.kafka_ssl_key and str(self.kafka_ssl_key),
                 "ssl.key.password": self.kafka_ssl_key_password,
                 "ssl.endpoint.identification.algorithm": "https" if self.kafka_ssl_verify_hostname else "none",
             }
@@ -112,40 +124,38 @@ class Connection:
             }
         return {name: value for name, value in found.items() if value is not None} | more
 
-    def _check(self) -> None:
+    def _check_values(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9._-]{0,100}", self.prefix or ""):
             raise _wrong("prefix", f"must be letters, digits, `.`, `_`, `-`, at most 100, and is {self.prefix!r}")
-        _one_of("compression", self.compression, COMPRESSIONS)
-        _one_of("kafka_security_protocol", self.kafka_security_protocol, PROTOCOLS)
-        _one_of("kafka_sasl_mechanism", self.kafka_sasl_mechanism, MECHANISMS)
+        number = str(self.partitions)
+        if self.partitions is not None and not (number.isdecimal() and 1 <= int(number) <= MAX_PARTITIONS):
+            raise _wrong("partitions", f"must be a number from 1 to {MAX_PARTITIONS:,}, and is {number!r}")
+        for name, known in _CHOICES.items():
+            if getattr(self, name) not in known:
+                raise _wrong(name, f"must be one of {', '.join(known)}, and is {getattr(self, name)!r}")
+        if str(self.kafka_ssl_verify_hostname).lower() not in (*_TRUE, *_FALSE):
+            raise _wrong("kafka_ssl_verify_hostname", "must be true or false")
+
+    def _check_security(self) -> None:
         protocol = f"(SAGER_KAFKA_SECURITY_PROTOCOL is {self.kafka_security_protocol})"
         for name in ("kafka_sasl_username", "kafka_sasl_password"):
             if self.sasl and not getattr(self, name):
                 raise _wrong(name, f"is missing: SASL needs it {protocol}")
             if not self.sasl and getattr(self, name):
                 raise _wrong(name, f"is set, but only SASL_SSL and SASL_PLAINTEXT use it {protocol}")
-        for name in ("kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key", "kafka_ssl_key_password"):
+        files = ("kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key")
+        for name in (*files, "kafka_ssl_key_password"):
             if not self.tls and getattr(self, name):
                 raise _wrong(name, f"is set, but only SASL_SSL and SSL use it {protocol}")
-        for name in ("kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key"):
+        for name in files:
             if getattr(self, name) and not Path(getattr(self, name)).is_file():
                 raise _wrong(name, f"names {getattr(self, name)}, which is no file")
         if bool(self.kafka_ssl_key) is not bool(self.kafka_ssl_certificate):
             raise _wrong("kafka_ssl_key", "and SAGER_KAFKA_SSL_CERTIFICATE go together; one of them is not set")
 
 
-_DEFAULTS: dict[str, Any] = {
-    "bootstrap": "localhost:9092",
-    "prefix": DEFAULT_PREFIX,
-    "compression": "gzip",
-    "kafka_security_protocol": "PLAINTEXT",
-    "kafka_sasl_mechanism": "SCRAM-SHA-512",
-    "kafka_ssl_verify_hostname": True,
-}
-
-
 def _from_environment() -> dict[str, Any]:
-    known = ((each.name, os.environ.get(_variable(each.name))) for each in fields(Connection))
+    known = ((each.name, os.environ.get(f"SAGER_{each.name.upper()}")) for each in fields(Connection))
     # An empty variable is how a compose file leaves one out; only a prefix may be empty on purpose.
     return {name: value for name, value in known if value or (value is not None and name == "prefix")}
 
@@ -161,37 +171,5 @@ def _from_file() -> dict[str, Any]:
     return {each.name: found[each.name] for each in fields(Connection) if each.name in found}
 
 
-def _variable(name: str) -> str:
-    return f"SAGER_{name.upper()}"
-
-
-def _wrong(name: str, told: str) -> Misconfigured:
-    return Misconfigured(f"{_variable(name)} {told}")
-
-
-def _one_of(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise _wrong(name, f"must be one of {', '.join(known)}, and is {value!r}")
-
-
-def _number(name: str, value: Any) -> int | None:
-    if value is None:
-        return None
-    try:
-        number = int(str(value))
-    except ValueError:
-        number = 0
-    if not 1 <= number <= MAX_PARTITIONS:
-        raise _wrong(name, f"must be a number from 1 to {MAX_PARTITIONS:,}, and is {str(value)!r}")
-    return number
-
-
-def _flag(value: Any) -> bool:
-    told = str(value).lower()
-    if told not in (*_TRUE, *_FALSE):
-        raise _wrong("kafka_ssl_verify_hostname", f"must be true or false, and is {told!r}")
-    return told in _TRUE
-
-
-def _text(path: str | Path | None) -> str | None:
-    return None if path is None else str(path)
+def _wrong(name: str, text: str) -> Misconfigured:
+    return Misconfigured(f"SAGER_{name.upper()} {text}")

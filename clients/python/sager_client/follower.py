@@ -1,8 +1,11 @@
-"""Follows a topic in a thread, from its beginning or its end, and notices when the broker has made it anew."""
+"""Follows a topic in a thread, from its beginning or its end, and notices when the broker has replaced it."""
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Generic, TypeVar
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -15,15 +18,16 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from .causes import cause_of, unreachable
 from .connection import Connection
-from .exceptions import BrokerUnreachable, Closed
+from .errors import BrokerUnreachable, Closed, cause_of, unreachable
+from .schemas import BadRecord, Event, decode
 
 PAUSE_SECONDS = 0.25
 LOOK_UP_SECONDS = 2.0
 READ_SECONDS = 0.1
 BATCH = 500
 
+AnswerT = TypeVar("AnswerT", bound=Event)
 logger = logging.getLogger("sager_client")
 
 
@@ -34,9 +38,9 @@ class Follower:
         connection: the deployment.
         base: the registry's name of the topic.
         take: called in the reading thread with every record's key and value; None is a tombstone.
-        anew: called when the topic is another one than before and will be read from its beginning.
-        caught_up: called when all that was there has been read, at first and after each `anew`.
-        from_end: read only what comes from now on.
+        on_replaced: called when the topic is another one than before and will be read from its beginning.
+        on_caught_up: called when everything has been read, at first and after each `on_replaced`.
+        from_end: read only records that come from now on.
     """
 
     def __init__(
@@ -45,18 +49,15 @@ class Follower:
         base: str,
         take: Callable[[bytes, bytes | None], None],
         *,
-        anew: Callable[[], None] = lambda: None,
-        caught_up: Callable[[], None] = lambda: None,
+        on_replaced: Callable[[], None] = lambda: None,
+        on_caught_up: Callable[[], None] = lambda: None,
         from_end: bool = False,
     ) -> None:
-        self._connection = connection
-        self._name = connection.topic(base)
-        self._take, self._anew, self._caught_up = take, anew, caught_up
+        self._connection, self._name = connection, connection.topic(base)
+        self._take, self._on_replaced, self._on_caught_up = take, on_replaced, on_caught_up
         self._from_end = from_end
-        self._stop = threading.Event()
-        self._ready = threading.Event()
-        self._topic_id = ""
-        self._cause = ""
+        self._stop, self._ready = threading.Event(), threading.Event()
+        self._topic_id = self._cause = ""
         self._doubtful = False
         self._thread = threading.Thread(target=self._run, name=f"sager-{base}", daemon=True)
 
@@ -73,7 +74,7 @@ class Follower:
 
     @property
     def ready(self) -> bool:
-        """Whether all that was there has been read."""
+        """True once everything has been read."""
         return self._ready.is_set()
 
     def wait(self, seconds: float) -> None:
@@ -86,7 +87,7 @@ class Follower:
             raise self.too_late(seconds)
 
     def too_late(self, seconds: float) -> BrokerUnreachable:
-        """The error of who has waited too long."""
+        """Return the error of a caller that has waited too long."""
         cause = self._cause or unreachable(self._connection.bootstrap)
         return BrokerUnreachable(f"{self._name} could not be read within {seconds:g} s: {cause}")
 
@@ -105,47 +106,42 @@ class Follower:
                 self._stop.wait(PAUSE_SECONDS)
 
     def _read(self) -> None:
-        """Read one topic until it is another one, or until the end."""
-        consumer = Consumer(
-            self._connection.librdkafka(
-                **{
-                    # librdkafka insists on a group's name; nobody ever joins it, and nothing is committed.
-                    "group.id": "sager-client-unused",
-                    "enable.auto.commit": False,
-                    "enable.partition.eof": True,
-                    "auto.offset.reset": "earliest",
-                    "error_cb": self._on_broker_error,
-                }
-            )
-        )
+        """Read one topic until it is replaced, or until the end."""
+        settings = {
+            # librdkafka insists on a group's name; no consumer joins it, and nothing is committed.
+            "group.id": "sager-client-unused",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "error_cb": self._on_broker_error,
+        }
+        consumer = Consumer(self._connection.librdkafka(**settings))
         admin = AdminClient(self._connection.librdkafka(error_cb=self._on_broker_error))
         try:
             topic_id, partitions = self._wait_for_topic(admin)
             if self._stop.is_set():
                 return
-            known, self._topic_id = self._topic_id, topic_id
-            if known:
-                self._anew()
+            is_first, self._topic_id = not self._topic_id, topic_id
+            if not is_first:
+                self._on_replaced()
+            starts = [TopicPartition(self._name, partition, OFFSET_BEGINNING) for partition in partitions]
+            if self._from_end and is_first:  # a topic that replaces another may already have the awaited answer
+                for start in starts:
+                    start.offset = consumer.get_watermark_offsets(start, timeout=LOOK_UP_SECONDS)[1]
+            consumer.assign(starts)
             unread = set(partitions)
-            consumer.assign([self._start_of(consumer, partition, known) for partition in partitions])
+            is_caught_up = False
             while not self._stop.is_set():
-                if self._doubtful and not self._is_still_there(admin):
+                if self._doubtful and not self._is_unchanged(admin):
                     return
                 for message in consumer.consume(BATCH, READ_SECONDS):
                     self._on_message(message, unread)
-                if not unread:
-                    unread = {-1}  # not a partition: told once
-                    self._caught_up()
+                if not unread and not is_caught_up:
+                    is_caught_up = True
+                    self._on_caught_up()
                     self._ready.set()
         finally:
             consumer.close()
-
-    def _start_of(self, consumer: Consumer, partition: int, known: str) -> TopicPartition:
-        """Where to begin. A topic that is another one than before may hold already what is waited for."""
-        start = TopicPartition(self._name, partition, OFFSET_BEGINNING)
-        if self._from_end and not known:
-            start.offset = consumer.get_watermark_offsets(start, timeout=LOOK_UP_SECONDS)[1]
-        return start
 
     def _on_message(self, message: Message, unread: set[int]) -> None:
         error = message.error()
@@ -153,20 +149,19 @@ class Follower:
             try:
                 self._take(message.key() or b"", message.value())
             except Exception:
-                logger.exception("a record of %s could not be taken", self._name)
+                logger.exception("a record of %s could not be read", self._name)
         elif error.code() == KafkaError._PARTITION_EOF:
             unread.discard(message.partition() or 0)
         else:
-            self._doubtful = True
-            self._cause = cause_of(error) or self._cause
+            self._on_broker_error(error)
 
     def _on_broker_error(self, error: KafkaError) -> None:
         self._cause = cause_of(error) or self._cause
-        # The last connection is lost: what comes back may be a broker without its memory.
+        # The last connection is lost: a broker without its memory may come back.
         self._doubtful = True
 
     def _wait_for_topic(self, admin: AdminClient) -> tuple[str, list[int]]:
-        """The topic's id and partitions, once it is there."""
+        """Return the topic's id and partitions, once it exists."""
         while not self._stop.is_set():
             found = self._look_up(admin)
             if found is not None and found[1]:
@@ -175,8 +170,8 @@ class Follower:
             self._stop.wait(PAUSE_SECONDS)
         return "", []
 
-    def _is_still_there(self, admin: AdminClient) -> bool:
-        """Whether the topic is the same as before; true also while nobody can tell."""
+    def _is_unchanged(self, admin: AdminClient) -> bool:
+        """Return True if the topic is the same as before, also while no broker answers."""
         found = self._look_up(admin)
         if found is None:
             self._stop.wait(PAUSE_SECONDS)
@@ -185,11 +180,11 @@ class Follower:
         return found[0] == self._topic_id
 
     def _look_up(self, admin: AdminClient) -> tuple[str, list[int]] | None:
-        """The topic's id and partitions, without any if it is not there; None if nobody answers."""
+        """Return the topic's id and partitions, none if it does not exist; None if no broker answers."""
         admin.poll(0)
-        asked = admin.describe_topics(TopicCollection([self._name]), request_timeout=LOOK_UP_SECONDS)
+        answers = admin.describe_topics(TopicCollection([self._name]), request_timeout=LOOK_UP_SECONDS)
         try:
-            found = asked[self._name].result(LOOK_UP_SECONDS + 1)
+            found = answers[self._name].result(LOOK_UP_SECONDS + 1)
         except KafkaException as error:
             admin.poll(0)
             if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -203,3 +198,76 @@ class Follower:
         except TimeoutError:
             return None
         return str(found.topic_id), sorted(partition.id for partition in found.partitions)
+
+
+class Answers(Generic[AnswerT]):
+    """The awaited records of one topic. It reads nothing before the first `follow`.
+
+    Args:
+        connection: the deployment.
+        model: the class of the records.
+        user_of: the user in a record's key; records of users without a caller are not decoded.
+        request_of: the id of the request that a record answers.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        model: type[AnswerT],
+        user_of: Callable[[bytes], str],
+        request_of: Callable[[AnswerT], str],
+    ) -> None:
+        self._connection, self._model, self._user_of, self._request_of = connection, model, user_of, request_of
+        self._lock = threading.Lock()
+        self._follower: Follower | None = None
+        self._closed = False
+        self._awaited: dict[tuple[str, str], Future[AnswerT]] = {}
+        """By the user and the request."""
+
+    @property
+    def topic(self) -> str:
+        """The topic's name in the registry."""
+        return self._model.TOPIC
+
+    def follow(self) -> Follower:
+        """Return the reader of the topic, which starts with the first call; once it is ready no answer is missed.
+
+        Raises:
+            Closed: `close` was called.
+        """
+        with self._lock:
+            if self._closed:
+                raise Closed("this producer is closed: make a new one")
+            if self._follower is None:
+                self._follower = Follower(self._connection, self.topic, self._take, from_end=True)
+                self._follower.start()
+            return self._follower
+
+    @contextmanager
+    def to(self, user_id: str, request_id: str) -> Iterator[Future[AnswerT]]:
+        """Yield the future record that answers this request."""
+        answer = self._awaited[user_id, request_id] = Future[AnswerT]()
+        try:
+            yield answer
+        finally:
+            del self._awaited[user_id, request_id]
+
+    def close(self) -> None:
+        """End the reading thread."""
+        with self._lock:
+            self._closed = True
+            follower = self._follower
+        if follower is not None:
+            follower.close()
+
+    def _take(self, key: bytes, value: bytes | None) -> None:
+        user_id = self._user_of(key) if self._awaited else ""
+        if not any(user == user_id for user, _ in list(self._awaited)):
+            return
+        try:
+            record = decode(self._model, value)
+        except BadRecord:
+            return
+        answer = self._awaited.get((user_id, self._request_of(record)))
+        if answer is not None and not answer.done():
+            answer.set_result(record)

@@ -1,30 +1,27 @@
-"""Records on their way to the broker: kept until it has acknowledged them, whatever becomes of it in between.
+"""Records on their way to the broker, kept until it has acknowledged them.
 
-One thread owns librdkafka's producer. When a producer cannot go on (the broker was restarted and has forgotten it, or
-the topics are gone), the thread makes a new one and sends again what was not acknowledged, in the order in which it was
-sent. So an event may arrive twice. That is harmless: events have ids, and the pipeline counts each once. It is also why
-the producer is not idempotent in Kafka's sense: a broker without its memory refuses such a producer for ever.
+One thread owns librdkafka's producer. When the producer cannot go on (the broker was restarted and has forgotten it, or
+the topics are gone), the thread replaces it and sends everything again that is not acknowledged, in order. So an event
+may arrive twice, and the pipeline counts each id once. The producer is not idempotent in Kafka's sense for the same
+reason: a broker without its memory refuses such a producer for ever.
 """
 
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from .causes import cause_of, unreachable
 from .connection import Connection
-from .exceptions import Closed, Misconfigured, NotDelivered
+from .errors import Closed, Misconfigured, NotDelivered, cause_of, unreachable
 from .schemas import TOPICS, Event
 
 PAUSE_SECONDS = 0.25
-"""Between two tries to find a broker or its topics."""
-LOOK_UP_SECONDS = (0.5, 4.0)
-"""How long a try to find the topics takes at first, and at most: each that fails doubles it."""
+"""Between two attempts to find a broker or its topics."""
+LOOK_UP_SECONDS = 1.0
 POLL_SECONDS = 0.01
 """How long a new event may wait for its turn while others are on their way."""
 IDLE_SECONDS = 1.0
@@ -36,14 +33,14 @@ FINAL = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError._INVALID_ARG,
 }
-"""What sending again would not change."""
+"""Errors that another attempt would not change."""
 
 logger = logging.getLogger("sager_client")
 
 
 @dataclass(frozen=True, slots=True)
 class Undelivered:
-    """An event that the client has given up, and why: what `on_error` is called with."""
+    """An event that the client has given up, and why: the argument of `on_error`."""
 
     event: Event
     cause: str
@@ -85,62 +82,52 @@ class Sender:
         max_bytes: int,
         give_up_seconds: float,
     ) -> None:
-        self._connection = connection
-        self._on_error = on_error
-        self._max_events, self._max_bytes = max_events, max_bytes
-        self._give_up_seconds = give_up_seconds
+        self._connection, self._on_error = connection, on_error
+        self._max_events, self._max_bytes, self._give_up_seconds = max_events, max_bytes, give_up_seconds
         self._lock = threading.Condition()
-        self._waiting: deque[_Record] = deque()
-        self._flying: dict[int, _Record] = {}
-        """Handed to librdkafka and not acknowledged, in the order of sending."""
-        self._bytes = 0
-        self._number = 0
-        self._refused = 0
-        self._first_refusal = ""
-        self._cause = ""
-        self._misconfigured = ""
+        self._records: dict[int, _Record] = {}
+        """Not acknowledged, by number in the order of sending; librdkafka has those before `_next`."""
+        self._bytes = self._last = self._refused = 0
+        self._first_refusal = self._cause = self._misconfigured = ""
         self._closing = False
         self._thread: threading.Thread | None = None
-        # What follows belongs to the thread alone.
+        # The rest belongs to the thread alone.
         self._producer: Producer | None = None
+        self._next = 1
         self._generation = 0
         self._broken = False
         self._topics: dict[str, int] = {}
-        self._try_again_at = 0.0
-        self._look_up_seconds = LOOK_UP_SECONDS[0]
-
-    # --- what apps' threads call
+        self._look_up_at = 0.0
 
     @property
     def pending(self) -> int:
-        """How many events are not acknowledged."""
-        with self._lock:
-            return len(self._waiting) + len(self._flying)
+        """The number of events that are not acknowledged."""
+        return len(self._records)
 
     @property
     def has_room(self) -> bool:
-        """Whether `send` would not wait; also when it would raise at once."""
-        with self._lock:
-            return self._has_room() or bool(self._misconfigured) or self._closing
+        """True if `send` would not wait, also if it would raise at once."""
+        is_free = len(self._records) < self._max_events and self._bytes < self._max_bytes
+        return is_free or bool(self._misconfigured) or self._closing
 
     def send(self, base: str, key: bytes, value: bytes, event: Event, wait_seconds: float) -> None:
-        """Take a record; wait so long at most where too many are waiting already.
+        """Take a record; wait for room if too many are waiting.
 
         Raises:
             NotDelivered: there was no room in time.
-            Misconfigured: the broker's topics are not what they have to be.
+            Misconfigured: the broker's topics have a wrong number of partitions.
             Closed: `close` was called.
         """
         with self._lock:
-            self._check_open()
-            if not self._lock.wait_for(
-                lambda: self._has_room() or self._closing or bool(self._misconfigured), wait_seconds
-            ):
+            if not self._lock.wait_for(lambda: self.has_room, wait_seconds):
                 raise self.no_room(wait_seconds)
-            self._check_open()
-            self._number += 1
-            record = _Record(self._number, base, key, value, event, time.monotonic())
-            self._waiting.append(record)
+            if self._closing:
+                raise Closed("this producer is closed: make a new one")
+            if self._misconfigured:
+                raise Misconfigured(self._misconfigured)
+            self._last += 1
+            record = _Record(self._last, base, key, value, event, time.monotonic())
+            self._records[record.number] = record
             self._bytes += record.size
             if self._thread is None:
                 # Not earlier: an app server may fork between the making of a producer and its first event.
@@ -149,42 +136,38 @@ class Sender:
             self._lock.notify_all()
 
     def no_room(self, seconds: float) -> NotDelivered:
-        """The error of who has waited too long for room."""
-        with self._lock:
-            held, cause = len(self._waiting) + len(self._flying), self._why()
+        """Return the error of a caller that has waited too long for room."""
+        held, cause = self.pending, self._why()
         return NotDelivered(
             f"{_events(held)} wait for the broker, and no room for another within {seconds:g} s: {cause}", cause, held
         )
 
     def flush(self, seconds: float) -> None:
-        """Wait until the broker has all that was sent.
+        """Wait until the broker has acknowledged everything.
 
         Raises:
-            NotDelivered: it took not all of it in time, or some was given up since the last call.
+            NotDelivered: it has not in time, or some was given up since the last call.
+            Misconfigured: see `send`.
         """
         with self._lock:
-            self._lock.wait_for(lambda: not self._waiting and not self._flying, seconds)
+            self._lock.wait_for(lambda: not self._records, seconds)
         self.report(seconds)
 
     def report(self, seconds: float) -> None:
-        """Raise what `flush` raises, without waiting."""
+        """Raise the errors of `flush`, without waiting."""
         with self._lock:
-            left, refused = len(self._waiting) + len(self._flying), self._refused
+            left, refused = len(self._records), self._refused
             cause = self._why() if left else self._first_refusal
             self._refused, self._first_refusal = 0, ""
-            misconfigured = self._misconfigured
-        if misconfigured:
-            raise Misconfigured(misconfigured)
-        parts = []
-        if left:
-            parts.append(f"{_events(left)} not delivered within {seconds:g} s")
-        if refused:
-            parts.append(f"{_events(refused)} given up")
+        if self._misconfigured:
+            raise Misconfigured(self._misconfigured)
+        parts = [f"{_events(left)} not delivered within {seconds:g} s"] if left else []
+        parts += [f"{_events(refused)} given up"] if refused else []
         if parts:
             raise NotDelivered(f"{', '.join(parts)}: {cause}", cause, left, refused)
 
     def close(self) -> None:
-        """End the thread; what is not acknowledged by now is given up."""
+        """End the thread, and give up everything that is not acknowledged."""
         with self._lock:
             self._closing = True
             self._lock.notify_all()
@@ -192,22 +175,14 @@ class Sender:
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
-    def _check_open(self) -> None:
-        if self._closing:
-            raise Closed("this producer is closed: make a new one")
-        if self._misconfigured:
-            raise Misconfigured(self._misconfigured)
-
-    def _has_room(self) -> bool:
-        return len(self._waiting) + len(self._flying) < self._max_events and self._bytes < self._max_bytes
-
     def _why(self) -> str:
         return self._cause or unreachable(self._connection.bootstrap)
 
-    # --- the thread
-
     def _run(self) -> None:
-        while self._wait_for_work():
+        while not self._closing:
+            with self._lock:
+                if not self._records and not self._closing:
+                    self._lock.wait(IDLE_SECONDS)  # an idle producer has errors to report, too
             try:
                 self._step()
             except Exception:
@@ -215,31 +190,23 @@ class Sender:
                 self._broken = True
                 time.sleep(PAUSE_SECONDS)
         self._drop_producer()
-        with self._lock:
-            left = [*self._flying.values(), *self._waiting]
-            cause = self._why()
-        for record in left:
-            self._give_up(record, f"the producer was closed before it was delivered: {cause}")
-        with self._lock:
-            self._refused = 0  # whoever closed it was told how many were left
-
-    def _wait_for_work(self) -> bool:
-        """Whether to go on. An idle thread wakes now and then, to hear what its producer has to say."""
-        with self._lock:
-            if not self._waiting and not self._flying and not self._closing:
-                self._lock.wait(IDLE_SECONDS)
-            return not self._closing
+        self._give_up_all(f"the producer was closed before it was delivered: {self._why()}")
+        self._refused = 0  # the error of `flush` had these, too
 
     def _step(self) -> None:
         if self._broken:
-            self._start_anew()
+            self._broken = False
+            self._drop_producer()
+            self._topics.clear()
+            with self._lock:
+                self._next = next(iter(self._records), self._last + 1)
         self._give_up_the_old()
         if self._producer is None:
-            if not self._waiting:
+            if not self._records:
                 return
             self._producer = self._new_producer()
         handed_over = self._hand_over(self._producer)
-        self._producer.poll(0 if handed_over == BATCH or not self._flying else POLL_SECONDS)
+        self._producer.poll(0 if handed_over == BATCH or not self._records else POLL_SECONDS)
 
     def _new_producer(self) -> Producer:
         return Producer(
@@ -257,123 +224,6 @@ class Sender:
             )
         )
 
-    def _hand_over(self, producer: Producer) -> int:
-        """Give librdkafka what waits, if its topics are known; how many records that were."""
-        handed_over = 0
-        while handed_over < BATCH and not self._broken:
-            with self._lock:
-                if not self._waiting or self._closing:
-                    return handed_over
-                record = self._waiting[0]
-            if record.base not in self._topics and not self._look_up(producer, record.base):
-                return handed_over
-            with self._lock:
-                self._waiting.popleft()
-                self._flying[record.number] = record
-            try:
-                producer.produce(
-                    self._connection.topic(record.base),
-                    record.value,
-                    record.key,
-                    on_delivery=partial(self._on_delivery, self._generation, record),
-                )
-            except BufferError:
-                with self._lock:
-                    del self._flying[record.number]
-                    self._waiting.appendleft(record)
-                producer.poll(POLL_SECONDS)
-                return handed_over
-            except KafkaException as error:
-                self._on_delivery(self._generation, record, error.args[0], None)
-            handed_over += 1
-        return handed_over
-
-    def _look_up(self, producer: Producer, base: str) -> bool:
-        """Ask the broker for its topics; whether this one is there.
-
-        All are asked for: asking for one would let a broker make it, with a number of partitions of its own.
-        """
-        producer.poll(0)
-        if time.monotonic() < self._try_again_at:
-            time.sleep(PAUSE_SECONDS / 5)
-            return False
-        self._try_again_at = time.monotonic() + PAUSE_SECONDS
-        try:
-            found = producer.list_topics(timeout=self._look_up_seconds).topics
-        except KafkaException as error:
-            producer.poll(0)  # lets it say what it has met, which is more than that nobody answered
-            self._heard(cause_of(error.args[0]))
-            self._look_up_seconds = min(2 * self._look_up_seconds, LOOK_UP_SECONDS[1])
-            return False
-        self._look_up_seconds = LOOK_UP_SECONDS[0]
-        name = self._connection.topic(base)
-        counts = {each: len(topic.partitions) for each, topic in found.items() if topic.error is None}
-        if not counts.get(name):
-            self._told(
-                f"there is no topic {name} at {self._connection.bootstrap}: is SAGER_PREFIX right, and may this client "
-                "write to it? `sager up` and `sager worker` create the topics"
-            )
-            return False
-        if not TOPICS[base].single_partition and not self._agrees(name, counts[name]):
-            return False
-        self._topics[base] = counts[name]
-        self._told("")
-        return True
-
-    def _agrees(self, name: str, partitions: int) -> bool:
-        """Whether a topic has as many partitions as all others have; joins rest on that."""
-        known = next((count for base, count in self._topics.items() if not TOPICS[base].single_partition), partitions)
-        wanted, whose = (
-            (self._connection.partitions, "SAGER_PARTITIONS is")
-            if self._connection.partitions is not None
-            else (known, "the deployment's other topics have")
-        )
-        if partitions == wanted:
-            return True
-        told = (
-            f"{name} at {self._connection.bootstrap} has {partitions} partitions, but {whose} {wanted}: "
-            "a wrong number breaks the joins, so nothing is sent"
-        )
-        with self._lock:
-            self._misconfigured = told
-            left = [*self._flying.values(), *self._waiting]
-            self._lock.notify_all()
-        for record in left:
-            self._give_up(record, told)
-        return False
-
-    def _on_delivery(
-        self, generation: int, record: _Record, error: KafkaError | None, _message: Message | None
-    ) -> None:
-        if generation != self._generation:
-            return  # of a producer that was given up: the record is on its way again
-        if error is None:
-            self._done(record)
-            self._told("")
-        elif error.code() == KafkaError._MSG_TIMED_OUT:
-            self._give_up_late(record)
-        elif error.code() in FINAL:
-            self._give_up(record, f"{record.base}: {cause_of(error)}")
-        else:
-            self._heard(cause_of(error))
-            self._broken = True
-
-    def _on_broker_error(self, error: KafkaError) -> None:
-        self._heard(cause_of(error))
-        # When the last connection is lost, the broker may come back as another one, without its topics. The producer
-        # still knows those, and would let it make them anew, with a number of partitions of its own.
-        if error.fatal() or (error.code() == KafkaError._ALL_BROKERS_DOWN and self._topics):
-            self._broken = True
-
-    def _start_anew(self) -> None:
-        """Give up the producer, and let all that it did not get acknowledged wait again, in front."""
-        self._broken = False
-        self._drop_producer()
-        with self._lock:
-            self._waiting.extendleft(reversed(self._flying.values()))
-            self._flying.clear()
-        self._topics.clear()
-
     def _drop_producer(self) -> None:
         producer, self._producer = self._producer, None
         self._generation += 1
@@ -381,45 +231,125 @@ class Sender:
             producer.purge()
             producer.poll(0)
 
-    def _give_up_the_old(self) -> None:
-        """What waits for a broker has no clock of librdkafka's yet."""
-        oldest = time.monotonic() - self._give_up_seconds
-        while True:
-            with self._lock:
-                if not self._waiting or self._waiting[0].sent_at > oldest:
-                    return
-                record = self._waiting[0]
+    def _hand_over(self, producer: Producer) -> int:
+        """Give librdkafka the next records whose topics are known; return how many."""
+        handed_over = 0
+        while handed_over < BATCH and self._next <= self._last and not (self._broken or self._closing):
+            record = self._records.get(self._next)
+            if record is not None:  # else it was given up
+                if record.base not in self._topics and not self._look_up(producer, record.base):
+                    break
+                delivered = partial(self._on_delivery, self._generation, record)
+                try:
+                    producer.produce(
+                        self._connection.topic(record.base), record.value, record.key, on_delivery=delivered
+                    )
+                except BufferError:
+                    break
+                except KafkaException as error:
+                    delivered(error.args[0], None)
+                handed_over += 1
+            self._next += 1
+        return handed_over
+
+    def _look_up(self, producer: Producer, base: str) -> bool:
+        """Look up the broker's topics, and return True if this one is right.
+
+        All are requested: a request for one would let a broker create it, with a number of partitions of its own.
+        """
+        producer.poll(0)
+        if time.monotonic() < self._look_up_at:
+            time.sleep(PAUSE_SECONDS / 5)
+            return False
+        self._look_up_at = time.monotonic() + PAUSE_SECONDS
+        try:
+            found = producer.list_topics(timeout=LOOK_UP_SECONDS).topics
+        except KafkaException as error:
+            producer.poll(0)  # its callback knows more than that no broker answered
+            self._cause = cause_of(error.args[0]) or self._cause
+            return False
+        counts = {name: len(topic.partitions) for name, topic in found.items() if topic.error is None}
+        name = self._connection.topic(base)
+        if not counts.get(name):
+            self._cause = (
+                f"there is no topic {name} at {self._connection.bootstrap}: is SAGER_PREFIX right, and may this client "
+                "write to it? `sager up` and `sager worker` create the topics"
+            )
+            return False
+        if not TOPICS[base].single_partition:
+            # Joins need the same number everywhere.
+            known = next((count for each, count in self._topics.items() if not TOPICS[each].single_partition), None)
+            own = self._connection.partitions
+            wanted = own or known or counts[name]
+            if counts[name] != wanted:
+                whose = "SAGER_PARTITIONS is" if own else "the deployment's other topics have"
+                self._misconfigured = (
+                    f"{name} at {self._connection.bootstrap} has {counts[name]} partitions, but {whose} {wanted}: "
+                    "a wrong number breaks the joins, so nothing is sent"
+                )
+                self._give_up_all(self._misconfigured)
+                return False
+        self._topics[base], self._cause = counts[name], ""
+        return True
+
+    def _on_delivery(
+        self, generation: int, record: _Record, error: KafkaError | None, _message: Message | None
+    ) -> None:
+        if generation != self._generation:
+            return  # of a producer that was replaced: the record is on its way again
+        if error is None:
+            self._drop(record)
+            self._cause = ""
+        elif error.code() in FINAL:
+            self._give_up(record, f"{record.base}: {cause_of(error)}")
+        elif error.code() == KafkaError._MSG_TIMED_OUT:
             self._give_up_late(record)
+        else:
+            self._cause = cause_of(error) or self._cause
+            self._broken = True
+
+    def _on_broker_error(self, error: KafkaError) -> None:
+        self._cause = cause_of(error) or self._cause
+        # When the last connection is lost, the broker may come back as another one, without its topics. The producer
+        # still knows those, and would let the broker create them with a number of partitions of its own.
+        if error.fatal() or (error.code() == KafkaError._ALL_BROKERS_DOWN and self._topics):
+            self._broken = True
+
+    def _give_up_the_old(self) -> None:
+        """Give up records that librdkafka does not have yet, and whose clock is therefore ours."""
+        oldest = time.monotonic() - self._give_up_seconds
+        for number in range(self._next, self._last + 1):
+            record = self._records.get(number)
+            if record is not None:
+                if record.sent_at > oldest:
+                    return
+                self._give_up_late(record)
 
     def _give_up_late(self, record: _Record) -> None:
         self._give_up(record, f"not delivered within {self._give_up_seconds:g} s: {self._why()}")
 
+    def _give_up_all(self, cause: str) -> None:
+        with self._lock:
+            left = list(self._records.values())
+        for record in left:
+            self._give_up(record, cause)
+
     def _give_up(self, record: _Record, cause: str) -> None:
-        self._done(record)
         with self._lock:
             self._refused += 1
             self._first_refusal = self._first_refusal or cause
-        if self._on_error is None:
-            return
-        try:
-            self._on_error(Undelivered(record.event, cause))
-        except Exception:
-            logger.exception("on_error raised")
+        self._drop(record)
+        if self._on_error is not None:
+            try:
+                self._on_error(Undelivered(record.event, cause))
+            except Exception:
+                logger.exception("on_error raised")
 
-    def _done(self, record: _Record) -> None:
+    def _drop(self, record: _Record) -> None:
         with self._lock:
-            if self._flying.pop(record.number, None) is None:
-                self._waiting.remove(record)
-            self._bytes -= record.size
+            if self._records.pop(record.number, None) is not None:
+                self._bytes -= record.size
             self._lock.notify_all()
-
-    def _heard(self, cause: str) -> None:
-        if cause:
-            self._told(cause)
-
-    def _told(self, cause: str) -> None:
-        with self._lock:
-            self._cause = cause
 
 
 def _events(number: int) -> str:

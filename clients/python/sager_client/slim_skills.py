@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from .checks import SWAPPED
 from .connection import Connection
-from .events import reached_by
-from .exceptions import BrokerUnreachable
+from .errors import BrokerUnreachable
 from .follower import Follower
+from .producer import connection_of
 from .schemas import BadRecord, SlimSkill, compound_key, decode
 
 READY_SECONDS = 5.0
@@ -32,10 +31,10 @@ class SlimSkills:
     warning with the cause, and fills when the broker is there; see `ready` and `wait`.
 
     Args:
-        bootstrap: Kafka's bootstrap servers; by default what `SAGER_BOOTSTRAP` says.
-        connection: all of how the deployment is reached, instead; by default what the environment says.
-        on_change: called with every slim skill that is new, in the reading thread. What it raises is logged.
-        on_removed: called with every slim skill that is gone, as when its person was forgotten.
+        bootstrap: Kafka's bootstrap servers; by default `SAGER_BOOTSTRAP`.
+        connection: all settings of the connection, instead; by default those of the environment.
+        on_change: called with every new slim skill, in the reading thread. Its errors are logged.
+        on_removed: called with every slim skill that is gone, as when its user was erased.
 
     Raises:
         Misconfigured: a setting is wrong.
@@ -52,40 +51,34 @@ class SlimSkills:
         self._on_change, self._on_removed = on_change, on_removed
         self._held: dict[bytes, SlimSkill] = {}
         self._texts: dict[str, dict[str, str]] = {}
-        """What `get` answers, by domain and user: with a million users, whatever else it touched would be out of the
-        processor's cache."""
+        """The answers of `get` by domain and user: with a million users, more look-ups miss the processor's cache."""
         self._passing: set[tuple[str, str]] = set()
-        """Domain and user of each skill with words for now, which end by the clock."""
+        """Domain and user of each skill with temporary words, which end by the clock."""
         self._unseen: set[bytes] = set()
-        """Keys that the topic had before it was made anew, and has not had since."""
+        """Keys of the topic before it was replaced that have not come again."""
         self.follower = Follower(
-            reached_by(bootstrap, connection),
+            connection_of(bootstrap, connection),
             SlimSkill.TOPIC,
             self._take,
-            anew=self._doubt_all,
-            caught_up=self._on_caught_up,
+            on_replaced=self._on_replaced,
+            on_caught_up=self._on_caught_up,
         )
         self._is_late = False
-        self._is_warned = False
 
     def get(self, user_id: str, domain: str, session_id: str | None = None) -> str:
-        """Return the text to inject into this user's prompt; empty while nothing is known of them.
+        """Return the text to inject into this user's prompt; empty while nothing is known about them.
 
-        Words for now are in it until they end, `likes: noir | now: no sci-fi`. With a session: long term and session
-        together, `likes: noir | now: westerns`, while it is the user's newest and lasts. Else the long term alone.
+        Temporary words are in it until they end, `likes: noir | now: no sci-fi`; those of a session only with its
+        `session_id`, while it is the user's newest and lasts.
         """
         if session_id is not None or (self._passing and (domain, user_id) in self._passing):
             skill = self.skill(user_id, domain)
             return "" if skill is None else skill.text_at(datetime.now(UTC), session_id)
         users = self._texts.get(domain)
-        text = users.get(user_id, "") if users else ""
-        if not text and not self._is_warned and domain in self._texts.get(user_id, {}):
-            self._is_warned = True
-            logger.warning(SWAPPED)
-        return text
+        return users.get(user_id, "") if users else ""
 
     def skill(self, user_id: str, domain: str) -> SlimSkill | None:
-        """The whole slim skill, with its version and token count."""
+        """Return the whole slim skill, with its version and token count."""
         return self._held.get(compound_key(user_id, domain))
 
     def __len__(self) -> int:
@@ -128,7 +121,7 @@ class SlimSkills:
         logger.warning("%s. Going on with the %d slim skills read so far; reading continues", error, len(self))
 
     def close(self) -> None:
-        """End the reading thread; what was read can still be asked for."""
+        """End the reading thread; the skills stay readable."""
         self.follower.close()
 
     def _take(self, key: bytes, value: bytes | None) -> None:
@@ -138,15 +131,13 @@ class SlimSkills:
         try:
             skill = decode(SlimSkill, value)
         except BadRecord:
-            # Not ours to dead-letter: the materializer, which reads this topic too, does that.
-            return
+            return  # the materializer, which reads this topic too, dead-letters it
         if key != compound_key(skill.user_id, skill.domain):
-            # Under another's key it would stand for two people, and outlive the tombstone of either.
-            return
+            return  # under another user's key it would outlive the tombstone
         held = self._held.get(key)
         known = held is not None and key not in self._unseen
         self._unseen.discard(key)
-        # A repeated delivery of an older one. In a topic that was made anew, versions begin anew.
+        # A repeated older one. In a topic that was replaced, versions start again.
         if known and held is not None and held.skill_version > skill.skill_version:
             return
         self._held[key] = skill
@@ -156,7 +147,7 @@ class SlimSkills:
         else:
             self._passing.discard((skill.domain, skill.user_id))
         if held != skill:
-            self._tell(self._on_change, skill)
+            self._notify(self._on_change, skill)
 
     def _remove(self, key: bytes) -> None:
         self._unseen.discard(key)
@@ -167,9 +158,9 @@ class SlimSkills:
             self._passing.discard((gone.domain, gone.user_id))
             if not users:
                 del self._texts[gone.domain]
-            self._tell(self._on_removed, gone)
+            self._notify(self._on_removed, gone)
 
-    def _doubt_all(self) -> None:
+    def _on_replaced(self) -> None:
         self._unseen = set(self._held)
 
     def _on_caught_up(self) -> None:
@@ -180,11 +171,11 @@ class SlimSkills:
             logger.info("the slim skills are read now: %d of them", len(self))
 
     @staticmethod
-    def _tell(whom: OnSkill | None, skill: SlimSkill) -> None:
-        if whom is None:
+    def _notify(callback: OnSkill | None, skill: SlimSkill) -> None:
+        if callback is None:
             return
         try:
-            whom(skill)
+            callback(skill)
         except Exception:
             logger.exception("a callback of SlimSkills raised")
 

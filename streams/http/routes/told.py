@@ -18,9 +18,7 @@ from streams.http.strict import router as strict_router
 from streams.http.tokens import Scope
 from streams.rights.explained import UnknownLine, explain
 from streams.rights.reading import UnknownUser
-from streams.told.explain import line_told
-from streams.told.gate import log_told, skill_told
-from streams.told.models import Told, ToldLine, ToldLog, ToldSkill
+from streams.views.llm import Told, ToldLine, ToldLog, ToldSkill, line_for_model, log_for_model, skill_for_model
 from streams.vouching import vouching_of
 
 LAST, MOST_LAST = 20, 200
@@ -39,7 +37,7 @@ async def told_skill(api: TheApi, token: TheToken, user: UserPath, domain: Domai
     skill = await api.read(token, partial(_newest, api, user, domain))
     if skill is None:
         raise Problem(404, _NOTHING)
-    return _as_json(skill_told(skill, vouching_of(api.settings), datetime.now(UTC)))
+    return _as_json(skill_for_model(skill, vouching_of(api.settings), datetime.now(UTC)))
 
 
 @router.get("/v1/users/{user}/domains/{domain}/told/log", dependencies=[_READS], response_model=ToldLog)
@@ -54,7 +52,7 @@ async def told_log(
     diffs = await api.read(token, partial(api.snapshot.history, user, domain))
     if not diffs:
         raise Problem(404, _NOTHING)
-    return _as_json(log_told(diffs, vouching_of(api.settings), last))
+    return _as_json(log_for_model(diffs, vouching_of(api.settings), last))
 
 
 @router.get("/v1/users/{user}/domains/{domain}/told/lines/{attribute}", dependencies=[_READS], response_model=ToldLine)
@@ -66,7 +64,7 @@ async def told_line(api: TheApi, token: TheToken, user: UserPath, domain: Domain
     vouching = vouching_of(api.settings)
 
     def read(con: DuckDBPyConnection) -> ToldLine | None:
-        return line_told(explain(con, user, domain, attribute, vouching), vouching)
+        return line_for_model(explain(con, user, domain, attribute, vouching), vouching)
 
     try:
         found = await api.read(token, lambda: api.snapshot.ask(read))

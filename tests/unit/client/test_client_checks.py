@@ -2,8 +2,7 @@
 
 import pytest
 
-import schemas
-from sager_client import AsyncEventProducer, EventProducer, SlimSkills
+from sager_client import AsyncEventProducer, EventProducer
 from streams.local.broker import free_port
 
 FACTS = {"genres": ["Sci-Fi"]}
@@ -52,41 +51,6 @@ def test_an_unknown_signal_is_reported_once_with_the_known_ones(
     assert "no built-in signal is called 'loved'" in warning
     assert "SAGER_SIGNALS" in warning
     assert "liked, disliked, rated" in warning
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        [("ann", "films"), ("films", "ann")],
-        [("films", "user-17")],
-        [("films", "1048576")],
-        [("films", "0b6e7a52-4a41-4f0c-9c5e-0a3f7c1f9d11")],
-        [("books", "ann")],
-        [("films", f"name{'abcdefghijklmnopqrstuvwxyz'[number]}") for number in range(26)],
-    ],
-    ids=["both ways", "numbered user", "number", "uuid", "a parser's domain", "one user in many domains"],
-)
-def test_swapped_user_and_domain_are_reported_once_and_no_user_is_named(
-    events: EventProducer, caplog: pytest.LogCaptureFixture, sent: list[tuple[str, str]]
-) -> None:
-    for user, domain in sent * 2:
-        events.interaction(user, domain, {"item_id": "a", "metadata": FACTS})
-
-    (warning,) = logged(caplog)
-    assert warning.startswith("user and domain look swapped: the order is user_id, domain, ")
-    assert not any(user in warning for user, _ in sent if user not in ("films", "books"))
-
-
-def test_a_question_with_user_and_domain_swapped_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
-    skills = SlimSkills(f"127.0.0.1:{free_port()}")
-    skill = {"event_id": "1", "occurred_at": "2026-01-01T00:00:00Z", "user_id": "ann", "domain": "films"}
-    known = schemas.SlimSkill.model_validate({**skill, "skill_version": 1, "text": "likes: noir", "tokens": 3})
-    skills._take(schemas.compound_key("ann", "films"), schemas.encode(known))
-
-    assert [skills.get("bob", "films"), skills.get("ann", "books")] == ["", ""]
-    assert logged(caplog) == []
-    assert [skills.get("films", "ann"), skills.get("films", "ann")] == ["", ""]
-    assert [warning[:29] for warning in logged(caplog)] == ["user and domain look swapped:"]
 
 
 async def test_the_asyncio_producer_warns_too(caplog: pytest.LogCaptureFixture) -> None:

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 
 from sager_client import Connection, EventProducer, Misconfigured
-from sager_client.causes import cause_of
+from sager_client.errors import cause_of
 from streams.settings import Settings
 
 USER: dict[str, Any] = {"kafka_sasl_username": "ann", "kafka_sasl_password": "secret-of-ann"}
@@ -114,8 +114,8 @@ def test_a_producer_is_given_a_bootstrap_or_a_connection() -> None:
             KafkaError._AUTHENTICATION,
             "sasl_ssl://kafka:9093/bootstrap: SASL authentication error: Authentication failed (after 9ms in state x)",
             (
-                "broker at kafka:9093 refuses the connection: SASL authentication error: Authentication failed; look "
-                "at SAGER_KAFKA_SASL_USERNAME, SAGER_KAFKA_SASL_PASSWORD and SAGER_KAFKA_SASL_MECHANISM"
+                "broker at kafka:9093 refuses the connection: SASL authentication error: Authentication failed; check "
+                "SAGER_KAFKA_SASL_USERNAME, SAGER_KAFKA_SASL_PASSWORD and SAGER_KAFKA_SASL_MECHANISM"
             ),
         ),
         (KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down", ""),

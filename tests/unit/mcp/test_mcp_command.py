@@ -8,16 +8,16 @@ import pytest
 from typer.testing import CliRunner
 
 from streams.cli import app
-from streams.mcp import stdio
+from streams.mcp import server
 
 TOKEN = f"sager_{'x' * 43}"
 
 
 @pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[stdio.Target]:
-    """With what it would have served."""
-    found: list[stdio.Target] = []
-    monkeypatch.setattr(stdio, "run", found.append)
+def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """The arguments with which it would have served: url, token, user, domain."""
+    found: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(server, "run", lambda *arguments: found.append(arguments))
     return found
 
 
@@ -26,7 +26,7 @@ def run(*options: str, **env: str) -> Any:
 
 
 def test_the_token_is_of_the_file_else_of_the_variable_else_what_sager_up_wrote(
-    started: list[stdio.Target], tmp_path: Path
+    started: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
     for name in ("named", "token"):
         (tmp_path / name).write_text(f"{TOKEN[:-5]}{name:_>5}\n")
@@ -35,8 +35,9 @@ def test_the_token_is_of_the_file_else_of_the_variable_else_what_sager_up_wrote(
     assert run(SAGER_TOKEN=TOKEN, SAGER_DATA_DIR=str(tmp_path)).exit_code == 0
     assert run("--user", "ann", SAGER_DATA_DIR=str(tmp_path), SAGER_MCP_DOMAIN="films").exit_code == 0
 
-    assert [each.token[-5:] for each in started] == ["named", "xxxxx", "token"]
-    assert (started[2].user, started[2].domain, started[2].url) == ("ann", "films", "http://127.0.0.1:8088")
+    assert [each[1][-5:] for each in started] == ["named", "xxxxx", "token"]
+    assert started[2][2:] == ("ann", "films")
+    assert started[2][0] == "http://127.0.0.1:8088"
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def test_the_token_is_of_the_file_else_of_the_variable_else_what_sager_up_wrote(
     ],
 )
 def test_what_is_missing_or_wrong_is_told_and_no_secret_is_quoted(
-    started: list[stdio.Target], options: tuple[str, ...], env: dict[str, str], told: str
+    started: list[tuple[Any, ...]], options: tuple[str, ...], env: dict[str, str], told: str
 ) -> None:
     result = run(*options, **env)
 
@@ -60,12 +61,12 @@ def test_what_is_missing_or_wrong_is_told_and_no_secret_is_quoted(
     assert started == []
 
 
-def test_a_token_that_would_cross_the_network_in_the_clear_is_warned_of(started: list[stdio.Target]) -> None:
+def test_a_token_that_would_cross_the_network_in_the_clear_is_warned_of(started: list[tuple[Any, ...]]) -> None:
     told = run("--url", "http://sager.example/", SAGER_TOKEN=TOKEN)
 
     assert "unencrypted" in told.stderr
     assert told.stdout == "", "it is the protocol's"
-    assert started[0].url == "http://sager.example"
+    assert started[0][0] == "http://sager.example"
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

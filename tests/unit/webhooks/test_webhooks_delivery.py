@@ -1,51 +1,74 @@
-"""Delivery to a real receiver: what arrives, in which order, and what becomes of an endpoint that fails."""
+"""Delivery to a real receiver: the order of messages, and endpoints that fail."""
 
 import asyncio
+import re
+import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
 from streams.webhooks import delivery as delivering
-from streams.webhooks.delivery import AWAY_HOURS, MS_PER_HOUR, REFUSALS, Delivery
+from streams.webhooks.delivery import MAX_AWAY_MS, MAX_REFUSALS, Cursor, Delivery, now_ms
 from streams.webhooks.endpoints import Endpoint
-from streams.webhooks.messages import CHANGED, FORGOTTEN, RESET, News
-from streams.webhooks.posting import new_session
+from streams.webhooks.messages import CHANGED, FORGOTTEN, RESET, Notification, new_session
 from tests.patience import PATIENCE_SECONDS
-from tests.unit.webhooks.test_webhooks_parts import MS, news
+from tests.unit.webhooks.test_webhooks_parts import note
 from tests.webhook_receiver import SECRET, Receiver
 
+PAGE = Path(__file__).parents[3] / "docs" / "webhooks.md"
 
-@dataclass
+
 class Topic:
-    """What is on the topic, for those who begin anew; and what was given up."""
+    """A topic of one partition and its reader; a record's offset is its place."""
 
-    batches: list[Sequence[News]] = field(default_factory=list)
-    given_up: list[News] = field(default_factory=list)
+    def __init__(self, *records: Notification, batch: int = 500) -> None:
+        self.records, self.batch, self.at = list(records), batch, 0
+        self.given_up: list[Notification] = []
 
-    async def everything(self) -> AsyncIterator[Sequence[News]]:
-        for batch in self.batches:
-            yield batch
+    def add(self, user: str, *, gone: bool = False) -> None:
+        self.records.append(note(user, len(self.records), gone=gone))
 
-    async def give_up(self, each: News, *_: object) -> None:
+    @property
+    def is_at_end(self) -> bool:
+        return self.at == len(self.records)
+
+    def seek(self, offsets: dict[int, int]) -> None:
+        self.at = offsets[0]
+
+    def read(self) -> list[Notification]:
+        found = self.records[self.at : self.at + self.batch]
+        self.at += len(found)
+        return found
+
+    def lag(self, offsets: dict[int, int]) -> int:
+        return len(self.records) - offsets[0]
+
+    async def give_up(self, each: Notification, *_: object) -> None:
         self.given_up.append(each)
 
 
 @pytest.fixture(autouse=True)
-def without_waiting(monkeypatch):
+def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits are as many, and short."""
-    monkeypatch.setattr(delivering, "_wait", lambda times: 0.01 * times)
+    monkeypatch.setattr(delivering, "_backoff", lambda times: 0.01 * times)
+    monkeypatch.setattr(delivering, "POLL_SECONDS", 0.01)
 
 
 @asynccontextmanager
-async def delivery(receiver: Receiver, topic: Topic | None = None, most: int = 1_000) -> AsyncIterator[Delivery]:
-    endpoint = Endpoint(name="shop", url=receiver.url, secret=SecretStr(SECRET), domains=frozenset({"films"}))
-    topic = topic or Topic()
+async def delivery(
+    url: str, topic: Topic, offset: int | None = 0, at_ms: int | None = None, **more: Any
+) -> AsyncIterator[Delivery]:
+    endpoint = Endpoint(name="shop", url=url, secret=SecretStr(SECRET), **more)
     async with new_session() as session:
-        made = Delivery(endpoint, session, topic.everything, topic.give_up, most)
+        made = Delivery(endpoint, session, topic, topic.give_up)  # type: ignore[arg-type]
+        cursors = {} if offset is None else {0: Cursor(offset, at_ms or now_ms())}
+        made.start({0: len(topic.records)}, cursors)
         task = asyncio.create_task(made.run())
         try:
             yield made
@@ -61,20 +84,26 @@ async def until(done: Callable[[], bool]) -> None:
         await asyncio.sleep(0.01)
 
 
+def is_done(shop: Delivery, topic: Topic) -> bool:
+    return bool(shop.cursors()) and shop.cursors()[0].offset == len(topic.records)
+
+
 def run(test: Callable[[Receiver], Awaitable[None]], **receives: float) -> Receiver:
     with Receiver(**receives) as receiver:
         asyncio.run(test(receiver))
         return receiver
 
 
-def test_messages_arrive_signed_each_persons_in_order_and_several_at_once():
+def test_messages_arrive_signed_each_users_in_order_and_several_at_once() -> None:
+    topic = Topic()
+
     async def deliver(receiver: Receiver) -> None:
-        async with delivery(receiver) as shop:
-            for offset in range(40):
-                shop.take(news(f"u{offset % 8}", offset))
+        async with delivery(receiver.url, topic) as shop:
+            for number in range(40):
+                topic.add(f"u{number % 8}")
                 await asyncio.sleep(0.002)
-            shop.take(news("u1", 41, gone=True))
-            await until(lambda: len(shop.queue) == 0)
+            topic.add("u1", gone=True)
+            await until(lambda: is_done(shop, topic))
 
     receiver = run(deliver, delay=0.02)
 
@@ -86,188 +115,193 @@ def test_messages_arrive_signed_each_persons_in_order_and_several_at_once():
     assert 1 < receiver.most_at_once <= delivering.LANES
 
 
-def test_an_endpoint_that_was_down_gets_the_newest_only_and_nothing_twice():
+def test_an_endpoint_that_was_down_gets_the_newest_only_and_nothing_twice() -> None:
+    topic = Topic(note("bob", 0), note("ann", 1))
+
     async def deliver(receiver: Receiver) -> None:
-        async with delivery(receiver) as shop:
-            shop.take(news("ann", 0))
+        receiver.answers.extend([204, 503, 503, 503])
+        async with delivery(receiver.url, topic) as shop:
             await until(lambda: len(receiver.attempts) >= 3)
-            for offset in range(1, 50):
-                shop.take(news("ann", offset))
             assert shop.is_down
-            assert shop.place({0: 50}, MS) is not None
+            assert shop.cursors()[0].offset == 0
+            for _ in range(49):
+                topic.add("ann")
             receiver.always = 204
-            await until(lambda: len(shop.queue) == 0)
+            await until(lambda: is_done(shop, topic))
             assert not shop.is_down
 
     receiver = run(deliver, always=503)
 
-    assert [each["skill_version"] for each in receiver.of(CHANGED)] == [49]
+    assert [(each["user_id"], each["skill_version"]) for each in receiver.of(CHANGED)] == [("bob", 0), ("ann", 50)]
 
 
-def test_what_is_refused_is_given_up_and_holds_up_nobody():
-    topic = Topic()
+def test_a_smaller_batch_after_a_failure_sends_no_older_version() -> None:
+    topic = Topic(note("ann", 0), note("ann", 1), note("bob", 2))
 
     async def deliver(receiver: Receiver) -> None:
-        async with delivery(receiver, topic) as shop:
-            shop.take(news("ann", 0))
+        receiver.answers.extend([204, 503])
+        async with delivery(receiver.url, topic) as shop:
+            await until(lambda: len(receiver.attempts) >= 2)
+            topic.batch = 1
+            await until(lambda: is_done(shop, topic))
+
+    versions = [(each["user_id"], each["skill_version"]) for each in run(deliver).of(CHANGED)]
+    assert versions == [("ann", 1), ("bob", 2)]
+
+
+def test_a_refused_message_is_given_up_and_the_others_go_on() -> None:
+    topic = Topic(note("ann", 0))
+
+    async def deliver(receiver: Receiver) -> None:
+        async with delivery(receiver.url, topic) as shop:
             await until(lambda: len(topic.given_up) == 1)
             receiver.always = 204
-            shop.take(news("bob", 1))
-            await until(lambda: len(shop.queue) == 0)
-            place = shop.place({0: 2}, MS)
-            assert place is not None
-            assert place[0].offset == 2
+            topic.add("bob")
+            await until(lambda: is_done(shop, topic))
 
     receiver = run(deliver, always=422)
 
     assert [each.about for each in topic.given_up] == [("ann", "films")]
     assert len({ident for ident, status in receiver.attempts if status == 422}) == 1, "one id for all attempts"
-    assert sum(status == 422 for _, status in receiver.attempts) == REFUSALS
+    assert sum(status == 422 for _, status in receiver.attempts) == MAX_REFUSALS
 
 
-def test_who_was_forgotten_is_told_however_often_it_is_refused():
-    topic = Topic()
+def test_an_erasure_is_never_given_up_and_counts_as_an_outage_while_it_is_refused() -> None:
+    topic = Topic(note("ann", 0, gone=True))
 
     async def deliver(receiver: Receiver) -> None:
-        async with delivery(receiver, topic) as shop:
-            shop.take(news("ann", 0, gone=True))
-            await until(lambda: len(receiver.attempts) > REFUSALS + 1)
+        async with delivery(receiver.url, topic) as shop:
+            await until(lambda: shop._failures > 0)
+            assert len(receiver.attempts) >= MAX_REFUSALS
             receiver.always = 204
-            await until(lambda: len(shop.queue) == 0)
+            await until(lambda: is_done(shop, topic))
 
     assert run(deliver, always=400).of(FORGOTTEN) == [{"user_id": "ann", "domain": "films"}]
     assert topic.given_up == []
 
 
-def test_an_endpoint_that_is_gone_is_asked_no_more_and_begins_anew_at_the_next_start():
+def test_a_dead_letter_that_kafka_does_not_take_is_tried_again() -> None:
+    topic = Topic(note("ann", 0))
+    failing = [RuntimeError("Kafka is away")]
+
+    async def give_up(each: Notification, *_: object) -> None:
+        if failing:
+            raise failing.pop()
+        topic.given_up.append(each)
+
+    topic.give_up = give_up  # type: ignore[method-assign]
+
     async def deliver(receiver: Receiver) -> None:
-        async with delivery(receiver) as shop:
-            shop.take(news("ann", 0))
+        async with delivery(receiver.url, topic) as shop:
+            await until(lambda: is_done(shop, topic))
+
+    run(deliver, always=422)
+    assert len(topic.given_up) == 1
+
+
+def test_an_endpoint_that_is_gone_gets_nothing_more_and_begins_anew_at_the_next_start() -> None:
+    topic = Topic(note("ann", 0))
+
+    async def deliver(receiver: Receiver) -> None:
+        async with delivery(receiver.url, topic) as shop:
             await until(lambda: shop.is_gone)
-            shop.take(news("bob", 1))
+            topic.add("bob")
             await asyncio.sleep(0.05)
-            assert shop.place({0: 2}, MS) is None
+            assert shop.cursors() == {}
             assert shop.is_down
 
     assert len(run(deliver, always=410).attempts) == 1
 
 
-def test_redirects_are_not_followed():
+def test_redirects_are_not_followed() -> None:
     async def deliver(receiver: Receiver) -> None:
         receiver.headers = {"Location": receiver.url}
-        async with delivery(receiver) as shop:
-            shop.take(news("ann", 0))
+        async with delivery(receiver.url, Topic(note("ann", 0))) as shop:
             await until(lambda: len(receiver.attempts) >= 2)
-            assert shop.queue.oldest_ms() == MS
+            assert shop.cursors()[0].offset == 0
 
     assert run(deliver, always=307).messages == []
 
 
-def test_retry_after_is_heeded():
+def test_the_endpoints_own_wait_is_respected() -> None:
     async def deliver(receiver: Receiver) -> None:
         receiver.headers = {"Retry-After": "3600"}
-        async with delivery(receiver) as shop:
-            shop.take(news("ann", 0))
+        async with delivery(receiver.url, Topic(note("ann", 0))):
             await until(lambda: bool(receiver.attempts))
             await asyncio.sleep(0.2)
 
     assert len(run(deliver, always=429).attempts) == 1
 
 
-def test_who_begins_anew_is_told_to_forget_first_and_then_hears_everything():
-    topic = Topic([[news(f"u{n}", n) for n in range(10)], [news("u3", 20), news("u4", 21, gone=True)]])
+@pytest.mark.parametrize(
+    ("offset", "at_ms"),
+    [(None, None), (99, None), (2, now_ms() - MAX_AWAY_MS - 1)],
+    ids=["new", "of an earlier topic", "away for too long"],
+)
+def test_an_endpoint_that_may_lack_something_drops_all_and_gets_everything(
+    offset: int | None, at_ms: int | None
+) -> None:
+    topic = Topic(note("ann", 0), note("bob", 1), note("ann", 2), note("bob", 3, gone=True), batch=2)
 
     async def deliver(receiver: Receiver) -> None:
         receiver.answers.extend([500, 400])
-        async with delivery(receiver, topic, most=8) as shop:
-            shop.begin_anew()
-            assert shop.place({0: 22}, MS) is None
-            await until(lambda: shop.place({0: 22}, MS) is not None and len(shop.queue) == 0)
+        async with delivery(receiver.url, topic, offset, at_ms) as shop:
+            await until(lambda: is_done(shop, topic))
 
     receiver = run(deliver)
 
-    assert receiver.messages[0]["type"] == RESET
     assert [each["type"] for each in receiver.messages].count(RESET) == 1
-    held = {}
-    for each in receiver.messages[1:]:
-        held[each["data"]["user_id"]] = each["data"].get("skill_version")
-    assert held == {f"u{n}": n for n in range(10)} | {"u3": 20, "u4": None}
+    assert receiver.messages[0]["type"] == RESET
+    held = {each["data"]["user_id"]: each["data"].get("skill_version") for each in receiver.messages[1:]}
+    assert held == {"ann": 2, "bob": None}
 
 
-def test_who_is_forgotten_while_everything_is_told_is_not_told_again_as_before():
-    came = asyncio.Event()
-
-    class Slow(Topic):
-        async def everything(self) -> AsyncIterator[Sequence[News]]:
-            await came.wait()
-            yield [news("ann", 3), news("bob", 4)]
+def test_an_endpoint_goes_on_at_its_cursor_which_says_since_when_it_is_behind() -> None:
+    topic = Topic(note("ann", 0), note("bob", 1))
+    before = now_ms() - 5_000
 
     async def deliver(receiver: Receiver) -> None:
-        async with delivery(receiver, Slow()) as shop:
-            shop.begin_anew()
-            await until(lambda: len(receiver.attempts) == 1)
-            shop.take(news("ann", 9, gone=True))
-            await until(lambda: len(receiver.attempts) == 2)
-            came.set()
-            await until(lambda: shop.place({0: 10}, MS) is not None and len(shop.queue) == 0)
-            assert not shop._heard
-
-    receiver = run(deliver)
-
-    assert receiver.of(FORGOTTEN) == [{"user_id": "ann", "domain": "films"}]
-    assert [each["user_id"] for each in receiver.of(CHANGED)] == ["bob"]
-
-
-def test_an_endpoint_that_asks_to_be_tried_at_once_is_given_a_moment():
-    async def deliver(receiver: Receiver) -> None:
-        receiver.headers = {"Retry-After": "0"}
-        async with delivery(receiver) as shop:
-            shop.take(news("ann", 0))
-            await until(lambda: len(receiver.attempts) >= 3)
-
-    began = time.monotonic()
-    run(deliver, always=503)
-
-    # Twice the least wait lies between three attempts; a busy machine only takes longer.
-    assert time.monotonic() - began >= 2 * delivering.LEAST_WAIT_SECONDS
-
-
-@pytest.mark.parametrize("how", ["too much waits", "too long away"])
-def test_who_cannot_have_heard_all_begins_anew(how):
-    async def deliver(receiver: Receiver) -> None:
-        async with delivery(receiver, Topic([[news("ann", 99)]]), most=2) as shop:
-            shop.take(news("u0", 0))
-            if how == "too much waits":
-                for offset in range(1, 6):
-                    shop.take(news(f"u{offset}", offset))
-            else:
-                assert shop.place({0: 1}, MS + AWAY_HOURS * MS_PER_HOUR + 1) is None
+        async with delivery(receiver.url, topic, 1, before) as shop:
+            await until(lambda: len(receiver.attempts) >= 2)
+            assert shop.cursors() == {0: Cursor(1, before)}
             receiver.always = 204
-            await until(lambda: shop.place({0: 100}, MS) is not None and len(shop.queue) == 0)
+            await until(lambda: is_done(shop, topic))
+            assert shop.cursors()[0].at_ms > before
 
-    receiver = run(deliver, always=503)
-
-    kinds = [each["type"] for each in receiver.messages]
-    assert RESET in kinds
-    assert receiver.messages[-1]["data"]["skill_version"] == 99
+    assert [each["user_id"] for each in run(deliver, always=503).of(CHANGED)] == ["bob"]
 
 
-@pytest.mark.parametrize("ticks", range(4))
-def test_it_ends_when_it_is_told_to_also_as_news_wakes_it(ticks):
+def test_an_endpoint_gets_only_its_domains_and_users() -> None:
+    topic = Topic(note("ann", 0), note("bob", 1))
+
     async def deliver(receiver: Receiver) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS), delivery(receiver) as shop:
-            await asyncio.sleep(0.01)  # it waits for news
-            shop.take(news("ann", 0))
-            for _ in range(ticks):
-                await asyncio.sleep(0)
+        async with delivery(receiver.url, topic, users=frozenset({"bob"}), domains=frozenset({"films"})) as shop:
+            await until(lambda: is_done(shop, topic))
 
-    run(deliver)
+    assert [each["user_id"] for each in run(deliver).of(CHANGED)] == ["bob"]
 
 
-def test_another_domain_is_none_of_its_business():
-    async def deliver(receiver: Receiver) -> None:
-        async with delivery(receiver) as shop:
-            shop.take(News(b'["ann","books"]', None, 0, 0, MS))
-            assert len(shop.queue) == 0
+def test_the_receiver_of_the_docs_holds_the_skills() -> None:
+    code = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert code is not None
+    source, _, _ = code[1].partition("HTTPServer((")
+    names: dict[str, Any] = {}
+    exec(compile(source.replace("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", SECRET), "receiver", "exec"), names)
+    kind: type[BaseHTTPRequestHandler] = names["Receiver"]
+    kind.log_message = lambda *_: None  # type: ignore[method-assign]
+    server = HTTPServer(("127.0.0.1", 0), kind)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    topic = Topic(note("ann", 0), note("bob", 1), note("bob", 2, gone=True), batch=2)
 
-    run(deliver)
+    async def deliver() -> None:
+        async with delivery(f"http://127.0.0.1:{server.server_port}/", topic, None) as shop:
+            await until(lambda: is_done(shop, topic))
+
+    names["held"]["old", "films"] = "from before"
+    asyncio.run(deliver())
+    server.shutdown()
+    assert names["held"] == {("ann", "films"): "likes: noir", ("bob", "films"): None}
+
+
+def test_an_endpoint_begins_anew_before_kafka_drops_tombstones() -> None:
+    assert MAX_AWAY_MS < 24 * 3_600_000

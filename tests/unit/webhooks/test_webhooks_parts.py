@@ -10,13 +10,10 @@ from pydantic import SecretStr
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from schemas import SlimSkill, compound_key, encode
-from streams.webhooks import endpoints
-from streams.webhooks.endpoints import MOST, Endpoint, WebhooksUnusable, fresh_secret, read
-from streams.webhooks.messages import News, body_of, headers, message_id
-from streams.webhooks.places import Place, note, noted
-from streams.webhooks.posting import Outcome, _answer
-from streams.webhooks.queue import Queue
-from streams.webhooks.run import letter_of
+from streams.webhooks.delivery import Cursor
+from streams.webhooks.endpoints import MAX_ENDPOINTS, Endpoint, WebhooksUnusable, new_secret, read
+from streams.webhooks.messages import EndpointDown, Notification, headers, refusal_of
+from streams.webhooks.run import STUCK_SECONDS, WebhooksHealth, cursors_of, letter_of, metadata_of
 from tests.builders import NOW
 from tests.webhook_receiver import SECRET
 
@@ -30,9 +27,9 @@ def slim(user: str = "ann", domain: str = "films", version: int = 1) -> SlimSkil
     )  # fmt: skip
 
 
-def news(user: str = "ann", offset: int = 0, *, gone: bool = False, partition: int = 0, at_ms: int = MS) -> News:
+def note(user: str = "ann", offset: int = 0, *, gone: bool = False) -> Notification:
     value = None if gone else encode(slim(user, version=offset))
-    return News(compound_key(user, "films"), value, partition, offset, at_ms, at_ms)
+    return Notification(compound_key(user, "films"), value, 0, offset, MS)
 
 
 # --- the file
@@ -60,7 +57,7 @@ def test_an_endpoint_is_what_its_lines_say(tmp_path):
 
     assert shop.wants("bob", "books")
     assert [local.wants(*who) for who in (("ann", "films"), ("ann", "books"), ("bob", "films"))] == [True, False, False]
-    assert (len(shop.keys), len(local.keys)) == (1, 2)
+    assert (shop.old_secret, local.old_secret) == (None, SecretStr(SECRET))
     assert SECRET not in repr(shop)
 
 
@@ -72,7 +69,7 @@ def test_an_endpoint_is_what_its_lines_say(tmp_path):
         entry(url="https://shop.example/#x"), entry(url="https://[::1"), entry(url="https:///x"),
         entry(secret="whsec_"),
         entry(secret=SECRET.removeprefix("whsec_")), entry(secret="whsec_" + "A" * 8), entry(secret="whsec_é"),
-        entry(old_secret="x"), "".join(entry(name=f"e{n}") for n in range(MOST + 1)),
+        entry(old_secret="x"), "".join(entry(name=f"e{n}") for n in range(MAX_ENDPOINTS + 1)),
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_refused_and_quotes_no_secret(tmp_path, text):
@@ -95,9 +92,9 @@ def test_plain_http_is_for_this_machine_unless_the_operator_says_so(tmp_path):
     assert read(written(tmp_path, entry(url="http://10.0.0.7/", allow_http=True)))
 
 
-def test_a_fresh_secret_is_one():
-    assert fresh_secret() != fresh_secret()
-    assert len(endpoints.key_of(SecretStr(fresh_secret()))) == 24
+def test_a_new_secret_is_random_and_valid():
+    assert new_secret() != new_secret()
+    assert Endpoint(name="a", url="https://a", secret=SecretStr(new_secret()))
 
 
 # --- messages
@@ -106,27 +103,24 @@ def test_a_fresh_secret_is_one():
 def test_a_message_verifies_with_the_standards_own_package_under_both_secrets():
     other = "whsec_" + base64.b64encode(bytes(range(32))).decode()
     endpoint = Endpoint(name="a", url="https://a", secret=SecretStr(SECRET), old_secret=SecretStr(other))
-    body = body_of(news()) or b""
-    now = int(datetime.now(UTC).timestamp())
-    signed = headers(endpoint.keys, "msg_1", now, body)
+    body, now = note().body() or b"", datetime.now(UTC)
+    signed = headers(endpoint, "msg_1", now, body)
 
     for secret in (SECRET, other):
-        said = Webhook(secret).verify(body, signed)
-        assert said["type"] == "slim-skill.changed"
-    wrong = [(body + b" ", signed), (body, {**signed, "webhook-id": "msg_2"}),
-             (body, headers(endpoint.keys, "msg_1", now - int(timedelta(hours=1).total_seconds()), body))]  # fmt: skip
-    for data, head in wrong:
+        assert Webhook(secret).verify(body, signed)["type"] == "slim-skill.changed"
+    late = headers(endpoint, "msg_1", now - timedelta(hours=1), body)
+    for data, head in ((body + b" ", signed), (body, {**signed, "webhook-id": "msg_2"}), (body, late)):
         with pytest.raises(WebhookVerificationError):
             Webhook(SECRET).verify(data, head)
 
 
 def test_a_message_has_the_slim_skill_and_nothing_of_the_pipeline():
-    data = orjson.loads(body_of(news(offset=4)) or b"")["data"]
+    data = orjson.loads(note(offset=4).body() or b"")["data"]
 
     assert data["text"] == "likes: noir"
     assert (data["user_id"], data["domain"], data["skill_version"]) == ("ann", "films", 4)
     assert not {"seal", "event_id", "schema_version"} & set(data)
-    assert orjson.loads(body_of(news(gone=True)) or b"")["data"] == {"user_id": "ann", "domain": "films"}
+    assert orjson.loads(note(gone=True).body() or b"")["data"] == {"user_id": "ann", "domain": "films"}
 
 
 @pytest.mark.parametrize(
@@ -135,98 +129,59 @@ def test_a_message_has_the_slim_skill_and_nothing_of_the_pipeline():
      (b'["ann",1]', None)],
 )  # fmt: skip
 def test_what_is_no_slim_skill_is_no_message(key, value):
-    assert body_of(News(key, value, 0, 0, MS)) is None
+    assert Notification(key, value, 0, 0, MS).body() is None
 
 
 def test_the_id_is_the_same_for_every_attempt_and_another_for_every_endpoint():
-    assert message_id("a", news()) == message_id("a", news())
-    assert len({message_id("a", news()), message_id("b", news()), message_id("a", news(offset=1))}) == 3
+    assert note().id_for("a") == note().id_for("a")
+    assert len({note().id_for("a"), note().id_for("b"), note(offset=1).id_for("a")}) == 3
 
 
 def test_a_dead_letter_is_the_record_itself():
-    letter = letter_of(news(offset=7), "shop", "status 422", "sager.slim-skills")
+    letter = letter_of(note(offset=7), "shop", "status 422", "sager.slim-skills")
 
     assert (letter.stage, letter.reason, letter.source.offset) == ("webhook", "refused", 7)
-    assert (letter.key, letter.value) == (news().key, news(offset=7).value)
+    assert (letter.key, letter.value) == (note().key, note(offset=7).value)
     assert "shop" in letter.detail
 
 
+def test_a_status_accepts_or_refuses_the_message():
+    assert (refusal_of(200, "", 0.0), refusal_of(400, "9", 0.0)) == ("", "status 400")
+
+
 @pytest.mark.parametrize(
-    ("status", "retry", "outcome", "wait"),
-    [(200, None, Outcome.DELIVERED, None), (302, None, Outcome.DOWN, None), (410, None, Outcome.GONE, None),
-     (400, "9", Outcome.REFUSED, None), (429, "9", Outcome.DOWN, 9.0), (503, "999999", Outcome.DOWN, 3600.0),
-     (500, "-1", Outcome.DOWN, None), (401, None, Outcome.DOWN, None), (600, "x", Outcome.DOWN, None)],
+    ("status", "retry", "is_gone", "wait"),
+    [(302, "", False, None), (410, "", True, None), (429, "9", False, 9.0), (503, "999999", False, 3600.0),
+     (500, "0", False, 0.5), (500, "-1", False, None), (401, "", False, None), (600, "x", False, None),
+     (503, "Thu, 01 Jan 1970 00:00:09 GMT", False, 9.0)],
 )  # fmt: skip
-def test_what_an_answer_means(status, retry, outcome, wait):
-    found = _answer(status, retry, 0.0)
+def test_other_statuses_are_about_the_endpoint(status, retry, is_gone, wait):
+    with pytest.raises(EndpointDown) as down:
+        refusal_of(status, retry, 0.0)
 
-    assert (found.outcome, found.retry_after) == (outcome, wait)
-
-
-# --- queues
+    assert (down.value.is_gone, down.value.retry_after) == (is_gone, wait)
 
 
-def test_of_each_person_the_newest_waits_and_one_is_on_its_way():
-    queue = Queue(10)
-    for each in (news("ann", 1), news("bob", 2), news("ann", 3), news("ann", 0)):
-        assert queue.offer(each)
-
-    first = queue.take(0)
-    assert first is not None
-    assert (first.about, first.offset) == (("ann", "films"), 3)
-    assert queue.offer(news("ann", 5))
-    bob = queue.take(0)
-    assert bob is not None
-    assert bob.about == ("bob", "films")
-    assert queue.take(0) is None, "ann's next waits for ann's first"
-    assert queue.lowest({0: 9, 1: 4}) == {0: 2, 1: 4}
-    queue.again(first)
-    newest = queue.take(0)
-    assert newest is not None
-    assert newest.offset == 5, "what failed is outdated"
-    queue.done(newest)
-    queue.done(bob)
-    assert (len(queue), queue.lowest({0: 9}), queue.oldest_ms()) == (0, {0: 9}, None)
+# --- the process
 
 
-def test_a_refused_message_waits_its_time_and_holds_up_nobody():
-    queue = Queue(10)
-    for each in (news("ann", 1), news("bob", 2)):
-        queue.offer(each)
-    ann = queue.take(0)
-    assert ann is not None
-    queue.refused(ann, 5.0)
+def test_cursors_survive_their_metadata():
+    cursors = {"shop": Cursor(7, 5), "crm": Cursor(9, 6)}
 
-    bob = queue.take(1)
-    assert bob is not None
-    assert bob.about == ("bob", "films")
-    assert (queue.take(4), queue.refusals(ann)) == (None, 1)
-    again = queue.take(5)
-    assert again is ann
-    queue.refused(ann, 9.0)
-    assert queue.refusals(ann) == 2
-    queue.offer(news("ann", 8))
-    fresh = queue.take(6)
-    assert fresh is not None
-    assert (fresh.offset, queue.refusals(fresh)) == (8, 0), "newer news is not refused yet"
-
-
-def test_a_queue_is_bounded_by_keys():
-    queue = Queue(2)
-
-    assert [queue.offer(news(f"u{n}", n)) for n in range(3)] == [True, True, False]
-    assert queue.offer(news("u1", 9))
-    queue.clear()
-    assert queue.take(0) is None
-
-
-# --- places
-
-
-def test_a_place_survives_its_metadata():
-    places = {"shop": Place(7, 5), "crm": Place(9, 6)}
-
-    assert noted(note(places)) == places
+    assert cursors_of(metadata_of(cursors)) == cursors
     for wrong in (None, "", "x", "[]", '{"a": 1}', '{"a": [1]}', '{"a": [1, "2"]}', '{"a": [true, 1]}'):
-        assert noted(wrong) == {}
-    assert len(note({f"{'e' * 37}{n:03}": Place(10**12, 10**13) for n in range(MOST)})) < 4096
+        assert cursors_of(wrong) == {}
+    assert len(metadata_of({f"{'e' * 37}{n:03}": Cursor(10**12, 10**13) for n in range(MAX_ENDPOINTS)})) < 4096
+
+
+def test_health_reports_endpoints_that_are_down_and_a_loop_that_stands_still():
+    health = WebhooksHealth()
+    assert health.why_not_ready()
+    health.doing = ""
+    assert (health.why_not_ready(), health.why_not_live()) == ([], [])
+    health.down = frozenset({"shop"})
+    health.turned_at -= STUCK_SECONDS + 1
+    assert "shop" in health.why_not_ready()[0]
+    assert health.why_not_live()
+    health.is_ending = True
+    assert health.why_not_ready()[0] == "shutting down"

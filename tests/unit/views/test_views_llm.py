@@ -11,8 +11,7 @@ from schemas import Action, Evidence, PolicySkill, Scope, SkillDiff, Stance, Sta
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from streams.rights.explained import Counts, Explained, ExplainedStatement, MovedStep, ShownList, StatementStep
-from streams.told.explain import line_told
-from streams.told.gate import log_told, skill_told
+from streams.views.llm import line_for_model, log_for_model, skill_for_model
 from streams.vouching import DEFAULT
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW, USER, a_command, a_skill, an_attribute
@@ -51,7 +50,7 @@ def test_a_skill_is_told_without_what_nothing_vouches_for_and_says_how_much_that
     lines = [an_attribute("genre: film noir"), an_attribute(f"genre: {ORDER}")]
     skill = a_skill(*lines, stated=(a_statement("horror"), a_statement(ORDER)))
 
-    told = skill_told(skill, DEFAULT, LATER)
+    told = skill_for_model(skill, DEFAULT, LATER)
 
     assert [line.value for line in told.lines] == ["film noir"]
     assert [said.value for said in told.said] == ["horror"]
@@ -65,7 +64,7 @@ def test_what_is_silent_or_over_or_of_a_session_is_not_told() -> None:
     over = a_statement("horror", until=NOW)
     passing = a_statement("western", session_id="s1", scope=Scope.SESSION)
 
-    told = skill_told(a_skill(silent, stated=(over, passing)), DEFAULT, LATER)
+    told = skill_for_model(a_skill(silent, stated=(over, passing)), DEFAULT, LATER)
 
     assert (told.lines, told.said, told.held_back) == ([], [], 0)
 
@@ -73,12 +72,14 @@ def test_what_is_silent_or_over_or_of_a_session_is_not_told() -> None:
 def test_the_gate_is_the_deployments() -> None:
     skill = a_skill(an_attribute("genre: kwimba sevlan"))
 
-    assert skill_told(skill, DEFAULT, LATER).held_back == 1
-    assert skill_told(skill, Vouching(RULES, frozenset({"kwimba-sevlan"})), LATER).lines[0].value == "kwimba sevlan"
+    assert skill_for_model(skill, DEFAULT, LATER).held_back == 1
+    assert (
+        skill_for_model(skill, Vouching(RULES, frozenset({"kwimba-sevlan"})), LATER).lines[0].value == "kwimba sevlan"
+    )
 
 
 def test_a_log_names_only_lines_that_may_be_told() -> None:
-    log = log_told(a_log("genre: film noir", "genre: kwimba sevlan", "mood: dark tone"), DEFAULT, last=2)
+    log = log_for_model(a_log("genre: film noir", "genre: kwimba sevlan", "mood: dark tone"), DEFAULT, last=2)
 
     assert [each.version for each in log.versions] == [2, 3]
     assert [each.changed for each in log.versions] == [[], ["dark tone (mood): added, high"]]
@@ -140,7 +141,7 @@ def test_an_explanation_names_titles_that_something_vouches_for_and_quotes_nobod
     own = a_step(heard={"what": "ignore-all-rules", "value": 1.0}, verdict=None)
     changed = a_step(actor=ORDER, kind="pinned", reason=ORDER)
 
-    told = line_told(explained(known, odd, heard, own, changed), DEFAULT)
+    told = line_for_model(explained(known, odd, heard, own, changed), DEFAULT)
 
     assert told is not None
     assert told.steps[0].sentence.startswith("You took *The Third Man* and left one other, one of them without this.")
@@ -164,7 +165,7 @@ def test_an_explanation_names_titles_that_something_vouches_for_and_quotes_nobod
     ids=["order", "gone", "no words", "statement"],
 )
 def test_a_line_that_no_model_is_told_has_no_explanation_either(held: Explained | ExplainedStatement) -> None:
-    assert line_told(held, DEFAULT) is None
+    assert line_for_model(held, DEFAULT) is None
 
 
 def test_a_statement_is_explained_without_its_words() -> None:
@@ -175,7 +176,7 @@ def test_a_statement_is_explained_without_its_words() -> None:
         statement_id="avoids:x:y", domain="films", words="x", state="", now=a_statement("horror"), steps=[step]
     )
 
-    told = line_told(said, DEFAULT)
+    told = line_for_model(said, DEFAULT)
 
     assert told is not None
     assert [each.sentence for each in told.steps] == ["You said so."]

@@ -1,21 +1,21 @@
-"""The events that an app sends: checked, keyed and partitioned as the pipeline expects them."""
+"""The producer of an app's events: checked, keyed and partitioned as the pipeline expects them."""
 
 import concurrent.futures
+import json
 import logging
+import uuid
 from collections.abc import Iterable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeVar, Unpack, overload
 
-from . import made_feedback, making
-from .answers import Answers
 from .checks import EventChecks
 from .connection import Connection
-from .exceptions import NoAnswer, NotDelivered
-from .making import CandidateLike
-from .schemas import Correction, Event, Key, Ranking, SkillDiff, encode, topic_of
+from .errors import NoAnswer, NotDelivered
+from .follower import Answers
+from .methods import CandidateLike, CorrectionFields, EventMethods, correction
+from .schemas import Correction, Event, Key, Ranking, Said, SkillDiff, Statement, encode, topic_of
 from .sender import OnError, Sender
-from .telling import CorrectionFields, Telling
-from .understood import Understood, user_of_diff
 
 FLUSH_SECONDS = 30.0
 RANK_SECONDS = 10.0
@@ -30,24 +30,69 @@ EventT = TypeVar("EventT", bound=Event)
 logger = logging.getLogger("sager_client")
 
 
-class EventProducer(Telling):
-    """Produces an app's events, in the background. One per process, for its life; safe to share between threads.
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """The worker's answer to a correction.
 
-    Making one needs no broker: events wait until there is one. Each method gives back the event that it sent.
+    Attributes:
+        correction: the event that was sent.
+        understood: False if the correction changed nothing; the person's log has it all the same.
+        statements: the statements that it added to the skill.
+        why: the reason code where nothing was understood, such as `unknown-name`; else empty.
+        explanation: for the person: the reason, examples that would be understood, the effect of words that state no
+            preference, and private data that was left out.
+        not_kept: kinds of private data that were left out, such as `health`.
+        version: the skill's version afterwards.
+    """
+
+    correction: Correction
+    understood: bool
+    statements: tuple[Statement, ...]
+    why: str
+    explanation: str
+    not_kept: tuple[str, ...]
+    version: int
+
+    @classmethod
+    def of(cls, correction: Correction, diff: SkillDiff) -> Self:
+        """Read the answer from the version that the correction made."""
+        heard = diff.heard
+        stated = tuple(
+            each.statement for each in diff.stated if each.kind is Said.STATED and each.statement is not None
+        )
+        if heard is None:
+            return cls(correction, True, stated, "", "", (), diff.version)
+        why = "" if heard.why is None else heard.why.value
+        return cls(correction, heard.understood, stated, why, heard.explanation, heard.not_kept, diff.version)
+
+
+def _user_of_diff(key: bytes) -> str:
+    """Return the user in the key of a version; empty for another record's key."""
+    try:
+        parts = json.loads(key)
+    except ValueError:
+        return ""
+    return str(parts[0]) if isinstance(parts, list) and parts else ""
+
+
+class EventProducer(EventMethods):
+    """Produces an app's events in the background. One per process, for its life; safe to share between threads.
+
+    Making one needs no broker: events wait until there is one. Each method returns the event that it sent.
 
         with EventProducer() as events:
             ranking = events.ranking("ann", "films", shown, "something to think about")
             events.selection(ranking, "arrival")
 
-    Leaving the `with` block, or `close()`, waits until the broker has them all.
+    Leaving the `with` block, or `close()`, waits until the broker has acknowledged all events.
 
     Args:
-        bootstrap: Kafka's bootstrap servers; by default what `SAGER_BOOTSTRAP` says.
-        connection: all of how the deployment is reached, instead; by default what the environment says.
+        bootstrap: Kafka's bootstrap servers; by default `SAGER_BOOTSTRAP`.
+        connection: all settings of the connection, instead; by default those of the environment.
         on_error: called with each event that is given up, and why. It runs in the sending thread: be quick.
         max_events: how many events wait for the broker at most.
         max_bytes: how many bytes they have at most.
-        wait_seconds: how long a call waits for room when that many are waiting; then it raises `NotDelivered`.
+        wait_seconds: how long a call waits for room when so many are waiting; then it raises `NotDelivered`.
         give_up_seconds: an event that the broker has not acknowledged after this time is given up.
 
     Raises:
@@ -65,10 +110,10 @@ class EventProducer(Telling):
         wait_seconds: float = WAIT_SECONDS,
         give_up_seconds: float = GIVE_UP_SECONDS,
     ) -> None:
-        self._connection = reached_by(bootstrap, connection)
+        self._connection = connection_of(bootstrap, connection)
         self.sender = Sender(self._connection, on_error, max_events, max_bytes, give_up_seconds)
         self.answers = Answers(self._connection, Ranking, bytes.decode, lambda ranking: ranking.ranking_id)
-        self.understood = Answers(self._connection, SkillDiff, user_of_diff, lambda diff: diff.event_id)
+        self.understood = Answers(self._connection, SkillDiff, _user_of_diff, lambda diff: diff.event_id)
         self._wait_seconds = wait_seconds
         self._checks = EventChecks()
 
@@ -84,37 +129,37 @@ class EventProducer(Telling):
         clarify: bool = False,
         session_id: str | None = None,
     ) -> Ranking:
-        """Ask for a ranking, and wait for it: the candidates in the order that the pipeline gives them.
+        """Request a ranking, and wait for it: the candidates in the order that the pipeline gives them.
 
             best = events.rank("ann", "films", films, "something calm").candidates[0].item_id
 
-        How well they suit is in `ranking.injected.fit`, if anything is known of it: the chance of each candidate
-        (`chances`), that none suits (`nothing`; `suits` is False where better none is shown), the statements that it
-        went by (`honoured`), and with `clarify` the one question that would tell most.
+        `ranking.injected.fit`, if anything is known, says how well they suit: the chance of each candidate (`chances`),
+        that none suits (`nothing`; `suits` is False where better none is shown), the statements that it followed
+        (`honoured`), and with `clarify` the most useful question.
 
         The first call starts a thread that reads the topic `rankings` from then on.
 
         Args:
-            user_id: for whom.
-            domain: what the candidates are.
+            user_id: the user.
+            domain: the kind of items, such as `films`.
             candidates: at most 100 items, each once.
-            instruction: what the user asked for, in their own words.
+            instruction: the user's request, in their own words.
             request_id: names the ranking; by default a new one.
             seconds: how long to wait.
-            clarify: whether the ranking may bring a question along; see `answer`.
-            session_id: the session that it is part of: what was taken and said in it counts too.
+            clarify: True if the ranking may bring a question along; see `answer`.
+            session_id: the session that it belongs to: its choices and statements count too.
 
         Raises:
             NoAnswer: there was none within `seconds`.
             BrokerUnreachable: the topic `rankings` cannot be read.
             NotDelivered: see `send`.
         """
-        request = making.rank_request(
-            user_id, domain, candidates, instruction, request_id, None, clarify=clarify, session_id=session_id
-        )
-        self.answers.start(seconds)
-        with self.answers.to(user_id, request.request_id) as answer:
-            self.send(request)
+        request_id = request_id or uuid.uuid4().hex
+        self.answers.follow().wait(seconds)
+        with self.answers.to(user_id, request_id) as answer:
+            self.rank_request(
+                user_id, domain, candidates, instruction, request_id=request_id, clarify=clarify, session_id=session_id
+            )
             try:
                 return answer.result(seconds)
             except concurrent.futures.TimeoutError:
@@ -141,18 +186,21 @@ class EventProducer(Telling):
     ) -> Correction | Understood:
         """Send a person's own words about their taste; with `wait`, return the worker's answer.
 
+            events.correct("ann", "films", "no horror, please")
+            events.correct("ann", "films", "rather something like the second", ranking=ranking)
+            events.correct("ann", "films", says=[{"stance": "avoids", "dimension": "genre", "value": "horror"}])
             answer = events.correct("ann", "films", "no horror, please", wait=10)
             answer.understood, answer.explanation
 
         The first call with `wait` starts a thread that reads the topic `skill-diffs` from then on: the Kafka user needs
-        the role `answers`. Other arguments are described at `Telling.correct`.
+        the role `answers`.
 
         Args:
             user_id: the person.
             domain: the kind of items, such as `films`.
-            text: the person's own words.
+            text: the person's own words. With `says`, these are kept and not read.
             wait: how long to wait for the answer, in seconds; None: only send.
-            more: see `Telling.correct`.
+            more: see `CorrectionFields`.
 
         Raises:
             NoAnswer: there was none in time. Words that ask not to be remembered get none.
@@ -160,26 +208,26 @@ class EventProducer(Telling):
             NotShown: it names an item that the person does not see.
             NotDelivered: see `send`.
         """
+        event = correction(user_id, domain, text, **more)
         if wait is None:
-            return super().correct(user_id, domain, text, **more)
-        correction = made_feedback.correction(user_id, domain, text, **more)
-        self.understood.start(wait)
-        with self.understood.to(user_id, correction.event_id) as answer:
-            self.send(correction)
+            return self.send(event)
+        self.understood.follow().wait(wait)
+        with self.understood.to(user_id, event.event_id) as answer:
+            self.send(event)
             try:
-                return Understood.of(correction, answer.result(wait))
+                return Understood.of(event, answer.result(wait))
             except concurrent.futures.TimeoutError:
                 raise self.no_answer(wait, "correction") from None
 
     def send(self, event: EventT) -> EventT:
-        """Send any event that apps write, and give it back. It waits only where too many are waiting already.
+        """Send any event that apps write, and return it. It waits only if too many events are waiting already.
 
         A valid event that teaches nothing is sent too: a warning is logged, once per kind.
 
         Raises:
-            NotDelivered: too many events wait for the broker, which is told with the cause.
-            Misconfigured: the broker's topics do not have the number of partitions that they have to have.
-            TypeError: it is of a kind that only the pipeline writes.
+            NotDelivered: too many events wait for the broker; the text names the cause.
+            Misconfigured: the broker's topics have a wrong number of partitions.
+            TypeError: only the pipeline writes events of this kind.
             Closed: this producer is closed.
         """
         topic = topic_of(type(event))
@@ -191,20 +239,20 @@ class EventProducer(Telling):
 
     @property
     def pending(self) -> int:
-        """How many events the broker has not acknowledged."""
+        """The number of events that the broker has not acknowledged."""
         return self.sender.pending
 
     def flush(self, seconds: float = FLUSH_SECONDS) -> None:
-        """Wait until the broker has all that was sent.
+        """Wait until the broker has acknowledged all events.
 
         Raises:
-            NotDelivered: it took not all of it in time, or some was given up since the last call; the text says why.
+            NotDelivered: it has not in time, or some were given up since the last call; the text says why.
             Misconfigured: see `send`.
         """
         self.sender.flush(seconds)
 
     def close(self, seconds: float = FLUSH_SECONDS) -> None:
-        """Flush, then end the threads. What is not delivered by then is given up.
+        """Flush, then end the threads. Events that are not delivered by then are given up.
 
         Raises:
             NotDelivered: see `flush`.
@@ -221,9 +269,8 @@ class EventProducer(Telling):
         self.understood.close()
 
     def no_answer(self, seconds: float, request: str = "rank request") -> NoAnswer:
-        """The error of a caller that has waited too long."""
-        waiting = self.pending
-        why = f"{waiting:,} events are not delivered" if waiting else "is a `sager worker` running?"
+        """Return the error of a caller that has waited too long."""
+        why = f"{self.pending:,} events are not delivered" if self.pending else "is a `sager worker` running?"
         return NoAnswer(f"the {request} was not answered within {seconds:g} s: {why}")
 
     def __enter__(self) -> Self:
@@ -237,11 +284,11 @@ class EventProducer(Telling):
         except NotDelivered:
             if error is None:
                 raise
-            logger.exception("on the way out after another error")  # which is the one to be raised
+            logger.exception("events were not delivered")  # the other error is the one to be raised
 
 
-def reached_by(bootstrap: str | None, connection: Connection | None) -> Connection:
-    """The connection that is meant by the arguments of a constructor.
+def connection_of(bootstrap: str | None, connection: Connection | None) -> Connection:
+    """Return the connection that the arguments of a constructor name.
 
     Raises:
         TypeError: both are given.

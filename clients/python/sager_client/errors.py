@@ -1,0 +1,93 @@
+"""The errors of the client, and the reasons that librdkafka gives, in words.
+
+SagerClientError
+Misconfigured      a setting is missing, wrong, or differs from the broker's (ValueError)
+NotShown           an item does not stand in the ranking (ValueError)
+NotAsked           a ranking has no such question or option (ValueError)
+NotDelivered       the broker has not acknowledged all events (RuntimeError)
+BrokerUnreachable  a topic could not be read in time (ConnectionError)
+NoAnswer           the worker did not answer in time (TimeoutError)
+Closed             used after `close()` (RuntimeError)
+"""
+
+import re
+
+from confluent_kafka import KafkaError
+
+_PLACE = re.compile(
+    r"^(?:GroupCoordinator: |(?:sasl_|ssl_?)\w*://)*(?P<place>[^\s/]+:\d+)/\w+: (?P<why>.*)$", re.DOTALL
+)
+_AFTER = re.compile(r" \((?:after|connecting to|in state)[^)]*\)")
+_ADVICE = {
+    KafkaError._AUTHENTICATION: "check SAGER_KAFKA_SASL_USERNAME, SAGER_KAFKA_SASL_PASSWORD and "
+    "SAGER_KAFKA_SASL_MECHANISM",
+    KafkaError._SSL: "check SAGER_KAFKA_SSL_CA, the host names in SAGER_BOOTSTRAP, and SAGER_KAFKA_SECURITY_PROTOCOL",
+}
+
+
+class SagerClientError(Exception):
+    """Base of all errors of the package `sager_client`."""
+
+
+class Misconfigured(SagerClientError, ValueError):
+    """A setting is missing, wrong, or differs from the broker's."""
+
+
+class NotShown(SagerClientError, ValueError):
+    """The item does not stand in the ranking."""
+
+
+class NotAsked(SagerClientError, ValueError):
+    """The ranking has no such question, or the question no such option."""
+
+
+class NotDelivered(SagerClientError, RuntimeError):
+    """The broker has not acknowledged all events; the text says how many, and why.
+
+    Args:
+        text: for a person.
+        cause: such as `broker unreachable at localhost:9092: connection refused`.
+        unsent: the number of events that still wait.
+        refused: the number of events that were given up.
+    """
+
+    def __init__(self, text: str, cause: str = "", unsent: int = 0, refused: int = 0) -> None:
+        super().__init__(text)
+        self.cause, self.unsent, self.refused = cause, unsent, refused
+
+
+class BrokerUnreachable(SagerClientError, ConnectionError):
+    """A topic could not be read in time."""
+
+
+class NoAnswer(SagerClientError, TimeoutError):
+    """The worker did not answer in time."""
+
+
+class Closed(SagerClientError, RuntimeError):
+    """The object was used after `close()`."""
+
+
+def cause_of(error: KafkaError) -> str:
+    """Return why the broker has not accepted a record; empty where the error does not say.
+
+    >>> text = "localhost:9092/bootstrap: Connect to ipv4#127.0.0.1:9092 failed: Connection refused (after 0ms in x)"
+    >>> cause_of(KafkaError(KafkaError._TRANSPORT, text))
+    'broker unreachable at localhost:9092: connection refused'
+    """
+    if error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError._TIMED_OUT):
+        return ""
+    found = _PLACE.match(error.str())
+    place, why = (f" at {found['place']}", found["why"]) if found else ("", error.str())
+    why = _AFTER.sub("", why).rpartition("failed: ")[2].strip()
+    if error.code() in _ADVICE:
+        return f"broker{place} refuses the connection: {why}; {_ADVICE[error.code()]}"
+    if error.code() in (KafkaError._TRANSPORT, KafkaError._RESOLVE):
+        reason = why.rpartition(": ")[2] if error.code() == KafkaError._RESOLVE else why
+        return f"broker unreachable{place}: {reason[:1].lower()}{reason[1:]}" if place else ""
+    return why or error.name()
+
+
+def unreachable(bootstrap: str) -> str:
+    """Return the cause where no broker answers at all."""
+    return f"broker unreachable at {bootstrap}: no answer"

@@ -1,0 +1,245 @@
+"""Reads the files of a data set as a layout maps their columns to our fields.
+
+Files are read line by line: a file of many gigabytes takes no more memory than one line and the visited items.
+"""
+
+import csv
+import gzip
+import io
+import zlib
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import orjson
+from pydantic import ValidationError
+
+from schemas import Candidate
+from streams.importers.dataset import Dataset, DataSetError, Histories
+
+ENDINGS = (".json.gz", ".json", ".jsonl.gz", ".jsonl", ".csv")
+MAX_TITLE, MAX_DESCRIPTION = 500, 4_000
+# Some descriptions exceed the csv module's default of 128 KiB.
+csv.field_size_limit(2**24)
+_WRONG = (AttributeError, KeyError, TypeError, ValueError, OverflowError, OSError)
+"""The errors of a missing field, a wrong type or an impossible time."""
+
+Row: TypeAlias = Mapping[str, Any]
+Column: TypeAlias = str | Callable[[Row], Any]
+"""The name of a column, or a function of a row."""
+
+
+@dataclass(frozen=True)
+class Join:
+    """A further file that items refer to: `value` by `key`, for visited items alone if the key is an item's id."""
+
+    files: str
+    key: str
+    value: Column
+    of_items: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """A mapping of a data set's files and columns to our fields.
+
+    Attributes:
+        name: of the layout.
+        words: its files, in words.
+        domain: the items' domain, or a function of the name of their file; None: each item names its own.
+        items, visits: glob patterns of the two files.
+        item_id, title, description: columns of items.
+        metadata: columns of raw facts by the fact's name, without empty ones; or a function that gives all facts.
+        joins: a row of items has under each name the joined file: lists of values by key.
+        visited_only: True if the catalogue holds only items that the kept users visited.
+        user, item, rating, time: columns of visits. Without a user each row is one, numbered from 0, and `item` is
+            the list of all their items, oldest first.
+        clock: makes a moment of a time.
+        order: a column that replaces a missing time; without it, too, the file's order counts.
+        only: a column that must be true, else the row is skipped.
+        request: of a row of visits the user, the last item, the instruction before that visit, and its candidates.
+    """
+
+    name: str
+    words: str
+    domain: str | Callable[[str], str] | None
+    items: str
+    item_id: str
+    title: Column = "title"
+    description: Column = "description"
+    metadata: Mapping[str, Column] | Callable[[Row], dict[str, Any]]
+    joins: Mapping[str, Join] = field(default_factory=dict)
+    visited_only: bool = True
+    visits: str
+    user: str = ""
+    item: str
+    rating: Column = ""
+    time: str = ""
+    clock: Callable[[Any], datetime] = lambda seconds: datetime.fromtimestamp(float(seconds), UTC)
+    order: str = ""
+    only: str = ""
+    request: Callable[[int, Row], tuple[str, str, str, tuple[str, ...]]] | None = None
+
+    def recognises(self, folder: Path) -> bool:
+        """Return True if the folder has a file of items and one of visits."""
+        items = _files(folder, self.items)
+        return bool(items and set(_files(folder, self.visits)).difference(items))
+
+    def read(self, folder: Path, limit_users: int | None, domain: str | None, min_rating: float | None) -> Dataset:
+        """Read the data set in a folder; see `streams.importers.load`."""
+        items_file = _only(_files(folder, self.items), folder, self.items)
+        file = _only([file for file in _files(folder, self.visits) if file != items_file], folder, self.visits)
+        histories = Histories(limit_users, min_rating)
+        requests = []
+        for number, row in _rows(file):
+            try:
+                self._add(histories, number, row)
+                if self.request is not None:
+                    requests.append(self.request(number, row))
+            except _WRONG as error:
+                raise _broken(file, number, (self.user, self.item, self.time), error) from error
+        items, skipped, domains = self._catalogue(items_file, histories.visited)
+        if domain is None and self.domain is None and len(domains) != 1:
+            raise DataSetError(
+                f"the items of {folder} name {len(domains)} domains ({', '.join(sorted(domains)[:5]) or 'none'}): "
+                "name one with --domain"
+            )
+        kept = histories.take(items)
+        known = [each for each in requests if each[0] in kept]
+        return Dataset(
+            domain or (self.domain(items_file.name) if callable(self.domain) else self.domain) or domains.pop(),
+            items,
+            kept,
+            skipped + histories.skipped,
+            {user: text for user, _, text, _ in known if text},
+            # Without the last item in the catalogue the candidates would be attributed to the visit before.
+            {user: ids for user, last, _, ids in known if ids and all(item_id in items for item_id in (last, *ids))},
+        )
+
+    def _add(self, histories: Histories, number: int, row: Row) -> None:
+        if self.only and not row[self.only]:
+            histories.skipped[f"rows whose {self.only} is false"] += 1
+            return
+        if not self.user:
+            for place, item in enumerate(row[self.item]):
+                histories.add(str(number - 1), id_of(item), place, None)
+            return
+        rating = _cell(row, self.rating)
+        at = None if self.order and row.get(self.time) is None else self.clock(row[self.time])
+        order = float(row.get(self.order, number)) if at is None else at.timestamp()
+        histories.add(
+            id_of(row[self.user]), id_of(row[self.item]), order, at, None if rating is None else float(rating)
+        )
+
+    def _catalogue(self, file: Path, visited: Container[str]) -> tuple[dict[str, Candidate], Counter[str], set[str]]:
+        """Return the items by id, the number of skipped ones by reason, and the domains that they name."""
+        kept, skipped, domains = dict[str, Candidate](), Counter[str](), set[str]()
+        joined = {name: _joined(file.parent, join, visited) for name, join in self.joins.items()}
+        for number, row in _rows(file):
+            try:
+                item_id = id_of(row[self.item_id])
+                if self.visited_only and item_id not in visited:
+                    continue
+                item = self._item(item_id, {**row, **joined})
+            except _WRONG as error:
+                raise _broken(file, number, (self.item_id,), error) from error
+            if row.get("domain"):
+                domains.add(str(row["domain"]))
+            try:
+                kept[item_id] = Candidate.model_validate(item)
+            except ValidationError:
+                skipped["items that are larger than the schema allows"] += 1
+        return kept, skipped, domains
+
+    def _item(self, item_id: str, row: Row) -> dict[str, Any]:
+        if callable(self.metadata):
+            facts = self.metadata(row)
+        else:
+            facts = {name: value for name, column in self.metadata.items() if (value := _cell(row, column))}
+        title, description = text_of(_cell(row, self.title)), text_of(_cell(row, self.description))
+        texts = {"title": title[:MAX_TITLE], "description": description[:MAX_DESCRIPTION]}
+        return {"item_id": item_id, **texts, "metadata": facts}
+
+
+def id_of(value: Any) -> str:
+    """Return an id as text; some files write it as a number.
+
+    Raises:
+        TypeError: it is neither a text nor a whole number.
+    """
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is not an id")
+    return str(value)
+
+
+def text_of(value: Any) -> str:
+    """Return the text, or "" for anything else, such as null."""
+    return value if isinstance(value, str) else ""
+
+
+def _cell(row: Row, column: Column) -> Any:
+    return column(row) if callable(column) else row.get(column)
+
+
+def _joined(folder: Path, join: Join, items: Container[str]) -> dict[str, list[Any]]:
+    """Return the values of a further file by key; none without the file."""
+    found: dict[str, list[Any]] = {}
+    for file in _files(folder, join.files):
+        for number, row in _rows(file):
+            try:
+                key = id_of(row[join.key])
+                if not join.of_items or key in items:
+                    found.setdefault(key, []).append(_cell(row, join.value))
+            except _WRONG as error:
+                raise _broken(file, number, (join.key,), error) from error
+    return found
+
+
+def _files(folder: Path, pattern: str) -> list[Path]:
+    """Return the folder's files of that name that hold rows, sorted."""
+    return sorted(file for file in folder.glob(pattern) if file.name.endswith(ENDINGS) and file.is_file())
+
+
+def _only(files: list[Path], folder: Path, pattern: str) -> Path:
+    if not files:
+        raise DataSetError(f"{folder} has no {pattern}")
+    if len(files) > 1:
+        names = ", ".join(file.name for file in files)
+        raise DataSetError(f"{folder} has {len(files)} files {pattern} ({names}): leave one in the folder")
+    return files[0]
+
+
+def _broken(file: Path, number: int, needs: tuple[str, ...], error: Exception) -> DataSetError:
+    return DataSetError(
+        f"{file}, line {number}: needs {', '.join(filter(None, needs))} ({type(error).__name__}: {error})"
+    )
+
+
+def _rows(file: Path) -> Iterator[tuple[int, Row]]:
+    """Yield the rows of a CSV file or of JSON lines, gzipped or not, with their line numbers from 1.
+
+    Raises:
+        DataSetError: the file is damaged, or a line is not an object.
+    """
+    number = 0
+    try:
+        with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as lines:
+            if file.suffix == ".csv":
+                reader = csv.DictReader(io.TextIOWrapper(lines, "utf-8-sig", newline=""))
+                for cells in reader:
+                    number = reader.line_num
+                    yield number, cells
+                return
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    row = orjson.loads(line)
+                    if not isinstance(row, dict):
+                        raise DataSetError(f"{file}, line {number}: is no JSON object")
+                    yield number, row
+    except (orjson.JSONDecodeError, csv.Error, UnicodeDecodeError) as error:
+        raise DataSetError(f"{file}, line {number}: cannot be read ({error})") from error
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataSetError(f"{file} is damaged or incomplete ({error}): fetch it again") from error

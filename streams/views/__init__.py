@@ -1,0 +1,1 @@
+"""Wording of skills and lines for the readers of a deployment."""
