@@ -26,7 +26,6 @@ def open_store(settings: Settings) -> Store:
         MaterializerError: another process holds the file, or it is not a file of this deployment.
     """
     path = live_file(settings)
-    remove_database(path.with_name(path.name + ".fresh"))  # a killed process left it
     try:
         return Store(path, settings.prefix)
     except Damaged as error:

@@ -125,8 +125,12 @@ class Publisher:
             return False
         rewriting, self._rewriting = self._rewriting, None
         try:
-            self._store.adopt(rewriting.result())
-        except (MaterializerError, OSError) as error:
+            fresh = rewriting.result()
+            try:
+                self._store.adopt(fresh)
+            except OSError as error:  # the old file is open again, perhaps without its newest rows
+                self._fail(error)
+        except MaterializerError as error:
             self._fail(error)
             return False
         finally:

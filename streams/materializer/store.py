@@ -20,7 +20,14 @@ from schemas import Receipt
 from streams import private
 from streams.materializer import forgetting, schema
 from streams.materializer.exceptions import MaterializerError
-from streams.materializer.files import cannot_open, cannot_write, open_for_writing, remove_logs, spill_of
+from streams.materializer.files import (
+    cannot_open,
+    cannot_write,
+    open_for_writing,
+    remove_database,
+    remove_logs,
+    spill_of,
+)
 from streams.materializer.records import Batch, Pending, Row, RowKey
 from streams.materializer.schema import Keep, Table, all_tables, tables
 
@@ -58,8 +65,9 @@ class Store:
         except duckdb.Error as error:
             raise cannot_open(path, error) from error
         try:
-            # Rows that a killed process spilled, perhaps of erased users.
+            # A killed process may have left rows of erased users.
             shutil.rmtree(spill_of(path), ignore_errors=True)
+            remove_database(path.with_name(path.name + ".fresh"))
             self._prepare(prefix)
         except duckdb.Error as error:
             self._db.close()

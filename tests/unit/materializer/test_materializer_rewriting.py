@@ -171,9 +171,26 @@ def test_a_new_file_that_cannot_be_made_leaves_the_old_one_and_is_tried_again(li
     assert holding(tmp_path, "x-ann") == []
 
 
-def test_rows_that_a_killed_process_spilled_do_not_stay(tmp_path):
+def test_a_new_file_that_cannot_take_its_place_sends_the_reader_back_to_the_offsets_of_the_old_one(live, tmp_path):
+    publisher = publisher_of(live)
+    erase(live, "ann")
+    publisher.publish_if_due()
+    publisher.finish()
+    live.write(batch_of(interaction("late", "bob")), {("sager.interactions", 0): Progress(6, "id-1")})
+    until(lambda: not publisher._rewriting.is_running(), "the new file")
+    (tmp_path / "live.duckdb.fresh").unlink()
+
+    assert publisher.adopt_if_rewritten()
+    assert publisher.is_failing
+    assert live.offsets() == OFFSETS
+    assert rows(live, "FROM interactions WHERE event_id = 'late'") == []
+    publisher.close()
+
+
+def test_files_that_a_killed_process_left_do_not_stay(tmp_path):
     (tmp_path / "live.duckdb.spill").mkdir()
     (tmp_path / "live.duckdb.spill" / "duckdb_temp_7_0_storage_DEFAULT-0.tmp").write_bytes(b"rows of ann")
+    (tmp_path / "live.duckdb.fresh").write_bytes(b"half of a file")
 
     Store(tmp_path / "live.duckdb", "sager.").close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["live.duckdb"]
@@ -224,7 +241,6 @@ def test_kill_9_while_files_are_published_and_rewritten(tmp_path):
         writer.kill()
         writer.wait()
     script.unlink()
-    (tmp_path / "live.duckdb.fresh").unlink(missing_ok=True)
     with Store(tmp_path / "live.duckdb", "sager.") as store:
         [progress] = store.offsets().values()
         events = [number for number in range(progress.next_offset) if number % 6 != 5]
