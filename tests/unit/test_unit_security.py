@@ -63,7 +63,7 @@ def certified(pem: Secured, **more: Any) -> dict[str, Any]:
         ({"kafka_security_protocol": "SASL_SSL", "kafka_sasl_mechanism": "MD5", **USER}, "SAGER_KAFKA_SASL_MECHANISM:"),
     ],
 )
-def test_what_does_not_go_together_is_message_of_its_variable(given: dict[str, str], told: str, tmp_path: Path) -> None:
+def test_what_does_not_go_together_names_its_variable(given: dict[str, str], told: str, tmp_path: Path) -> None:
     (tmp_path / "file.pem").touch()
     given = {name: str(tmp_path / "file.pem") if value == "<file>" else value for name, value in given.items()}
 
