@@ -57,7 +57,7 @@ def reported() -> Iterator[None]:
     except Exception as error:
         if _is_interruption(error):
             raise typer.Exit(INTERRUPTED) from None
-        message = _message(error)
+        message = message_of(error)
         if message is None:
             raise
         # DuckDB and Kafka quote the offending input, which may be an app's text.
@@ -65,7 +65,7 @@ def reported() -> Iterator[None]:
         raise typer.Exit(FAILED) from None
 
 
-def _message(error: Exception) -> str | None:
+def message_of(error: Exception) -> str | None:
     """Return the message of an error; None if it is a bug of ours."""
     ours = (("schemas.exceptions", "SchemaError"), ("operators.statinit.parsers", "UnknownParser"))
     if isinstance(error, StreamsError) or any(_is(error, *name) for name in ours):

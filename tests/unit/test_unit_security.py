@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from infra.kafka.secured import OpensslUnavailable, Secured, authority
-from streams.cli.errors import told_by
+from streams.cli.errors import message_of
 from streams.exceptions import SecurityMisconfigured
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.security import tls_context
@@ -63,14 +63,14 @@ def certified(pem: Secured, **more: Any) -> dict[str, Any]:
         ({"kafka_security_protocol": "SASL_SSL", "kafka_sasl_mechanism": "MD5", **USER}, "SAGER_KAFKA_SASL_MECHANISM:"),
     ],
 )
-def test_what_does_not_go_together_is_told_by_its_variable(given: dict[str, str], told: str, tmp_path: Path) -> None:
+def test_what_does_not_go_together_names_its_variable(given: dict[str, str], told: str, tmp_path: Path) -> None:
     (tmp_path / "file.pem").touch()
     given = {name: str(tmp_path / "file.pem") if value == "<file>" else value for name, value in given.items()}
 
     with pytest.raises(ValidationError) as refused:
         Settings(**given)
 
-    message = str(told_by(refused.value))
+    message = str(message_of(refused.value))
     assert told in message
     assert "secret" not in message
 
