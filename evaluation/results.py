@@ -83,7 +83,7 @@ def _label(row: Row) -> str:
     """The arm, and its options unless they are the default ones."""
     defaults = {"tau": 2, "slim_tokens": 30}
     changed = [f"{name} {row['options'].get(name)}" for name in defaults if row["options"].get(name) != defaults[name]]
-    return str(row["arm"]) + (f" ({', '.join(changed)})" if changed else "")
+    return f"{row['arm']} ({', '.join(changed)})" if changed else str(row["arm"])
 
 
 def _hits(row: Row) -> dict[str, float]:

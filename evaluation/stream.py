@@ -81,7 +81,7 @@ async def play(
 def lines_of(plan: Plan, results: Sequence[Result], by: By, seed: int) -> list[dict[str, Any]]:
     """The figures of all arms on a plan by one ranker, one object per arm."""
     places: dict[str, Places] = {result.arm.name: result.places[by] for result in results}
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, object]] = []
     for result in results:
         name = result.arm.name
         own = places[name]
