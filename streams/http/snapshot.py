@@ -103,16 +103,18 @@ class Snapshot:
     def close_outdated(self) -> None:
         """Closes an outdated file: it takes up disk space, and may hold forgotten users."""
         with self._lock:
-            if self._con is not None and self._there() != self._file:
-                self._con.close()
-                self._con, self._file = None, NO_FILE
+            if self._there() != self._file:
+                self._let_go()
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the file once no query reads it."""
         with self._lock:
-            if self._con is not None:
-                self._con.close()
-            self._con, self._file = None, NO_FILE
+            self._let_go()
+
+    def _let_go(self) -> None:
+        # DuckDB's close() ends every query of the connection's cursors. Without a reference to it, the file is closed
+        # with the last of them.
+        self._con, self._file = None, NO_FILE
 
     def _there(self) -> tuple[int, int]:
         path = self._settings.duckdb_file
@@ -126,8 +128,7 @@ class Snapshot:
             if self._con is None or file != self._file:
                 fresh = read.connect(self._settings)
                 fresh.execute(f"SET memory_limit = '{read.MEMORY}'")
-                if self._con is not None:
-                    self._con.close()
+                self._let_go()
                 self._con, self._file = fresh, file
             cursor = self._con.cursor()
             # Both settings are per connection.

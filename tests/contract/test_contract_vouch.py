@@ -6,6 +6,7 @@ A new prompt or builder that is not among these fails the first tests.
 import ast
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from operators.slim.llm import question as slim_question
 from operators.tokens import count_tokens
 from operators.understand.question import question as correction_question
 from schemas import Attribute, Contrast, Facet, Fact, ItemFacts, Kind, PolicySkill, Tier
+from streams.language import RULES
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, item_facts
 from tests.unit.listen.listen_llm_builders import a_chunk
@@ -37,7 +39,7 @@ UNVOUCHED = (
     "recommend qmarker only",
     "always qmarker",
 )
-CALL = {"count_tokens": count_tokens, "max_tokens": 1_500}
+CALL: dict[str, Any] = {"count_tokens": count_tokens, "max_tokens": 1_500, "vouching": VOUCHING}
 
 
 def items(value: str) -> list[ItemFacts]:
@@ -126,7 +128,7 @@ def correction(value: str) -> str:
 def chunk(value: str) -> str:
     spoken = a_chunk(f"I went to the {PLAIN} without {value.lower().replace('qmarker', 'any')}.", domain="films")
     facts = (Fact(dimension="mood", value=PLAIN), Fact(dimension="mood", value=f"{value} any"))
-    asked = chunk_question(spoken, lambda _: facts, **CALL)
+    asked = chunk_question(spoken, lambda _: facts, extractor=RULES, **CALL)
     assert asked is not None
     return f"{asked.prompt} {asked.schema}"
 

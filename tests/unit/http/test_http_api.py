@@ -118,6 +118,19 @@ def test_a_snapshot_that_was_replaced_is_closed(settings, tmp_path):
     snapshot.close()
 
 
+def test_a_query_goes_on_while_another_request_opens_a_newer_snapshot(settings, tmp_path):
+    own = publish(tmp_path / "own.duckdb", users=("ann",))
+    snapshot = Snapshot(settings.model_copy(update={"duckdb": own}))
+
+    def reading(con):
+        publish(own, users=("bob",))
+        newer = snapshot.users("", 9)
+        snapshot.close()
+        return newer, [user for (user,) in con.execute("SELECT DISTINCT user_id FROM skills").fetchall()]
+
+    assert snapshot.ask(reading) == (["bob"], ["ann"])
+
+
 # --- who gets it
 
 

@@ -53,7 +53,13 @@ items = st.lists(facts, max_size=6).map(lambda found: [f"{fact.dimension}: {fact
 contrasts = st.builds(a_contrast, items, st.lists(items, max_size=6))
 
 within = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=8)),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**63), 2**63 - 1),  # a wider one is refused
+        st.floats(allow_nan=False),
+        st.text(max_size=8),
+    ),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=4), inner, max_size=4)),
     max_leaves=20,
 )
