@@ -14,7 +14,7 @@ Shown = TypeVar("Shown")
 Thing = TypeVar("Thing")
 Answer = TypeVar("Answer")
 Reply = TypeVar("Reply")
-Received = TypeVar("Received", contravariant=True)
+Reply_contra = TypeVar("Reply_contra", contravariant=True)
 
 
 class Progress(Protocol):
@@ -54,14 +54,14 @@ class Retry(Generic[Shown, Reply]):
     turn: Turn[Shown]
 
 
-class Arm(Protocol[Shown, Answer, Received]):
+class Arm(Protocol[Shown, Answer, Reply_contra]):
     """One way to serve users."""
 
     async def answer(self, turn: Turn[Shown]) -> Answer:
         """Answer a turn, without knowing the reply."""
         ...
 
-    async def learn(self, turn: Turn[Shown], answer: Answer, reply: Received) -> object:
+    async def learn(self, turn: Turn[Shown], answer: Answer, reply: Reply_contra) -> object:
         """Learn from the user's reply to an answer."""
         ...
 
