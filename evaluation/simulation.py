@@ -14,7 +14,7 @@ Shown = TypeVar("Shown")
 Thing = TypeVar("Thing")
 Answer = TypeVar("Answer")
 Reply = TypeVar("Reply")
-Received_contra = TypeVar("Received_contra", contravariant=True)
+Reply_contra = TypeVar("Reply_contra", contravariant=True)
 
 
 class Progress(Protocol):
@@ -54,14 +54,14 @@ class Retry(Generic[Shown, Reply]):
     turn: Turn[Shown]
 
 
-class Arm(Protocol[Shown, Answer, Received_contra]):
+class Arm(Protocol[Shown, Answer, Reply_contra]):
     """One way to serve users."""
 
     async def answer(self, turn: Turn[Shown]) -> Answer:
         """Answer a turn, without knowing the reply."""
         ...
 
-    async def learn(self, turn: Turn[Shown], answer: Answer, reply: Received_contra) -> object:
+    async def learn(self, turn: Turn[Shown], answer: Answer, reply: Reply_contra) -> object:
         """Learn from the user's reply to an answer."""
         ...
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evaluation.dataset import Negatives
-from streams.cli.evaluation.figures import FOLDER, INTERVALS, names_of, print_lines, print_table
+from streams.cli.evaluation.figures import FOLDER, INTERVALS, members, names_of, print_lines, print_table
 from streams.cli.evaluation.people import conversations, feedback
 from streams.cli.evaluation.plays import model, stream
 from streams.cli.extras import need_eval
@@ -84,7 +83,7 @@ def evaluate(
     arm: Annotated[
         list[str] | None, typer.Option(help="Ways to rank, by comma or repeated; `sager eval arms`.", metavar="NAME")
     ] = None,
-    candidates: Annotated[Negatives, typer.Option(help="How the nine others are chosen.")] = Negatives.UNIFORM,
+    candidates: Annotated[str, typer.Option(help="How the nine others are drawn: uniform, popular.")] = "uniform",
     users: Annotated[
         int | None, typer.Option(min=2, help="Test a sample of the users; all train.", metavar="N")
     ] = None,
@@ -125,6 +124,7 @@ def evaluate(
     if not names:
         raise typer.BadParameter("name at least one; `sager eval arms` lists them", ctx, param_hint="--arm")
     need_eval("numpy", "scipy")
+    from evaluation.dataset import Negatives  # noqa: PLC0415
     from evaluation.exceptions import UnknownArm  # noqa: PLC0415
     from evaluation.leave_one_out import ARMS, known  # noqa: PLC0415
     from evaluation.replies import Replies  # noqa: PLC0415
@@ -132,6 +132,7 @@ def evaluate(
     from evaluation.warm_up import ArmOptions  # noqa: PLC0415
     from streams.cli.progress import Stages  # noqa: PLC0415
 
+    [kind] = members(Negatives, [candidates], "--candidates", ctx)[:1]
     try:
         names = known(names)
     except UnknownArm as error:
@@ -139,7 +140,7 @@ def evaluate(
     first = names[0] if baseline is None else baseline
     if first not in names:
         raise typer.BadParameter(f"{first} is not among the arms of --arm", ctx, param_hint="--baseline")
-    split, answers = read(data, candidates, users, seed, domain=domain)
+    split, answers = read(data, kind, users, seed, domain=domain)
     for reason, times in answers.notes.items():
         note(f"{times:,} {reason}")
     asks = any(ARMS[name].asks for name in names)
@@ -154,7 +155,7 @@ def evaluate(
             if as_json:
                 print_lines([result.as_json()])
     if not as_json:
-        title = f"{split.data}: {len(split.cases):,} users, {candidates.value} negatives, seed {seed}"
+        title = f"{split.data}: {len(split.cases):,} users, {kind.value} negatives, seed {seed}"
         _show(done, next(result for result in done if result.arm == first), title)
 
 
