@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from streams.http import tokens
-from streams.http.exceptions import TokensUnusable
-from streams.http.tokens import EVERYBODY, Scope, TokensFile
+from streams.http.tokens import EVERYBODY, Scope, TokensFile, TokensUnusable
 
 NAME = "local"
 TOKEN_FILE, TOKENS_FILE = "token", "tokens.toml"

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import orjson
 import typer
 
 from streams.cli.errors import FAILED
@@ -71,11 +72,9 @@ def _lines(file: Path) -> Iterator[bytes]:
 
 def _entry(line: bytes) -> Any:
     """What a line says; None if it is no JSON."""
-    from streams.http.bodies import read_once  # noqa: PLC0415
-
     try:
-        return read_once(line)
-    except ValueError:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
         return None
 
 

@@ -14,8 +14,8 @@ from operators.listen.finding import Effect, Finding, Heard
 from operators.privacy import DEFAULT
 from schemas import Card, CardCommand, CardDiff, Event, decode, encode, topic_of
 from schemas.statements import Stance
+from streams.http.answers import Outgoing, Sender
 from streams.http.live import Held, Live
-from streams.http.sender import Outgoing, Sender
 from streams.materializer.batch import Batch
 from streams.materializer.generations import copy_and_rename
 from streams.materializer.records import Record
@@ -120,4 +120,4 @@ class CardWorker(Sender):
             card = self._api.live.card(command.user_id)
             diff = answered(card, command)
             follow(self._api.live, with_diff(card, diff), len(self.sent))
-            self._api.answers.hear(CardDiff.TOPIC, b"", Held(encode(diff), record.partition, 0, 0))
+            self._api.answers.take(CardDiff.TOPIC, record.partition, encode(diff))

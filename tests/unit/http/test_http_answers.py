@@ -12,9 +12,7 @@ from operators.steps import Evolve, State
 from operators.steps.rank import answer as ranked
 from operators.understand import understand
 from schemas import Correction, Event, Fit, Injected, Option, Question, RankedBy, RankRequest, decode, encode
-from streams.http.answers import Answers
-from streams.http.live import Held
-from streams.http.sender import Outgoing, Sender
+from streams.http.answers import Answers, Outgoing, Sender
 from streams.kafka.clients import partition_of
 from streams.settings import Settings
 from tests.builders import a_skill, item_facts
@@ -46,7 +44,7 @@ class Worker(Sender):
         self.sent.append(event)
         if self.is_there:
             for answer in self.answers_to(event):
-                self._answers.hear(answer.TOPIC, b"", Held(encode(answer), record.partition, 0, 0))
+                self._answers.take(answer.TOPIC, record.partition, encode(answer))
 
     def answers_to(self, event: Event) -> list[Event]:
         if isinstance(event, RankRequest):
@@ -220,7 +218,7 @@ def test_a_record_without_the_hint_is_not_decoded() -> None:
         with answers.expect(RankRequest, "ann", is_it, 'a"b'):
             for name in ('a"b', "other"):
                 event = RankRequest.model_validate({**RANK, **envelope, "request_id": name})
-                answers.hear(RankRequest.TOPIC, b"", Held(encode(event), 0, 0, 0))
+                answers.take(RankRequest.TOPIC, 0, encode(event))
 
     asyncio.run(waits())
     assert asked == ['a"b']

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import generate_latest
-
 from streams.http.commands import command_of
+
 from streams.http.problems import Problem
 from streams.http.snapshot import Snapshot
 from streams.http.tokens import OF_A_USER, Scope

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+from streams.http.routes import docs
 
 from streams.http.document import document
-from streams.http.routes import docs
 from streams.settings import Settings
 from tests.unit.http.http_world import Served, Tokens, published
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from schemas import TOPICS, BadRecord, decode, encode
 from schemas.topics import FROM_APPS
-from streams.http.forms import MAX_EVENTS
+from streams.http.answers import Outgoing
+from streams.http.events import MAX_EVENTS
 from streams.http.intake import Batch
 from streams.http.problems import Problem
-from streams.http.sender import Outgoing
 from streams.kafka.clients import partition_of
 from streams.settings import Settings
 from tests.unit.http.http_world import Reply, Served, Tokens, published

@@ -3,9 +3,9 @@
 import socket
 
 import pytest
+from streams.http.exceptions import TokensUnusable
 
 from streams.http import process_health
-from streams.http.exceptions import TokensUnusable
 from streams.http.process_health import serve
 from streams.local.broker import free_port
 from streams.materializer.health import MaterializerHealth

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from pydantic_core import to_json
+from streams.http.commands import Changes
+from streams.http.routes import letters, rights
 
 from schemas import DeadLetter, ForgetRequest, Position, Receipt, subject_of
 from streams.exceptions import BrokerUnreachable
-from streams.http.commands import Changes
 from streams.http.confirmations import SECONDS, Confirmations, canonical
 from streams.http.problems import Problem
-from streams.http.routes import letters, rights
 from streams.http.tokens import new
 from streams.operations.dead_letters import replay as replaying
 from streams.operations.dead_letters.reading import Found, Listing

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
+from streams.http.commands import Changes
+from streams.http.work import Share, Threads
 
 from streams.http.api import CHANGING, CHANGING_WAITING, OF_A_PERSON, OF_A_TOKEN
-from streams.http.commands import Changes
 from streams.http.problems import Problem
-from streams.http.work import Share, Threads
 from streams.settings import Settings
 from tests.patience import until
 from tests.unit.http.http_world import Served, Tokens, published

@@ -10,7 +10,7 @@ from operators.merge import resolve_correction
 from operators.privacy import Privacy
 from operators.stated import in_words
 from schemas import ItemFacts
-from streams.http.examples import ANSWERS
+from streams.http.document import ANSWERS
 from tests.builders import DOMAIN, facts
 from tests.unit.understand.understand_builders import a_bare_skill, a_correction, understood
 
