@@ -116,7 +116,10 @@ class _Request(Request):
 
 
 class _Route(APIRoute):
-    """A route that refuses unknown and repeated parameters: a misspelled one would be ignored silently."""
+    """A route that refuses unknown and repeated parameters, and bodies of another type.
+
+    FastAPI would ignore a misspelled parameter. A page of another site can send any type but JSON without asking first.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return FastAPI's handler behind the check."""
@@ -128,6 +131,9 @@ class _Route(APIRoute):
             if len(given) > len(set(given)) or not set(given) <= set(names):
                 may = f"{' and '.join(names)}, once" if names else "none"
                 raise Problem(422, f"the query has parameters that this path does not take: it takes {may}")
+            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if self.body_field is not None and kind != "application/json":
+                raise Problem(415, "send `Content-Type: application/json`", {"Accept": "application/json"})
             return await handle(_Request(request.scope, request.receive))
 
         return checked

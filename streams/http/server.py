@@ -90,7 +90,7 @@ class Protocol(H11Protocol):
         """Refuse the connection if there are too many, or wait for its first request."""
         super().connection_made(transport)
         self.access_log = False  # uvicorn logs paths, which name users, wherever the root logger has a handler
-        transport.set_write_buffer_limits(0)  # any unsent byte starts the write deadline
+        transport.set_write_buffer_limits(1)  # any unsent byte starts the write deadline; 0 would stall TLS
         self.network = network_of(self.client[0] if self.client else "?")
         same = sum(getattr(other, "network", None) == self.network for other in self.connections)
         if len(self.connections) > self.config.connections:
