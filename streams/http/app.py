@@ -64,7 +64,11 @@ DISCARDED_BYTES = MIB
 """How much of a body that is too large is read: if the server closed at once, the client might not see its answer."""
 NO_STATUS = 499
 """In metrics: the client disconnected before the answer."""
-_HTTP: Final = {404: "there is no such path", 405: "this path does not support the method"}
+_HTTP: Final = {
+    400: "the body is not valid JSON",
+    404: "there is no such path",
+    405: "this path does not support the method",
+}
 
 logger = logging.getLogger("sager.http")
 
@@ -225,8 +229,6 @@ async def _problem_response(request: Request, error: Exception) -> Response:
 def _problem(error: Exception, scope: Scope) -> Problem:
     match error:
         case RequestValidationError():
-            if any(each["type"] == "json_invalid" for each in error.errors()):
-                return Problem(400, "the body is not valid JSON")
             return of_fields(error.errors(), skipped=1)  # the first part of a place is FastAPI's, such as "body"
         case HTTPException():
             headers = {name.title(): value for name, value in (error.headers or {}).items() if name.lower() == "allow"}

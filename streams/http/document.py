@@ -208,6 +208,7 @@ def _complete(operation: dict[str, Any], route: APIRoute) -> None:
         for body in response.get("content", {}).values():
             if route.name in ANSWERS and status.startswith("2"):
                 body["example"] = ANSWERS[route.name]
+    responses.pop("422", None)
     if "{" in route.path_format:
         responses.setdefault("404", {"$ref": "#/components/responses/NotFound"})
     for status, (name, _) in {**PROBLEMS, "default": OTHER}.items():

@@ -11,6 +11,7 @@ import orjson
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import from_json
 
 from schemas import Model
 from schemas.fields import DomainField, UserIdField, UtcDatetime
@@ -111,8 +112,8 @@ READS = needs(Scope.READ_USER, Scope.READ_ALL)
 
 class _Request(Request):
     async def json(self) -> Any:
-        """Read strict JSON: no NaN, no lone surrogates, bounded depth."""
-        return orjson.loads(await self.body())
+        """Read JSON as workers do: no NaN, no lone surrogates, whole numbers of any size, bounded depth."""
+        return from_json(await self.body(), allow_inf_nan=False)
 
 
 class _Route(APIRoute):

@@ -504,7 +504,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/webhooks/dead-letters": {
+    "/v1/status": {
         parameters: {
             query?: never;
             header?: never;
@@ -512,10 +512,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists messages that an endpoint of sager webhooks has refused for good; detail names it
+         * The deployment's prefix, and how old the snapshot is
          * @description Needs the scope `operate`.
          */
-        get: operations["list_webhook_letters"];
+        get: operations["status"];
         put?: never;
         post?: never;
         delete?: never;
@@ -524,22 +524,20 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/webhooks/dead-letters/retry": {
+    "/v1/token": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        get?: never;
-        put?: never;
         /**
-         * Has refused messages delivered again, in two steps, as a replay: their slim skills go to their topic again
-         * @description Every endpoint hears of them. One that has changed since was told by its change, and is not sent again.
-         *
-         *     Needs the scope `operate`.
+         * The token of this very request: its name, its scopes, and the user that it is about (* is everybody)
+         * @description Needs any valid token.
          */
-        post: operations["retry_webhook_letters"];
+        get: operations["own_token"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -555,7 +553,9 @@ export interface paths {
         };
         /**
          * Arms side by side, week by week: how high the chosen items stood, and what shadow arms would have done
-         * @description Needs the scope `operate` or `read-all`.
+         * @description `arms` has the columns of the view `arm_results`, `shadows` those of `shadow_arms`.
+         *
+         *     Needs the scope `operate` or `read-all`.
          */
         get: operations["read_arms"];
         put?: never;
@@ -594,7 +594,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Does it get better? Hit rates by how many choices somebody had made
+         * Does it get better? Hit rates by how many choices somebody had made: the view learning_curve
          * @description Needs the scope `read-all`.
          */
         get: operations["read_learning_curve"];
@@ -614,7 +614,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How many lines moved from which tier to which
+         * How many lines moved from which tier to which: the view tier_flow, summed over weeks
          * @description Needs the scope `read-all`.
          */
         get: operations["read_tier_flow"];
@@ -634,7 +634,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Which lines most people hold
+         * Which lines most people hold, by tier: the view attribute_adoption
          * @description Needs the scope `read-all`.
          */
         get: operations["read_adoption"];
@@ -654,7 +654,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What calls of models cost, week by week
+         * What calls of models cost, week by week and by part
          * @description Needs the scope `read-all`.
          */
         get: operations["read_costs"];
@@ -674,50 +674,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Do rankings know when nothing suits?
+         * Do rankings know when nothing suits? By domain and tenth: the view calibration
          * @description Needs the scope `read-all`.
          */
         get: operations["read_calibration"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/status": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The deployment's prefix, and how old the snapshot is
-         * @description Needs the scope `operate`.
-         */
-        get: operations["status"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/token": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The token of this very request: its name, its scopes, and the user that it is about (* is everybody)
-         * @description Needs any valid token.
-         */
-        get: operations["own_token"];
         put?: never;
         post?: never;
         delete?: never;
@@ -799,43 +759,14 @@ export interface components {
          * @enum {string}
          */
         Action: "pin" | "unpin" | "remove" | "add" | "reword" | "set-tier" | "freeze" | "unfreeze" | "roll-back" | "import";
-        /** @description How many skills hold a line, by tier; the view `attribute_adoption`. */
-        Adopted: {
-            domain: string;
-            attribute_id: string;
-            kind: string;
-            dimension: string;
-            value: string;
-            users: number;
-            high: number;
-            medium: number;
-            low: number;
-            discovered: number;
-            share: number;
-        };
-        /** @description Lines, the most widely held first. */
-        Adoption: {
-            rows: components["schemas"]["Adopted"][];
-        };
-        /** @description A week of one arm in one domain; the view `arm_results`. */
-        ArmWeek: {
-            /** Format: date */
-            week: string;
-            domain: string;
-            arm: string | null;
-            users: number;
-            choices: number;
-            hit_at_1: number;
-            hit_at_3: number;
-            hit_at_5: number;
-            ndcg_at_3: number;
-            ndcg_at_5: number;
-            mean_reciprocal_rank: number;
-        };
         /** @description Arms side by side. `arms` are comparable only if users were assigned at random. */
         Arms: {
-            arms: components["schemas"]["ArmWeek"][];
-            shadows: components["schemas"]["ShadowWeek"][];
+            arms: {
+                [key: string]: string | number | null;
+            }[];
+            shadows: {
+                [key: string]: string | number | null;
+            }[];
         };
         /**
          * @description One line of a skill. Positive only: what draws the user, never what to avoid (invariant 5).
@@ -898,10 +829,6 @@ export interface components {
             above?: number | null;
             /** @description Only items with less than this. */
             below?: number | null;
-        };
-        /** @description Calibration, by domain and tenth. */
-        Calibration: {
-            rows: components["schemas"]["Sure"][];
         };
         /** @description Something rankable, with its raw metadata; StatInit parses it (paper 2.3, App. E). */
         Candidate: {
@@ -1092,35 +1019,26 @@ export interface components {
          * @enum {string}
          */
         ChangeKind: "reinforced" | "discovered" | "weakened" | "removed" | "evicted" | "pinned" | "unpinned" | "added" | "reworded" | "set" | "restored" | "forgotten" | "shifted" | "faded" | "overtaken";
-        /** @description What is to change, and why. Beside `domain` and `action`: `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes `attribute_id` and `tier`; `remove`, `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze` and `unfreeze` take nothing. */
+        /**
+         * @description What is to change, and why.
+         *
+         *     Beside `domain` and `action`: `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes
+         *     `attribute_id` and `tier`; `remove`, `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze`
+         *     and `unfreeze` take nothing.
+         */
         Command: {
             domain: string;
             action: components["schemas"]["Action"];
-            /**
-             * @description The line that the action applies to, if any.
-             * @default null
-             */
-            attribute_id: string | null;
-            /**
-             * @description add: the new line.
-             * @default null
-             */
-            line: components["schemas"]["Stated"] | null;
-            /**
-             * @description reword: the line's new text.
-             * @default null
-             */
-            value: string | null;
-            /**
-             * @description set-tier: the line's new tier.
-             * @default null
-             */
-            tier: ("silent" | "low" | "medium" | "high") | null;
-            /**
-             * @description roll-back: the version to go back to; 0: the seed.
-             * @default null
-             */
-            to_version: number | null;
+            /** @description The line that the action applies to, if any. */
+            attribute_id?: string | null;
+            /** @description add: the new line. */
+            line?: components["schemas"]["Stated"] | null;
+            /** @description reword: the line's new text. */
+            value?: string | null;
+            /** @description set-tier: the line's new tier. */
+            tier?: ("silent" | "low" | "medium" | "high") | null;
+            /** @description roll-back: the version to go back to; 0: the seed. */
+            to_version?: number | null;
             /** @default  */
             reason: string;
         };
@@ -1244,41 +1162,10 @@ export interface components {
             ranking_id?: string | null;
             session_id?: string | null;
         };
-        /** @description What a week's calls of models cost, by the part that made them; the view `llm_calls`. */
-        Cost: {
-            /** Format: date */
-            week: string;
-            domain: string | null;
-            part: string;
-            calls: number;
-            prompt_tokens: number;
-            completion_tokens: number;
-            fallbacks: number;
-            cost_dollars: number | null;
-        };
-        /** @description Costs week by week. */
-        Costs: {
-            rows: components["schemas"]["Cost"][];
-        };
         /** @description How often a line was taken and was to be expected, in choices, such as `2.1`; None: it is not counted. */
         Counts: {
             taken: string | null;
             expected: string | null;
-        };
-        /** @description The learning curve, by domain and choice. */
-        Curve: {
-            rows: components["schemas"]["CurvePoint"][];
-        };
-        /** @description How people's nth choices came out; the view `learning_curve`. */
-        CurvePoint: {
-            domain: string;
-            nth: number;
-            users: number;
-            hit_at_1: number;
-            hit_at_3: number;
-            hit_at_5: number;
-            ndcg_at_5: number;
-            mean_reciprocal_rank: number;
         };
         /**
          * @description A record that a stage refused. `value` and `key` are the original bytes, in URL-safe base64 on the wire.
@@ -1450,17 +1337,6 @@ export interface components {
             honoured: string[];
             /** @description Only where the host asked. */
             question?: components["schemas"]["Question"] | null;
-        };
-        /** @description How many lines went from one tier to another; the view `tier_flow`, summed over weeks. */
-        Flow: {
-            domain: string;
-            source: string;
-            target: string;
-            value: number;
-        };
-        /** @description Flows between tiers, ready for a Sankey diagram. */
-        Flows: {
-            rows: components["schemas"]["Flow"][];
         };
         /** @description What is to be forgotten: everything, a domain, or a line of a domain by its id. */
         ForgetAsked: {
@@ -1767,20 +1643,6 @@ export interface components {
             attribute_id: string;
             value: string;
         };
-        /** @description Skills, those with most choices first. */
-        People: {
-            rows: components["schemas"]["Person"][];
-        };
-        /** @description A skill of somebody, and how much went into it. */
-        Person: {
-            domain: string;
-            user_id: string;
-            version: number;
-            choices: number;
-            lines: number;
-            /** Format: date-time */
-            updated_at: string;
-        };
         /**
          * @description All attributes of one user in one domain, at a version: the fold of the user's diffs.
          *
@@ -1879,12 +1741,7 @@ export interface components {
             /** @description What is wrong, and what to do. */
             detail: string;
             /** @description Fields that are invalid; at most five. */
-            errors?: {
-                /** @description Its path, such as `candidates.0.item_id`. */
-                field: string;
-                /** @description What is wrong with it. */
-                what: string;
-            }[];
+            errors?: components["schemas"]["FieldError"][];
         } & {
             [key: string]: unknown;
         };
@@ -2091,12 +1948,6 @@ export interface components {
              */
             errors: components["schemas"]["FieldError"][];
         };
-        /** @description Which messages to deliver again: those of these ids, or all since a moment, or all. */
-        RetryAsked: {
-            ids?: string[];
-            since?: string | null;
-            confirmation?: string | null;
-        };
         /** @description A request to forget; it is carried out if there is a receipt, which holds no name. */
         RightForgotten: {
             event_id: string;
@@ -2108,6 +1959,12 @@ export interface components {
          * @enum {string}
          */
         Role: "user" | "assistant" | "other";
+        /** @description The rows of a named query. */
+        Rows: {
+            rows: {
+                [key: string]: string | number | null;
+            }[];
+        };
         /**
          * @description What an event does to one statement.
          * @enum {string}
@@ -2270,26 +2127,6 @@ export interface components {
             taken: number;
             /** @default 0 */
             expected: number;
-        };
-        /** @description A week of a shadow arm beside the live one, on the same choices; the view `shadow_arms`. */
-        ShadowWeek: {
-            /** Format: date */
-            week: string;
-            domain: string;
-            arm: string;
-            users: number;
-            choices: number;
-            choices_behind: number;
-            live_hit_at_1: number;
-            shadow_hit_at_1: number;
-            live_hit_at_3: number;
-            shadow_hit_at_3: number;
-            live_hit_at_5: number;
-            shadow_hit_at_5: number;
-            live_ndcg_at_5: number;
-            shadow_ndcg_at_5: number;
-            difference: number;
-            difference_error: number | null;
         };
         /**
          * @description The list that a choice was made from; `place` is the rank of the chosen item, 1 the top.
@@ -2557,15 +2394,6 @@ export interface components {
          * @enum {string}
          */
         Strength: "said" | "implied" | "set";
-        /** @description How probable rankings said that nothing suits, and how often nothing was taken; the view `calibration`. */
-        Sure: {
-            domain: string;
-            predicted_from: number;
-            rankings: number;
-            predicted: number;
-            happened: number;
-            error: number | null;
-        };
         /** @description What became of a batch. Kafka has what was accepted. */
         Taken: {
             accepted: number;
@@ -3458,7 +3286,7 @@ export interface operations {
             query?: {
                 /** @description Only this domain. */
                 domain?: string;
-                /** @description How many of each skill. */
+                /** @description How many versions, the newest ones. */
                 last?: number;
             };
             header?: never;
@@ -3626,7 +3454,7 @@ export interface operations {
     card_log: {
         parameters: {
             query?: {
-                /** @description How many. */
+                /** @description How many versions, the newest ones. */
                 last?: number;
             };
             header?: never;
@@ -3972,16 +3800,9 @@ export interface operations {
             default: components["responses"]["Other"];
         };
     };
-    list_webhook_letters: {
+    status: {
         parameters: {
-            query?: {
-                /** @description Refused at this moment or later. */
-                since?: string;
-                /** @description The `next` of the page before. */
-                before?: string;
-                /** @description How many. */
-                limit?: number;
-            };
+            query?: never;
             header?: never;
             path?: never;
             cookie?: never;
@@ -3994,7 +3815,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Letters"];
+                    "application/json": components["schemas"]["Status"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4005,18 +3826,14 @@ export interface operations {
             default: components["responses"]["Other"];
         };
     };
-    retry_webhook_letters: {
+    own_token: {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RetryAsked"];
-            };
-        };
+        requestBody?: never;
         responses: {
             /** @description Done. */
             200: {
@@ -4024,7 +3841,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ReplayPreview"] | components["schemas"]["Replayed"];
+                    "application/json": components["schemas"]["TokenFacts"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4086,7 +3903,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["People"];
+                    "application/json": components["schemas"]["Rows"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4117,7 +3934,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Curve"];
+                    "application/json": components["schemas"]["Rows"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4150,7 +3967,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Flows"];
+                    "application/json": components["schemas"]["Rows"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4181,7 +3998,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Adoption"];
+                    "application/json": components["schemas"]["Rows"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4214,7 +4031,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Costs"];
+                    "application/json": components["schemas"]["Rows"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4245,59 +4062,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Calibration"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    status: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Status"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    own_token: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TokenFacts"];
+                    "application/json": components["schemas"]["Rows"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4343,7 +4108,7 @@ export interface operations {
     told_log: {
         parameters: {
             query?: {
-                /** @description How many versions. */
+                /** @description How many versions, the newest ones. */
                 last?: number;
             };
             header?: never;

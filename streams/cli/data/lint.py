@@ -7,8 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import orjson
 import typer
+from pydantic_core import from_json
 
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, examples, settings
@@ -73,8 +73,8 @@ def _lines(file: Path) -> Iterator[bytes]:
 def _entry(line: bytes) -> Any:
     """What a line says; None if it is no JSON."""
     try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError:
+        return from_json(line, allow_inf_nan=False)
+    except ValueError:
         return None
 
 

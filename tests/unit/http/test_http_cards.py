@@ -164,7 +164,7 @@ def test_a_line_is_set_in_the_tokens_name(world: World) -> None:
     assert reply.body["diff"]["changes"][0]["line"]["value"] == "loud places"
     [sent] = world.worker.sent
     assert (sent.actor, sent.user_id, sent.action) == ("ann-app", "ann", CardAction.SET)
-    assert "diff" not in world.command(world.changer, action="pin", line_id=CORIANDER).body
+    assert world.command(world.changer, action="pin", line_id=CORIANDER).body["diff"] is None
 
 
 def test_what_would_change_nothing_is_refused_before_it_is_sent(world: World) -> None:

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from pydantic_core import to_json
-from streams.http.commands import Changes
-from streams.http.routes import letters, rights
 
 from schemas import DeadLetter, ForgetRequest, Position, Receipt, subject_of
 from streams.exceptions import BrokerUnreachable
-from streams.http.confirmations import SECONDS, Confirmations, canonical
+from streams.http import operation, rights
+from streams.http.api import Api
+from streams.http.confirmations import SECONDS, Confirmations
 from streams.http.problems import Problem
 from streams.http.tokens import new
 from streams.operations.dead_letters import replay as replaying
@@ -72,15 +72,13 @@ def post(api: Served, path: str, token: str, body: dict[str, Any]) -> Any:
         ("/v1/dead-letters/x", "GET", {"operate"}, None),
         ("/v1/dead-letters/replay", "POST", {"operate"}, b"{}"),
         ("/v1/arms", "GET", {"operate", "read-all"}, None),
-        ("/v1/webhooks/dead-letters", "GET", {"operate"}, None),
-        ("/v1/webhooks/dead-letters/retry", "POST", {"operate"}, b'{"x": 1}'),
     ],
 )
 def test_each_takes_its_scope_for_its_user_and_no_other(api, file, monkeypatch, path, method, scope, body):
     def unreachable(*_: object, **__: object) -> None:
         raise BrokerUnreachable("no Kafka")
 
-    for module, name in ((rights, "exported"), (letters, "listing"), (letters, "one")):
+    for module, name in ((rights, "exported"), (operation, "listing"), (operation, "one")):
         monkeypatch.setattr(module, name, unreachable)
     for each in ("read-user", "read-all", "change-user", "forget-user", "produce", "read-slim", "operate"):
         about = None if each in ("read-all", "operate") else "ann"
@@ -140,12 +138,13 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
         held = Holdings(user, topics={"selections": Counter({"books": 2})}, unread=["cards"])
         return Goes("", held, [Going("topic selections", 2, "goes")], "", ())
 
-    def forget(_: Changes, request: ForgetRequest) -> Receipt:
+    async def forget(_: Api, request: ForgetRequest) -> Receipt:
         sent.append(request)
         return Receipt(event_id=request.event_id, occurred_at=NOW, subject=subject_of(request.user_id))
 
     monkeypatch.setattr(rights, "goes", counted)
-    monkeypatch.setattr(Changes, "forget", forget)
+    monkeypatch.setattr(Api, "forget", forget)
+    api.api.live._ready.set()
     return sent
 
 
@@ -207,10 +206,10 @@ def confirmations(now: float = 1_000.0, **settings: Any) -> Confirmations:
 
 def test_servers_that_share_a_secret_take_each_others_confirmations():
     _, token = new("app", ["forget-user"], "ann", None)
-    about, shared = canonical({"b": 1, "a": 2}), {"http_confirmation_key": "k" * 32}
-    text = confirmations(**shared).make(token, "forget ann", about).text
+    about, shared = {"b": 1, "a": 2}, {"http_confirmation_key": "k" * 32}
+    text = confirmations(**shared).make(token, "forget ann", about)["confirmation"]
 
-    taken = confirmations(1_000 + SECONDS, **shared).check(text, token, "forget ann", canonical({"a": 2, "b": 1}))
+    taken = confirmations(1_000 + SECONDS, **shared).check(text, token, "forget ann", {"a": 2, "b": 1})
 
     assert taken.at == datetime.fromtimestamp(1_000, UTC)
     assert taken.name() == confirmations(**shared).check(text, token, "forget ann", about).name() != taken.name("more")
@@ -222,14 +221,14 @@ def test_servers_that_share_a_secret_take_each_others_confirmations():
 def test_no_changed_confirmation_is_taken():
     _, token = new("app", ["forget-user"], "ann", None)
     ours = confirmations()
-    text = ours.make(token, "forget ann", b"").text
+    text = ours.make(token, "forget ann", "")["confirmation"]
     other = replace_token(token)
 
     bad = [text[:-1], "", "é", "====", text[::-1], "A" * 64, text[:8] + ("A" if text[8] != "A" else "B") + text[9:]]
     for each in bad:
         with pytest.raises(Problem):
-            ours.check(each, token, "forget ann", b"")
-    for args in ((other, "forget ann", b""), (token, "forget bob", b""), (token, "forget ann", b"x")):
+            ours.check(each, token, "forget ann", "")
+    for args in ((other, "forget ann", ""), (token, "forget bob", ""), (token, "forget ann", "x")):
         with pytest.raises(Problem):
             ours.check(text, *args)
 
@@ -264,11 +263,13 @@ def nobody_there(monkeypatch):
 def test_an_import_takes_a_preview_and_its_confirmation(api, file, tmp_path, monkeypatch, nobody_there):
     orders = []
 
-    def take_in(_: Changes, bundle: portable.Bundle, user: str, order: portable.Order, **__: object) -> Any:
+    def take_in(
+        _: Settings, bundle: portable.Bundle, user: str, order: portable.Order, seconds: float, **__: object
+    ) -> Any:
         orders.append((bundle.manifest.user_id, user, order.actor, order.name("skill books")))
         return portable.Imported(diffs={"books": history("ann", "books")[1][0]})
 
-    monkeypatch.setattr(Changes, "take_in", take_in)
+    monkeypatch.setattr(portable, "take_in", take_in)
     token, body = file.make("change-user", user="anna", name="helper"), an_export(tmp_path / "x")
 
     preview = api.ask("/v1/users/anna/import", token, "POST", body, **ZIP)
@@ -364,8 +365,8 @@ def test_letters_are_listed_without_bytes_and_read_with_them(api, file, monkeypa
         found = Found(LETTER, 1_700_000_000_000, 1, 9)
         return Listing([found], Counter({"invalid": 3}), {LETTER.event_id}, forgotten=1)
 
-    monkeypatch.setattr(letters, "listing", listing)
-    monkeypatch.setattr(letters, "one", lambda *_: (Found(LETTER, 1, 1, 9), ["sager.selections/1/8"]))
+    monkeypatch.setattr(operation, "listing", listing)
+    monkeypatch.setattr(operation, "one", lambda *_: (Found(LETTER, 1, 1, 9), ["sager.selections/1/8"]))
     token = file.make("operate")
 
     page = api.ask("/v1/dead-letters?reason=invalid&limit=1&since=2026-01-01T00:00:00Z", token)

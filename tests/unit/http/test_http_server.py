@@ -136,9 +136,9 @@ def test_no_log_and_no_answer_quotes_a_request(api, token, caplog):
         b'{"domain": "films", "action": "add", "line": {"%s": 1, "dimension": "genre", "value": "x"}}',
         b'{"domain": "films", "action": "roll-back", "to_version": "%s"}',
     )  # fmt: skip
-    bodies = tuple(body.replace(b"%s", CANARY.encode()) for body in bodies)
+    whole = [body.replace(b"%s", CANARY.encode()) for body in bodies]
     filled = [head.replace(b"%s", CANARY.encode()) for head in heads]
-    filled += [POST + good + b"Content-Length: %d\r\n\r\n" % len(body) + body for body in bodies]
+    filled += [POST + good + b"Content-Length: %d\r\n\r\n" % len(body) + body for body in whole]
 
     replies = [ask(api.port, data) for data in filled]
 
