@@ -61,11 +61,7 @@ class Sender:
         return Outgoing(topic.name(self._settings.prefix), topic.key_of(event), encode(event), partition)
 
     async def send(self, records: Sequence[Outgoing]) -> None:
-        """Send the records and return once all replicas in sync have acknowledged all of them.
-
-        Raises:
-            Problem: Kafka did not take all of them in time; some may be there, so the same may be sent again.
-        """
+        """Send the records and return once all replicas in sync have acknowledged all of them."""
         if not records:
             return
         loop, errors, left = asyncio.get_running_loop(), list[KafkaError](), len(records)

@@ -37,19 +37,12 @@ _Result = TypeVar("_Result")
 
 
 class Quota(NamedTuple):
-    """The part of a limiter's places that one token, person or address may hold.
+    """The part of a limiter's places that one token, person or address may hold, but always one place."""
 
-    Attributes:
-        by: a metric label.
-        key: the token, the person or the address.
-        part: at most one `part`th of the free places, but always one.
-        most: at most so many; None for no such bound.
-    """
-
-    by: str
+    by: str  # a metric label
     key: str
-    part: int = 1
-    most: int | None = None
+    part: int = 1  # at most one `part`th of the free places
+    most: int = 1_000_000
 
 
 class Limiter:
@@ -64,16 +57,11 @@ class Limiter:
 
     @contextmanager
     def hold(self, *quotas: Quota) -> Iterator[None]:
-        """Hold a place.
-
-        Raises:
-            Problem: a quota is used up, or there is no place.
-        """
+        """Hold a place."""
         if not self._free:
             raise Problem(503, "the server is busy: try again", BUSY)
         for quota in quotas:
-            most = self._free // quota.part
-            if self._held[quota] >= max(1, most if quota.most is None else min(most, quota.most)):
+            if self._held[quota] >= max(1, min(self._free // quota.part, quota.most)):
                 metrics.RATE_LIMITED.labels(quota.by).inc()
                 raise Problem(429, "too many requests or streams at once: wait for earlier answers", BUSY)
         self._free -= 1
@@ -93,11 +81,7 @@ class Threads:
         self._limiter = Limiter(threads + waiting)
 
     async def run(self, do: Callable[[], _Result], *quotas: Quota) -> _Result:
-        """Return the result of `do`, run in a thread.
-
-        Raises:
-            Problem: a quota is used up, or the queue is full.
-        """
+        """Return the result of `do`, run in a thread."""
         place = ExitStack()
         place.enter_context(self._limiter.hold(*quotas))
         work = asyncio.wrap_future(self._pool.submit(do))
@@ -113,17 +97,8 @@ class Threads:
 class Api:
     """The state that routes share; `running` starts its connections to Kafka.
 
-    Attributes:
-        settings: the deployment.
-        gate: authenticates requests and limits their rate.
-        snapshot: the newest DuckDB snapshot; it blocks, so use `read`.
-        live: slim skills, skills and cards as they are now.
-        slims: streams of slim skills, and slim skills for a request.
-        ranking_key: the secret that seals rankings, if this process has one.
-        answers: waits for the answers of workers.
-        sender: sends events.
-        changes: commands that block until a worker has carried them out, for the console; see `change`.
-        confirmations: the second step of what cannot be undone.
+    `snapshot` blocks, so use it in `read`; so does `changes`, which the console uses in `change`. `ranking_key` is the
+    secret that seals rankings, if this process has one.
     """
 
     def __init__(self, settings: Settings, gate: Gate) -> None:
@@ -164,39 +139,23 @@ class Api:
             self.snapshot.close()
 
     async def read(self, token: Token, do: Callable[[], _Result]) -> _Result:
-        """Return the result of `do`, which reads and may block, run in one of a few threads.
-
-        Raises:
-            Problem: too many of them are in progress.
-        """
+        """Return the result of `do`, which reads and may block, run in one of a few threads."""
         return await self._reading.run(do, _of(token))
 
     async def search(self, token: Token, do: Callable[[], _Result]) -> _Result:
-        """Return the result of `do`, which reads whole topics, run in one of two threads.
-
-        Raises:
-            Problem: too many of them are in progress, or Kafka does not let the server read.
-        """
+        """Return the result of `do`, which reads whole topics, run in one of two threads."""
         try:
             return await self._searching.run(do, _of(token))
         except (KafkaException, NoSuchTopic, BrokerUnreachable) as error:
             raise Problem(503, "Kafka did not let this server read all that it needs", RETRY) from error
 
     async def change(self, token: Token, user: str, do: Callable[[], _Result]) -> _Result:
-        """Return the result of `do`, which blocks until a worker has changed something of this user's.
-
-        Raises:
-            Problem: too many of them are in progress.
-        """
+        """Return the result of `do`, which blocks until a worker has changed something of this user's."""
         return await self._changing.run(do, _of(token), Quota("person-share", user, OF_A_PERSON))
 
     @contextmanager
     def waiting(self, token: Token, user: str) -> Iterator[None]:
-        """Hold a place among the calls that wait for a worker's answer about this user.
-
-        Raises:
-            Problem: topics have not been read yet, or too many calls wait.
-        """
+        """Hold a place among the calls that wait for a worker's answer about this user."""
         self.live.check_ready()
         with self._waiting.hold(_of(token), Quota("person-share", user, OF_A_PERSON)):
             yield
@@ -211,9 +170,6 @@ class Api:
             kind: the answer's class.
             is_answer: recognizes the answer; runs in another thread.
             name: an id in the answer's JSON, by default the event's: records without it are not decoded.
-
-        Raises:
-            Problem: Kafka did not acknowledge the event.
         """
         with self.answers.expect(kind, user_of(event) or "", is_answer, name or event.event_id) as answer:
             await self.sender.send([self.sender.outgoing(event)])
@@ -237,11 +193,7 @@ class Api:
 
     @contextmanager
     def streaming(self, token: Token, address: str) -> Iterator[None]:
-        """Hold a place for a stream: of one token at most a quarter of an address's connections, of all half.
-
-        Raises:
-            Problem: topics have not been read yet, or there are too many streams.
-        """
+        """Hold a place for a stream: of one token at most a quarter of an address's connections, of all half."""
         self.live.check_ready()
         network, most = network_of(address), self.settings.http_connections_per_address
         with self._streams.hold(

@@ -186,21 +186,21 @@ class _Middleware:
             for pattern, size, scopes in LARGER:
                 if pattern.fullmatch(path) and token.scopes & scopes:
                     limit = size
-        try:
-            async with asyncio.timeout(self._seconds):
-                return await _read_body(receive, limit)
-        except TimeoutError:
-            metrics.REFUSED.labels("too-slow").inc()
-            raise Problem(408, "the request did not arrive in time", {"Connection": "close"}) from None
+        declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if int(declared) <= limit + DISCARDED_BYTES:
+            try:
+                async with asyncio.timeout(self._seconds):
+                    if (body := await _read_body(receive, limit)) is not None:
+                        return body
+            except TimeoutError:
+                metrics.REFUSED.labels("too-slow").inc()
+                raise Problem(408, "the request did not arrive in time", {"Connection": "close"}) from None
+        metrics.REFUSED.labels("body-too-large").inc()
+        raise Problem(413, f"the body is larger than {limit:,} bytes", {"Connection": "close"})
 
 
-async def _read_body(receive: Receive, limit: int) -> bytes:
-    """Return the whole body.
-
-    Raises:
-        Problem: it is larger than the limit.
-        ClientDisconnect: the client ended the connection.
-    """
+async def _read_body(receive: Receive, limit: int) -> bytes | None:
+    """Return the whole body; None if it is larger than the limit."""
     body, size, more = bytearray(), 0, True
     while more and size <= limit + DISCARDED_BYTES:
         message = await receive()
@@ -211,10 +211,7 @@ async def _read_body(receive: Receive, limit: int) -> bytes:
         if size <= limit:
             body += chunk
         more = message.get("more_body", False)
-    if size > limit:
-        metrics.REFUSED.labels("body-too-large").inc()
-        raise Problem(413, f"the body is larger than {limit:,} bytes", {"Connection": "close"})
-    return bytes(body)
+    return bytes(body) if size <= limit else None
 
 
 class _Broken(Exception):

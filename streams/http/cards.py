@@ -11,7 +11,6 @@ from pydantic import Field, ValidationError
 
 from operators.cards.commands import is_as_it_was, resolve_command
 from operators.cards.document import skill_md
-from operators.cards.note import note
 from operators.cards.text import as_text
 from operators.cards.words import in_words, why_not
 from operators.tokens import count_tokens
@@ -38,7 +37,7 @@ from streams.rights.cards import ToldCard, UnknownCard, card_at, card_told
 from streams.vouching import vouching_of
 
 NOTHING = "nothing is on a card of this person yet"
-TEXT_TOKENS, NOTE_TOKENS, MOST_TOKENS = 300, 2_048, 4_096
+TEXT_TOKENS, MOST_TOKENS = 300, 4_096
 PLAIN, MARKDOWN = "text/plain", "text/markdown"
 _READERS = (Scope.READ_USER, Scope.READ_ALL)
 
@@ -57,15 +56,6 @@ class CardLog(Model):
     """Versions of a card, as what changed."""
 
     diffs: tuple[CardDiff, ...]
-
-
-class CardNote(Model):
-    """A person's log in so many tokens."""
-
-    user_id: str
-    as_of: UtcDatetime
-    text: str
-    tokens: int
 
 
 class CardCommandBody(Body):
@@ -97,12 +87,6 @@ class CardCommanded(Model):
     diff: CardDiff | None = Field(default=None, description="Only for tokens that may read the user.")
 
 
-AsOf = Annotated[
-    UtcDatetime | None, Query(description="The moment, such as `2026-01-31T18:00:00Z`; out of the snapshot's log.")
-]
-Budget = Annotated[int | None, Query(ge=1, le=MOST_TOKENS, description="How many tokens it may have.")]
-
-
 @routes.get(
     "/v1/users/{user}/card",
     dependencies=[needs(Scope.READ_SLIM, *_READERS)],
@@ -114,9 +98,13 @@ async def card(
     token: TheToken,
     user: UserPath,
     request: Annotated[Text | None, Query(description="What the person asks for now.")] = None,
-    budget_tokens: Budget = None,
+    budget_tokens: Annotated[
+        int | None, Query(ge=1, le=MOST_TOKENS, description="How many tokens it may have.")
+    ] = None,
     domain: DomainQuery = None,
-    as_of: AsOf = None,
+    as_of: Annotated[
+        UtcDatetime | None, Query(description="The moment, such as `2026-01-31T18:00:00Z`; out of the snapshot's log.")
+    ] = None,
     form: Annotated[CardFormat, Query(alias="format", description="`text`: for a prompt; `skill`: a SKILL.md.")] = (
         CardFormat.JSON
     ),
@@ -151,20 +139,6 @@ async def card_log(api: TheApi, token: TheToken, user: UserPath, last: Last = 20
     """The newest versions of a card, as what each conversation, command or signal changed; from the snapshot."""
     diffs = await _log(api, token, user)
     return as_json(CardLog(diffs=tuple(diffs[-last:])))
-
-
-@routes.get("/v1/users/{user}/card/note", dependencies=[READS])
-async def card_note(
-    api: TheApi, token: TheToken, user: UserPath, budget_tokens: Budget = None, as_of: AsOf = None
-) -> CardNote:
-    """The log of a card as a note of at most 2,048 tokens: a view of it, by code alone; from the snapshot."""
-    at = as_of or now()
-    diffs = [diff for diff in await _log(api, token, user) if diff.occurred_at <= at]
-    if not diffs:
-        raise Problem(404, NOTHING)
-    budget = budget_tokens or NOTE_TOKENS
-    text = note(diffs, at, budget_tokens=budget, count_tokens=count_tokens, vouching=vouching_of(api.settings))
-    return CardNote(user_id=user, as_of=at, text=text, tokens=count_tokens(text))
 
 
 @routes.post(
@@ -212,11 +186,7 @@ async def card_of(api: Api, token: Token, user: str) -> Card | None:
 
 
 def card_command(user: str, actor: str, event_id: str, at: datetime, asked: dict[str, Any]) -> CardCommand:
-    """Return a command; `asked` has `action`, `line_id`, `line` and `reason`.
-
-    Raises:
-        Problem: it is not valid.
-    """
+    """Return a command; `asked` has `action`, `line_id`, `line` and `reason`."""
     envelope = {"event_id": event_id, "occurred_at": at, "user_id": user, "actor": actor}
     try:
         return CardCommand.model_validate({**asked, **envelope}, extra="forbid")
@@ -225,11 +195,7 @@ def card_command(user: str, actor: str, event_id: str, at: datetime, asked: dict
 
 
 def would_be(api: Api, card: Card | None, command: CardCommand) -> CardDiff:
-    """Return the effect of a command on the card as it is now.
-
-    Raises:
-        Problem: it would change nothing, and why.
-    """
+    """Return the effect of a command on the card as it is now."""
     diff = resolve_command(card, command, None, privacy_of(api.settings))
     if diff is not None and not is_as_it_was(card, diff):
         return diff
@@ -245,11 +211,7 @@ def would_be(api: Api, card: Card | None, command: CardCommand) -> CardDiff:
 
 
 async def carry_out(api: Api, token: Token, command: CardCommand) -> CardDiff | None:
-    """Send a command and return a worker's diff; None if there is none in time.
-
-    Raises:
-        Problem: Kafka does not accept the command, or too many calls wait.
-    """
+    """Send a command and return a worker's diff; None if there is none in time."""
     with api.waiting(token, command.user_id):
         return await api.change_card(command)
 

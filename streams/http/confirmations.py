@@ -57,13 +57,7 @@ class Confirmations:
         self._answers = LruCache[str, Any](REMEMBERED)
 
     def make(self, token: Token, what: str, about: Any) -> dict[str, str]:
-        """Return a confirmation as members of an answer.
-
-        Args:
-            token: the request's.
-            what: the action, such as `forget ann`.
-            about: the rest of the request, as JSON.
-        """
+        """Return a confirmation of an action, such as `forget ann`, as members of an answer; `about` is the request."""
         now = self._clock()
         head = int(now * 1000).to_bytes(_MOMENT_BYTES, "big") + secrets.token_bytes(_HEAD_BYTES - _MOMENT_BYTES)
         text = urlsafe_b64encode(head + self._code(head, token, what, about)).decode()
@@ -71,11 +65,7 @@ class Confirmations:
         return {"confirmation": text, "expires_at": expires_at}
 
     def check(self, text: str, token: Token, what: str, about: Any) -> Confirmed:
-        """Return the confirmed request.
-
-        Raises:
-            Problem: the confirmation has expired, or belongs to another request.
-        """
+        """Return the confirmed request."""
         try:
             raw = urlsafe_b64decode(text.encode("ascii"))
         except ValueError:

@@ -4,10 +4,10 @@ import asyncio
 import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, Union
 
 from fastapi import Response
-from pydantic import Field, SkipValidation, ValidationError
+from pydantic import Field, SkipValidation, ValidationError, create_model
 
 from operators.seals import authenticated
 from operators.stated import in_words
@@ -15,9 +15,6 @@ from schemas import (
     Candidate,
     Correction,
     Directive,
-    Feedback,
-    Interaction,
-    Item,
     Model,
     NotUnderstood,
     RankedBy,
@@ -25,15 +22,14 @@ from schemas import (
     RankRequest,
     Said,
     Scope,
-    Selection,
     SkillDiff,
-    Utterance,
     Wish,
     encode,
 )
 from schemas.corrections import MAX_DIRECTIVES, Language
 from schemas.events import MAX_CANDIDATES
 from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
+from schemas.topics import TOPICS
 from streams.http import metrics
 from streams.http.answers import Outgoing
 from streams.http.api import Api, TheApi
@@ -57,73 +53,36 @@ EventT = TypeVar("EventT", RankRequest, Correction)
 events, rankings, corrections = router("events"), router("rankings"), router("corrections")
 
 
-class SentItem(Body):
-    """An entry of the catalogue."""
-
-    topic: Literal["items"]
-    event: Item
-
-
-class SentInteraction(Body):
-    """Something that the person took before, without a list."""
-
-    topic: Literal["interactions"]
-    event: Interaction
-
-
-class SentRankRequest(Body):
-    """A request for a ranking whose answer comes on Kafka; `/v1/rank` waits for it."""
-
-    topic: Literal["rank-requests"]
-    event: RankRequest
-
-
-class SentRanking(Body):
-    """A list that was shown."""
-
-    topic: Literal["rankings"]
-    event: Ranking
-
-
-class SentSelection(Body):
-    """What was taken from a list."""
-
-    topic: Literal["selections"]
-    event: Selection
-
-
-class SentFeedback(Body):
-    """A signal on an item."""
-
-    topic: Literal["feedback"]
-    event: Feedback
-
-
-class SentCorrection(Body):
-    """What a person says."""
-
-    topic: Literal["corrections"]
-    event: Correction
-
-
-class SentUtterance(Body):
-    """A turn of a conversation."""
-
-    topic: Literal["utterances"]
-    event: Utterance
-
-
-AnyEvent = (
-    SentItem | SentInteraction | SentRankRequest | SentRanking | SentSelection | SentFeedback | SentCorrection
-    | SentUtterance
-)  # fmt: skip
-Entries = Annotated[list[Annotated[AnyEvent, Field(discriminator="topic")]], Field(min_length=1, max_length=MAX_EVENTS)]
+SENT = {
+    "items": "An entry of the catalogue.",
+    "interactions": "Something that the person took before, without a list.",
+    "rank-requests": "A request for a ranking whose answer comes on Kafka; `/v1/rank` waits for it.",
+    "rankings": "A list that was shown.",
+    "selections": "What was taken from a list.",
+    "feedback": "A signal on an item.",
+    "corrections": "What a person says.",
+    "utterances": "A turn of a conversation.",
+}
+_ENTRIES = tuple(
+    create_model(
+        f"Sent{(event := TOPICS[base].model).__name__}",
+        __base__=Body,
+        __doc__=about,
+        topic=(Literal[base], ...),  # type: ignore[valid-type]
+        event=(event, ...),
+    )
+    for base, about in SENT.items()
+)
+_Entries = Annotated[
+    list[Annotated[Union[_ENTRIES], Field(discriminator="topic")]],  # type: ignore[valid-type] # noqa: UP007
+    Field(min_length=1, max_length=MAX_EVENTS),
+]
 
 
 class Batch(Body):
     """A batch of events. Each is checked by itself, so that a bad one does not keep the others out."""
 
-    events: SkipValidation[Entries]
+    events: SkipValidation[_Entries]  # `Checking` checks them one by one
 
 
 class FieldError(Model):

@@ -29,20 +29,12 @@ WHOLE: Final = "event"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One entry of a batch.
+    """One entry of a batch; `event` is None if it is refused, for these errors."""
 
-    Attributes:
-        event_id: as sent; None if it cannot be an event's.
-        topic: of the registry; None if it names none that apps write.
-        event: None if it is refused.
-        value: the record's value; empty if it is refused, or repeats an entry before it.
-        errors: why it is refused.
-    """
-
-    event_id: str | None
-    topic: Topic | None = None
+    event_id: str | None  # None if it cannot be an event's
+    topic: Topic | None = None  # None if it names none that apps write
     event: Event | None = None
-    value: bytes = b""
+    value: bytes = b""  # the record's; empty if the entry is refused, or repeats one before it
     errors: tuple[FieldError, ...] = ()
 
     @property
@@ -65,9 +57,6 @@ class Batch:
     Args:
         may_send: returns True if the token may send events of this user; None: events that belong to no user.
         now: the time; later events, by more than clocks may differ, are refused.
-
-    Attributes:
-        entries: the entries checked so far.
     """
 
     def __init__(self, may_send: Callable[[str | None], bool], now: datetime) -> None:

@@ -36,18 +36,12 @@ EventT = TypeVar("EventT", bound=Event)
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The newest record of a key.
+    """The newest record of a key."""
 
-    Attributes:
-        value: its bytes, maybe packed; None is a tombstone.
-        partition, offset: its place.
-        at_ms: when it was written, in milliseconds since 1970.
-    """
-
-    value: bytes | None
+    value: bytes | None  # maybe packed; None is a tombstone
     partition: int
     offset: int
-    at_ms: int
+    at_ms: int  # when it was written, in milliseconds since 1970
 
 
 class Live:
@@ -85,11 +79,7 @@ class Live:
         return self._thread.ident is not None and not self._thread.is_alive() and not self._stop.is_set()
 
     def check_ready(self) -> None:
-        """Refuse a request that needs the topics.
-
-        Raises:
-            Problem: they have not been read yet.
-        """
+        """Refuse a request that needs the topics."""
         if not self.is_ready:
             raise Problem(503, "the slim skills are being read: try again", {"Retry-After": "1"})
 

@@ -1,196 +1,18 @@
-"""For operators and dashboards: dead letters, arms side by side, named queries, the snapshot's age, the token."""
+"""For operators and dashboards: the snapshot's age, the request's token, arms side by side, named queries."""
 
-from datetime import UTC, datetime
-from functools import partial
-from typing import Annotated, Any, Self
+from datetime import datetime
+from typing import Annotated, Any
 
 from duckdb import DuckDBPyConnection
-from fastapi import Path, Query, Response
-from pydantic import BaseModel, Field, model_validator
+from fastapi import Query, Response
+from pydantic import Field
 
-from schemas import DeadLetter, Model, Position
-from schemas.fields import UserIdField, UtcDatetime
-from streams.exceptions import NotProduced
+from schemas import Model
 from streams.http.api import Api, TheApi
-from streams.http.problems import Problem
-from streams.http.routing import (
-    DECODED,
-    Body,
-    Confirmation,
-    DomainQuery,
-    Since,
-    TheToken,
-    Weeks,
-    as_json,
-    needs,
-    router,
-)
+from streams.http.routing import DomainQuery, TheToken, Weeks, as_json, needs, router
 from streams.http.tokens import Scope, Token
-from streams.operations.dead_letters import replay as replaying
-from streams.operations.dead_letters.reading import Chosen, NoSuchLetter, listing, one
-from streams.operations.dead_letters.telling import chosen_of, summary
-
-MOST_NAMES, MOST_IDS, SHOWN_IDS = 20, 500, 100
 
 routes, analytics = router("operation"), router("analytics")
-_OPERATES = needs(Scope.OPERATE)
-
-Name = Annotated[str, Field(min_length=1, max_length=250)]
-Cursor = Annotated[
-    str | None, Query(pattern=r"^[0-9]{1,14}-[0-9]{1,6}-[0-9]{1,19}$", description="The `next` of the page before.")
-]
-PageSize = Annotated[int, Query(ge=1, le=500, description="How many.")]
-
-
-class Letter(BaseModel):
-    """A dead letter without its original's value; the key may be a user's id."""
-
-    event_id: str
-    refused_at: datetime
-    stage: str
-    reason: str
-    detail: str
-    source: Position
-    key: str
-    value_bytes: int
-    replayed: bool
-
-
-class Letters(BaseModel):
-    """A page of dead letters, newest first; counts are of all that match. `next` is for `before`."""
-
-    total: int
-    by_reason: dict[str, int]
-    replayed: int
-    forgotten: int
-    letters: list[Letter]
-    next: str | None
-
-
-class WholeLetter(BaseModel):
-    """A dead letter as it is on its topic, the original's bytes in URL-safe base64; and where that was replayed to."""
-
-    letter: DeadLetter
-    replayed_to: list[str]
-
-
-class ReplayAsked(Body):
-    """Which dead letters to replay: those that match all that is said, and something must be."""
-
-    ids: list[Name] = Field(default_factory=list, max_length=MOST_IDS)
-    reasons: list[Name] = Field(default_factory=list, max_length=MOST_NAMES)
-    stages: list[Name] = Field(default_factory=list, max_length=MOST_NAMES)
-    topics: list[Name] = Field(default_factory=list, max_length=MOST_NAMES)
-    since: UtcDatetime | None = None
-    user: UserIdField | None = None
-    confirmation: Confirmation | None = None
-
-    @model_validator(mode="after")
-    def _names_some(self) -> Self:
-        if not (self.ids or self.reasons or self.stages or self.topics or self.since or self.user):
-            raise ValueError("name dead letters by their ids, or choose them by a reason, stage, topic, time or user")
-        return self
-
-
-class ReplayPreview(BaseModel):
-    """What a replay would send again. Nothing was sent."""
-
-    count: int
-    ready: list[str] = Field(description=f"Their ids, at most {SHOWN_IDS}.")
-    hindered: dict[str, str] = Field(description="Why others cannot be replayed.")
-    unknown: list[str]
-    confirmation: str
-    expires_at: datetime
-
-
-class Replayed(BaseModel):
-    """What a replay sent again; what was replayed before was not."""
-
-    replayed: int
-    hindered: dict[str, str]
-    unknown: list[str]
-
-
-@routes.get("/v1/dead-letters", dependencies=[_OPERATES])
-async def list_letters(
-    api: TheApi,
-    token: TheToken,
-    reason: Annotated[Name | None, Query(description="Refused for this reason.")] = None,
-    stage: Annotated[Name | None, Query(description="Refused at this stage.")] = None,
-    topic: Annotated[Name | None, Query(description="With or without the deployment's prefix.")] = None,
-    user: Annotated[UserIdField | None, Query(description="Keyed by this user.")] = None,
-    since: Since = None,
-    before: Cursor = None,
-    limit: PageSize = 50,
-) -> Letters:
-    """Lists refused records, newest first, page by page, and counts them by reason.
-
-    It reads the topic of dead letters, from `since` on. Those of people who were forgotten are left out.
-    """
-    reasons, stages, topics = ([each] if each is not None else [] for each in (reason, stage, topic))
-    chosen = chosen_of(api.settings, (), reasons, stages, topics, _ms(since), user)
-    at, partition, offset = map(int, before.split("-")) if before is not None else (0, 0, 0)
-    cursor = (at, partition, offset) if before is not None else None
-    found = await api.search(token, partial(listing, api.settings, chosen, limit, before=cursor))
-    return Letters(
-        total=found.total,
-        by_reason=dict(found.by_reason.most_common()),
-        replayed=len(found.replayed),
-        forgotten=found.forgotten,
-        letters=[Letter(**summary(each, each.letter.event_id in found.replayed)) for each in found.newest],
-        next="-".join(map(str, found.newest[-1].place)) if len(found.newest) == limit else None,
-    )
-
-
-@routes.get("/v1/dead-letters/{letter}", dependencies=[_OPERATES], response_model=WholeLetter)
-async def read_letter(
-    api: TheApi,
-    token: TheToken,
-    letter: Annotated[str, DECODED, Path(min_length=1, max_length=128, description="Its `event_id`.")],
-) -> Response:
-    """One dead letter, with the bytes of its original in URL-safe base64."""
-    try:
-        found, replayed = await api.search(token, partial(one, api.settings, letter))
-    except NoSuchLetter:
-        raise Problem(404, "there is no such dead letter; they are kept for 90 days") from None
-    return as_json(WholeLetter(letter=found.letter, replayed_to=replayed))
-
-
-@routes.post("/v1/dead-letters/replay", dependencies=[_OPERATES], response_model=ReplayPreview | Replayed)
-async def replay_letters(api: TheApi, token: TheToken, asked: ReplayAsked) -> Response:
-    """Sends the originals of dead letters again, in two steps.
-
-    Without `confirmation`: what would be sent, with a confirmation. With it, the same request is carried out. Each is
-    sent once, whatever is repeated; a record that is refused again becomes a new dead letter.
-    """
-    about = asked.model_dump(mode="json", exclude={"confirmation"})
-    since = _ms(asked.since)
-    chosen = chosen_of(api.settings, asked.ids, asked.reasons, asked.stages, asked.topics, since, asked.user)
-    if asked.confirmation is None:
-        planned = await api.search(token, partial(replaying.plan, api.settings, chosen))
-        ready = list(planned.ready)
-        preview = {"count": len(ready), "ready": ready[:SHOWN_IDS], **_hindrances(planned)}
-        return as_json({**preview, **api.confirmations.make(token, "replay", about)})
-    api.confirmations.check(asked.confirmation, token, "replay", about)
-    planned, sent = await api.search(token, partial(_replay, api, chosen))
-    return as_json({"replayed": sent, **_hindrances(planned)})
-
-
-def _replay(api: Api, chosen: Chosen) -> tuple[replaying.Plan, int]:
-    with replaying.ONE_AT_A_TIME:
-        planned = replaying.plan(api.settings, chosen)
-        try:
-            return planned, replaying.replay(api.settings, planned)
-        except NotProduced as error:
-            raise Problem(503, "Kafka did not take all of them; replay again: nothing is sent twice") from error
-
-
-def _hindrances(planned: replaying.Plan) -> dict[str, Any]:
-    return {"hindered": {name: why.value for name, why in planned.hindered.items()}, "unknown": planned.unknown}
-
-
-def _ms(moment: datetime | None) -> int:
-    return 0 if moment is None else max(0, int(moment.astimezone(UTC).timestamp() * 1000))
 
 
 class SnapshotAge(Model):
@@ -217,7 +39,7 @@ class TokenFacts(Model):
     expires: datetime | None
 
 
-@routes.get("/v1/status", dependencies=[_OPERATES])
+@routes.get("/v1/status", dependencies=[needs(Scope.OPERATE)])
 async def status(api: TheApi, token: TheToken) -> Status:
     """The deployment's prefix, and how old the snapshot is."""
     found = await api.read(token, api.snapshot.status)
@@ -238,13 +60,13 @@ Cell = str | int | float | None
 Limit = Annotated[int, Query(ge=1, le=1_000, description="At most so many rows.")]
 
 
-class Rows(BaseModel):
+class Rows(Model):
     """The rows of a named query."""
 
     rows: list[dict[str, Cell]]
 
 
-class Arms(BaseModel):
+class Arms(Model):
     """Arms side by side. `arms` are comparable only if users were assigned at random."""
 
     arms: list[dict[str, Cell]]

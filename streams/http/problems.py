@@ -3,17 +3,14 @@
 import logging
 import traceback
 from collections.abc import Mapping, Sequence
-from functools import cache
 from http import HTTPStatus
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import duckdb
 import orjson
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from schemas import CardCommand, CardStated, Model, SkillCommand, Stated
-from schemas.topics import FROM_APPS, TOPICS
 from streams.http.gate import RateLimited, Unauthorized
 from streams.http.tokens import TokensUnusable
 from streams.materializer.exceptions import MaterializerError
@@ -26,7 +23,6 @@ _TEXTS: Final = {
     "unknown_version": "the schema_version is not one that this release knows",
     "off_the_scale": "the rating must lie on its scale",
 }
-_PARAMETERS: Final = {"after", "limit", "last", "user", "request", "from", "budget_tokens", "as_of", "format"}
 
 FieldError = dict[str, str]
 """An invalid field: `field`, its path, and `what`, the mistake. Neither quotes the client's values or names."""
@@ -110,29 +106,11 @@ def of_fields(errors: Sequence[Mapping[str, Any]], *, skipped: int = 0) -> Probl
 
 def fields_of(errors: Sequence[Mapping[str, Any]], *, skipped: int = 0, whole: str = "") -> tuple[FieldError, ...]:
     """Return at most five of Pydantic's errors; `whole` names the field of an error about the whole object."""
-    return tuple(
-        {"field": place(each["loc"][skipped:]) or whole, "what": _TEXTS.get(each["type"], each["msg"])}
-        for each in errors[:MAX_ERRORS]
-    )
-
-
-def place(path: tuple[int | str, ...]) -> str:
-    """Return the path of an invalid field without the names that the client made up."""
-    return ".".join(str(part) if isinstance(part, int) or part in _field_names() else "?" for part in path)
-
-
-@cache
-def _field_names() -> frozenset[str]:
-    """Return the names of all fields that clients send, as deep as they go."""
-    found = {*_PARAMETERS, "events", "event", "topic"}
-    waiting: list[Any] = [SkillCommand, Stated, CardCommand, CardStated, *(TOPICS[base].model for base in FROM_APPS)]
-    seen: set[Any] = set()
-    while waiting:
-        kind = waiting.pop()
-        if isinstance(kind, type) and issubclass(kind, Model) and kind not in seen:
-            seen.add(kind)
-            found.update(kind.model_fields)
-            waiting += [field.annotation for field in kind.model_fields.values()]
-        else:
-            waiting += get_args(kind)
-    return frozenset(found)
+    found = []
+    for each in errors[:MAX_ERRORS]:
+        *path, last = each["loc"][skipped:] or ("",)
+        # The client made up the name of an unknown field: it is not quoted.
+        parts = [*path, "?" if each["type"] == "extra_forbidden" else last]
+        what = _TEXTS.get(each["type"], each["msg"])
+        found.append({"field": ".".join(map(str, parts)) or whole, "what": what})
+    return tuple(found)

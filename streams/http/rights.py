@@ -285,11 +285,7 @@ def chunks(file: BinaryIO) -> Iterator[bytes]:
 
 @contextmanager
 def imported(body: bytes) -> Iterator[portable.Bundle]:
-    """Hold the checked folder of a zip file. Blocks.
-
-    Raises:
-        Problem: it is no export. The text names the file and line in it.
-    """
+    """Hold the checked folder of a zip file. Blocks."""
     with tempfile.TemporaryDirectory(prefix="sager-import-") as place:
         folder = Path(place)
         try:

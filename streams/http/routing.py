@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import from_json
 
 from schemas import Model
-from schemas.fields import DomainField, UserIdField, UtcDatetime
+from schemas.fields import DomainField, UserIdField
 from streams.http import metrics
 from streams.http.problems import Problem
 from streams.http.tokens import EVERYBODY, Scope, Token
@@ -49,7 +49,6 @@ LinePath = Annotated[
 DomainQuery = Annotated[DomainField | None, Query(alias="domain", description="Only this domain.")]
 Last = Annotated[int, Query(ge=1, le=200, description="How many versions, the newest ones.")]
 Weeks = Annotated[int, Query(ge=1, le=520, description="How many weeks, up to the newest.")]
-Since = Annotated[UtcDatetime | None, Query(description="Refused at this moment or later.")]
 Confirmation = Annotated[str, Field(max_length=100)]
 """The confirmation of a preview, to have it carried out."""
 

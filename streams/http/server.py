@@ -26,8 +26,8 @@ class Config(uvicorn.Config):
     Args:
         app: the application.
         connections: maximum number of connections.
-        per_address: maximum number of connections from one address (IPv6: one /64).
-        request_seconds: time limit for the head of a request, from the connection's start or the head's first byte.
+        per_address: the same for one address (IPv6: one /64).
+        request_seconds: time limit for the head of a request.
         idle_seconds: time limit for the next request on a connection, and for a client to read its answer.
         shutdown_seconds: how long a shutdown waits for answers in progress.
         **more: settings of uvicorn.

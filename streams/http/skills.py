@@ -234,9 +234,6 @@ def command_of(
         user: the user.
         actor: the token's name.
         history: returns all diffs of a user in a domain.
-
-    Raises:
-        Problem: it is not a valid command.
     """
     fields = {**asked, "event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "actor": actor}
     if asked.get("action") == Action.ROLL_BACK:

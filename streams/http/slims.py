@@ -27,17 +27,11 @@ _PLACE: TypeAdapter[tuple[str, int, dict[int, int]]] = TypeAdapter(tuple[str, in
 
 @dataclass(frozen=True)
 class Place:
-    """A stream's place: it has had everything before these offsets. As JSON it is the id of an event.
+    """A stream's place: it has had everything before these offsets. As JSON it is the id of an event."""
 
-    Attributes:
-        life: names the numbering of offsets: the embedded broker counts again at each start.
-        at_ms: the time of the place, in milliseconds since 1970.
-        offsets: the next offset of each partition.
-    """
-
-    life: str
-    at_ms: int
-    offsets: dict[int, int]
+    life: str  # names the numbering of offsets: the embedded broker counts again at each start
+    at_ms: int  # in milliseconds since 1970
+    offsets: dict[int, int]  # the next one of each partition
 
     def __str__(self) -> str:
         """Return the place as an event's id.
@@ -117,15 +111,8 @@ class Slims:
     def find(self, user: str, domain: str, request: str | None, session: str | None) -> dict[str, Any] | None:
         """Return the slim skill of a user in a domain, if any.
 
-        Args:
-            user: the user.
-            domain: the domain.
-            request: the user's words, whose likes come first, as for a rank request; None for the slim skill as it is
-                on its topic.
-            session: a session: while it lasts, `text` has what it adds.
-
-        Raises:
-            Problem: the topics have not been read yet.
+        Likes that the `request` is about come first, as for a rank request. While the `session` lasts, `text` has what
+        it adds.
         """
         self._live.check_ready()
         if request:
@@ -153,12 +140,7 @@ class Slims:
         return Place(self._life, int(time.time() * 1000), dict(self._live.positions))
 
     def since(self, place: Place | None, wanted: bytes | None) -> list[bytes] | None:
-        """Return the keys that changed or went since a place; None if that is not known any more.
-
-        Args:
-            place: the stream's place.
-            wanted: look at this key alone: a stream of one user must not cost a look at all.
-        """
+        """Return the keys that changed or went since a place, or only the one wanted; None if that is not known."""
         if place is None or place.life != self._life or place.at_ms <= self._live.gone_after_ms:
             return None
         positions = self._live.positions
@@ -179,13 +161,7 @@ class Slims:
 
 
 def shown(slim: SlimSkill, session: str | None = None, now: datetime | None = None) -> dict[str, Any]:
-    """Return what a host gets of a slim skill; `text` goes into its prompt.
-
-    Args:
-        slim: the record.
-        session: the host's session: within it, and until it is over, the text has what it adds.
-        now: the time for that; by default the present.
-    """
+    """Return what a host gets of a slim skill: within the `session`, until it is over at `now`, with what it adds."""
     body = slim.model_dump(mode="json", exclude=INTERNAL)
     at = now or datetime.now(UTC)
     body["text"] = slim.text_at(at, session)

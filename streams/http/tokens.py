@@ -57,25 +57,16 @@ OF_A_USER = frozenset({Scope.READ_USER, Scope.CHANGE_USER, Scope.FORGET_USER, Sc
 
 
 class Token(BaseModel):
-    """The stored facts of a token.
-
-    Attributes:
-        name: the actor recorded with changes.
-        sha256: the token's hash, in hexadecimal.
-        scopes: its permissions.
-        user: the user that its scopes apply to; EVERYBODY for an app that acts for all.
-        expires: when it ceases to be valid.
-        rate: its own rate limit in requests a second; None for the common one.
-    """
+    """The stored facts of a token."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: Label
+    name: Label  # the actor recorded with changes
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     scopes: Annotated[frozenset[Scope], Field(min_length=1)]
-    user: UserIdField | None = None
+    user: UserIdField | None = None  # EVERYBODY for an app that acts for all
     expires: UtcDatetime | None = None
-    rate: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
+    rate: Annotated[float, Field(gt=0, le=1_000_000)] | None = None  # requests a second; None: the common limit
 
     @model_validator(mode="after")
     def _names_its_user(self) -> Self:
@@ -183,11 +174,7 @@ def hash_of(token: str) -> str:
 def new(
     name: str, scopes: Iterable[str], user: str | None, expires: datetime | None, rate: float | None = None
 ) -> tuple[str, Token]:
-    """Return a new token, and its entry for the tokens file.
-
-    Raises:
-        ValidationError: the name, the scopes and the user do not fit together.
-    """
+    """Return a new token, and its entry for the tokens file."""
     secret = f"sager_{secrets.token_urlsafe(32)}"
     known: dict[str, Any] = {"name": name, "sha256": hash_of(secret), "scopes": list(scopes), "user": user}
     return secret, Token.model_validate({**known, "expires": expires, "rate": rate})
