@@ -4,7 +4,6 @@ import asyncio
 import logging
 import re
 import time
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -15,8 +14,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.telemetry import TelemetryConfig
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
+from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streams.console.app import Console
@@ -31,24 +31,17 @@ from streams.mcp.http import mount as mount_mcp
 
 CONSOLE, OPENAPI, PAGE = "/console", "/openapi.json", "/docs"
 STATIC = Path(__file__).parent / "static"
-KINDS: Final = {
-    "docs.html": "text/html; charset=utf-8",
-    "docs.css": "text/css; charset=utf-8",
-    "docs.js": "text/javascript; charset=utf-8",
-    "swagger-ui.css": "text/css; charset=utf-8",
-    "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
-    "swagger-ui.png": "image/png",
-}
-OPEN: Final = frozenset({OPENAPI, PAGE, *(f"{PAGE}/{name}" for name in KINDS)})
-"""Paths that need no token: they reveal nothing about the deployment."""
+HEADERS: Final = {b"cache-control": b"no-store", b"x-content-type-options": b"nosniff"}
 DOCS_HEADERS: Final = {
-    "Cache-Control": "no-cache",
+    b"cache-control": b"no-cache",
+    b"x-content-type-options": b"nosniff",
     # Swagger's arrows are images in its style sheet.
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
+    b"content-security-policy": b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    b"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"referrer-policy": b"no-referrer",
 }
+"""Headers of every answer, unless the answer has them itself, and of the documentation's."""
 NOT_TRACED: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 """FastAPI would send spans to wherever OpenTelemetry's variables point, with paths, which name users."""
 BODY_BYTES, MIB = 16 * 1024, 1024 * 1024
@@ -83,8 +76,9 @@ def application(api: Api, *, console: bool = False) -> FastAPI:
     for router in (*ROUTERS, *((links,) if console else ())):
         # Flat, so that a request is matched in one list and every route is seen in it.
         app.router.routes.extend(router.routes)
-    for path in (OPENAPI, PAGE, f"{PAGE}/{{name}}"):
-        app.router.routes.append(Route(path, _docs))
+    app.router.routes += [
+        Route(OPENAPI, _openapi), Route(PAGE, _page), Mount(PAGE, StaticFiles(directory=STATIC))
+    ]  # fmt: skip
     if console:
         app.state.console = Console(api)
         app.add_api_route(CONSOLE, _to_console, include_in_schema=False)
@@ -102,24 +96,17 @@ async def _to_console() -> RedirectResponse:
     return RedirectResponse(f"{CONSOLE}/")
 
 
-async def _docs(request: Request) -> Response:
-    """Answer with the API's document, or with Swagger UI, which comes from this host alone."""
-    if request.url.path == OPENAPI:
-        body, kind = orjson.dumps(document()), "application/json"
-    else:
-        name = request.path_params.get("name", "docs.html")
-        if name not in KINDS:
-            raise Problem(404, _HTTP[404])
-        body, kind = _file(name), KINDS[name]
-    headers = {"ETag": tag_of(body), **DOCS_HEADERS}
+async def _openapi(request: Request) -> Response:
+    body = orjson.dumps(document())
+    headers = {"ETag": tag_of(body)}
     if is_same(request.headers.get("if-none-match"), headers["ETag"]):
         return Response(status_code=304, headers=headers)
-    return Response(body, headers=headers, media_type=kind)
+    return Response(body, headers=headers, media_type="application/json")
 
 
-@cache
-def _file(name: str) -> bytes:
-    return (STATIC / name).read_bytes()
+async def _page(_: Request) -> Response:
+    """Answer with Swagger UI, which comes from this host alone."""
+    return FileResponse(STATIC / "docs.html")
 
 
 class _Middleware:
@@ -144,10 +131,9 @@ class _Middleware:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = message.setdefault("headers", [])
-                if not any(name == b"cache-control" for name, _ in headers):
-                    headers.append((b"cache-control", b"no-store"))
-                if not any(name == b"x-content-type-options" for name, _ in headers):
-                    headers.append((b"x-content-type-options", b"nosniff"))
+                names = {name for name, _ in headers}
+                more = DOCS_HEADERS if _is_docs(scope["path"]) else HEADERS
+                headers.extend((name, value) for name, value in more.items() if name not in names)
             await send(message)
 
         try:
@@ -179,7 +165,7 @@ class _Middleware:
         path = scope["path"] = scope["raw_path"].decode("ascii")
         limit = BODY_BYTES
         is_console = self._console and (path in ("/", CONSOLE) or path.startswith(f"{CONSOLE}/"))
-        if path not in OPEN and not is_console:
+        if not _is_docs(path) and not is_console:
             client = scope["client"]
             authorization = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
             token = scope[TOKEN] = self._gate.enter(authorization.decode("latin-1"), client[0] if client else "?")
@@ -212,6 +198,11 @@ async def _read_body(receive: Receive, limit: int) -> bytes | None:
             body += chunk
         more = message.get("more_body", False)
     return bytes(body) if size <= limit else None
+
+
+def _is_docs(path: str) -> bool:
+    """Return True for paths that need no token: they reveal nothing about the deployment."""
+    return path in (OPENAPI, PAGE) or path.startswith(f"{PAGE}/")
 
 
 class _Broken(Exception):

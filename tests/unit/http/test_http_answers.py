@@ -187,7 +187,7 @@ def test_a_correction_that_no_worker_answers_is_kept(world: World) -> None:
     [
         ({}, ""),
         ({"suits": ["arrival"]}, ""),
-        ({"text": "a", "user_id": "bob"}, "user_id"),
+        ({"text": "a", "user_id": "bob"}, "?"),
         ({"text": "a", "language": "!"}, "language"),
     ],
 )

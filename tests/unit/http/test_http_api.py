@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from prometheus_client import generate_latest
 
-from streams.http import app as http_app
 from streams.http.document import document
 from streams.http.problems import Problem
 from streams.http.skills import command_of
@@ -364,15 +363,14 @@ def test_every_part_of_the_page_comes_from_here(api):
     assert "style=" not in page.text
 
 
-@pytest.mark.parametrize("path", ["/docs/", "/docs/LICENSE", "/docs/..", "/docs/%2e%2e/app.py", "/docs/docs.js/x"])
-def test_nothing_else_is_there_for_strangers(api, path):
-    assert api.ask(path).status == 401
+@pytest.mark.parametrize("path", ["/docs/", "/docs/..", "/docs/%2e%2e/app.py", "/docs/../app.py", "/docs/docs.js/x"])
+def test_no_other_file_is_served(api, path):
+    assert api.ask(path).status == 404
 
 
-def test_the_licence_of_what_is_shipped_is_shipped_too():
-    names = {file.name for file in http_app.STATIC.iterdir()}
-
-    assert names >= {"swagger-ui.LICENSE", "swagger-ui.NOTICE", "swagger-ui-bundle.js.LICENSE.txt", *http_app.KINDS}
+def test_the_licences_of_swagger_are_served_too(api):
+    for name in ("swagger-ui.LICENSE", "swagger-ui.NOTICE", "swagger-ui-bundle.js.LICENSE.txt"):
+        assert api.ask(f"/docs/{name}").status == 200
 
 
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no Chromium")

@@ -4,7 +4,6 @@ import io
 import json
 import zipfile
 from collections import Counter
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,13 @@ from typing import Any
 import pytest
 from pydantic_core import to_json
 
-from schemas import DeadLetter, ForgetRequest, Position, Receipt, subject_of
+from schemas import ForgetRequest, Receipt, subject_of
 from streams.exceptions import BrokerUnreachable
-from streams.http import operation, rights
+from streams.http import rights
 from streams.http.api import Api
 from streams.http.confirmations import SECONDS, Confirmations
 from streams.http.problems import Problem
 from streams.http.tokens import new
-from streams.operations.dead_letters import replay as replaying
-from streams.operations.dead_letters.reading import Found, Listing
-from streams.operations.dead_letters.replay import Hindrance, Letter, Plan
 from streams.rights import portable
 from streams.rights.holdings import Holdings
 from streams.rights.portable import archive
@@ -68,9 +64,6 @@ def post(api: Served, path: str, token: str, body: dict[str, Any]) -> Any:
         ("/v1/users/ann/export", "GET", {"read-user"}, None),
         ("/v1/users/ann/forget", "POST", {"forget-user"}, b"{}"),
         ("/v1/users/ann/import", "POST", {"change-user"}, b"PK"),
-        ("/v1/dead-letters", "GET", {"operate"}, None),
-        ("/v1/dead-letters/x", "GET", {"operate"}, None),
-        ("/v1/dead-letters/replay", "POST", {"operate"}, b"{}"),
         ("/v1/arms", "GET", {"operate", "read-all"}, None),
     ],
 )
@@ -78,8 +71,7 @@ def test_each_takes_its_scope_for_its_user_and_no_other(api, file, monkeypatch, 
     def unreachable(*_: object, **__: object) -> None:
         raise BrokerUnreachable("no Kafka")
 
-    for module, name in ((rights, "exported"), (operation, "listing"), (operation, "one")):
-        monkeypatch.setattr(module, name, unreachable)
+    monkeypatch.setattr(rights, "exported", unreachable)
     for each in ("read-user", "read-all", "change-user", "forget-user", "produce", "read-slim", "operate"):
         about = None if each in ("read-all", "operate") else "ann"
         status = api.ask(path, file.make(each, user=about), method, body).status
@@ -347,61 +339,3 @@ def test_an_export_comes_as_one_file_and_stays_nowhere(api, file, tmp_path, monk
     assert (reply.status, reply.headers["content-type"]) == (200, "application/zip")
     assert sorted(zipfile.ZipFile(io.BytesIO(reply.raw)).namelist()) == ["manifest.json", "topics/skills.jsonl"]
     assert list((tmp_path / "temporary").iterdir()) == []
-
-
-# --- dead letters
-
-LETTER = DeadLetter.of(
-    "evolve", Position(topic="sager.selections", partition=1, offset=7, timestamp_ms=1), "invalid", "no user", b"ann",
-    b"\xff secret", NOW,
-)  # fmt: skip
-
-
-def test_letters_are_listed_without_bytes_and_read_with_them(api, file, monkeypatch):
-    asked = []
-
-    def listing(_: object, chosen: object, limit: int, before: object = None) -> Listing:
-        asked.append((chosen, limit, before))
-        found = Found(LETTER, 1_700_000_000_000, 1, 9)
-        return Listing([found], Counter({"invalid": 3}), {LETTER.event_id}, forgotten=1)
-
-    monkeypatch.setattr(operation, "listing", listing)
-    monkeypatch.setattr(operation, "one", lambda *_: (Found(LETTER, 1, 1, 9), ["sager.selections/1/8"]))
-    token = file.make("operate")
-
-    page = api.ask("/v1/dead-letters?reason=invalid&limit=1&since=2026-01-01T00:00:00Z", token)
-    assert (page.body["total"], page.body["by_reason"], page.body["forgotten"]) == (3, {"invalid": 3}, 1)
-    assert page.body["letters"][0]["value_bytes"] == len(b"\xff secret")
-    assert "secret" not in page.text
-    assert page.body["next"] == "1700000000000-1-9"
-    api.ask(f"/v1/dead-letters?before={page.body['next']}", token)
-    assert asked[-1][2] == (1_700_000_000_000, 1, 9)
-
-    whole = api.ask(f"/v1/dead-letters/{LETTER.event_id}", token).body
-    assert DeadLetter.model_validate_json(json.dumps(whole["letter"])).value == b"\xff secret"
-    assert whole["replayed_to"] == ["sager.selections/1/8"]
-    for bad in ("limit=0", "before=x", "since=yesterday", "reason=", "reason=a&reason=b", "more=1"):
-        assert api.ask(f"/v1/dead-letters?{bad}", token).status == 422, bad
-
-
-def test_a_replay_takes_a_preview_and_its_confirmation(api, file, monkeypatch):
-    replayed = []
-    known = Letter(LETTER.source, 1, 9, b"ann")
-    planned = Plan({LETTER.event_id: known}, {"old": Hindrance.DONE}, unknown=["who"])
-
-    def replay(_: Settings, plan: Plan) -> int:
-        replayed.append(plan)
-        return len(plan.ready)
-
-    monkeypatch.setattr(replaying, "plan", lambda *_: replace(planned))
-    monkeypatch.setattr(replaying, "replay", replay)
-    token, asked = file.make("operate"), {"reasons": ["invalid"], "since": "2026-01-01T00:00:00Z"}
-
-    preview = post(api, "/v1/dead-letters/replay", token, asked)
-    assert (preview.status, preview.body["ready"], preview.body["count"], replayed) == (200, [LETTER.event_id], 1, [])
-    confirmation = {"confirmation": preview.body["confirmation"]}
-    assert post(api, "/v1/dead-letters/replay", token, {"reasons": ["other"]} | confirmation).status == 409
-    done = post(api, "/v1/dead-letters/replay", token, asked | confirmation)
-
-    assert done.body == {"replayed": 1, "hindered": {"old": "already replayed"}, "unknown": ["who"]}
-    assert post(api, "/v1/dead-letters/replay", token, {}).status == 422
