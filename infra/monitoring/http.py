@@ -32,7 +32,7 @@ HTTP = (
         "Refused requests",
         "Of all processes with a tokens file. Much `unknown`: someone guesses tokens, or still uses one that "
         "was revoked. Rate-limited by `token`: set a higher SAGER_HTTP_RATE, or find that app's loop. `too-slow`, "
-        "`silent`, `full`: many clients that send nothing.",
+        "`full`: many clients that send nothing.",
         PER_SECOND,
         [
             Query(per_second("sager_http_auth_failures_total", "reason"), "{{reason}}"),

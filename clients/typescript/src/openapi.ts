@@ -329,26 +329,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/users/{user}/card/note": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The log of a card as a note of at most 2,048 tokens: a view of it, by code alone; from the snapshot
-         * @description Needs the scope `read-user` or `read-all`.
-         */
-        get: operations["card_note"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/users/{user}/card/commands": {
         parameters: {
             query?: never;
@@ -433,71 +413,6 @@ export interface paths {
          *     Needs the scope `change-user`.
          */
         post: operations["import_user"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/dead-letters": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Lists refused records, newest first, page by page, and counts them by reason
-         * @description It reads the topic of dead letters, from `since` on. Those of people who were forgotten are left out.
-         *
-         *     Needs the scope `operate`.
-         */
-        get: operations["list_letters"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/dead-letters/{letter}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * One dead letter, with the bytes of its original in URL-safe base64
-         * @description Needs the scope `operate`.
-         */
-        get: operations["read_letter"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/dead-letters/replay": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Sends the originals of dead letters again, in two steps
-         * @description Without `confirmation`: what would be sent, with a confirmation. With it, the same request is carried out. Each is
-         *     sent once, whatever is repeated; a record that is refused again becomes a new dead letter.
-         *
-         *     Needs the scope `operate`.
-         */
-        post: operations["replay_letters"];
         delete?: never;
         options?: never;
         head?: never;
@@ -968,14 +883,6 @@ export interface components {
         CardLog: {
             diffs: components["schemas"]["CardDiff"][];
         };
-        /** @description A person's log in so many tokens. */
-        CardNote: {
-            user_id: string;
-            /** Format: date-time */
-            as_of: string;
-            text: string;
-            tokens: number;
-        };
         /** @description What removing a line would do. Nothing was sent. */
         CardPreview: {
             /** @description What the line says. */
@@ -1166,29 +1073,6 @@ export interface components {
         Counts: {
             taken: string | null;
             expected: string | null;
-        };
-        /**
-         * @description A record that a stage refused. `value` and `key` are the original bytes, in URL-safe base64 on the wire.
-         *
-         *     `event_id` is derived from stage and position: the same record refused again is the same dead letter.
-         */
-        DeadLetter: {
-            /** @description Unique per event; a repeated one is a duplicate. */
-            event_id: string;
-            /** @default 1 */
-            schema_version: number;
-            /**
-             * Format: date-time
-             * @description When it happened, in UTC.
-             */
-            occurred_at: string;
-            stage: string;
-            reason: string;
-            /** @default  */
-            detail: string;
-            source: components["schemas"]["Position"];
-            key?: string | null;
-            value?: string | null;
         };
         /**
          * @description One thing that a person wants or does not want, in fields.
@@ -1522,30 +1406,6 @@ export interface components {
          * @enum {string}
          */
         Kind: "preference" | "pattern" | "criterion";
-        /** @description A dead letter without its original's value; the key may be a user's id. */
-        Letter: {
-            event_id: string;
-            /** Format: date-time */
-            refused_at: string;
-            stage: string;
-            reason: string;
-            detail: string;
-            source: components["schemas"]["Position"];
-            key: string;
-            value_bytes: number;
-            replayed: boolean;
-        };
-        /** @description A page of dead letters, newest first; counts are of all that match. `next` is for `before`. */
-        Letters: {
-            total: number;
-            by_reason: {
-                [key: string]: number;
-            };
-            replayed: number;
-            forgotten: number;
-            letters: components["schemas"]["Letter"][];
-            next: string | null;
-        };
         /** @description One line of a skill. */
         Line: {
             /** @description Names the line where it is explained or corrected. */
@@ -1903,38 +1763,6 @@ export interface components {
             attribute_id: string;
             proposed: components["schemas"]["ChangeKind"];
             why: components["schemas"]["Refusal"];
-        };
-        /** @description Which dead letters to replay: those that match all that is said, and something must be. */
-        ReplayAsked: {
-            ids?: string[];
-            reasons?: string[];
-            stages?: string[];
-            topics?: string[];
-            since?: string | null;
-            user?: string | null;
-            confirmation?: string | null;
-        };
-        /** @description What a replay would send again. Nothing was sent. */
-        ReplayPreview: {
-            count: number;
-            /** @description Their ids, at most 100. */
-            ready: string[];
-            /** @description Why others cannot be replayed. */
-            hindered: {
-                [key: string]: string;
-            };
-            unknown: string[];
-            confirmation: string;
-            /** Format: date-time */
-            expires_at: string;
-        };
-        /** @description What a replay sent again; what was replayed before was not. */
-        Replayed: {
-            replayed: number;
-            hindered: {
-                [key: string]: string;
-            };
-            unknown: string[];
         };
         /** @description What became of an event, in the order of the batch. */
         Result: {
@@ -2646,11 +2474,6 @@ export interface components {
             /** @description What it did to which line, a sentence each. */
             changed: string[];
         };
-        /** @description A dead letter as it is on its topic, the original's bytes in URL-safe base64; and where that was replayed to. */
-        WholeLetter: {
-            letter: components["schemas"]["DeadLetter"];
-            replayed_to: string[];
-        };
         /** @description What the person said of their taste, in fields: never in their words. */
         Wish: {
             /** @description Names it where it is explained or removed. */
@@ -2932,17 +2755,8 @@ export interface operations {
                  * @example {
                  *       "user_id": "ann",
                  *       "domain": "films",
+                 *       "instruction": "something to think about",
                  *       "candidates": [
-                 *         {
-                 *           "item_id": "amelie",
-                 *           "title": "Amélie",
-                 *           "metadata": {
-                 *             "genres": [
-                 *               "Romance"
-                 *             ],
-                 *             "year": 2001
-                 *           }
-                 *         },
                  *         {
                  *           "item_id": "arrival",
                  *           "title": "Arrival",
@@ -2952,9 +2766,18 @@ export interface operations {
                  *             ],
                  *             "year": 2016
                  *           }
+                 *         },
+                 *         {
+                 *           "item_id": "amelie",
+                 *           "title": "Amélie",
+                 *           "metadata": {
+                 *             "genres": [
+                 *               "Romance"
+                 *             ],
+                 *             "year": 2001
+                 *           }
                  *         }
                  *       ],
-                 *       "instruction": "something to think about",
                  *       "clarify": true
                  *     }
                  */
@@ -3484,41 +3307,6 @@ export interface operations {
             default: components["responses"]["Other"];
         };
     };
-    card_note: {
-        parameters: {
-            query?: {
-                /** @description How many tokens it may have. */
-                budget_tokens?: number;
-                /** @description The moment, such as `2026-01-31T18:00:00Z`; out of the snapshot's log. */
-                as_of?: string;
-            };
-            header?: never;
-            path: {
-                /** @description The user's id, percent-encoded. */
-                user: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CardNote"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
     command_card: {
         parameters: {
             query?: never;
@@ -3693,107 +3481,6 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    list_letters: {
-        parameters: {
-            query?: {
-                /** @description Refused for this reason. */
-                reason?: string;
-                /** @description Refused at this stage. */
-                stage?: string;
-                /** @description With or without the deployment's prefix. */
-                topic?: string;
-                /** @description Keyed by this user. */
-                user?: string;
-                /** @description Refused at this moment or later. */
-                since?: string;
-                /** @description The `next` of the page before. */
-                before?: string;
-                /** @description How many. */
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Letters"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    read_letter: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Its `event_id`. */
-                letter: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WholeLetter"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    replay_letters: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ReplayAsked"];
-            };
-        };
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ReplayPreview"] | components["schemas"]["Replayed"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooMany"];
             503: components["responses"]["Unavailable"];
