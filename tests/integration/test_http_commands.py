@@ -48,7 +48,14 @@ def test_a_change_is_carried_out_in_the_name_of_its_token(harness: Harness) -> N
 
     for each in (hasty, port):
         harness.until(lambda _, each=each: post(each, "")[0] == 401, "the API to answer")
-    status, sent = post(hasty, advocate, action="add", line=line, reason="so said")
+    answers: list[tuple[int, dict[str, Any]]] = []
+
+    def accepted(_: object) -> bool:
+        answers.append(post(hasty, advocate, action="add", line=line, reason="so said"))
+        return answers[-1][0] != 503
+
+    harness.until(accepted, "the topics to be read")
+    status, sent = answers[-1]
     assert (status, sent["carried_out"]) == (202, False), "no worker runs yet"
     assert ask(health, "/ready") == (503, {"ready": False})
 
