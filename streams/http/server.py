@@ -174,4 +174,7 @@ def listen(host: str, port: int) -> socket.socket:
         OSError: the address cannot be used.
     """
     family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
-    return socket.create_server((host, port), family=family)
+    listening = socket.create_server((host, port), family=family)
+    # Accepted sockets inherit it. Asyncio does not see that they are TCP, and a body would wait 40 ms behind its head.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening

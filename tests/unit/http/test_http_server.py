@@ -171,6 +171,10 @@ def test_a_body_over_the_limit_is_refused(api, token, size, status):
     assert (reply.status, reply.headers.get("connection")) == (status, "close" if status == 413 else None)
 
 
+def test_a_body_does_not_wait_for_the_acknowledgement_of_its_head(api):
+    assert api.listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 # --- slow clients
 
 HALVES = {
