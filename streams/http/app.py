@@ -53,7 +53,7 @@ LARGER: Final = (
     (re.compile(r"/mcp"), MIB, set(tokens.Scope)),
 )
 """Paths that take larger bodies, their size, and the scopes, one of which the token needs: strangers fill no memory."""
-DISCARDED_BYTES = MIB
+DISCARDED_BYTES, DISCARDED_SECONDS = MIB, 1.0
 """How much of a body that is too large is read: if the server closed at once, the client might not see its answer."""
 NO_STATUS = 499
 """In metrics: the client disconnected before the answer."""
@@ -172,15 +172,16 @@ class _Middleware:
             for pattern, size, scopes in LARGER:
                 if pattern.fullmatch(path) and token.scopes & scopes:
                     limit = size
-        declared = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if int(declared) <= limit + DISCARDED_BYTES:
+        declared = int(next((value for name, value in scope["headers"] if name == b"content-length"), b"0"))
+        if declared <= limit + DISCARDED_BYTES:
             try:
-                async with asyncio.timeout(self._seconds):
+                async with asyncio.timeout(self._seconds if declared <= limit else DISCARDED_SECONDS):
                     if (body := await _read_body(receive, limit)) is not None:
                         return body
             except TimeoutError:
-                metrics.REFUSED.labels("too-slow").inc()
-                raise Problem(408, "the request did not arrive in time", {"Connection": "close"}) from None
+                if declared <= limit:
+                    metrics.REFUSED.labels("too-slow").inc()
+                    raise Problem(408, "the request did not arrive in time", {"Connection": "close"}) from None
         metrics.REFUSED.labels("body-too-large").inc()
         raise Problem(413, f"the body is larger than {limit:,} bytes", {"Connection": "close"})
 

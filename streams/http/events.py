@@ -68,7 +68,7 @@ _ENTRIES = tuple(
         f"Sent{(event := TOPICS[base].model).__name__}",
         __base__=Body,
         __doc__=about,
-        topic=(Literal[base], ...),  # type: ignore[valid-type]
+        topic=(Literal[base], ...),  # type: ignore[arg-type]
         event=(event, ...),
     )
     for base, about in SENT.items()
