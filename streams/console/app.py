@@ -20,8 +20,8 @@ from streams.console.security import CSRF_FIELD, CSRF_HEADER, HEADERS, Hosts, ch
 from streams.console.session import COOKIE, Sessions
 from streams.console.visit import Visit
 from streams.http.api import Api
-from streams.http.auth import refuse
 from streams.http.problems import Problem
+from streams.http.routing import refuse
 
 BY_ITSELF = "x-sager-by-itself"
 """Sent with what a page asks by itself every few seconds: nobody need be there any more."""

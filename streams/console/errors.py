@@ -7,7 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
 from streams.console import rendering
-from streams.http import failures
+from streams.http import problems
 from streams.http.problems import Problem
 
 logger = logging.getLogger("sager.console")
@@ -29,7 +29,7 @@ def problem_of(error: Exception, where: str) -> Problem:
     if isinstance(error, HTTPException):
         known = error.status_code == HTTPStatus.NOT_FOUND
         return Problem(error.status_code, _NO_PAGE if known else error.detail, dict(error.headers or {}))
-    return failures.problem_of(error, where, logger, _NO_SNAPSHOT)
+    return problems.problem_of(error, where, logger, _NO_SNAPSHOT)
 
 
 def error_page(problem: Problem, nav: object = None) -> Response:

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, cast
 from fastapi import Request
 from pydantic import BaseModel, Field
 
-from streams.http.auth import TheToken
-from streams.http.strict import router as strict_router
+from streams.http.routing import TheToken
+from streams.http.routing import router as router_of
 
 if TYPE_CHECKING:
     from streams.console.app import Console
 
-router = strict_router("console")
+router = router_of("console")
 
 
 class Link(BaseModel):

@@ -11,7 +11,7 @@ from streams.console.forms import form_of
 from streams.console.security import CSRF_FIELD, CSRF_HEADER, check_csrf, check_origin, host_of, is_loopback
 from streams.console.session import COOKIE, LONGEST_SECONDS, Sessions
 from streams.http.api import Api
-from streams.http.exceptions import RateLimited, Unauthorized
+from streams.http.gate import RateLimited, Unauthorized
 from streams.http.problems import Problem
 from streams.http.tokens import Token
 

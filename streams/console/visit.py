@@ -14,8 +14,8 @@ from streams.console.addresses import address
 from streams.console.pages import Page, Section
 from streams.console.session import Session
 from streams.http.api import Api
-from streams.http.auth import refuse
 from streams.http.problems import Problem
+from streams.http.routing import refuse
 from streams.http.tokens import Scope, Token
 
 MOST_SAID = 8

@@ -1,32 +1,125 @@
-"""Waits for what workers answer: rankings, versions of skills and cards, receipts, on topics that are followed."""
+"""Sends events to Kafka, and waits for the answers of workers: rankings, versions of skills and cards, receipts."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Generic, TypeVar, cast
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
 
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from pydantic_core import to_json
 
-from schemas import BadRecord, CardDiff, Event, Ranking, Receipt, SkillDiff, decode
-from streams.http.live import Held
-from streams.kafka.clients import partition_of
+from schemas import BadRecord, CardDiff, Event, Ranking, Receipt, SkillDiff, decode, encode, topic_of
+from streams.http.problems import RETRY, Problem
+from streams.kafka.clients import partition_of, producer_config
+from streams.kafka.producer import BY_KEY
+from streams.settings import Settings
 
 TOPICS = (Ranking.TOPIC, SkillDiff.TOPIC, CardDiff.TOPIC, Receipt.TOPIC)
 """The topics of answers."""
+POLL_SECONDS = 1.0
+ACKNOWLEDGED_SECONDS = 20.0
 
 AnswerT = TypeVar("AnswerT", bound=Event)
 
 
-class Awaited(Generic[AnswerT]):
-    """One answer that somebody waits for."""
+def user_of(event: Event) -> str | None:
+    """Return the user that an event is about, if any."""
+    user: str | None = getattr(event, "user_id", None)
+    return user
 
-    def __init__(self, kind: type[AnswerT], is_it: Callable[[AnswerT], bool], hint: bytes = b"") -> None:
-        self.kind, self._is_it, self._hint = kind, is_it, hint
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A record to send: the topic's whole name, the key, the value and the partition."""
+
+    topic: str
+    key: bytes | None
+    value: bytes
+    partition: int
+
+
+def _settle(future: "asyncio.Future[Any]", result: Any) -> None:
+    if not future.done():
+        future.set_result(result)
+
+
+class Sender:
+    """A producer for the event loop. It connects with its first record."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._producer: Producer | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._poll, name="deliveries", daemon=True)
+
+    def outgoing(self, event: Event) -> Outgoing:
+        """Return an event of the registry as a record on the partition of its user."""
+        topic, user = topic_of(type(event)), user_of(event)
+        partition = BY_KEY if user is None else partition_of(user, self._settings.partitions)
+        return Outgoing(topic.name(self._settings.prefix), topic.key_of(event), encode(event), partition)
+
+    async def send(self, records: Sequence[Outgoing]) -> None:
+        """Send the records and return once all replicas in sync have acknowledged all of them."""
+        if not records:
+            return
+        loop, errors, left = asyncio.get_running_loop(), list[KafkaError](), len(records)
+        done: asyncio.Future[None] = loop.create_future()
+
+        def delivered(error: KafkaError | None, _: Message) -> None:
+            """Count one record; only the polling thread calls it."""
+            nonlocal left
+            left -= 1
+            if error is not None:
+                errors.append(error)
+            if not left:
+                loop.call_soon_threadsafe(_settle, done, None)
+
+        try:
+            producer = self._connected()
+            for each in records:
+                producer.produce(each.topic, each.value, each.key, each.partition, on_delivery=delivered)
+            async with asyncio.timeout(ACKNOWLEDGED_SECONDS):
+                await done
+            if errors:
+                raise KafkaException(errors[0])
+        except (BufferError, TimeoutError, KafkaException) as error:
+            detail = (
+                "Kafka has not acknowledged everything; some of it may be there. Send the same again, with the same"
+            )
+            raise Problem(503, f"{detail} event ids", RETRY) from error
+
+    def close(self) -> None:
+        """End the thread; no client has an answer for a record that is not acknowledged yet."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(2 * POLL_SECONDS)
+
+    def _connected(self) -> Producer:
+        if self._producer is None:
+            # After the answer 503 the client sends the batch again: the first one must not pile up here meanwhile.
+            give_up = {"message.timeout.ms": int(1000 * ACKNOWLEDGED_SECONDS)}
+            self._producer = Producer(producer_config(self._settings, **give_up))
+            self._thread.start()
+        return self._producer
+
+    def _poll(self) -> None:
+        while not self._stop.is_set():
+            if self._producer is not None:
+                self._producer.poll(POLL_SECONDS)
+
+
+class Awaited(Generic[AnswerT]):
+    """One answer that a call waits for."""
+
+    def __init__(self, kind: type[AnswerT], is_answer: Callable[[AnswerT], bool], hint: bytes) -> None:
+        self._kind, self._is_answer, self._hint = kind, is_answer, hint
         self._loop = asyncio.get_running_loop()
         self._found: asyncio.Future[AnswerT] = self._loop.create_future()
 
     async def within(self, seconds: float) -> AnswerT | None:
-        """The answer; None if none came in so many seconds."""
+        """Return the answer; None if there is none within so many seconds."""
         try:
             async with asyncio.timeout(seconds):
                 return await asyncio.shield(self._found)
@@ -34,28 +127,21 @@ class Awaited(Generic[AnswerT]):
             return None
 
     def offer(self, value: bytes) -> None:
-        """Takes a record, in the thread that read it."""
+        """Take a record, in the thread that read it."""
         if self._hint not in value:
             return
         try:
-            found = decode(self.kind, value)
+            found = decode(self._kind, value)
         except BadRecord:  # the materializer reports it
             return
-        if self._is_it(found):
-            self._loop.call_soon_threadsafe(self._tell, found)
-
-    def _tell(self, found: AnswerT) -> None:
-        if not self._found.done():
-            self._found.set_result(found)
+        if self._is_answer(found):
+            self._loop.call_soon_threadsafe(_settle, self._found, found)
 
 
 class Answers:
-    """Matches records with those who wait for them.
+    """Matches records with the calls that wait for them.
 
-    A record is decoded only if somebody waits for an answer on its partition, which is its user's.
-
-    Args:
-        partitions: of the deployment.
+    A record is decoded only if a call waits for an answer on its partition, which is its user's.
     """
 
     def __init__(self, partitions: int) -> None:
@@ -64,33 +150,30 @@ class Answers:
 
     @contextmanager
     def expect(
-        self, kind: type[AnswerT], user: str, is_it: Callable[[AnswerT], bool], hint: str = ""
+        self, kind: type[AnswerT], user: str, is_answer: Callable[[AnswerT], bool], hint: str
     ) -> Iterator[Awaited[AnswerT]]:
-        """Waits from now on, so that the question is asked within; as a context manager, in the event loop.
+        """Wait from now on, so send the question within.
 
         Args:
-            kind: one of `TOPICS`' events.
-            user: whose partition it will be on.
-            is_it: whether a record is the answer; called in another thread.
-            hint: what its JSON must have, such as an id: a record without is not decoded, of which each that waits
-                would pay for each that comes.
+            kind: the class of one of `TOPICS`.
+            user: the user whose partition has the answer.
+            is_answer: recognizes the answer; runs in another thread.
+            hint: an id in the answer's JSON. Without it each call would pay for decoding all answers.
         """
         place = (kind.TOPIC, partition_of(user, self._partitions))
-        awaited = Awaited(kind, is_it, to_json(hint)[1:-1])
+        awaited = Awaited(kind, is_answer, to_json(hint)[1:-1])
         mine = cast("Awaited[Event]", awaited)
         # Replaced, never changed: another thread reads it.
         self._awaited[place] = (*self._awaited.get(place, ()), mine)
         try:
             yield awaited
         finally:
-            left = tuple(each for each in self._awaited[place] if each is not mine)
-            if left:
-                self._awaited[place] = left
-            else:
+            self._awaited[place] = tuple(each for each in self._awaited[place] if each is not mine)
+            if not self._awaited[place]:
                 del self._awaited[place]
 
-    def hear(self, base: str, key: bytes, held: Held) -> None:
-        """Takes a record of a topic of answers, in the thread that read it."""
-        if held.value is not None:
-            for awaited in self._awaited.get((base, held.partition), ()):
-                awaited.offer(held.value)
+    def take(self, base: str, partition: int, value: bytes | None) -> None:
+        """Offer a record of a topic of answers, in the thread that read it."""
+        if value is not None:
+            for awaited in self._awaited.get((base, partition), ()):
+                awaited.offer(value)

@@ -1,66 +1,104 @@
-"""What the API's routes have in common: the deployment, what is known, and the ways to ask and to send."""
+"""The state that the API's routes share: the deployment, its data, and the ways to read and to send."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, suppress
-from typing import Annotated, TypeVar, cast
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from typing import Annotated, NamedTuple, TypeVar, cast
 
 from confluent_kafka import KafkaException
 from fastapi import Depends, Request
 
+from schemas import CardCommand, CardDiff, Correction, Event, ForgetRequest, Receipt, SkillCommand, SkillDiff
 from streams.exceptions import BrokerUnreachable
-from streams.http.answers import TOPICS, Answers
-from streams.http.commands import Changes
+from streams.http import metrics
+from streams.http.answers import Answers, AnswerT, Sender, user_of
 from streams.http.confirmations import Confirmations
-from streams.http.gate import Gate
-from streams.http.limits import network_of
+from streams.http.gate import Gate, network_of
 from streams.http.live import Live
-from streams.http.problems import Problem
-from streams.http.sender import RETRY, Sender
-from streams.http.slims import STARTING, Slims
+from streams.http.problems import RETRY, Problem
+from streams.http.slims import Slims
 from streams.http.snapshot import Snapshot
 from streams.http.tokens import Token
-from streams.http.work import Places, Share, Threads
 from streams.kafka.scanner import NoSuchTopic
 from streams.pseudonyms import ranking_key_if_any
 from streams.settings import Settings
 
-READING, READING_WAITING = 4, 64
-CHANGING, CHANGING_WAITING = 16, 0
-"""Threads that carry out commands; each waits for a worker, with its own consumer. None may queue behind them, because
-whoever waits longest for a worker would keep all others waiting."""
-SEARCHING, SEARCHING_WAITING = 2, 8
-"""Threads that read whole topics, for seconds or minutes."""
 WAITING = 512
-"""How many may wait for a worker's answer without a thread."""
-OF_A_TOKEN, OF_A_PERSON = 1, 4
-"""At most half of all places are a token's, and a fifth a person's: see `Share`."""
-STREAMS_OF_ALL, STREAMS_OF_AN_ADDRESS, STREAMS_OF_A_TOKEN = 2, 2, 4
-"""Divisors of the connections that may be streams, since streams last for days: half of all connections, half of those
-of an address, and for one token a quarter of those of an address."""
+"""Calls at once that wait for a worker's answer."""
+OF_A_PERSON = 4
+"""One person takes at most a quarter of the free places; one token as many as stay free."""
+BUSY = {"Retry-After": "1"}
 OUTDATED_SECONDS = 10.0
-"""How often an outdated snapshot is closed."""
+"""How often an outdated snapshot is closed: there may be no request for hours."""
 
 _Result = TypeVar("_Result")
 
 
+class Quota(NamedTuple):
+    """The part of a limiter's places that one token, person or address may hold, but always one place."""
+
+    by: str  # a metric label
+    key: str
+    part: int = 1  # at most one `part`th of the free places
+    most: int = 1_000_000
+
+
+class Limiter:
+    """Bounds what is in progress: a used-up quota answers 429, no free place 503.
+
+    Quotas shrink as places run out: a client that takes all it can leaves as many free as it holds, for others.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self._held = Counter[Quota]()
+
+    @contextmanager
+    def hold(self, *quotas: Quota) -> Iterator[None]:
+        """Hold a place."""
+        if not self._free:
+            raise Problem(503, "the server is busy: try again", BUSY)
+        for quota in quotas:
+            if self._held[quota] >= max(1, min(self._free // quota.part, quota.most)):
+                metrics.RATE_LIMITED.labels(quota.by).inc()
+                raise Problem(429, "too many requests or streams at once: wait for earlier answers", BUSY)
+        self._free -= 1
+        self._held.update(quotas)
+        try:
+            yield
+        finally:
+            self._free += 1
+            self._held -= Counter(quotas)  # without those that hold none any more
+
+
+class Threads:
+    """A thread pool whose work, running and queued, is limited."""
+
+    def __init__(self, name: str, threads: int, waiting: int) -> None:
+        self._pool = ThreadPoolExecutor(threads, name)
+        self._limiter = Limiter(threads + waiting)
+
+    async def run(self, do: Callable[[], _Result], *quotas: Quota) -> _Result:
+        """Return the result of `do`, run in a thread."""
+        place = ExitStack()
+        place.enter_context(self._limiter.hold(*quotas))
+        work = asyncio.wrap_future(self._pool.submit(do))
+        # The thread gives the place back, not its caller, which may be cancelled earlier.
+        work.add_done_callback(lambda _: place.close())
+        return await asyncio.shield(work)
+
+    def close(self) -> None:
+        """Cancel queued work, without waiting for what runs."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
 class Api:
-    """The parts that routes share. What needs Kafka is started by `running`.
+    """The state that routes share; `running` starts its connections to Kafka.
 
-    Args:
-        settings: the deployment.
-        gate: authenticates requests and limits their rate.
-
-    Attributes:
-        settings, gate: as given.
-        snapshot: the newest DuckDB snapshot; blocks, so read it by `read`.
-        live: slim skills and skills as they are now.
-        slims: slim skills for a request, and streams of them.
-        ranking_key: the secret that seals rankings; None where this process has none.
-        answers: waits for what workers answer.
-        sender: sends events.
-        changes: sends commands and waits for their results; blocks, so use it by `change`.
-        confirmations: the second step of what cannot be taken back.
+    `snapshot` blocks, so use it in `read`; so does `changes`, which the console uses in `change`. `ranking_key` is the
+    secret that seals rankings, if this process has one.
     """
 
     def __init__(self, settings: Settings, gate: Gate) -> None:
@@ -68,24 +106,21 @@ class Api:
         self.snapshot = Snapshot(settings)
         self.answers = Answers(settings.partitions)
         self.ranking_key = ranking_key_if_any(settings)
-        self.live = Live(settings, dict.fromkeys(TOPICS, self.answers.hear))
+        self.live = Live(settings, self.answers)
         self.slims = Slims(settings, self.live)
         self.sender = Sender(settings)
-        self.changes = Changes(settings)
+        self.changes = Changes(self)
         self.confirmations = Confirmations(settings)
-        self._reading = Threads("read", READING, READING_WAITING)
-        self._changing = Threads("change", CHANGING, CHANGING_WAITING)
-        self._searching = Threads("search", SEARCHING, SEARCHING_WAITING)
-        self._waiting = Places(WAITING)
-        self._streams = Places(max(1, settings.http_connections // STREAMS_OF_ALL))
+        self._reading = Threads("read", 4, 64)
+        self._changing = Threads("change", 16, 0)  # no queue: the slowest worker would keep all others waiting
+        self._searching = Threads("search", 2, 8)  # each reads whole topics, for seconds or minutes
+        self._waiting = Limiter(WAITING)
+        self._streams = Limiter(max(1, settings.http_connections // 2))
 
     @asynccontextmanager
     async def running(self, *, follows: bool = True) -> AsyncIterator[None]:
-        """Runs what goes on between requests.
-
-        Args:
-            follows: whether topics are followed.
-        """
+        """Run the work between requests; without `follows` topics are not read."""
+        self.changes.loop = asyncio.get_running_loop()
         self.slims.begin()
         if follows:
             self.live.start()
@@ -104,76 +139,102 @@ class Api:
             self.snapshot.close()
 
     async def read(self, token: Token, do: Callable[[], _Result]) -> _Result:
-        """The result of `do`, which reads and may block, run in one of a few threads.
-
-        Raises:
-            Problem: the token has too many of them already, or all are taken.
-        """
-        return await self._reading.run(do, _share_of(token))
+        """Return the result of `do`, which reads and may block, run in one of a few threads."""
+        return await self._reading.run(do, _of(token))
 
     async def search(self, token: Token, do: Callable[[], _Result]) -> _Result:
-        """The result of `do`, which reads whole topics, run in one of very few threads.
-
-        Raises:
-            Problem: the token has one of them already, or all are taken; or Kafka does not let the server read.
-        """
+        """Return the result of `do`, which reads whole topics, run in one of two threads."""
         try:
-            return await self._searching.run(do, _share_of(token))
+            return await self._searching.run(do, _of(token))
         except (KafkaException, NoSuchTopic, BrokerUnreachable) as error:
             raise Problem(503, "Kafka did not let this server read all that it needs", RETRY) from error
 
     async def change(self, token: Token, user: str, do: Callable[[], _Result]) -> _Result:
-        """The result of `do`, which waits for a worker to change something of this user's.
+        """Return the result of `do`, which blocks until a worker has changed something of this user's."""
+        return await self._changing.run(do, _of(token), Quota("person-share", user, OF_A_PERSON))
 
-        Raises:
-            Problem: too many changes of this token or person are waited for already, or all places are taken.
-        """
-        return await self._changing.run(do, _share_of(token), Share("person-share", user, OF_A_PERSON))
+    @contextmanager
+    def waiting(self, token: Token, user: str) -> Iterator[None]:
+        """Hold a place among the calls that wait for a worker's answer about this user."""
+        self.live.check_ready()
+        with self._waiting.hold(_of(token), Quota("person-share", user, OF_A_PERSON)):
+            yield
 
-    def waiting(self, token: Token, user: str) -> AbstractContextManager[None]:
-        """A place among those who wait for `answers` about this user, as a context manager.
-
-        Raises:
-            Problem: answers are not followed yet; too many of this token or person wait already, or all places are
-                taken.
-        """
-        if not self.live.is_ready:
-            raise STARTING
-        return self._waiting.taken(_share_of(token), Share("person-share", user, OF_A_PERSON))
-
-    def streaming(self, token: Token, address: str) -> Callable[[], None]:
-        """Take a place for a stream, and return the function that gives it back.
+    async def ask(
+        self, event: Event, kind: type[AnswerT], is_answer: Callable[[AnswerT], bool], name: str | None = None
+    ) -> AnswerT | None:
+        """Send an event of a user and return a worker's answer; None if there is none within `http_wait_seconds`.
 
         Args:
-            token: the token that reads the stream.
-            address: the client's.
-
-        Raises:
-            Problem: topics are not read yet; this token or this address has too many streams, or all places are taken.
+            event: the event.
+            kind: the answer's class.
+            is_answer: recognizes the answer; runs in another thread.
+            name: an id in the answer's JSON, by default the event's: records without it are not decoded.
         """
-        if not self.live.is_ready:
-            raise STARTING
-        network, connections = network_of(address), self.settings.http_connections_per_address
-        return self._streams.take(
-            Share("token-share", token.sha256),
-            Share("token-share", f"{token.sha256} {network}", most=connections // STREAMS_OF_A_TOKEN),
-            Share("address-share", network, most=connections // STREAMS_OF_AN_ADDRESS),
+        with self.answers.expect(kind, user_of(event) or "", is_answer, name or event.event_id) as answer:
+            await self.sender.send([self.sender.outgoing(event)])
+            return await answer.within(self.settings.http_wait_seconds)
+
+    async def change_skill(self, command: SkillCommand | Correction) -> SkillDiff | None:
+        """Send a command or a correction, and return a worker's diff; see `ask`."""
+        asked = (command.event_id, command.user_id, command.domain)
+        return await self.ask(command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == asked)
+
+    async def change_card(self, command: CardCommand) -> CardDiff | None:
+        """Send a command on a card, and return a worker's diff; see `ask`."""
+        asked = (command.event_id, command.user_id)
+        return await self.ask(command, CardDiff, lambda diff: (diff.event_id, diff.user_id) == asked)
+
+    async def forget(self, request: ForgetRequest) -> Receipt | None:
+        """Send a request to forget, and return a worker's receipt; see `ask`."""
+        return await self.ask(
+            request, Receipt, lambda receipt: any(s.done and s.event_id == request.event_id for s in receipt.scopes)
         )
 
+    @contextmanager
+    def streaming(self, token: Token, address: str) -> Iterator[None]:
+        """Hold a place for a stream: of one token at most a quarter of an address's connections, of all half."""
+        self.live.check_ready()
+        network, most = network_of(address), self.settings.http_connections_per_address
+        with self._streams.hold(
+            _of(token),
+            Quota("token-share", f"{token.sha256} {network}", most=most // 4),
+            Quota("address-share", network, most=most // 2),
+        ):
+            yield
+
     async def _close_outdated_snapshots(self) -> None:
-        """In the background, as there may be no request for hours."""
         while True:
             await asyncio.sleep(OUTDATED_SECONDS)
             await asyncio.to_thread(self.snapshot.close_outdated)
 
 
-def _share_of(token: Token) -> Share:
-    return Share("token-share", token.sha256, OF_A_TOKEN)
+class Changes:
+    """`Api.change_skill` and `Api.forget` for threads, as the console calls them within `Api.change`."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    def carry_out(self, command: SkillCommand | Correction) -> SkillDiff | None:
+        """Block until a worker has answered a command or a correction; None if none did in time."""
+        return self._wait(self._api.change_skill(command))
+
+    def forget(self, request: ForgetRequest) -> Receipt | None:
+        """Block until a worker has answered a request to forget; None if none did in time."""
+        return self._wait(self._api.forget(request))
+
+    def _wait(self, asking: Coroutine[None, None, _Result]) -> _Result:
+        assert self.loop is not None, "the API is not running"  # noqa: S101
+        return asyncio.run_coroutine_threadsafe(asking, self.loop).result()
 
 
-async def api_of(request: Request) -> Api:
-    """The API that a request is to. A coroutine, as FastAPI would run anything else in a thread."""
+def _of(token: Token) -> Quota:
+    return Quota("token-share", token.sha256)
+
+
+async def _api_of(request: Request) -> Api:
     return cast("Api", request.app.state.api)
 
 
-TheApi = Annotated[Api, Depends(api_of)]
+TheApi = Annotated[Api, Depends(_api_of)]

@@ -1,22 +1,22 @@
-"""The API's own description, as OpenAPI 3.1: what FastAPI derives from the routes, made fit for readers and generators.
+"""The API's own description, as OpenAPI 3.1: FastAPI's, completed for readers and generators of clients.
 
 It is the same for every deployment, so that clients are generated from a committed file.
 """
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
-from schemas import SkillCommand
-from streams.http.commands import OURS as COMMAND_OURS
-from streams.http.examples import ANSWERS, ASKED
+from streams.http import cards, events, operation, rights, skills, slim_routes
 from streams.http.problems import CONTENT_TYPE
-from streams.http.routes import ROUTERS
+from streams.http.routing import Needs
 
+ROUTERS = (
+    events.events, events.rankings, slim_routes.routes, events.corrections, skills.reads, skills.changes, cards.routes,
+    rights.routes, operation.routes, operation.analytics, skills.models,
+)  # fmt: skip
 TITLE, VERSION = "sager-streams", "1"
 ABOUT = """\
 Tell what people were shown and what they took; read back one short line on each of them, the slim skill.
@@ -49,6 +49,7 @@ PROBLEMS = {
 """What every request may meet, by status: its name among the components, and when."""
 NOT_FOUND = ("NotFound", "Nothing of that is there, or is known yet.")
 OTHER = ("Other", "Another problem: what is wrong, and what to do.")
+SCHEMAS = "#/components/schemas/"
 PROBLEM = {
     "type": "object",
     "description": "What is wrong, and what to do (RFC 9457); never an id, a value or a secret. Some say more.",
@@ -61,33 +62,62 @@ PROBLEM = {
         "errors": {
             "type": "array",
             "description": "Fields that are invalid; at most five.",
-            "items": {
-                "type": "object",
-                "required": ["field", "what"],
-                "properties": {
-                    "field": {"type": "string", "description": "Its path, such as `candidates.0.item_id`."},
-                    "what": {"type": "string", "description": "What is wrong with it."},
-                },
-            },
+            "items": {"$ref": f"{SCHEMAS}FieldError"},
         },
     },
     "additionalProperties": True,
 }
-COMMAND = "Command"
-COMMAND_ABOUT = (
-    "What is to change, and why. Beside `domain` and `action`: `add` takes `line`; `reword` takes `attribute_id` and "
-    "`value`; `set-tier` takes `attribute_id` and `tier`; `remove`, `pin` and `unpin` take `attribute_id`; `roll-back` "
-    "takes `to_version`; `freeze` and `unfreeze` take nothing."
-)
-SCHEMAS = "#/components/schemas/"
 NULL = {"type": "null"}
-LITERAL = frozenset({"default", "example", "examples", "enum", "const"})
-"""What stands there is a value, and no schema."""
+
+# --- examples, by route
+
+SHOWN = {
+    "event_id": "e-1",
+    "occurred_at": "2026-01-31T18:04:05Z",
+    "ranking_id": "r-17",
+    "user_id": "ann",
+    "domain": "films",
+    "instruction": "something to think about",
+    "candidates": [
+        {"item_id": "arrival", "title": "Arrival", "metadata": {"genres": ["Sci-Fi"], "year": 2016}},
+        {"item_id": "amelie", "title": "Amélie", "metadata": {"genres": ["Romance"], "year": 2001}},
+    ],
+}
+TAKEN = {"event_id": "e-2", "occurred_at": "2026-01-31T18:05:40Z"}
+TAKEN |= {"user_id": "ann", "ranking_id": "r-17", "item_id": "arrival"}
+CHOICE = {"events": [{"topic": "rankings", "event": SHOWN}, {"topic": "selections", "event": TAKEN}]}
+ASKED: dict[str, dict[str, Any]] = {
+    "send_events": CHOICE,
+    "lint_events": CHOICE,
+    "rank": {name: SHOWN[name] for name in ("user_id", "domain", "instruction", "candidates")} | {"clarify": True},
+    "correct": {"text": "no horror, please"},
+    "command": {"domain": "films", "action": "pin", "attribute_id": "preference:genre:noir", "reason": "she said so"},
+    "forget_user": {"domain": "films"},
+}
+_STATED = {"statement_id": "avoids:preference:genre:horror", "says": "avoids horror (genre)", "words": "no horror"}
+ANSWERS: dict[str, dict[str, Any]] = {
+    "send_events": {
+        "accepted": 1,
+        "refused": 1,
+        "results": [
+            {"event_id": "e-1", "status": "accepted"},
+            {"event_id": "e-2", "status": "refused", "errors": [{"field": "item_id", "what": "Field required"}]},
+        ],
+    },
+    "correct": {
+        "event_id": "e-3", "carried_out": True, "version": 8, "understood": True, "why": "", "explanation": "",
+        "not_kept": [], "stated": [{**_STATED, "scope": "always"}],
+    },
+    "slim": {
+        "user_id": "ann", "domain": "films", "skill_version": 7, "text": "likes: noir, westerns | style: prefers 1950s",
+        "likes": ["noir", "westerns"], "style": "prefers 1950s", "tokens": 11,
+    },
+}  # fmt: skip
 
 
 @cache
 def document() -> dict[str, Any]:
-    """The OpenAPI document. It is shared: change nothing in it."""
+    """Return the OpenAPI document. Callers share it and must not change it."""
     app = FastAPI(
         title=TITLE,
         version=VERSION,
@@ -97,26 +127,18 @@ def document() -> dict[str, Any]:
         servers=[{"url": "/", "description": "The server that this document comes from."}],
         separate_input_output_schemas=False,
     )
-    routes = {
-        (method.lower(), route.path_format): route
-        for router in ROUTERS
-        for route in router.routes
-        if isinstance(route, APIRoute)
-        for method in route.methods or ()
-    }
     app.router.routes.extend(route for router in ROUTERS for route in router.routes)
-    found = app.openapi()
+    found: dict[str, Any] = _untitled(app.openapi()) | {"info": app.openapi()["info"]}
     used = set()
-    for path, operations in found["paths"].items():
-        for method, operation in operations.items():
-            used.update(operation["tags"])
-            _complete(operation, routes[method, path])
-    _ask_for_commands(found)
-    _rename(found)
+    for route in app.router.routes:
+        if isinstance(route, APIRoute):
+            for method in route.methods or ():
+                operation = found["paths"][route.path_format][method.lower()]
+                used.update(operation["tags"])
+                _complete(operation, route)
     components = found["components"]
-    components["schemas"] = {
-        name: _untitled(schema) for name, schema in sorted({**components["schemas"], "Problem": PROBLEM}.items())
-    }
+    schemas = {**components["schemas"], "Problem": PROBLEM}
+    components["schemas"] = {name: schemas[name] for name in sorted(schemas) if not name.endswith("ValidationError")}
     components["responses"] = {name: _problem(about) for name, about in (*PROBLEMS.values(), NOT_FOUND, OTHER)}
     components["securitySchemes"] = {
         BEARER: {
@@ -129,86 +151,35 @@ def document() -> dict[str, Any]:
     return found
 
 
-def _ask_for_commands(found: dict[str, Any]) -> None:
-    """A command's body is checked by hand, as the server sets some of its fields; the others are its schema here."""
-    schema = SkillCommand.model_json_schema(ref_template=SCHEMAS + "{model}")
-    definitions = schema.pop("$defs", {})
-    found["components"]["schemas"] = {**definitions, **found["components"]["schemas"], COMMAND: schema}
-    for name in COMMAND_OURS:
-        schema["properties"].pop(name, None)
-    schema["required"] = [name for name in schema["required"] if name not in COMMAND_OURS]
-    schema.pop("allOf")  # which field goes with which action; some are those that the server sets
-    schema["description"], schema["additionalProperties"] = COMMAND_ABOUT, False
-    body = found["paths"]["/v1/users/{user}/commands"]["post"]["requestBody"]
-    body["content"]["application/json"]["schema"] = {"$ref": f"{SCHEMAS}{COMMAND}"}
-
-
-def _rename(found: dict[str, Any]) -> None:
-    """Gives classes of the same name in two modules names to read: `TokenScope`, not `streams__http__tokens__Scope`.
-
-    What flows, a class of `schemas`, keeps its own.
-    """
-    schemas = found["components"]["schemas"]
-    renamed = {}
-    for name in [name for name in schemas if "__" in name]:
-        *package, module, short = name.split("__")
-        renamed[name] = short if package == ["schemas"] else f"{module.rstrip('s').title()}{short}"
-    if set(renamed.values()) & schemas.keys() or len(set(renamed.values())) < len(renamed):
-        raise ValueError(f"two models have one name: {sorted(renamed.values())}")
-    for old, new in renamed.items():
-        schemas[new] = schemas.pop(old)
-    _redirect(found, {f"{SCHEMAS}{old}": f"{SCHEMAS}{new}" for old, new in renamed.items()})
-
-
-def _redirect(part: Any, renamed: dict[str, str]) -> None:
-    for each in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
-        _redirect(each, renamed)
-    if isinstance(part, dict) and (reference := part.get("$ref")) in renamed:
-        part["$ref"] = renamed[reference]
-
-
 def _complete(operation: dict[str, Any], route: APIRoute) -> None:
-    """Brings one operation into its form."""
+    """Add the texts, scopes, examples and errors of one operation."""
     first, _, rest = (route.description or "").partition("\n")
-    alternatives = next(_scopes(route.dependant), ())
+    alternatives = next(
+        (each.call.alternatives for each in route.dependant.dependencies if isinstance(each.call, Needs)), ()
+    )
     needed = " or ".join(" and ".join(f"`{scope}`" for scope in scopes) for scopes in alternatives)
     operation["operationId"] = route.name
     operation["summary"] = first.rstrip(".").replace("`", "")  # the one text that is no Markdown
-    operation["description"] = "\n\n".join(
-        part for part in (rest.strip(), f"Needs the scope {needed}." if needed else "Needs any valid token.") if part
-    )
+    scopes_text = f"Needs the scope {needed}." if needed else "Needs any valid token."
+    operation["description"] = "\n\n".join(filter(None, (rest.strip(), scopes_text)))
     operation["security"] = [{BEARER: [str(scope) for scope in scopes]} for scopes in alternatives] or [{BEARER: []}]
     for parameter in operation.get("parameters", []):
         parameter["schema"] = _parameter(parameter["schema"])
-    for body in _contents(operation.get("requestBody", {})):
-        body["schema"] = _untitled(body["schema"])
-        if example := ASKED.get(route.name):
-            body["example"] = example
+    for body in operation.get("requestBody", {}).get("content", {}).values():
+        if route.name in ASKED:
+            body["example"] = ASKED[route.name]
     responses = operation["responses"]
     for status, response in responses.items():
         if response.get("description") == "Successful Response":
             response["description"] = "Done."
-        for body in _contents(response):
-            body["schema"] = _untitled(body["schema"])
-            if (example := ANSWERS.get(route.name)) and status.startswith("2"):
-                body["example"] = example
-    responses.pop("default", None)
+        for body in response.get("content", {}).values():
+            if route.name in ANSWERS and status.startswith("2"):
+                body["example"] = ANSWERS[route.name]
+    responses.pop("422", None)
     if "{" in route.path_format:
         responses.setdefault("404", {"$ref": "#/components/responses/NotFound"})
     for status, (name, _) in {**PROBLEMS, "default": OTHER}.items():
         responses[status] = {"$ref": f"#/components/responses/{name}"}
-
-
-def _scopes(dependant: Dependant) -> Iterator[tuple[tuple[str, ...], ...]]:
-    """The scopes that a route's dependencies ask for: one of these groups, all of it."""
-    for each in dependant.dependencies:
-        if (found := getattr(each.call, "alternatives", None)) is not None:
-            yield found
-        yield from _scopes(each)
-
-
-def _contents(part: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield from part.get("content", {}).values()
 
 
 def _problem(about: str) -> dict[str, Any]:
@@ -216,29 +187,23 @@ def _problem(about: str) -> dict[str, Any]:
 
 
 def _parameter(schema: dict[str, Any]) -> dict[str, Any]:
-    """A parameter is there or it is not: no query says null."""
-    schema = {name: value for name, value in _untitled(schema).items() if name != "description"}
+    """Return a parameter's schema without null: a parameter is there or it is not."""
+    schema = {name: value for name, value in schema.items() if name != "description"}
     kept = [each for each in schema.get("anyOf", []) if each != NULL]
     if len(kept) == 1:
         schema.pop("anyOf")
         schema = {**kept[0], **schema}
-    # Bounds behind a validator of ours are left as Python calls them.
-    return {{"ge": "minimum", "le": "maximum"}.get(name, name): value for name, value in schema.items()}
+    return schema
 
 
-def _untitled(schema: Any, names: bool = False) -> Any:
-    """A schema without the titles that only repeat its fields' names.
-
-    Args:
-        schema: it, or a part of it.
-        names: whether this part's keys are names of fields.
-    """
-    if isinstance(schema, list):
-        return [_untitled(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
+def _untitled(part: Any, names: bool = False) -> Any:
+    """Return a part of the document without the titles that only repeat fields' names; `names`: its keys are fields."""
+    if isinstance(part, list):
+        return [_untitled(each) for each in part]
+    if not isinstance(part, dict):
+        return part
     return {
-        name: value if name in LITERAL and not names else _untitled(value, name == "properties" and not names)
-        for name, value in schema.items()
+        name: _untitled(value, name == "properties" and not names)
+        for name, value in part.items()
         if names or name != "title" or not isinstance(value, str)
     }

@@ -1,34 +1,94 @@
 """Authentication and rate limits, for the API and for the server of metrics and health."""
 
-from datetime import UTC, datetime
+import threading
+import time
+from collections.abc import Callable
+from ipaddress import IPv6Address, ip_address
 
+from streams.exceptions import StreamsError
 from streams.http import metrics
-from streams.http.exceptions import RateLimited, TokensUnusable, Unauthorized
-from streams.http.limits import Buckets, network_of
-from streams.http.tokens import Scope, Token, TokensFile, find
+from streams.http.tokens import Token, TokensFile, find
+from streams.lru import LruCache
 from streams.settings import Settings
 
-SECONDS_A_MINUTE = 60.0
+MOST_BUCKETS = 10_000
+"""One or two megabytes; beyond that the least recently used bucket is dropped."""
+
+
+class Unauthorized(StreamsError):
+    """A request without a valid token; `reason` is a metric label."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class RateLimited(StreamsError):
+    """A request over the rate limit."""
+
+    def __init__(self, retry_seconds: float) -> None:
+        self.retry_after = str(int(retry_seconds) + 1)
+        super().__init__(f"too many requests: try again in {self.retry_after} s")
+
+
+class Buckets:
+    """A token bucket per key: bursts of `burst` requests, `rate` requests a second on average. Thread-safe."""
+
+    def __init__(
+        self, rate: float, burst: int, most: int = MOST_BUCKETS, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rate, self._burst, self._clock = rate, burst, clock
+        self._lock = threading.Lock()
+        self._held = LruCache[str, tuple[float, float]](most)
+
+    def take(self, key: str, rate: float | None = None) -> float:
+        """Take a token from the key's bucket and return 0, or the seconds until there is one.
+
+        Args:
+            key: names the bucket.
+            rate: this key's own rate, which is also its burst where that is more.
+        """
+        with self._lock:
+            now = self._clock()
+            burst, rate = (float(self._burst), self._rate) if rate is None else (max(self._burst, rate), rate)
+            left, at = self._held.get(key) or (burst, now)
+            left = min(burst, left + max(0.0, now - at) * rate)
+            wait = 0.0 if left >= 1.0 else (1.0 - left) / rate
+            self._held.put(key, (left if wait else left - 1.0, now))
+            return wait
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+def network_of(address: str) -> str:
+    """Return the network that a client is limited by: an IPv4 address, or the first 64 bits of an IPv6 address.
+
+    >>> network_of("192.0.2.7"), network_of("2001:db8:1:2:3:4:5:6"), network_of("?")
+    ('192.0.2.7', '2001:db8:1:2::', '?')
+    """
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, IPv6Address):
+        return str(found.ipv4_mapped or IPv6Address(int(found) >> 64 << 64))
+    return str(found)
 
 
 class Gate:
-    """Authenticates requests by their token and limits their rate. Thread-safe.
-
-    Args:
-        tokens: the tokens file.
-        settings: the rate limits.
-    """
+    """Authenticates requests by their token and limits their rate. Thread-safe."""
 
     def __init__(self, tokens: TokensFile, settings: Settings) -> None:
         self._tokens = tokens
         self._requests = Buckets(settings.http_rate, settings.http_burst)
-        self._failures = Buckets(settings.http_failures / SECONDS_A_MINUTE, max(1, int(settings.http_failures)))
+        self._failures = Buckets(settings.http_failures / 60, max(1, int(settings.http_failures)))
 
     def enter(self, authorization: str | None, address: str) -> Token:
-        """The token of a request.
+        """Return the token of a request.
 
-        A valid token is never refused for the failures of others at the same address, such as behind a proxy: a token
-        cannot be guessed, and failures are limited only for the work that they cause.
+        Other clients' failures at the same address, such as behind a proxy, never refuse a valid token: a token cannot
+        be guessed, and the limit on failures only bounds the work that they cause.
 
         Args:
             authorization: the header `Authorization`.
@@ -39,62 +99,42 @@ class Gate:
             RateLimited: too many requests with this token, or too many failures from this address.
             TokensUnusable: the tokens file cannot be used.
         """
-        known = self._tokens.all()
-        reason, token = _whose(known, authorization)
+        kind, _, presented = (authorization or "").partition(" ")
+        token = find(self._tokens.all(), presented.strip()) if kind.lower() == "bearer" else None
         if token is None:
+            reason = "missing" if not authorization else "unknown" if kind.lower() == "bearer" else "not-bearer"
             metrics.AUTH_FAILURES.labels(reason).inc()
-            self._or_too_often(self._failures, network_of(address), "address")
+            self._limit(self._failures, network_of(address), "address")
             raise Unauthorized(reason)
         self.count(token)
         return token
 
     def count(self, token: Token) -> None:
-        """Counts a request of this token.
+        """Count a request of this token.
 
         Raises:
             RateLimited: there were too many.
         """
-        self._or_too_often(self._requests, token.sha256, "token", token.rate)
-
-    def knows(self, authorization: str | None, scopes: frozenset[Scope]) -> bool:
-        """Whether a token is valid now and has one of these scopes, for somebody; nothing is counted."""
-        try:
-            token = _whose(self._tokens.all(), authorization)[1]
-            return token is not None and bool(token.scopes & scopes)
-        except TokensUnusable:
-            return False
+        self._limit(self._requests, token.sha256, "token", token.rate)
 
     def current(self, sha256: str) -> Token | None:
-        """The token with this hash, as the file has it now; None if it is there no more, or has expired.
+        """Return the token with this hash as the file has it now, unless it has expired.
 
         Raises:
             TokensUnusable: the tokens file cannot be used.
         """
-        now = datetime.now(UTC)
-        for token in self._tokens.all():
-            if token.sha256 == sha256:
-                return None if token.expires is not None and token.expires <= now else token
-        return None
+        found = next((token for token in self._tokens.all() if token.sha256 == sha256), None)
+        return None if found is None or found.is_expired() else found
 
-    def _or_too_often(self, buckets: Buckets, key: str, by: str, rate: float | None = None) -> None:
+    def _limit(self, buckets: Buckets, key: str, by: str, rate: float | None = None) -> None:
         wait = buckets.take(key, rate)
         if wait:
             metrics.RATE_LIMITED.labels(by).inc()
             raise RateLimited(wait)
 
 
-def _whose(known: tuple[Token, ...], authorization: str | None) -> tuple[str, Token | None]:
-    if not authorization:
-        return "missing", None
-    kind, _, presented = authorization.partition(" ")
-    if kind.lower() != "bearer":
-        return "not-bearer", None
-    token = find(known, presented.strip())
-    return "" if token else "unknown", token
-
-
 def gate_of(settings: Settings) -> Gate | None:
-    """The gate for these settings; None if they name no tokens file.
+    """Return the gate for these settings; None if they name no tokens file.
 
     Raises:
         TokensUnusable: the file is invalid.

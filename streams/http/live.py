@@ -1,11 +1,12 @@
-"""What the server holds of topics that it follows: slim skills, skills and cards, as they are now, for every user.
+"""Slim skills, skills and cards of all users as they are now, read from their topics.
 
-A thread reads them from their beginning and then follows. Values are kept as they came, as bytes, and decoded when they
-are asked for: at a million users that is the difference between seconds and minutes at a start.
+A thread reads the topics from their beginning and then follows. Values stay bytes and are decoded when they are read:
+at a million users that is the difference between seconds and minutes at a start.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -14,6 +15,8 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, 
 
 from schemas import BadRecord, Card, Event, GlobalSkill, PolicySkill, SlimSkill, compound_key, decode
 from schemas.topics import TOPICS
+from streams.http import answers
+from streams.http.problems import Problem
 from streams.kafka.clients import client_config, no_group
 from streams.kafka.follower import partitions_of
 from streams.kafka.packed import unpack
@@ -24,138 +27,137 @@ READER = "http"
 """Part of the name that librdkafka requires instead of a group."""
 POLL_SECONDS = 0.5
 AT_ONCE = 500
+GONE_MS = 20 * 3_600_000
+"""How long tombstones are held for streams that resume: Kafka keeps them for a day."""
+MOST_GONE = 10_000
 
 EventT = TypeVar("EventT", bound=Event)
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The newest record of a key.
+    """The newest record of a key."""
 
-    Attributes:
-        value: as it came, and maybe packed; None is a tombstone.
-        partition, offset: where it was.
-        at_ms: when it was written, in milliseconds since 1970.
-    """
-
-    value: bytes | None
+    value: bytes | None  # maybe packed; None is a tombstone
     partition: int
     offset: int
-    at_ms: int
-
-
-Hear = Callable[[str, bytes, Held], None]
-"""Called in the reading thread with a topic's registered name, a key and its record."""
+    at_ms: int  # when it was written, in milliseconds since 1970
 
 
 class Live:
-    """Follows topics in a thread. What it holds may be read from every thread.
+    """Follows topics in a thread; every thread may read from it.
 
-    Args:
-        settings: the deployment.
-        others: topics that are read from their end on and kept nowhere, such as answers; with who hears of each record.
+    Attributes:
+        slims: the newest record of each slim skill.
+        positions: the next offset of each partition of the slim skills.
+        gone_after_ms: tombstones written up to then are not held any more.
+        on_slim: called in the reading thread with the key of each new slim skill and tombstone.
     """
 
-    def __init__(self, settings: Settings, others: Mapping[str, Hear] | None = None) -> None:
-        self._settings, self._others = settings, dict(others or {})
+    def __init__(self, settings: Settings, waiting: answers.Answers) -> None:
+        self._settings, self._answers = settings, waiting
         self.slims: dict[bytes, Held] = {}
-        self._skills: dict[bytes, Held] = {}
-        self._cards: dict[bytes, Held] = {}
-        self._templates: dict[bytes, Held] = {}
-        self._kept = {
-            SlimSkill.TOPIC: self.slims,
-            PolicySkill.TOPIC: self._skills,
-            Card.TOPIC: self._cards,
-            GlobalSkill.TOPIC: self._templates,
-        }
+        self._gone: dict[bytes, Held] = {}
+        self.gone_after_ms = 0
+        self._kept: dict[str, dict[bytes, Held]] = {
+            SlimSkill.TOPIC: self.slims, PolicySkill.TOPIC: {}, Card.TOPIC: {}, GlobalSkill.TOPIC: {}
+        }  # fmt: skip
         self.positions: dict[int, int] = {}
-        """The next offset of each partition of the slim skills."""
-        self._hears: list[Hear] = []
+        self.on_slim: Callable[[bytes], None] = lambda _: None
         self._unread: set[tuple[str, int]] = set()
         self._ready, self._stop = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._follow, name="live", daemon=True)
 
     @property
     def is_ready(self) -> bool:
-        """Whether all that was on the topics at the start has been read."""
+        """True once the thread has read all that was on the topics at the start."""
         return self._ready.is_set()
 
     @property
     def has_failed(self) -> bool:
-        """Whether the thread has ended by itself: what is held is outdated from then on."""
+        """True if the thread has ended by itself: the data is outdated from then on."""
         return self._thread.ident is not None and not self._thread.is_alive() and not self._stop.is_set()
 
+    def check_ready(self) -> None:
+        """Refuse a request that needs the topics."""
+        if not self.is_ready:
+            raise Problem(503, "the slim skills are being read: try again", {"Retry-After": "1"})
+
     def start(self) -> None:
-        """Begins to follow; `is_ready` tells when it has caught up."""
+        """Begin to follow; `is_ready` changes once it has caught up."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread."""
+        """End the thread."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(10)
 
-    def on_slim(self, hear: Hear) -> None:
-        """Has somebody told of every slim skill and tombstone from now on, in the reading thread."""
-        self._hears.append(hear)
-
     def slim(self, user: str, domain: str) -> SlimSkill | None:
-        """The user's slim skill in this domain; None if there is none, or it is none."""
-        key = compound_key(user, domain)
-        return slim_of(key, self.slims.get(key))
+        """Return the user's slim skill in this domain, if any."""
+        return self.slim_at(compound_key(user, domain))
+
+    def slim_at(self, key: bytes) -> SlimSkill | None:
+        """Return the slim skill under a key; None if the record is of another key or cannot be read."""
+        found = _decoded(SlimSkill, self.slims.get(key))
+        return found if found is not None and compound_key(found.user_id, found.domain) == key else None
 
     def skill(self, user: str, domain: str) -> PolicySkill | None:
-        """The user's whole skill in this domain; None if there is none."""
-        found = _decoded(PolicySkill, self._skills.get(compound_key(user, domain)))
+        """Return the user's whole skill in this domain, if any."""
+        found = _decoded(PolicySkill, self._kept[PolicySkill.TOPIC].get(compound_key(user, domain)))
         return found if found is not None and (found.user_id, found.domain) == (user, domain) else None
 
     def card(self, user: str) -> Card | None:
-        """The user's card; None if there is none."""
-        found = _decoded(Card, self._cards.get(user.encode()))
+        """Return the user's card, if any."""
+        found = _decoded(Card, self._kept[Card.TOPIC].get(user.encode()))
         return found if found is not None and found.user_id == user else None
 
     def shares(self, domain: str) -> Mapping[str, float] | None:
-        """Which share of the domain's users holds an attribute; None where nobody has counted."""
-        # Few, and asked for with every conditioned slim skill: a template is decoded each time, in microseconds.
-        for held in tuple(self._templates.values()):
+        """Return the share of the domain's users that holds each attribute, if it was counted."""
+        for held in tuple(self._kept[GlobalSkill.TOPIC].values()):  # one per domain
             found = _decoded(GlobalSkill, held)
             if found is not None and found.domain == domain:
                 return found.shares
         return None
 
-    def take(self, base: str, key: bytes, held: Held) -> None:
-        """Takes a record in; called by the thread, and by tests.
+    def since(self, offsets: Mapping[int, int], wanted: bytes | None) -> Iterator[bytes]:
+        """Yield the keys of slim skills, and of tombstones, at these offsets or later; only one key if wanted."""
+        for table in (self._gone, self.slims):
+            held = table.items() if wanted is None else [(wanted, table[wanted])] if wanted in table else []
+            yield from (key for key, it in tuple(held) if it.offset >= offsets.get(it.partition, 0))
 
-        Args:
-            base: the registered name of its topic.
-            key: its key.
-            held: the record.
-        """
-        if (other := self._others.get(base)) is not None:
-            other(base, key, held)
+    def take(self, base: str, key: bytes, held: Held) -> None:
+        """Take a record of the topic with this registered name; the thread and tests call it."""
+        table = self._kept.get(base)
+        if table is None:
+            self._answers.take(base, held.partition, held.value)
             return
-        table = self._kept[base]
-        if base == SlimSkill.TOPIC and not _is_pair(key):  # written by nobody of ours
+        is_slim = base == SlimSkill.TOPIC
+        if is_slim and not _is_pair(key):  # not written by this pipeline
             return
         if held.value is None:
             table.pop(key, None)
         else:
             table[key] = held
-        if base == SlimSkill.TOPIC:
+        if is_slim:
+            self._gone.pop(key, None)
+            if held.value is None:
+                self._gone[key] = held
+            # No stream resumes after that long: an erased user's id must not stay.
+            while self._gone:
+                oldest, gone = next(iter(self._gone.items()))
+                if len(self._gone) <= MOST_GONE and time.time() * 1000 - gone.at_ms <= GONE_MS:
+                    break
+                del self._gone[oldest]
+                self.gone_after_ms = max(self.gone_after_ms, gone.at_ms)
             self.positions[held.partition] = held.offset + 1
-            for hear in self._hears:
-                hear(base, key, held)
+            self.on_slim(key)
 
     def _follow(self) -> None:
         settings = self._settings
-        consumer = Consumer(
-            client_config(
-                settings,
-                **no_group(READER),
-                **{"enable.partition.eof": True, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 100},
-            )
-        )
-        bases = {settings.topic(base): base for base in (*self._kept, *self._others)}
+        wanted = {"enable.partition.eof": True, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 100}
+        consumer = Consumer(client_config(settings, **no_group(READER), **wanted))
+        bases = {settings.topic(base): base for base in (*self._kept, *answers.TOPICS)}
         try:
             chosen = []
             for name, base in bases.items():
@@ -173,7 +175,7 @@ class Live:
                 if not self._unread:
                     self._ready.set()
         finally:
-            self._ready.clear()  # what is not followed any more is not told as if it were
+            self._ready.clear()  # the data is outdated from now on
             consumer.close()
 
     def _on_message(self, bases: Mapping[str, str], message: Message) -> None:
@@ -186,7 +188,7 @@ class Live:
 
 
 def _is_pair(key: bytes) -> bool:
-    """Whether a key names a user and a domain."""
+    """Return True if a key names a user and a domain."""
     try:
         match orjson.loads(key):
             case [str(), str()]:
@@ -196,17 +198,11 @@ def _is_pair(key: bytes) -> bool:
     return False
 
 
-def slim_of(key: bytes, held: Held | None) -> SlimSkill | None:
-    """The slim skill of a record; None for a tombstone, for what is none, and for one under another's key."""
-    found = _decoded(SlimSkill, held)
-    return found if found is not None and compound_key(found.user_id, found.domain) == key else None
-
-
 def _decoded(kind: type[EventT], held: Held | None) -> EventT | None:
     if held is None or held.value is None:
         return None
     value = unpack(held.value) if TOPICS[kind.TOPIC].packed else held.value
     try:
         return decode(kind, value)
-    except BadRecord:  # the materializer, which reads these topics too, puts it away as a dead letter
+    except BadRecord:  # the materializer, which reads these topics too, makes it a dead letter
         return None

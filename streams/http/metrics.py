@@ -3,7 +3,6 @@
 from prometheus_client import Counter, Histogram
 
 from schemas.topics import FROM_APPS
-from streams.http.refusals import REFUSALS
 
 REQUESTS = Counter(
     "sager_http_requests", "Requests to the HTTP API, by route and status.", ["method", "route", "status"]
@@ -42,5 +41,5 @@ for _reason in ("missing", "not-bearer", "unknown", "scope"):
     AUTH_FAILURES.labels(_reason)
 for _by in ("token", "address", "token-share", "person-share", "address-share"):
     RATE_LIMITED.labels(_by)
-for _reason in (*REFUSALS, "full", "full-address", "silent", "not-read", "tls"):
+for _reason in ("malformed", "too-slow", "body-too-large", "full", "full-address", "not-read"):
     REFUSED.labels(_reason)

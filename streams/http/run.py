@@ -5,35 +5,56 @@ import gc
 import ipaddress
 import logging
 import signal
-import ssl
 
 from streams import agreement, shutdown
+from streams.exceptions import StreamsError
 from streams.http.api import Api
-from streams.http.api_health import ApiHealth
 from streams.http.app import application
-from streams.http.connection import Bounds
-from streams.http.connections import Connections
-from streams.http.exceptions import CannotServe, TokensUnusable
 from streams.http.gate import Gate
-from streams.http.process_health import serve as tell_health
-from streams.http.server import Server
-from streams.http.sizes import BODY_BYTES, LARGER
-from streams.http.tokens import TokensFile
+from streams.http.process_health import serve as serve_health
+from streams.http.server import Config, Server, listen
+from streams.http.tokens import TokensFile, TokensUnusable
 from streams.kafka.clients import client_config
 from streams.settings import Settings
 
 GC_THRESHOLDS = (100_000, 50, 100)
-"""Objects, and younger collections, before Python's collector runs; by default 700 objects."""
+"""A large body is tens of thousands of objects: with Python's 700 the collector would look at all, again and again."""
 
 logger = logging.getLogger("sager.http")
 
 
-def run(settings: Settings, *, console: bool = False) -> None:
-    """Serves until SIGTERM or SIGINT; requests in progress are answered first.
+class CannotServe(StreamsError, OSError):
+    """The API cannot be served as configured."""
 
-    Args:
-        settings: the deployment.
-        console: whether the console is served too.
+
+class ApiHealth:
+    """Answers `/live` and `/ready` for `sager serve`. Thread-safe."""
+
+    def __init__(self, settings: Settings, tokens: TokensFile) -> None:
+        self._settings, self._tokens = settings, tokens
+        self.phase = "starting"
+        self.api: Api | None = None
+
+    def why_not_live(self) -> list[str]:
+        """Return the reasons to restart. Slow work runs in threads and has a time limit."""
+        return ["topics are not followed any more"] if self.api is not None and self.api.live.has_failed else []
+
+    def why_not_ready(self) -> list[str]:
+        """Return the reasons why requests about users fail."""
+        reasons = [self.phase] if self.phase else []
+        try:
+            self._tokens.all()
+        except TokensUnusable as error:
+            reasons.append(str(error))
+        if not self._settings.duckdb_file.exists():
+            reasons.append("there is no snapshot yet")
+        if self.api is not None and not self.api.live.is_ready:
+            reasons.append("reading the slim skills")
+        return reasons
+
+
+def run(settings: Settings, *, console: bool = False) -> None:
+    """Serve until SIGTERM or SIGINT, and answer requests in progress first; with the console if wanted.
 
     Raises:
         TokensUnusable: there is no tokens file, or it is invalid.
@@ -48,8 +69,7 @@ def run(settings: Settings, *, console: bool = False) -> None:
     tokens = TokensFile(settings.http_tokens)
     tokens.all()
     client_config(settings)  # fails now if it is invalid, and not at the first command
-    tls = tls_of(settings)
-    if tls is None and not _is_loopback(settings.http_host):
+    if settings.http_certificate is None and not _is_loopback(settings.http_host):
         logger.warning(
             "tokens and users' data cross the network unencrypted on %s: set SAGER_HTTP_CERTIFICATE and "
             "SAGER_HTTP_KEY, or put a TLS proxy in front",
@@ -57,77 +77,65 @@ def run(settings: Settings, *, console: bool = False) -> None:
         )
     health = ApiHealth(settings, tokens)
     agreement.publish(settings, agreement.ALL)
-    tell_health(settings, health)
-    asyncio.run(_serve(settings, Gate(tokens, settings), health, tls, console=console))
+    serve_health(settings, health)
+    asyncio.run(_serve(settings, Gate(tokens, settings), health, console=console))
 
 
-def _collect_rarely() -> None:
-    """A large body is tens of thousands of objects, of which Python's collector would look at all, again and again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
-
-
-async def _serve(
-    settings: Settings, gate: Gate, health: ApiHealth, tls: ssl.SSLContext | None, *, console: bool
-) -> None:
-    ended = asyncio.Event()
+async def _serve(settings: Settings, gate: Gate, health: ApiHealth, *, console: bool) -> None:
+    api = Api(settings, gate)
+    config = config_of(application(api, console=console), settings)
+    server = Server(config)
+    try:
+        listening = listen(settings.http_host, settings.http_port)
+    except OSError as error:
+        raise CannotServe(
+            f"{settings.http_host}:{settings.http_port} is not available ({error.strerror}): set "
+            "SAGER_HTTP_HOST and SAGER_HTTP_PORT to others"
+        ) from error
 
     def end() -> None:
         shutdown.begin(settings.shutdown_seconds)
-        health.ends()
-        ended.set()
+        health.phase = "shutting down"
+        api.slims.end()  # streams would keep the server waiting
+        server.should_exit = True
 
-    loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, end)
-    api = Api(settings, gate)
-    _collect_rarely()
-    health.asks(api.live)
-    server = Server(application(api, console=console), settings)
-    connections = connections_of(server, settings, gate, tls)
+        asyncio.get_running_loop().add_signal_handler(name, end)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    health.api = api
     async with api.running():
-        try:
-            try:
-                await connections.listen(settings.http_host, settings.http_port)
-            except OSError as error:
-                raise CannotServe(
-                    f"{settings.http_host}:{settings.http_port} is not available ({error.strerror}): set "
-                    "SAGER_HTTP_HOST and SAGER_HTTP_PORT to others"
-                ) from error
-            health.serves()
-            logger.info("serving on %s:%s", settings.http_host, settings.http_port)
-            await ended.wait()
-        finally:
-            await connections.close()
-            api.slims.end()  # streams would keep the server waiting
-            await server.close()
+        health.phase = ""
+        logger.info("serving on %s:%s", settings.http_host, settings.http_port)
+        await server.serve([listening])
 
 
-def connections_of(server: Server, settings: Settings, gate: Gate, tls: ssl.SSLContext | None = None) -> Connections:
-    """The connections that bring a server its requests."""
-    bounds = Bounds(settings.http_request_seconds, settings.http_idle_seconds, BODY_BYTES, LARGER, gate.knows)
-    return Connections(server.protocol, bounds, settings.http_connections, settings.http_connections_per_address, tls)
-
-
-def tls_of(settings: Settings) -> ssl.SSLContext | None:
-    """The server's side of TLS; None without a certificate.
+def config_of(app: object, settings: Settings) -> Config:
+    """Return the server's configuration, loaded.
 
     Raises:
         CannotServe: certificate or key cannot be used.
     """
-    if settings.http_certificate is None:
-        return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    config = Config(
+        app,  # type: ignore[arg-type]
+        connections=settings.http_connections,
+        per_address=settings.http_connections_per_address,
+        request_seconds=settings.http_request_seconds,
+        idle_seconds=settings.http_idle_seconds,
+        shutdown_seconds=settings.shutdown_seconds,
+        ssl_certfile=settings.http_certificate,
+        ssl_keyfile=settings.http_key,
+        ssl_keyfile_password="",  # without one OpenSSL would ask for it on the terminal
+    )
     try:
-        # Without a password OpenSSL would ask for it on the terminal.
-        context.load_cert_chain(settings.http_certificate, settings.http_key, lambda: "")
+        config.load()
     except OSError as error:  # also ssl.SSLError
         raise CannotServe(
             f"SAGER_HTTP_CERTIFICATE ({settings.http_certificate}) and SAGER_HTTP_KEY ({settings.http_key}) cannot be "
             "used: they must be matching PEM files, the key without a password"
         ) from error
-    return context
+    return config
 
 
 def _is_loopback(host: str) -> bool:

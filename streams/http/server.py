@@ -1,73 +1,180 @@
-"""uvicorn's protocol behind our connections: it sees whole, well-formed requests only."""
+"""uvicorn with limits on connections and deadlines for slow clients."""
 
 import asyncio
-import logging
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any
 
-from uvicorn import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.server import ServerState
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from streams.settings import Settings
+from streams.http import metrics
+from streams.http.gate import network_of
 
-CHECK_SECONDS = 0.05
+HEAD_BYTES = 16 * 1024
+"""Maximum size of a request's first line and headers."""
 
 
-class Server:
-    """Runs an ASGI application on connections that somebody else accepts.
+class Config(uvicorn.Config):
+    """uvicorn's configuration for one listener.
 
     Args:
-        application: the ASGI application.
-        settings: how long connections may be idle, and how long ending may take.
+        app: the application.
+        connections: maximum number of connections.
+        per_address: the same for one address (IPv6: one /64).
+        request_seconds: time limit for the head of a request.
+        idle_seconds: time limit for the next request on a connection, and for a client to read its answer.
+        shutdown_seconds: how long a shutdown waits for answers in progress.
+        **more: settings of uvicorn.
     """
 
-    def __init__(self, application: Any, settings: Settings) -> None:
-        self._seconds = settings.shutdown_seconds
-        self._state = ServerState()
-        self._config = Config(
-            application,
-            access_log=False,
-            log_config=None,
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        connections: int,
+        per_address: int,
+        request_seconds: float,
+        idle_seconds: float,
+        shutdown_seconds: float,
+        **more: Any,
+    ) -> None:
+        self.connections, self.per_address = connections, per_address
+        self.request_seconds, self.idle_seconds = request_seconds, idle_seconds
+        super().__init__(
+            app,
+            http=Protocol,
+            h11_max_incomplete_event_size=HEAD_BYTES,
+            # uvicorn declares whole seconds, and uses them as a float.
+            timeout_keep_alive=idle_seconds,  # type: ignore[arg-type]
+            timeout_graceful_shutdown=max(1, round(shutdown_seconds)),
             ws="none",
             lifespan="off",
+            access_log=False,
+            log_config=None,
+            log_level="error",
             server_header=False,
             date_header=False,
             proxy_headers=False,
-            # Typed as whole seconds, and used as a float.
-            timeout_keep_alive=settings.http_idle_seconds,  # type: ignore[arg-type]
+            **more,
         )
-        _quieten()
-
-    def protocol(self) -> asyncio.Protocol:
-        """The protocol of one connection."""
-        protocol = HttpToolsProtocol(self._config, self._state, {})
-        # uvicorn logs requests where anybody listens, whatever its configuration says; and paths name users.
-        protocol.access_log = False
-        return protocol
-
-    async def close(self) -> None:
-        """Answers the requests in progress, if that does not take longer than `shutdown_seconds`, and closes."""
-        loop = asyncio.get_running_loop()
-        give_up = loop.time() + self._seconds
-        for connection in tuple(self._state.connections):
-            connection.shutdown()
-        state = self._state
-        while (state.tasks or state.connections) and loop.time() < give_up:  # noqa: ASYNC110 - uvicorn has no event
-            await asyncio.sleep(CHECK_SECONDS)
-        for task in tuple(self._state.tasks):
-            task.cancel()
 
 
-def _quieten() -> None:
-    """The server's own errors say that there was one, and never what, which may quote a request."""
-    quiet = logging.getLogger("uvicorn.error")
-    quiet.setLevel(logging.WARNING)
-    if not quiet.filters:
-        quiet.addFilter(_without_quotes)
+class Server(uvicorn.Server):
+    """uvicorn's server, whose owner handles signals: it ends streams before the server waits for answers."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the owner."""
+        yield
 
 
-def _without_quotes(record: logging.LogRecord) -> bool:
-    kind = record.exc_info[0] if record.exc_info else None
-    record.msg, record.args = "the HTTP server failed with %s", (kind.__name__ if kind else "no error",)
-    record.exc_info = record.exc_text = None
-    return True
+class Protocol(H11Protocol):
+    """uvicorn's connection with two limits that uvicorn lacks.
+
+    Without them a client that sends half a head, or reads no answer, keeps its connection for ever, and one address can
+    take all connections.
+    """
+
+    config: Config
+    network = "?"
+    _head_deadline: asyncio.TimerHandle | None = None
+    _write_deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Refuse the connection if there are too many, or wait for its first request."""
+        super().connection_made(transport)
+        self.access_log = False  # uvicorn logs paths, which name users, wherever the root logger has a handler
+        transport.set_write_buffer_limits(1)  # any unsent byte starts the write deadline; 0 would stall TLS
+        self.network = network_of(self.client[0] if self.client else "?")
+        same = sum(getattr(other, "network", None) == self.network for other in self.connections)
+        if len(self.connections) > self.config.connections:
+            self._refuse(503, "full", "too many connections: try again")
+        elif same > self.config.per_address:
+            self._refuse(503, "full-address", "too many connections from this address: try again")
+        else:
+            self._start_head_deadline()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the deadlines."""
+        self._stop_head_deadline()
+        self.resume_writing()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass on the bytes; a deadline runs until they complete a head."""
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE:
+            self._start_head_deadline()
+        else:
+            self._stop_head_deadline()
+
+    def pause_writing(self) -> None:
+        """Start the deadline of a client that does not read."""
+        super().pause_writing()
+        if self._write_deadline is None:
+            self._write_deadline = self.loop.call_later(self.config.idle_seconds, self._abort)
+
+    def resume_writing(self) -> None:
+        """Stop it."""
+        super().resume_writing() if self.flow is not None else None
+        if self._write_deadline is not None:
+            self._write_deadline.cancel()
+            self._write_deadline = None
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse bytes that are no request."""
+        self._refuse(400, "malformed", f"the request is not valid HTTP/1.1, or its head is over {HEAD_BYTES:,} bytes")
+
+    def _start_head_deadline(self) -> None:
+        if self._head_deadline is None:
+            self._head_deadline = self.loop.call_later(self.config.request_seconds, self._too_slow)
+
+    def _stop_head_deadline(self) -> None:
+        if self._head_deadline is not None:
+            self._head_deadline.cancel()
+            self._head_deadline = None
+
+    def _too_slow(self) -> None:
+        self._refuse(408, "too-slow", "the request did not arrive in time")
+
+    def _abort(self) -> None:
+        metrics.REFUSED.labels("not-read").inc()
+        self.transport.abort()
+
+    def _refuse(self, status: int, reason: str, detail: str) -> None:
+        """Answer without the application, if an answer has not begun, and close."""
+        metrics.REFUSED.labels(reason).inc()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            title = HTTPStatus(status).phrase
+            problem = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+            body = json.dumps(problem).encode()
+            headers = [
+                ("Content-Type", "application/problem+json"),
+                ("Content-Length", str(len(body))),
+                ("Cache-Control", "no-store"),
+                ("Connection", "close"),
+            ]
+            if status == 503:  # noqa: PLR2004
+                headers.append(("Retry-After", "5"))
+            for event in (h11.Response(status_code=status, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket.
+
+    Raises:
+        OSError: the address cannot be used.
+    """
+    family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+    listening = socket.create_server((host, port), family=family)
+    # Accepted sockets inherit it. Asyncio does not see that they are TCP, and a body would wait 40 ms behind its head.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening

@@ -1,6 +1,10 @@
-"""Slim skills as hosts get them over HTTP: for a request and a session, and as they change."""
+"""Slim skills as hosts get them over HTTP: for a request and a session, and as streams of changes."""
 
-import threading
+import asyncio
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -8,126 +12,157 @@ from hashlib import blake2b
 from typing import Any
 
 import orjson
+from pydantic import TypeAdapter, ValidationError
 
 from operators.steps.rank import Rank
-from schemas import SlimSkill, compound_key
-from streams.http.live import Held, Live, slim_of
-from streams.http.problems import Problem
-from streams.http.subscribers import Subscribers
-from streams.lru import LruCache
+from schemas import SlimSkill
+from streams.http.live import GONE_MS, Live
 from streams.settings import Settings
 from streams.steps import rank_of
 
-OURS = {"event_id", "occurred_at", "schema_version", "seal", "session_text", "session_until"}
-"""Fields of the record that say nothing to a host."""
-TAG_BYTES = 9
-KEPT = 20_000
-"""Answers that are kept as bytes, some 10 MB."""
-STARTING = Problem(503, "the slim skills are being read: try again", {"Retry-After": "1"})
+INTERNAL = {"event_id", "occurred_at", "schema_version", "seal", "session_text", "session_until"}
+"""Fields of the record that mean nothing to a host."""
+_PLACE: TypeAdapter[tuple[str, int, dict[int, int]]] = TypeAdapter(tuple[str, int, dict[int, int]])
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A slim skill as bytes.
+@dataclass(frozen=True)
+class Place:
+    """A stream's place: it has had everything before these offsets. As JSON it is the id of an event."""
 
-    Attributes:
-        held: the record that it was made of.
-        body: JSON.
-        tag: its entity tag.
-    """
+    life: str  # names the numbering of offsets: the embedded broker counts again at each start
+    at_ms: int  # in milliseconds since 1970
+    offsets: dict[int, int]  # the next one of each partition
 
-    held: Held
-    body: bytes
-    tag: bytes
+    def __str__(self) -> str:
+        """Return the place as an event's id.
+
+        >>> str(Place("kafka", 5, {0: 7, 1: 9}))
+        '["kafka",5,{"0":7,"1":9}]'
+        """
+        return _PLACE.dump_json((self.life, self.at_ms, self.offsets)).decode()
+
+    @classmethod
+    def parse(cls, text: str) -> "Place | None":
+        """Return the place that an event's id names, if it is one.
+
+        >>> Place.parse('["kafka",5,{"0":7,"1":9}]'), Place.parse("x")
+        (Place(life='kafka', at_ms=5, offsets={0: 7, 1: 9}), None)
+        """
+        try:
+            return cls(*_PLACE.validate_json(text))
+        except ValidationError:
+            return None
+
+
+class Follower:
+    """One stream. Keys wait in it, not values: a slow client gets only the newest value of each."""
+
+    def __init__(self) -> None:
+        self._pending: dict[bytes, None] = {}
+        self._woken = asyncio.Event()
+        self.is_over = False
+
+    def notify(self, key: bytes) -> None:
+        """Note a change of this key."""
+        self._pending[key] = None
+        self._woken.set()
+
+    def end(self) -> None:
+        """End the stream."""
+        self.is_over = True
+        self._woken.set()
+
+    async def changes(self, seconds: float) -> tuple[bytes, ...]:
+        """Return the keys that changed since the last call; none after so many seconds without a change."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        except TimeoutError:
+            return ()
+        self._woken.clear()
+        found, self._pending = tuple(self._pending), {}
+        return found
 
 
 class Slims:
-    """Slim skills for requests, and who is told of new ones.
-
-    Args:
-        settings: how slim skills are made.
-        live: where they are.
-    """
+    """Slim skills for requests, and all streams of them, in one event loop."""
 
     def __init__(self, settings: Settings, live: Live) -> None:
         self._settings, self._live = settings, live
-        self.subscribers = Subscribers(live, keeps=not settings.embedded)
-        self._answers = LruCache[bytes, Answer](KEPT)
-        self._changing = threading.Lock()
-        live.on_slim(lambda _, key, __: self._drop(key))  # what is forgotten stays nowhere
+        self._life = secrets.token_hex(4) if settings.embedded else "kafka"
+        self._followers: dict[bytes | None, set[Follower]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        live.on_slim = self._on_slim
 
     @cached_property
     def _step(self) -> Rank:
         return rank_of(self._settings)
 
     def begin(self) -> None:
-        """Has news brought to the event loop that runs now."""
-        self.subscribers.begin()
+        """Notify streams in the event loop that runs now."""
+        self._loop = asyncio.get_running_loop()
 
     def end(self) -> None:
-        """Ends all streams."""
-        self.subscribers.end()
+        """End all streams."""
+        for follower in [each for some in self._followers.values() for each in some]:
+            follower.end()
+        self._loop = None
 
-    def answer(self, user: str, domain: str) -> "Answer | None":
-        """The slim skill as it is on the topic, ready to be sent; None where nothing is known, or not yet."""
-        key = compound_key(user, domain)
-        held = self._live.slims.get(key)
-        if held is None or not self._live.is_ready:
-            return None
-        with self._changing:
-            known = self._answers.get(key)
-        if known is not None and known.held is held:
-            return known
-        found = slim_of(key, held)
-        if found is None:
-            return None
-        body = orjson.dumps(shown(found))
-        made = Answer(held, body, tag_of(body).encode())
-        if found.session_id is None and found.session_until is not None:
-            return made  # words for now end by the clock: an answer that is kept would outlive them
-        with self._changing:
-            # It may have been replaced or forgotten meanwhile, and dropped before it was there.
-            if self._live.slims.get(key) is held:
-                self._answers.put(key, made)
-        return made
+    def find(self, user: str, domain: str, request: str | None, session: str | None) -> dict[str, Any] | None:
+        """Return the slim skill of a user in a domain, if any.
 
-    def _drop(self, key: bytes) -> None:
-        """In the reading thread, once the record is replaced or gone."""
-        with self._changing:
-            self._answers.drop(key)
-
-    def of(self, user: str, domain: str, request: str | None, session: str | None) -> bytes | None:
-        """The slim skill as JSON; None where nothing is known.
-
-        Args:
-            user: whose.
-            domain: in which.
-            request: what the person asks for now: likes that it is about come first, as for a rank request. Without,
-                the slim skill is the one on the topic.
-            session: a session: while it lasts, `text` has what it adds.
-
-        Raises:
-            Problem: the topics have not been read yet.
+        Likes that the `request` is about come first, as for a rank request. While the `session` lasts, `text` has what
+        it adds.
         """
-        if not self._live.is_ready:
-            raise STARTING
+        self._live.check_ready()
         if request:
             skill = self._live.skill(user, domain)
             found = None if skill is None else self._step.extract(skill, request, self._live.shares(domain)).record
         else:
             found = self._live.slim(user, domain)
-        return None if found is None else orjson.dumps(shown(found, session))
+        return None if found is None else shown(found, session)
+
+    @contextmanager
+    def follow(self, wanted: bytes | None) -> Iterator[Follower]:
+        """Follow one key, or all, from now on."""
+        follower = Follower()
+        among = self._followers.setdefault(wanted, set())
+        among.add(follower)
+        try:
+            yield follower
+        finally:
+            among.discard(follower)
+            if not among:
+                self._followers.pop(wanted, None)
+
+    def place(self) -> Place:
+        """Return the place of a stream that has had everything."""
+        return Place(self._life, int(time.time() * 1000), dict(self._live.positions))
+
+    def since(self, place: Place | None, wanted: bytes | None) -> list[bytes] | None:
+        """Return the keys that changed or went since a place, or only the one wanted; None if that is not known."""
+        if place is None or place.life != self._life or place.at_ms <= self._live.gone_after_ms:
+            return None
+        positions = self._live.positions
+        is_ahead = any(offset > positions.get(partition, 0) for partition, offset in place.offsets.items())
+        if is_ahead or time.time() * 1000 - place.at_ms > GONE_MS:
+            return None
+        return list(self._live.since(place.offsets, wanted))
+
+    def _on_slim(self, key: bytes) -> None:
+        """Wake the event loop, from the reading thread, if a stream follows the key."""
+        loop = self._loop
+        if loop is not None and (None in self._followers or key in self._followers):
+            loop.call_soon_threadsafe(self._notify, key)
+
+    def _notify(self, key: bytes) -> None:
+        for follower in (*self._followers.get(None, ()), *self._followers.get(key, ())):
+            follower.notify(key)
 
 
 def shown(slim: SlimSkill, session: str | None = None, now: datetime | None = None) -> dict[str, Any]:
-    """What a host gets of a slim skill: `text` is what to put into its prompt.
-
-    Args:
-        slim: the record.
-        session: the session that the host is in; within it, and until it is over, the text has what it adds.
-        now: for that; by default the time it is.
-    """
-    body = slim.model_dump(mode="json", exclude=OURS)
+    """Return what a host gets of a slim skill: within the `session`, until it is over at `now`, with what it adds."""
+    body = slim.model_dump(mode="json", exclude=INTERNAL)
     at = now or datetime.now(UTC)
     body["text"] = slim.text_at(at, session)
     if not slim.is_within(at, session):
@@ -139,20 +174,19 @@ def shown(slim: SlimSkill, session: str | None = None, now: datetime | None = No
 
 
 def tag_of(body: bytes) -> str:
-    """The entity tag of an answer: the same for the same bytes, whichever server answers.
-
-    >>> tag_of(b"{}") == tag_of(b"{}")
-    True
-    """
-    return f'"{blake2b(body, digest_size=TAG_BYTES).hexdigest()}"'
+    """Return the entity tag of an answer: the same for the same bytes, whichever server answers."""
+    return f'"{blake2b(body, digest_size=9).hexdigest()}"'
 
 
 def is_same(condition: str | None, tag: str) -> bool:
-    """Whether an `If-None-Match` names this tag.
+    """Return True if an `If-None-Match` names this tag.
 
     >>> is_same('W/"a", "b"', '"b"'), is_same("*", '"b"'), is_same(None, '"b"')
     (True, True, False)
     """
-    if condition is None:
-        return False
-    return any(each.strip().removeprefix("W/") in (tag, "*") for each in condition.split(","))
+    return any(each.strip().removeprefix("W/") in (tag, "*") for each in (condition or "").split(","))
+
+
+def event(name: str, data: dict[str, Any]) -> bytes:
+    """Return a server-sent event."""
+    return b"event: " + name.encode() + b"\ndata: " + orjson.dumps(data) + b"\n\n"

@@ -1,6 +1,6 @@
-"""Tokens: random, stored only as a hash, each with a name, scopes and optionally a user and an expiry.
+"""Tokens: random secrets with a name, scopes, and optionally a user and an expiry. Only their hash is stored.
 
-They are in a TOML file that is reread when it changes: removing a token's lines revokes it.
+The server rereads the TOML file when it changes: removing a token's lines revokes it.
 
     [[token]]
     name = "console"
@@ -10,6 +10,7 @@ They are in a TOML file that is reread when it changes: removing a token's lines
 
 import hashlib
 import hmac
+import json
 import logging
 import re
 import secrets
@@ -24,19 +25,22 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from schemas.fields import Label, UserIdField, UtcDatetime
-from streams.http.exceptions import TokensUnusable
+from streams.exceptions import StreamsError
 
 EVERYBODY = "*"
 """In place of a user: the token may act for all users."""
 FORM = re.compile(r"sager_[A-Za-z0-9_-]{43}")
-"""32 random bytes. Anything of another form is refused without a look-up, so that nobody can choose a weak token."""
-RANDOM_BYTES = 32
+"""32 random bytes. Tokens of another form are refused, so that an operator cannot choose a weak one."""
 _OPEN_TO_OTHERS = stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP
 
 logger = logging.getLogger("sager.http")
 
 
-class Scope(StrEnum):
+class TokensUnusable(StreamsError, ValueError):
+    """The tokens file is missing, accessible to others or invalid. The server accepts no request then."""
+
+
+class TokenScope(StrEnum):
     """What a token permits."""
 
     READ_USER = "read-user"
@@ -48,55 +52,42 @@ class Scope(StrEnum):
     OPERATE = "operate"
 
 
+Scope = TokenScope
 OF_A_USER = frozenset({Scope.READ_USER, Scope.CHANGE_USER, Scope.FORGET_USER, Scope.PRODUCE, Scope.READ_SLIM})
 
 
 class Token(BaseModel):
-    """The stored facts of a token.
-
-    Attributes:
-        name: the actor in whose name changes are made.
-        sha256: the token's hash, in hexadecimal.
-        scopes: what it permits.
-        user: the user that its scopes apply to; EVERYBODY for an app that acts for all.
-        expires: when it ceases to be valid.
-        rate: its own limit, in requests a second; None for that of all.
-    """
+    """The stored facts of a token."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: Label
+    name: Label  # the actor recorded with changes
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     scopes: Annotated[frozenset[Scope], Field(min_length=1)]
-    user: UserIdField | None = None
+    user: UserIdField | None = None  # EVERYBODY for an app that acts for all
     expires: UtcDatetime | None = None
-    rate: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
+    rate: Annotated[float, Field(gt=0, le=1_000_000)] | None = None  # requests a second; None: the common limit
 
     @model_validator(mode="after")
     def _names_its_user(self) -> Self:
         about_one = bool(self.scopes & OF_A_USER)
-        if about_one is not (self.user is not None):
-            raise ValueError(
-                f"{', '.join(sorted(self.scopes & OF_A_USER))} need a user, or {EVERYBODY!r} for all"
-                if about_one
-                else f"only {', '.join(sorted(OF_A_USER))} take a user"
-            )
+        if about_one and self.user is None:
+            raise ValueError(f"{', '.join(sorted(self.scopes & OF_A_USER))} need a user, or {EVERYBODY!r} for all")
+        if not about_one and self.user is not None:
+            raise ValueError(f"only {', '.join(sorted(OF_A_USER))} take a user")
         return self
 
     def may(self, scope: Scope, user: str) -> bool:
-        """Whether it has the scope, and for this user where the scope is about one; EVERYBODY asks for all."""
-        return scope in self.scopes and (scope not in OF_A_USER or self._is_about(user))
+        """Return True if it has the scope, for this user where the scope is about one; EVERYBODY asks for all."""
+        return scope in self.scopes and (scope not in OF_A_USER or self.user in (EVERYBODY, user))
 
     def may_read(self, user: str) -> bool:
-        """Whether it may read this user's data."""
+        """Return True if it may read this user's data."""
         return self.may(Scope.READ_ALL, user) or self.may(Scope.READ_USER, user)
 
-    def may_change(self, user: str) -> bool:
-        """Whether it may change this user's skills."""
-        return self.may(Scope.CHANGE_USER, user)
-
-    def _is_about(self, user: str) -> bool:
-        return self.user in (EVERYBODY, user)
+    def is_expired(self, now: datetime | None = None) -> bool:
+        """Return True once its expiry has passed."""
+        return self.expires is not None and self.expires <= (now or datetime.now(UTC))
 
 
 class _File(BaseModel):
@@ -112,11 +103,7 @@ class _File(BaseModel):
 
 
 class TokensFile:
-    """The current tokens of a file.
-
-    Args:
-        path: the file; it may change at any time.
-    """
+    """The current tokens of a file, which may change at any time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -125,7 +112,7 @@ class TokensFile:
         self._wrong = ""
 
     def all(self) -> tuple[Token, ...]:
-        """All tokens, including expired ones.
+        """Return all tokens, including expired ones.
 
         Raises:
             TokensUnusable: the file is invalid. Its former content is void, or a revoked token would stay valid.
@@ -153,72 +140,55 @@ class TokensFile:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             self._wrong = f"{self._path} is not valid TOML: {error}"
         except ValidationError as error:
-            told = error.errors(include_url=False, include_context=False, include_input=False)
-            self._wrong = f"{self._path}: " + "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in told[:3])
+            found = error.errors(include_url=False, include_context=False, include_input=False)
+            self._wrong = f"{self._path}: " + "; ".join(
+                f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in found[:3]
+            )
 
 
 def too_open(path: Path, mode: int) -> str:
-    """What is wrong with the permissions of a file of secrets; empty if nothing is."""
+    """Describe wrong permissions of a file of secrets; empty if they are right."""
     if mode & _OPEN_TO_OTHERS:
         return f"{path} is readable by everybody, or writable by others than its owner: chmod 640 {path}, or 600"
     return ""
 
 
 def find(tokens: tuple[Token, ...], presented: str, now: datetime | None = None) -> Token | None:
-    """The entry of the presented token; None if there is none, or it has expired.
+    """Return the valid entry of the presented token, if any.
 
     Compares every entry in constant time: the time taken reveals nothing about a guess.
     """
-    shown = hash_of(presented)
+    presented_hash = hash_of(presented)
     found = None
     for token in tokens:
-        if hmac.compare_digest(token.sha256, shown):
+        if hmac.compare_digest(token.sha256, presented_hash):
             found = token
-    if found is None or not FORM.fullmatch(presented):
-        return None
-    expired = found.expires is not None and found.expires <= (now or datetime.now(UTC))
-    return None if expired else found
+    return None if found is None or found.is_expired(now) or not FORM.fullmatch(presented) else found
 
 
 def hash_of(token: str) -> str:
-    """The hash that a token is stored as."""
+    """Return the hash that a token is stored as."""
     return hashlib.sha256(token.encode(errors="surrogateescape")).hexdigest()
 
 
 def new(
     name: str, scopes: Iterable[str], user: str | None, expires: datetime | None, rate: float | None = None
 ) -> tuple[str, Token]:
-    """A new token, and its entry for the tokens file.
-
-    Raises:
-        ValidationError: the name, the scopes and the user do not fit together.
-    """
-    secret = f"sager_{secrets.token_urlsafe(RANDOM_BYTES)}"
+    """Return a new token, and its entry for the tokens file."""
+    secret = f"sager_{secrets.token_urlsafe(32)}"
     known: dict[str, Any] = {"name": name, "sha256": hash_of(secret), "scopes": list(scopes), "user": user}
     return secret, Token.model_validate({**known, "expires": expires, "rate": rate})
 
 
 def as_toml(token: Token) -> str:
-    """The entry's lines for the tokens file."""
-    lines = [
-        "[[token]]",
-        f"name = {_quoted(token.name)}",
-        f'sha256 = "{token.sha256}"',
-        f"scopes = [{', '.join(_quoted(scope) for scope in Scope if scope in token.scopes)}]",
-    ]
-    if token.user is not None:
-        lines.append(f"user = {_quoted(token.user)}")
-    if token.rate is not None:
-        lines.append(f"rate = {token.rate:g}")
-    if token.expires is not None:
-        lines.append(f"expires = {token.expires.isoformat(timespec='seconds')}")
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    r"""The text as a TOML basic string.
-
-    >>> _quoted('say "so"')
-    '"say \\"so\\""'
-    """
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """Return the entry's lines for the tokens file."""
+    # A JSON string is a TOML basic string too.
+    values = {
+        "name": json.dumps(token.name, ensure_ascii=False),
+        "sha256": json.dumps(token.sha256),
+        "scopes": json.dumps([scope for scope in Scope if scope in token.scopes]),
+        "user": token.user and json.dumps(token.user, ensure_ascii=False),
+        "rate": token.rate and f"{token.rate:g}",
+        "expires": token.expires and token.expires.isoformat(timespec="seconds"),
+    }
+    return "".join(["[[token]]\n", *(f"{name} = {value}\n" for name, value in values.items() if value)])

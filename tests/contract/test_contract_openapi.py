@@ -11,9 +11,7 @@ from jsonschema import Draft202012Validator
 
 from schemas.asyncapi import asyncapi
 from streams.cli.output import json_text
-from streams.http.document import PROBLEMS, TAGS, document
-from streams.http.examples import ANSWERS, ASKED
-from streams.http.routes import ROUTERS
+from streams.http.document import ANSWERS, ASKED, PROBLEMS, ROUTERS, TAGS, document
 from streams.http.tokens import Scope
 from tests.contract.test_contract_docs import ROOT
 

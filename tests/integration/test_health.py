@@ -98,7 +98,7 @@ def test_it_listens_on_ipv6_too(tmp_path: Path) -> None:
     serve(Settings(metrics_host="::1", metrics_port=port, data_dir=tmp_path), MaterializerHealth())
     with socket.create_connection(("::1", port), timeout=5) as client:
         client.sendall(b"GET /live HTTP/1.0\r\n\r\n")
-        assert client.recv(100).startswith(b"HTTP/1.0 200 OK")
+        assert b" 200 OK" in client.recv(100)
 
 
 # --- what makes a worker dead

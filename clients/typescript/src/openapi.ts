@@ -329,26 +329,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/users/{user}/card/note": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The log of a card as a note of at most 2,048 tokens: a view of it, by code alone; from the snapshot
-         * @description Needs the scope `read-user` or `read-all`.
-         */
-        get: operations["card_note"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/users/{user}/card/commands": {
         parameters: {
             query?: never;
@@ -439,7 +419,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/dead-letters": {
+    "/v1/status": {
         parameters: {
             query?: never;
             header?: never;
@@ -447,32 +427,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists refused records, newest first, page by page, and counts them by reason
-         * @description It reads the topic of dead letters, from `since` on. Those of people who were forgotten are left out.
-         *
-         *     Needs the scope `operate`.
-         */
-        get: operations["list_letters"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/dead-letters/{letter}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * One dead letter, with the bytes of its original in URL-safe base64
+         * The deployment's prefix, and how old the snapshot is
          * @description Needs the scope `operate`.
          */
-        get: operations["read_letter"];
+        get: operations["status"];
         put?: never;
         post?: never;
         delete?: never;
@@ -481,30 +439,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/dead-letters/replay": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Sends the originals of dead letters again, in two steps
-         * @description Without `confirmation`: what would be sent, with a confirmation. With it, the same request is carried out. Each is
-         *     sent once, whatever is repeated; a record that is refused again becomes a new dead letter.
-         *
-         *     Needs the scope `operate`.
-         */
-        post: operations["replay_letters"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/webhooks/dead-letters": {
+    "/v1/token": {
         parameters: {
             query?: never;
             header?: never;
@@ -512,34 +447,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Lists messages that an endpoint of sager webhooks has refused for good; detail names it
-         * @description Needs the scope `operate`.
+         * The token of this very request: its name, its scopes, and the user that it is about (* is everybody)
+         * @description Needs any valid token.
          */
-        get: operations["list_webhook_letters"];
+        get: operations["own_token"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/webhooks/dead-letters/retry": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Has refused messages delivered again, in two steps, as a replay: their slim skills go to their topic again
-         * @description Every endpoint hears of them. One that has changed since was told by its change, and is not sent again.
-         *
-         *     Needs the scope `operate`.
-         */
-        post: operations["retry_webhook_letters"];
         delete?: never;
         options?: never;
         head?: never;
@@ -554,7 +467,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Arms side by side, week by week: how high the chosen items stood
+         * Arms side by side, week by week: how high the chosen items stood; the view arm_results
          * @description Needs the scope `operate` or `read-all`.
          */
         get: operations["read_arms"];
@@ -594,7 +507,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Does it get better? Hit rates by how many choices somebody had made
+         * Does it get better? Hit rates by how many choices somebody had made: the view learning_curve
          * @description Needs the scope `read-all`.
          */
         get: operations["read_learning_curve"];
@@ -614,7 +527,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How many lines moved from which tier to which
+         * How many lines moved from which tier to which: the view tier_flow, summed over weeks
          * @description Needs the scope `read-all`.
          */
         get: operations["read_tier_flow"];
@@ -634,7 +547,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Which lines most people hold
+         * Which lines most people hold, by tier: the view attribute_adoption
          * @description Needs the scope `read-all`.
          */
         get: operations["read_adoption"];
@@ -654,7 +567,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What calls of models cost, week by week
+         * What calls of models cost, week by week and by part
          * @description Needs the scope `read-all`.
          */
         get: operations["read_costs"];
@@ -674,50 +587,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Do rankings know when nothing suits?
+         * Do rankings know when nothing suits? By domain and tenth: the view calibration
          * @description Needs the scope `read-all`.
          */
         get: operations["read_calibration"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/status": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The deployment's prefix, and how old the snapshot is
-         * @description Needs the scope `operate`.
-         */
-        get: operations["status"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/token": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The token of this very request: its name, its scopes, and the user that it is about (* is everybody)
-         * @description Needs any valid token.
-         */
-        get: operations["own_token"];
         put?: never;
         post?: never;
         delete?: never;
@@ -799,42 +672,14 @@ export interface components {
          * @enum {string}
          */
         Action: "pin" | "unpin" | "remove" | "add" | "reword" | "set-tier" | "freeze" | "unfreeze" | "roll-back" | "import";
-        /** @description How many skills hold a line, by tier; the view `attribute_adoption`. */
-        Adopted: {
-            domain: string;
-            attribute_id: string;
-            kind: string;
-            dimension: string;
-            value: string;
-            users: number;
-            high: number;
-            medium: number;
-            low: number;
-            discovered: number;
-            share: number;
-        };
-        /** @description Lines, the most widely held first. */
-        Adoption: {
-            rows: components["schemas"]["Adopted"][];
-        };
-        /** @description A week of one arm in one domain; the view `arm_results`. */
-        ArmWeek: {
-            /** Format: date */
-            week: string;
-            domain: string;
-            arm: string | null;
-            users: number;
-            choices: number;
-            hit_at_1: number;
-            hit_at_3: number;
-            hit_at_5: number;
-            ndcg_at_3: number;
-            ndcg_at_5: number;
-            mean_reciprocal_rank: number;
-        };
         /** @description Arms side by side. `arms` are comparable only if users were assigned at random. */
         Arms: {
-            arms: components["schemas"]["ArmWeek"][];
+            arms: {
+                [key: string]: string | number | null;
+            }[];
+            shadows: {
+                [key: string]: string | number | null;
+            }[];
         };
         /**
          * @description One line of a skill. Positive only: what draws the user, never what to avoid (invariant 5).
@@ -897,10 +742,6 @@ export interface components {
             above?: number | null;
             /** @description Only items with less than this. */
             below?: number | null;
-        };
-        /** @description Calibration, by domain and tenth. */
-        Calibration: {
-            rows: components["schemas"]["Sure"][];
         };
         /** @description Something rankable, with its raw metadata; StatInit parses it (paper 2.3, App. E). */
         Candidate: {
@@ -1040,14 +881,6 @@ export interface components {
         CardLog: {
             diffs: components["schemas"]["CardDiff"][];
         };
-        /** @description A person's log in so many tokens. */
-        CardNote: {
-            user_id: string;
-            /** Format: date-time */
-            as_of: string;
-            text: string;
-            tokens: number;
-        };
         /** @description What removing a line would do. Nothing was sent. */
         CardPreview: {
             /** @description What the line says. */
@@ -1091,35 +924,26 @@ export interface components {
          * @enum {string}
          */
         ChangeKind: "reinforced" | "discovered" | "weakened" | "removed" | "evicted" | "pinned" | "unpinned" | "added" | "reworded" | "set" | "restored" | "forgotten" | "shifted" | "faded" | "overtaken";
-        /** @description What is to change, and why. Beside `domain` and `action`: `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes `attribute_id` and `tier`; `remove`, `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze` and `unfreeze` take nothing. */
+        /**
+         * @description What is to change, and why.
+         *
+         *     Beside `domain` and `action`: `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes
+         *     `attribute_id` and `tier`; `remove`, `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze`
+         *     and `unfreeze` take nothing.
+         */
         Command: {
             domain: string;
             action: components["schemas"]["Action"];
-            /**
-             * @description The line that the action applies to, if any.
-             * @default null
-             */
-            attribute_id: string | null;
-            /**
-             * @description add: the new line.
-             * @default null
-             */
-            line: components["schemas"]["Stated"] | null;
-            /**
-             * @description reword: the line's new text.
-             * @default null
-             */
-            value: string | null;
-            /**
-             * @description set-tier: the line's new tier.
-             * @default null
-             */
-            tier: ("silent" | "low" | "medium" | "high") | null;
-            /**
-             * @description roll-back: the version to go back to; 0: the seed.
-             * @default null
-             */
-            to_version: number | null;
+            /** @description The line that the action applies to, if any. */
+            attribute_id?: string | null;
+            /** @description add: the new line. */
+            line?: components["schemas"]["Stated"] | null;
+            /** @description reword: the line's new text. */
+            value?: string | null;
+            /** @description set-tier: the line's new tier. */
+            tier?: ("silent" | "low" | "medium" | "high") | null;
+            /** @description roll-back: the version to go back to; 0: the seed. */
+            to_version?: number | null;
             /** @default  */
             reason: string;
         };
@@ -1243,64 +1067,10 @@ export interface components {
             ranking_id?: string | null;
             session_id?: string | null;
         };
-        /** @description What a week's calls of models cost, by the part that made them; the view `llm_calls`. */
-        Cost: {
-            /** Format: date */
-            week: string;
-            domain: string | null;
-            part: string;
-            calls: number;
-            prompt_tokens: number;
-            completion_tokens: number;
-            fallbacks: number;
-            cost_dollars: number | null;
-        };
-        /** @description Costs week by week. */
-        Costs: {
-            rows: components["schemas"]["Cost"][];
-        };
         /** @description How often a line was taken and was to be expected, in choices, such as `2.1`; None: it is not counted. */
         Counts: {
             taken: string | null;
             expected: string | null;
-        };
-        /** @description The learning curve, by domain and choice. */
-        Curve: {
-            rows: components["schemas"]["CurvePoint"][];
-        };
-        /** @description How people's nth choices came out; the view `learning_curve`. */
-        CurvePoint: {
-            domain: string;
-            nth: number;
-            users: number;
-            hit_at_1: number;
-            hit_at_3: number;
-            hit_at_5: number;
-            ndcg_at_5: number;
-            mean_reciprocal_rank: number;
-        };
-        /**
-         * @description A record that a stage refused. `value` and `key` are the original bytes, in URL-safe base64 on the wire.
-         *
-         *     `event_id` is derived from stage and position: the same record refused again is the same dead letter.
-         */
-        DeadLetter: {
-            /** @description Unique per event; a repeated one is a duplicate. */
-            event_id: string;
-            /** @default 1 */
-            schema_version: number;
-            /**
-             * Format: date-time
-             * @description When it happened, in UTC.
-             */
-            occurred_at: string;
-            stage: string;
-            reason: string;
-            /** @default  */
-            detail: string;
-            source: components["schemas"]["Position"];
-            key?: string | null;
-            value?: string | null;
         };
         /**
          * @description One thing that a person wants or does not want, in fields.
@@ -1449,17 +1219,6 @@ export interface components {
             honoured: string[];
             /** @description Only where the host asked. */
             question?: components["schemas"]["Question"] | null;
-        };
-        /** @description How many lines went from one tier to another; the view `tier_flow`, summed over weeks. */
-        Flow: {
-            domain: string;
-            source: string;
-            target: string;
-            value: number;
-        };
-        /** @description Flows between tiers, ready for a Sankey diagram. */
-        Flows: {
-            rows: components["schemas"]["Flow"][];
         };
         /** @description What is to be forgotten: everything, a domain, or a line of a domain by its id. */
         ForgetAsked: {
@@ -1645,30 +1404,6 @@ export interface components {
          * @enum {string}
          */
         Kind: "preference" | "pattern" | "criterion";
-        /** @description A dead letter without its original's value; the key may be a user's id. */
-        Letter: {
-            event_id: string;
-            /** Format: date-time */
-            refused_at: string;
-            stage: string;
-            reason: string;
-            detail: string;
-            source: components["schemas"]["Position"];
-            key: string;
-            value_bytes: number;
-            replayed: boolean;
-        };
-        /** @description A page of dead letters, newest first; counts are of all that match. `next` is for `before`. */
-        Letters: {
-            total: number;
-            by_reason: {
-                [key: string]: number;
-            };
-            replayed: number;
-            forgotten: number;
-            letters: components["schemas"]["Letter"][];
-            next: string | null;
-        };
         /** @description One line of a skill. */
         Line: {
             /** @description Names the line where it is explained or corrected. */
@@ -1765,20 +1500,6 @@ export interface components {
         Option: {
             attribute_id: string;
             value: string;
-        };
-        /** @description Skills, those with most choices first. */
-        People: {
-            rows: components["schemas"]["Person"][];
-        };
-        /** @description A skill of somebody, and how much went into it. */
-        Person: {
-            domain: string;
-            user_id: string;
-            version: number;
-            choices: number;
-            lines: number;
-            /** Format: date-time */
-            updated_at: string;
         };
         /**
          * @description All attributes of one user in one domain, at a version: the fold of the user's diffs.
@@ -1878,12 +1599,7 @@ export interface components {
             /** @description What is wrong, and what to do. */
             detail: string;
             /** @description Fields that are invalid; at most five. */
-            errors?: {
-                /** @description Its path, such as `candidates.0.item_id`. */
-                field: string;
-                /** @description What is wrong with it. */
-                what: string;
-            }[];
+            errors?: components["schemas"]["FieldError"][];
         } & {
             [key: string]: unknown;
         };
@@ -2046,38 +1762,6 @@ export interface components {
             proposed: components["schemas"]["ChangeKind"];
             why: components["schemas"]["Refusal"];
         };
-        /** @description Which dead letters to replay: those that match all that is said, and something must be. */
-        ReplayAsked: {
-            ids?: string[];
-            reasons?: string[];
-            stages?: string[];
-            topics?: string[];
-            since?: string | null;
-            user?: string | null;
-            confirmation?: string | null;
-        };
-        /** @description What a replay would send again. Nothing was sent. */
-        ReplayPreview: {
-            count: number;
-            /** @description Their ids, at most 100. */
-            ready: string[];
-            /** @description Why others cannot be replayed. */
-            hindered: {
-                [key: string]: string;
-            };
-            unknown: string[];
-            confirmation: string;
-            /** Format: date-time */
-            expires_at: string;
-        };
-        /** @description What a replay sent again; what was replayed before was not. */
-        Replayed: {
-            replayed: number;
-            hindered: {
-                [key: string]: string;
-            };
-            unknown: string[];
-        };
         /** @description What became of an event, in the order of the batch. */
         Result: {
             /** @description As it was sent; none where there was none. */
@@ -2090,12 +1774,6 @@ export interface components {
              */
             errors: components["schemas"]["FieldError"][];
         };
-        /** @description Which messages to deliver again: those of these ids, or all since a moment, or all. */
-        RetryAsked: {
-            ids?: string[];
-            since?: string | null;
-            confirmation?: string | null;
-        };
         /** @description A request to forget; it is carried out if there is a receipt, which holds no name. */
         RightForgotten: {
             event_id: string;
@@ -2107,6 +1785,12 @@ export interface components {
          * @enum {string}
          */
         Role: "user" | "assistant" | "other";
+        /** @description The rows of a named query. */
+        Rows: {
+            rows: {
+                [key: string]: string | number | null;
+            }[];
+        };
         /**
          * @description What an event does to one statement.
          * @enum {string}
@@ -2536,15 +2220,6 @@ export interface components {
          * @enum {string}
          */
         Strength: "said" | "implied" | "set";
-        /** @description How probable rankings said that nothing suits, and how often nothing was taken; the view `calibration`. */
-        Sure: {
-            domain: string;
-            predicted_from: number;
-            rankings: number;
-            predicted: number;
-            happened: number;
-            error: number | null;
-        };
         /** @description What became of a batch. Kafka has what was accepted. */
         Taken: {
             accepted: number;
@@ -2796,11 +2471,6 @@ export interface components {
             because_of: string;
             /** @description What it did to which line, a sentence each. */
             changed: string[];
-        };
-        /** @description A dead letter as it is on its topic, the original's bytes in URL-safe base64; and where that was replayed to. */
-        WholeLetter: {
-            letter: components["schemas"]["DeadLetter"];
-            replayed_to: string[];
         };
         /** @description What the person said of their taste, in fields: never in their words. */
         Wish: {
@@ -3083,17 +2753,8 @@ export interface operations {
                  * @example {
                  *       "user_id": "ann",
                  *       "domain": "films",
+                 *       "instruction": "something to think about",
                  *       "candidates": [
-                 *         {
-                 *           "item_id": "amelie",
-                 *           "title": "Amélie",
-                 *           "metadata": {
-                 *             "genres": [
-                 *               "Romance"
-                 *             ],
-                 *             "year": 2001
-                 *           }
-                 *         },
                  *         {
                  *           "item_id": "arrival",
                  *           "title": "Arrival",
@@ -3103,9 +2764,18 @@ export interface operations {
                  *             ],
                  *             "year": 2016
                  *           }
+                 *         },
+                 *         {
+                 *           "item_id": "amelie",
+                 *           "title": "Amélie",
+                 *           "metadata": {
+                 *             "genres": [
+                 *               "Romance"
+                 *             ],
+                 *             "year": 2001
+                 *           }
                  *         }
                  *       ],
-                 *       "instruction": "something to think about",
                  *       "clarify": true
                  *     }
                  */
@@ -3437,7 +3107,7 @@ export interface operations {
             query?: {
                 /** @description Only this domain. */
                 domain?: string;
-                /** @description How many of each skill. */
+                /** @description How many versions, the newest ones. */
                 last?: number;
             };
             header?: never;
@@ -3605,7 +3275,7 @@ export interface operations {
     card_log: {
         parameters: {
             query?: {
-                /** @description How many. */
+                /** @description How many versions, the newest ones. */
                 last?: number;
             };
             header?: never;
@@ -3624,41 +3294,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CardLog"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    card_note: {
-        parameters: {
-            query?: {
-                /** @description How many tokens it may have. */
-                budget_tokens?: number;
-                /** @description The moment, such as `2026-01-31T18:00:00Z`; out of the snapshot's log. */
-                as_of?: string;
-            };
-            header?: never;
-            path: {
-                /** @description The user's id, percent-encoded. */
-                user: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CardNote"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -3850,24 +3485,9 @@ export interface operations {
             default: components["responses"]["Other"];
         };
     };
-    list_letters: {
+    status: {
         parameters: {
-            query?: {
-                /** @description Refused for this reason. */
-                reason?: string;
-                /** @description Refused at this stage. */
-                stage?: string;
-                /** @description With or without the deployment's prefix. */
-                topic?: string;
-                /** @description Keyed by this user. */
-                user?: string;
-                /** @description Refused at this moment or later. */
-                since?: string;
-                /** @description The `next` of the page before. */
-                before?: string;
-                /** @description How many. */
-                limit?: number;
-            };
+            query?: never;
             header?: never;
             path?: never;
             cookie?: never;
@@ -3880,7 +3500,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Letters"];
+                    "application/json": components["schemas"]["Status"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -3891,76 +3511,9 @@ export interface operations {
             default: components["responses"]["Other"];
         };
     };
-    read_letter: {
+    own_token: {
         parameters: {
             query?: never;
-            header?: never;
-            path: {
-                /** @description Its `event_id`. */
-                letter: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WholeLetter"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    replay_letters: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ReplayAsked"];
-            };
-        };
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ReplayPreview"] | components["schemas"]["Replayed"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    list_webhook_letters: {
-        parameters: {
-            query?: {
-                /** @description Refused at this moment or later. */
-                since?: string;
-                /** @description The `next` of the page before. */
-                before?: string;
-                /** @description How many. */
-                limit?: number;
-            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -3973,37 +3526,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Letters"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    retry_webhook_letters: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RetryAsked"];
-            };
-        };
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ReplayPreview"] | components["schemas"]["Replayed"];
+                    "application/json": components["schemas"]["TokenFacts"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4065,7 +3588,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["People"];
+                    "application/json": components["schemas"]["Rows"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4096,7 +3619,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Curve"];
+                    "application/json": components["schemas"]["Rows"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4129,7 +3652,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Flows"];
+                    "application/json": components["schemas"]["Rows"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4160,7 +3683,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Adoption"];
+                    "application/json": components["schemas"]["Rows"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4193,7 +3716,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Costs"];
+                    "application/json": components["schemas"]["Rows"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4224,59 +3747,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Calibration"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    status: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Status"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    own_token: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TokenFacts"];
+                    "application/json": components["schemas"]["Rows"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -4322,7 +3793,7 @@ export interface operations {
     told_log: {
         parameters: {
             query?: {
-                /** @description How many versions. */
+                /** @description How many versions, the newest ones. */
                 last?: number;
             };
             header?: never;

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from pydantic_core import from_json
 
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, examples, settings
@@ -71,10 +72,8 @@ def _lines(file: Path) -> Iterator[bytes]:
 
 def _entry(line: bytes) -> Any:
     """What a line says; None if it is no JSON."""
-    from streams.http.bodies import read_once  # noqa: PLC0415
-
     try:
-        return read_once(line)
+        return from_json(line, allow_inf_nan=False)
     except ValueError:
         return None
 

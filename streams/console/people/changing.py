@@ -11,8 +11,8 @@ from schemas import Action, ChangeKind, Correction, Said, SkillDiff, Wish
 from streams.console.people import words
 from streams.console.people.pages import PEOPLE
 from streams.console.visit import Visit
-from streams.http.commands import command_of
 from streams.http.problems import Problem, not_valid
+from streams.http.skills import command_of
 from streams.http.tokens import Scope
 from streams.privacy import privacy_of
 

@@ -12,8 +12,8 @@ from streams.console.people.changing import LATER
 from streams.console.people.lines import LINE
 from streams.console.people.pages import PEOPLE, UNDER
 from streams.console.visit import Visit, parsed
-from streams.http.folders import ZIP, chunks, exported
 from streams.http.problems import Problem, not_valid
+from streams.http.rights import ZIP, chunks, exported
 from streams.http.tokens import Scope
 from streams.rights.preview import forget_request, goes
 

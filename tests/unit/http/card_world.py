@@ -13,8 +13,8 @@ from operators.cards.merge import resolve
 from operators.language.finding import Effect, Finding, Heard
 from schemas import Card, CardCommand, CardDiff, Event, decode, encode, topic_of
 from schemas.statements import Stance
+from streams.http.answers import Outgoing, Sender
 from streams.http.live import Held, Live
-from streams.http.sender import Outgoing, Sender
 from streams.materializer.records import Batch, Record
 from streams.materializer.rows import read
 from streams.materializer.snapshot import copy_and_rename
@@ -120,4 +120,4 @@ class CardWorker(Sender):
             card = self._api.live.card(command.user_id)
             diff = answered(card, command)
             follow(self._api.live, with_diff(card, diff), len(self.sent))
-            self._api.answers.hear(CardDiff.TOPIC, b"", Held(encode(diff), record.partition, 0, 0))
+            self._api.answers.take(CardDiff.TOPIC, record.partition, encode(diff))

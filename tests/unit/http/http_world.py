@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import threading
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,9 +17,8 @@ from streams.http import tokens
 from streams.http.api import Api
 from streams.http.app import application
 from streams.http.gate import Gate
-from streams.http.run import connections_of, tls_of
-from streams.http.server import Server
-from streams.local.broker import free_port
+from streams.http.run import config_of
+from streams.http.server import Server, listen
 from streams.materializer.records import Batch, Record
 from streams.materializer.rows import read
 from streams.materializer.snapshot import copy_and_rename
@@ -118,7 +116,6 @@ class Served:
     """The API on a port of its own, as a context manager; it follows topics only where there is a broker."""
 
     def __init__(self, settings: Settings, *, follows: bool = False, console: bool = False) -> None:
-        self.port = free_port()
         self._follows, self._console = follows, console
         self._settings = settings
         self._loop = asyncio.new_event_loop()
@@ -136,26 +133,21 @@ class Served:
         self._loop.close()
 
     async def _start(self) -> None:
-        settings = self._settings
-        gate = Gate(tokens.TokensFile(settings.http_tokens or Path()), settings)
-        self.api = Api(settings, gate)
+        gate = Gate(tokens.TokensFile(self._settings.http_tokens or Path()), self._settings)
+        self.api = Api(self._settings, gate)
         app = application(self.api, console=self._console)
         self.console = getattr(app.state, "console", None)
-        self._server = Server(app, settings)
-        self._connections = connections_of(self._server, settings, gate, tls_of(settings))
+        self.listening = listen("127.0.0.1", 0)
+        self.port = self.listening.getsockname()[1]
+        self._server = Server(config_of(app, self._settings))
         self._running = self.api.running(follows=self._follows)
         await self._running.__aenter__()
-        await self._connections.listen("127.0.0.1", self.port)
-
-    def shrink_buffers(self) -> None:
-        """The system holds little of what a client does not read: without this it would take megabytes to notice."""
-        for each in self._connections.sockets:
-            each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+        self._serving = asyncio.create_task(self._server.serve([self.listening]))
 
     async def _end(self) -> None:
-        await self._connections.close()
         self.api.slims.end()
-        await self._server.close()
+        self._server.should_exit = True
+        await self._serving
         await self._running.__aexit__(None, None, None)
 
     def ask(self, path: str, token: str = "", method: str = "GET", body: bytes | None = None, **headers: str) -> Reply:

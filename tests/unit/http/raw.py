@@ -1,7 +1,6 @@
-"""Bytes on a socket, as no HTTP client would send them, and the answers. Knows of the server its port and no more."""
+"""Bytes on a socket, as no HTTP client would send them, and the answers."""
 
 import socket
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -26,7 +25,7 @@ class Raw:
         self.socket.close()
 
     def send(self, data: bytes) -> bool:
-        """Whether the server still took it."""
+        """Return True if the server still took it."""
         try:
             self.socket.sendall(data)
         except OSError:
@@ -34,7 +33,7 @@ class Raw:
         return True
 
     def reply(self) -> Reply | None:
-        """The next answer; None where the server closed the connection instead."""
+        """Return the next answer; None where the server closed the connection instead."""
         while b"\r\n\r\n" not in self._held:
             if not self._more():
                 return None
@@ -49,16 +48,8 @@ class Raw:
         return Reply(int(first.split()[1]), headers, rest[:size])
 
     def is_closed(self) -> bool:
-        """Waits until the server closes the connection; False if it sends something instead."""
+        """Wait until the server closes the connection; return False if it sends something instead."""
         return not self._held and not self._more()
-
-    def rest(self) -> bytes:
-        """All that comes yet from the server after it was told that the client sends no more."""
-        with suppress(OSError):
-            self.socket.shutdown(socket.SHUT_WR)
-        while self._more():
-            pass
-        return self._held
 
     def _more(self) -> bool:
         try:
@@ -70,7 +61,7 @@ class Raw:
 
 
 def ask(port: int, data: bytes) -> Reply | None:
-    """The answer to these bytes."""
+    """Return the answer to these bytes."""
     with Raw(port) as raw:
         raw.send(data)
         return raw.reply()

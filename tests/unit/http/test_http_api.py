@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import sys
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -10,8 +11,9 @@ from pathlib import Path
 import pytest
 from prometheus_client import generate_latest
 
-from streams.http.commands import command_of
+from streams.http.document import document
 from streams.http.problems import Problem
+from streams.http.skills import command_of
 from streams.http.snapshot import Snapshot
 from streams.http.tokens import OF_A_USER, Scope
 from streams.settings import Settings
@@ -25,6 +27,7 @@ READ = {
     "/v1/users/ann/log": {Scope.READ_ALL, Scope.READ_USER},
     "/v1/status": {Scope.OPERATE},
 }
+CHROMIUM = Path("/usr/bin/chromium")
 COMMANDS = "/v1/users/ann/commands"
 
 
@@ -238,7 +241,7 @@ def test_what_is_not_there_or_not_valid_is_told_as_a_problem(api, file):
 @pytest.mark.parametrize(
     ("body", "status"),
     [
-        (b"", 400),
+        (b"", 422),
         (b"{", 400),
         (b"[" * 10_000, 400),
         (b"[]", 422),
@@ -261,7 +264,7 @@ def test_nobody_says_who_they_are_or_whom_they_mean_but_by_token_and_path(api, f
     reply = api.ask(COMMANDS, file.make("change-user", user="ann"), "POST", json.dumps(body).encode())
 
     assert_problem(reply, 422)
-    assert field in reply.body["detail"]
+    assert [each["what"] for each in reply.body["errors"]] == ["Extra inputs are not permitted"]
 
 
 def test_a_command_is_in_the_name_of_the_token_and_a_roll_back_takes_its_lines_from_the_log():
@@ -301,3 +304,106 @@ def test_neither_users_nor_tokens_are_in_logs_or_metrics(api, file, caplog, monk
     assert 'sager_http_requests_total{method="GET",route="/v1/users/{user}/skills",status="404"}' in told
     assert "/v1/users/{user}/skills failed with ValueError" in told
     assert [secret for secret in (SECRET_USER, token, token[-20:], "unmistakable") if secret in told] == []
+
+
+# --- paths, queries and types of bodies
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/users/ann/../bob/skills", "//v1/users/bob/skills", "/v1/users/ann%2f..%2fbob/skills",
+        "/v1/users/ann/%2e%2e/bob/skills", "/v1/users/bob;x=1/skills", "/v1/users/bob/skills/", "/V1/users/bob/skills",
+        "/v1/users/bob%00/skills", "/v1/users/%2562ob/skills", "/v1/users/BOB/skills", "/v1/users/ann/skills?user=bob",
+        "/v1/users/%62ob/skills", "/v1/users/%ef%bd%82ob/skills", "/v1/users/%ff/skills", "/v1/users/%zz/skills",
+    ],
+)  # fmt: skip
+def test_no_spelling_of_a_path_reads_another_user(api, file, path):
+    reply = api.ask(path, file.make("read-user", user="ann"), **{"X-Original-URL": "/v1/users", "X-User": "bob"})
+
+    assert reply.status in (400, 403, 404, 422)
+    assert "bob" not in reply.text
+
+
+@pytest.mark.parametrize("query", ["limit=1&limit=2", "limit=1.5", "limit=1e2", "limit=", "page=1", "after=a&after=b"])
+def test_unknown_repeated_and_invalid_parameters_are_refused(api, file, query):
+    assert api.ask(f"/v1/users?{query}", file.make("read-all")).status == 422
+
+
+@pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
+def test_a_body_of_another_type_is_refused(api, file, kind):
+    token = file.make("change-user", user="ann")
+
+    assert api.ask(COMMANDS, token, "POST", b"{}", **{"Content-Type": kind}).status == 415
+
+
+def test_no_page_of_another_site_reads_an_answer(api, file):
+    token, origin = file.make("read-all"), {"Origin": "https://evil.example"}
+    preflight = api.ask("/v1/users", "", "OPTIONS", **origin, **{"Access-Control-Request-Method": "GET"})
+    rebound = api.ask("/v1/users", "", Host="evil.example", Cookie=f"token={token}", **origin)
+    own = api.ask("/v1/users", token, **origin)
+
+    assert (preflight.status, rebound.status, own.status) == (401, 401, 200)
+    for reply in (preflight, rebound, own):
+        assert not [name for name in reply.headers if name.startswith("access-control")]
+        assert (reply.headers["cache-control"], reply.headers["x-content-type-options"]) == ("no-store", "nosniff")
+
+
+# --- the API's document
+
+
+def test_the_document_needs_no_token_and_is_the_exported_one(api):
+    reply = api.ask("/openapi.json")
+    again = api.ask("/openapi.json", **{"If-None-Match": reply.headers["etag"]})
+
+    assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
+    assert reply.body == json.loads(json.dumps(document()))
+    assert (again.status, again.text) == (304, "")
+
+
+def test_every_part_of_the_page_comes_from_here(api):
+    page = api.ask("/docs")
+
+    assert page.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+    assert "unsafe" not in page.headers["content-security-policy"]
+    parts = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert len(parts) == 6
+    for part in parts:
+        assert part.startswith("/"), part
+        reply = api.ask(part)
+        assert (reply.status, reply.headers["x-content-type-options"]) == (200, "nosniff"), part
+    assert "<script>" not in page.text
+    assert "style=" not in page.text
+
+
+@pytest.mark.parametrize("path", ["/docs/", "/docs/..", "/docs/%2e%2e/app.py", "/docs/../app.py", "/docs/docs.js/x"])
+def test_no_other_file_is_served(api, path):
+    assert api.ask(path).status == 404
+
+
+def test_the_licences_of_swagger_are_served_too(api):
+    for name in ("swagger-ui.LICENSE", "swagger-ui.NOTICE", "swagger-ui-bundle.js.LICENSE.txt"):
+        assert api.ask(f"/docs/{name}").status == 200
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no Chromium")
+def test_a_browser_shows_every_request_and_complains_of_nothing(api):
+    playwright = pytest.importorskip("playwright.sync_api")
+    operations = sum(len(each) for each in document()["paths"].values())
+    told, asked = [], []
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        page = browser.new_page()
+        page.on("console", lambda message: told.append(message.text))
+        page.on("pageerror", lambda error: told.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"http://127.0.0.1:{api.port}/docs")
+        page.wait_for_selector(".opblock")
+        shown = page.locator(".opblock").count()
+        page.locator(".opblock-summary-control").first.click()
+        page.wait_for_selector(".opblock-body")
+        browser.close()
+
+    assert shown == operations
+    assert told == []
+    assert [url for url in asked if not url.startswith((f"http://127.0.0.1:{api.port}/", "data:"))] == []

@@ -1,68 +1,137 @@
-"""Token buckets: never more than agreed, never less, and no more memory than agreed."""
+"""Rates and quotas: one token, one person or one address leaves room for others."""
+
+import asyncio
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.http.limits import Buckets, network_of
+from streams.http.api import OF_A_PERSON, Api, Limiter, Quota
+from streams.http.gate import Buckets, network_of
+from streams.http.problems import Problem
+from streams.settings import Settings
+from tests.patience import until
+from tests.unit.http.http_world import Served, Tokens, published
+
+FREEZE = json.dumps({"action": "freeze", "domain": "films"}).encode()
 
 
-@given(
-    rate=st.floats(0.1, 100),
-    burst=st.integers(1, 50),
-    pauses=st.lists(st.floats(0, 20) | st.just(0.0), min_size=1, max_size=80),
-)
+class Clock:
+    """A monotonic clock that a test moves."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@given(st.floats(0.1, 100), st.integers(1, 50), st.lists(st.floats(0, 5), max_size=100))
 def test_in_no_stretch_of_time_more_come_through_than_the_burst_and_the_rate_allow(rate, burst, pauses):
-    now = [0.0]
-    buckets = Buckets(rate, burst, clock=lambda: now[0])
-    through = []
+    clock = Clock()
+    buckets = Buckets(rate, burst, clock=clock)
+    passed = []
     for pause in pauses:
-        now[0] += pause
-        if buckets.take("ann") == 0.0:
-            through.append(now[0])
+        clock.now += pause
+        if not buckets.take("a"):
+            passed.append(clock.now)
 
-    for first in range(len(through)):
-        for last in range(first, len(through)):
-            assert last - first + 1 <= burst + rate * (through[last] - through[first]) + 1e-6
-
-
-@given(rate=st.floats(0.1, 100), burst=st.integers(1, 50), tries=st.integers(1, 100))
-def test_whoever_waits_as_long_as_told_gets_through(rate, burst, tries):
-    now = [0.0]
-    buckets = Buckets(rate, burst, clock=lambda: now[0])
-    told = [buckets.take("ann") for _ in range(tries)]
-
-    assert [wait == 0.0 for wait in told] == [number < burst for number in range(tries)]
-    if told[-1]:
-        now[0] += told[-1] * (1 + 1e-9)
-        assert buckets.take("ann") == 0.0
+    for first, begin in enumerate(passed):
+        for last, end in enumerate(passed[first:], first):
+            assert last - first + 1 <= burst + rate * (end - begin) + 1e-6
 
 
-def test_each_has_a_bucket_of_its_own():
-    buckets = Buckets(1, 1, clock=lambda: 0.0)
+@given(st.floats(0.1, 100), st.integers(1, 50))
+def test_a_client_that_waits_as_long_as_it_is_asked_to_gets_through(rate, burst):
+    clock = Clock()
+    buckets = Buckets(rate, burst, clock=clock)
+    for _ in range(60):
+        if wait := buckets.take("a"):
+            clock.now += wait + 1e-6
+            assert not buckets.take("a")
+    assert not buckets.take("b"), "each key has a bucket of its own"
 
-    assert [buckets.take(key) == 0.0 for key in ("ann", "bob", "ann", "bob")] == [True, True, False, False]
 
-
-def test_no_more_are_remembered_than_there_is_room_for():
-    buckets = Buckets(1, 1, most=3, clock=lambda: 0.0)
-    for number in range(100):
-        buckets.take(f"address-{number}")
-        buckets.take("the one who keeps coming")
-
+def test_buckets_are_bounded():
+    buckets = Buckets(1, 1, most=3)
+    for n in range(100):
+        buckets.take(str(n))
     assert len(buckets) == 3
-    assert buckets.take("the one who keeps coming") > 0
 
 
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
         ("192.0.2.1", "192.0.2.2", False),
-        ("2001:db8::1", "2001:db8::ffff:0:0:1", True),
-        ("2001:db8:0:1::1", "2001:db8:0:2::1", False),
-        ("::ffff:192.0.2.1", "192.0.2.1", True),
-        ("fe80::1%eth0", "fe80::1", True),
+        ("192.0.2.1", "::ffff:192.0.2.1", True),
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("fe80::1%eth0", "fe80::2%eth1", True),
     ],
 )
-def test_who_is_counted_as_one(one, other, same):
+def test_clients_are_counted_by_network(one, other, same):
     assert (network_of(one) == network_of(other)) is same
+
+
+def held(wishes, places=16):
+    """Return how many places each token and person got where nothing ends, and the statuses of the others."""
+    limiter, got, statuses = Limiter(places), {}, []
+    with ExitStack() as held:
+        for token, person in wishes:
+            quotas = (Quota("token-share", token), Quota("person-share", person, OF_A_PERSON))
+            try:
+                held.enter_context(limiter.hold(*quotas))
+                got[token, person] = got.get((token, person), 0) + 1
+            except Problem as problem:
+                statuses.append(problem.status)
+    assert (limiter._free, limiter._held) == (places, {}), "all places are free again"
+    return got, statuses
+
+
+def test_one_token_takes_half_and_one_person_a_fifth():
+    assert held([("backend", f"user-{n}") for n in range(40)])[1] == [429] * 32
+    assert held([("ann's app", "ann")] * 40) == ({("ann's app", "ann"): 3}, [429] * 37)
+    assert sum(held([(f"token {n}", "ann") for n in range(40)])[0].values()) == 3, "many tokens are one person"
+    assert held([(f"token {n}", f"user {n}") for n in range(17)])[1] == [503]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 7)), max_size=60))
+def test_a_client_after_four_greedy_tokens_finds_room(wishes):
+    got, _ = held([*((f"token {t}", f"person {p}") for t, p in wishes), ("new token", "new person")])
+
+    assert got["new token", "new person"] == 1
+
+
+def test_one_persons_commands_leave_room_for_another_while_no_worker_runs(tmp_path, monkeypatch):
+    file, stop, waiting = Tokens(tmp_path), threading.Event(), []
+
+    async def wait(self, command):
+        waiting.append(command.user_id)
+        await asyncio.to_thread(stop.wait)
+
+    monkeypatch.setattr(Api, "change_skill", wait)
+    monkeypatch.setattr("streams.http.api.WAITING", 16)
+    anns, bobs, backend = (file.make("change-user", user=user) for user in ("ann", "bob", "*"))
+    limits = Settings(duckdb=published(), http_tokens=file.path, data_dir=tmp_path, http_rate=1e3, http_burst=1_000)
+    with Served(limits) as api, ThreadPoolExecutor(40) as clients:
+        api.api.live._ready.set()
+
+        def freeze(user, token):
+            return clients.submit(api.ask, f"/v1/users/{user}/commands", token, "POST", FREEZE)
+
+        try:
+            for_ann = [freeze("ann", anns) for _ in range(30)]
+            until(lambda: sum(each.done() for each in for_ann) == 27, "all but three to be refused")
+            assert freeze("ann", backend).result().status == 429, "a person's quota counts over all tokens"
+            for_bob = freeze("bob", bobs)
+            until(lambda: "bob" in waiting, "bob's command to be sent")
+        finally:
+            stop.set()
+        refused = [each.result() for each in for_ann if each.result().status != 202]
+
+    assert len(refused) == 27
+    assert {(reply.status, reply.headers["retry-after"]) for reply in refused} == {(429, "1")}
+    assert for_bob.result().status == 202

@@ -4,7 +4,6 @@ import io
 import json
 import zipfile
 from collections import Counter
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,16 +11,13 @@ from typing import Any
 import pytest
 from pydantic_core import to_json
 
-from schemas import DeadLetter, ForgetRequest, Position, Receipt, subject_of
+from schemas import ForgetRequest, Receipt, subject_of
 from streams.exceptions import BrokerUnreachable
-from streams.http.commands import Changes
-from streams.http.confirmations import SECONDS, Confirmations, canonical
+from streams.http import rights
+from streams.http.api import Api
+from streams.http.confirmations import SECONDS, Confirmations
 from streams.http.problems import Problem
-from streams.http.routes import letters, rights
 from streams.http.tokens import new
-from streams.operations.dead_letters import replay as replaying
-from streams.operations.dead_letters.reading import Found, Listing
-from streams.operations.dead_letters.replay import Hindrance, Letter, Plan
 from streams.rights import portable
 from streams.rights.holdings import Holdings
 from streams.rights.portable import archive
@@ -68,20 +64,14 @@ def post(api: Served, path: str, token: str, body: dict[str, Any]) -> Any:
         ("/v1/users/ann/export", "GET", {"read-user"}, None),
         ("/v1/users/ann/forget", "POST", {"forget-user"}, b"{}"),
         ("/v1/users/ann/import", "POST", {"change-user"}, b"PK"),
-        ("/v1/dead-letters", "GET", {"operate"}, None),
-        ("/v1/dead-letters/x", "GET", {"operate"}, None),
-        ("/v1/dead-letters/replay", "POST", {"operate"}, b"{}"),
         ("/v1/arms", "GET", {"operate", "read-all"}, None),
-        ("/v1/webhooks/dead-letters", "GET", {"operate"}, None),
-        ("/v1/webhooks/dead-letters/retry", "POST", {"operate"}, b'{"x": 1}'),
     ],
 )
 def test_each_takes_its_scope_for_its_user_and_no_other(api, file, monkeypatch, path, method, scope, body):
     def unreachable(*_: object, **__: object) -> None:
         raise BrokerUnreachable("no Kafka")
 
-    for module, name in ((rights, "exported"), (letters, "listing"), (letters, "one")):
-        monkeypatch.setattr(module, name, unreachable)
+    monkeypatch.setattr(rights, "exported", unreachable)
     for each in ("read-user", "read-all", "change-user", "forget-user", "produce", "read-slim", "operate"):
         about = None if each in ("read-all", "operate") else "ann"
         status = api.ask(path, file.make(each, user=about), method, body).status
@@ -140,12 +130,13 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
         held = Holdings(user, topics={"selections": Counter({"books": 2})}, unread=["cards"])
         return Goes("", held, [Going("topic selections", 2, "goes")], "", ())
 
-    def forget(_: Changes, request: ForgetRequest) -> Receipt:
+    async def forget(_: Api, request: ForgetRequest) -> Receipt:
         sent.append(request)
         return Receipt(event_id=request.event_id, occurred_at=NOW, subject=subject_of(request.user_id))
 
     monkeypatch.setattr(rights, "goes", counted)
-    monkeypatch.setattr(Changes, "forget", forget)
+    monkeypatch.setattr(Api, "forget", forget)
+    api.api.live._ready.set()
     return sent
 
 
@@ -207,10 +198,10 @@ def confirmations(now: float = 1_000.0, **settings: Any) -> Confirmations:
 
 def test_servers_that_share_a_secret_take_each_others_confirmations():
     _, token = new("app", ["forget-user"], "ann", None)
-    about, shared = canonical({"b": 1, "a": 2}), {"http_confirmation_key": "k" * 32}
-    text = confirmations(**shared).make(token, "forget ann", about).text
+    about, shared = {"b": 1, "a": 2}, {"http_confirmation_key": "k" * 32}
+    text = confirmations(**shared).make(token, "forget ann", about)["confirmation"]
 
-    taken = confirmations(1_000 + SECONDS, **shared).check(text, token, "forget ann", canonical({"a": 2, "b": 1}))
+    taken = confirmations(1_000 + SECONDS, **shared).check(text, token, "forget ann", {"a": 2, "b": 1})
 
     assert taken.at == datetime.fromtimestamp(1_000, UTC)
     assert taken.name() == confirmations(**shared).check(text, token, "forget ann", about).name() != taken.name("more")
@@ -222,14 +213,14 @@ def test_servers_that_share_a_secret_take_each_others_confirmations():
 def test_no_changed_confirmation_is_taken():
     _, token = new("app", ["forget-user"], "ann", None)
     ours = confirmations()
-    text = ours.make(token, "forget ann", b"").text
+    text = ours.make(token, "forget ann", "")["confirmation"]
     other = replace_token(token)
 
     bad = [text[:-1], "", "é", "====", text[::-1], "A" * 64, text[:8] + ("A" if text[8] != "A" else "B") + text[9:]]
     for each in bad:
         with pytest.raises(Problem):
-            ours.check(each, token, "forget ann", b"")
-    for args in ((other, "forget ann", b""), (token, "forget bob", b""), (token, "forget ann", b"x")):
+            ours.check(each, token, "forget ann", "")
+    for args in ((other, "forget ann", ""), (token, "forget bob", ""), (token, "forget ann", "x")):
         with pytest.raises(Problem):
             ours.check(text, *args)
 
@@ -264,11 +255,13 @@ def nobody_there(monkeypatch):
 def test_an_import_takes_a_preview_and_its_confirmation(api, file, tmp_path, monkeypatch, nobody_there):
     orders = []
 
-    def take_in(_: Changes, bundle: portable.Bundle, user: str, order: portable.Order, **__: object) -> Any:
+    def take_in(
+        _: Settings, bundle: portable.Bundle, user: str, order: portable.Order, seconds: float, **__: object
+    ) -> Any:
         orders.append((bundle.manifest.user_id, user, order.actor, order.name("skill books")))
         return portable.Imported(diffs={"books": history("ann", "books")[1][0]})
 
-    monkeypatch.setattr(Changes, "take_in", take_in)
+    monkeypatch.setattr(portable, "take_in", take_in)
     token, body = file.make("change-user", user="anna", name="helper"), an_export(tmp_path / "x")
 
     preview = api.ask("/v1/users/anna/import", token, "POST", body, **ZIP)
@@ -346,61 +339,3 @@ def test_an_export_comes_as_one_file_and_stays_nowhere(api, file, tmp_path, monk
     assert (reply.status, reply.headers["content-type"]) == (200, "application/zip")
     assert sorted(zipfile.ZipFile(io.BytesIO(reply.raw)).namelist()) == ["manifest.json", "topics/skills.jsonl"]
     assert list((tmp_path / "temporary").iterdir()) == []
-
-
-# --- dead letters
-
-LETTER = DeadLetter.of(
-    "evolve", Position(topic="sager.selections", partition=1, offset=7, timestamp_ms=1), "invalid", "no user", b"ann",
-    b"\xff secret", NOW,
-)  # fmt: skip
-
-
-def test_letters_are_listed_without_bytes_and_read_with_them(api, file, monkeypatch):
-    asked = []
-
-    def listing(_: object, chosen: object, limit: int, before: object = None) -> Listing:
-        asked.append((chosen, limit, before))
-        found = Found(LETTER, 1_700_000_000_000, 1, 9)
-        return Listing([found], Counter({"invalid": 3}), {LETTER.event_id}, forgotten=1)
-
-    monkeypatch.setattr(letters, "listing", listing)
-    monkeypatch.setattr(letters, "one", lambda *_: (Found(LETTER, 1, 1, 9), ["sager.selections/1/8"]))
-    token = file.make("operate")
-
-    page = api.ask("/v1/dead-letters?reason=invalid&limit=1&since=2026-01-01T00:00:00Z", token)
-    assert (page.body["total"], page.body["by_reason"], page.body["forgotten"]) == (3, {"invalid": 3}, 1)
-    assert page.body["letters"][0]["value_bytes"] == len(b"\xff secret")
-    assert "secret" not in page.text
-    assert page.body["next"] == "1700000000000-1-9"
-    api.ask(f"/v1/dead-letters?before={page.body['next']}", token)
-    assert asked[-1][2] == (1_700_000_000_000, 1, 9)
-
-    whole = api.ask(f"/v1/dead-letters/{LETTER.event_id}", token).body
-    assert DeadLetter.model_validate_json(json.dumps(whole["letter"])).value == b"\xff secret"
-    assert whole["replayed_to"] == ["sager.selections/1/8"]
-    for bad in ("limit=0", "before=x", "since=yesterday", "reason=", "reason=a&reason=b", "more=1"):
-        assert api.ask(f"/v1/dead-letters?{bad}", token).status == 422, bad
-
-
-def test_a_replay_takes_a_preview_and_its_confirmation(api, file, monkeypatch):
-    replayed = []
-    known = Letter(LETTER.source, 1, 9, b"ann")
-    planned = Plan({LETTER.event_id: known}, {"old": Hindrance.DONE}, unknown=["who"])
-
-    def replay(_: Settings, plan: Plan) -> int:
-        replayed.append(plan)
-        return len(plan.ready)
-
-    monkeypatch.setattr(replaying, "plan", lambda *_: replace(planned))
-    monkeypatch.setattr(replaying, "replay", replay)
-    token, asked = file.make("operate"), {"reasons": ["invalid"], "since": "2026-01-01T00:00:00Z"}
-
-    preview = post(api, "/v1/dead-letters/replay", token, asked)
-    assert (preview.status, preview.body["ready"], preview.body["count"], replayed) == (200, [LETTER.event_id], 1, [])
-    confirmation = {"confirmation": preview.body["confirmation"]}
-    assert post(api, "/v1/dead-letters/replay", token, {"reasons": ["other"]} | confirmation).status == 409
-    done = post(api, "/v1/dead-letters/replay", token, asked | confirmation)
-
-    assert done.body == {"replayed": 1, "hindered": {"old": "already replayed"}, "unknown": ["who"]}
-    assert post(api, "/v1/dead-letters/replay", token, {}).status == 422

@@ -12,10 +12,11 @@ from confluent_kafka import Consumer
 
 from operators.merge import merge, resolve_command, start
 from schemas import Action, PolicySkill, SlimSkill, compound_key, encode
-from streams.http.api_health import ApiHealth
-from streams.http.live import Held, Live
-from streams.http.slims import tag_of
-from streams.http.subscribers import GONE_HOURS, MS_PER_HOUR, Place
+from streams.http.api import Api
+from streams.http.gate import Gate
+from streams.http.live import GONE_MS, Held
+from streams.http.run import ApiHealth
+from streams.http.slims import Place
 from streams.http.tokens import TokensFile
 from streams.kafka.packed import pack
 from streams.privacy import DEFAULT as PRIVACY
@@ -26,7 +27,7 @@ from tests.patience import PATIENCE_SECONDS, until
 from tests.unit.http.http_world import Served, Tokens, published
 
 SLIM = "/v1/users/ann/domains/films/slim"
-AT_MS = int(NOW.timestamp() * 1000)
+AT_MS = int(time.time() * 1000)
 
 
 @pytest.fixture(scope="module")
@@ -228,23 +229,29 @@ def test_a_stream_of_all_resumes_where_it_ended_and_misses_no_one_who_was_forgot
 
 
 @pytest.mark.parametrize(
-    ("life", "hours_ago", "offsets"),
+    "last",
     [
-        ("kafka", 0, "0:"),
-        ("kafka", 0, "1" * 7_000),
-        ("kafka", GONE_HOURS + 1, "0:0"),
-        ("kafka", 0, "0:2"),
-        ("another", 0, "0:0"),
-        ("kafka;" + "1" * 400, 0, "0:0"),
-        ("kafka", 0, "0:" + "1" * 400),
+        "nonsense",
+        "1" * 7_000,
+        Place("kafka", int(time.time() * 1000) - GONE_MS - 1, {0: 0}),
+        Place("kafka", int(time.time() * 1000) + 60_000, {0: 2}),
+        Place("another", int(time.time() * 1000) + 60_000, {0: 0}),
     ],
-    ids=["nonsense", "much of it", "too old", "ahead of the topic", "of another broker", "after all time", "no offset"],
+    ids=["nonsense", "much of it", "too old", "ahead of the topic", "of another broker"],
 )
-def test_a_stream_that_may_have_missed_somebodys_end_begins_anew(api, topic, file, life, hours_ago, offsets):
+def test_a_stream_that_may_have_missed_an_erasure_begins_again(api, topic, file, last):
     topic.put("ann", "likes: noir")
-    last = f"{life};{int(time.time() * 1000) - hours_ago * MS_PER_HOUR};{offsets}"
-    with Stream(api, "/v1/slim/stream?from=now", file.make("read-slim", user="*"), last) as stream:
+    with Stream(api, "/v1/slim/stream?from=now", file.make("read-slim", user="*"), str(last)) as stream:
         assert stream.until_position() == [("reset", None, None), ("slim", "ann", "likes: noir")]
+
+
+def test_tombstones_are_held_no_longer_than_streams_resume(api, topic):
+    live, now = api.api.live, int(time.time() * 1000)
+    live.take(SlimSkill.TOPIC, compound_key("ann", "films"), Held(None, 0, 0, now - GONE_MS - 1))
+    live.take(SlimSkill.TOPIC, compound_key("bob", "films"), Held(None, 0, 1, now))
+
+    assert list(live.since({0: 0}, None)) == [compound_key("bob", "films")]
+    assert api.api.slims.since(Place("kafka", now - GONE_MS - 1, {0: 0}), None) is None
 
 
 def test_a_users_stream_that_cannot_resume_tells_that_there_is_nothing_any_more(api, topic, file):
@@ -264,7 +271,7 @@ def test_a_stream_from_now_on_tells_nothing_of_before(api, topic, file):
 
 
 def test_a_stream_ends_soon_after_its_token(api, topic, file, monkeypatch):
-    monkeypatch.setattr("streams.http.routes.slim.BEAT_SECONDS", 0.05)
+    monkeypatch.setattr("streams.http.slim_routes.BEAT_SECONDS", 0.05)
     token = file.make("read-slim", user="ann")
     topic.put("ann", "likes: noir")
     with Stream(api, f"{SLIM}/stream", token) as stream:
@@ -276,7 +283,7 @@ def test_a_stream_ends_soon_after_its_token(api, topic, file, monkeypatch):
 
 @pytest.mark.parametrize("has_news", [False, True])
 def test_a_stream_ends_with_its_scope_however_much_news_there_is(api, topic, file, monkeypatch, has_news):
-    monkeypatch.setattr("streams.http.routes.slim.BEAT_SECONDS", 0.0 if has_news else 0.05)
+    monkeypatch.setattr("streams.http.slim_routes.BEAT_SECONDS", 0.0 if has_news else 0.05)
     token = file.make("read-slim", user="*")
     with Stream(api, "/v1/slim/stream", token) as stream:
         stream.until_position()
@@ -301,8 +308,8 @@ def test_a_stream_of_one_person_that_resumes_looks_at_nobody_else(api, topic, fi
     topic.remove("bob")
     with Stream(api, f"{SLIM}/stream", token, after) as stream:
         assert stream.until_position() == [("forgotten", "ann", None)]
-    place, api.api.live.slims = Place.of(after), _Counted(api.api.live.slims)
-    assert api.api.slims.subscribers.since(place, compound_key("ann", "films")) == [compound_key("ann", "films")]
+    place, api.api.live.slims = Place.parse(after), _Counted(api.api.live.slims)
+    assert api.api.slims.since(place, compound_key("ann", "films")) == [compound_key("ann", "films")]
 
 
 class _Counted(dict):
@@ -312,31 +319,11 @@ class _Counted(dict):
         raise AssertionError("it looked at everybody")
 
 
-def test_who_is_forgotten_is_no_longer_remembered_than_streams_resume(api, topic):
-    subscribers = api.api.slims.subscribers
-    topic.remove("ann")
-    subscribers._hear(SlimSkill.TOPIC, b"bob", Held(None, 0, 9, AT_MS + GONE_HOURS * MS_PER_HOUR + 1))
-    assert [key for *_, key in subscribers._gone] == [b"bob"]
-
-
-def test_what_is_forgotten_while_it_is_being_answered_is_kept_nowhere(api, topic, monkeypatch):
-    topic.put("ann", "likes: noir")
-    slims = api.api.slims
-
-    def forgotten_meanwhile(body):
-        topic.remove("ann")
-        return tag_of(body)
-
-    monkeypatch.setattr("streams.http.slims.tag_of", forgotten_meanwhile)
-    slims.answer("ann", "films")
-    assert len(slims._answers) == 0
-
-
 def test_a_place_survives_its_text():
     place = Place("kafka", AT_MS, {0: 7, 3: 0})
 
-    assert Place.of(str(place)) == place
-    assert Place.of("") is None
+    assert Place.parse(str(place)) == place
+    assert Place.parse("") is None
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -348,8 +335,9 @@ def test_a_server_that_follows_nothing_any_more_says_so_and_tells_nothing_old(fi
     monkeypatch.setattr("streams.http.live.Consumer", Broken)
     monkeypatch.setattr("streams.http.live.partitions_of", lambda *_: [0])
     settings = Settings(bootstrap="127.0.0.1:1", duckdb=published(), http_tokens=file.path)
-    live, health = Live(settings), ApiHealth(settings, TokensFile(file.path))
-    health.asks(live)
+    tokens = TokensFile(file.path)
+    health, api = ApiHealth(settings, tokens), Api(settings, Gate(tokens, settings))
+    health.api, live = api, api.live
     assert health.why_not_live() == []
 
     live._ready.set()

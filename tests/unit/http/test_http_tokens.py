@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 
 from streams.cli import app
 from streams.http import tokens
-from streams.http.exceptions import TokensUnusable
-from streams.http.tokens import Scope, Token, TokensFile, as_toml, find, new
+from streams.http.tokens import Scope, Token, TokensFile, TokensUnusable, as_toml, find, new
 from tests.unit.http.http_world import Tokens
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -69,9 +68,10 @@ def test_scopes_of_a_user_are_about_that_user_and_all_others_about_nobody():
     shop = new("shop", ["read-user"], "*", None)[1]
     console = new("console", ["read-all", "operate"], None, None)[1]
 
-    assert [ann.may_read("ann"), ann.may_change("ann"), ann.may_read("bob"), ann.may_change("bob")] == [1, 1, 0, 0]
-    assert [shop.may_read("bob"), shop.may_change("bob")] == [True, False]
-    assert [console.may_read("bob"), console.may_change("bob")] == [True, False]
+    change = Scope.CHANGE_USER
+    assert [ann.may_read("ann"), ann.may(change, "ann"), ann.may_read("bob"), ann.may(change, "bob")] == [1, 1, 0, 0]
+    assert [shop.may_read("bob"), shop.may(change, "bob")] == [True, False]
+    assert [console.may_read("bob"), console.may(change, "bob")] == [True, False]
     for scopes, user in ((["read-user"], None), (["change-user", "read-all"], None), (["read-all"], "ann"), ([], None)):
         with pytest.raises(ValidationError):
             new("x", scopes, user, None)

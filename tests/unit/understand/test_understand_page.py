@@ -9,7 +9,7 @@ import pytest
 from operators.merge import resolve_correction
 from operators.stated import in_words
 from schemas import ItemFacts
-from streams.http.examples import ANSWERS
+from streams.http.document import ANSWERS
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import facts
 from tests.unit.understand.understand_builders import a_bare_skill, a_correction, understood

@@ -1,0 +1,295 @@
+"""A person's rights: to export everything held about them, to import it elsewhere, and to be forgotten."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, Literal, Self
+
+from confluent_kafka import KafkaException
+from fastapi import Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field, ValidationError, model_validator
+
+from schemas import Receipt
+from schemas.fields import DomainField
+from streams.exceptions import NotProduced
+from streams.http.api import Api, TheApi
+from streams.http.problems import RETRY, Problem, not_valid
+from streams.http.routing import (
+    MAX_ID_CHARS,
+    Body,
+    Confirmation,
+    DomainQuery,
+    TheToken,
+    UserPath,
+    as_json,
+    needs,
+    router,
+)
+from streams.http.tokens import Scope
+from streams.rights import portable
+from streams.rights.preview import comes, forget_request, goes
+from streams.settings import Settings
+
+ZIP = "application/zip"
+CHUNK_BYTES = 256 * 1024
+_ZIP: dict[str, Any] = {"content": {ZIP: {"schema": {"type": "string", "format": "binary"}}}}
+
+routes = router("rights")
+
+
+class ForgetAsked(Body):
+    """What is to be forgotten: everything, a domain, or a line of a domain by its id."""
+
+    everything: bool = Field(default=False, strict=True, description="The whole person, in every domain.")
+    domain: DomainField | None = None
+    line: Annotated[str, Field(min_length=1, max_length=MAX_ID_CHARS)] | None = None
+    confirmation: Confirmation | None = Field(default=None, description="That of the preview, to have it carried out.")
+
+    @model_validator(mode="after")
+    def _names_its_target(self) -> Self:
+        if self.everything is (self.domain is not None):
+            raise ValueError("say `everything`: true, or a domain, and not both")
+        if self.line is not None and self.domain is None:
+            raise ValueError("a line needs its domain")
+        return self
+
+
+class StoreGoes(BaseModel):
+    """How many records a store holds of it, and what happens to them."""
+
+    store: str
+    records: int
+    fate: str
+
+
+class ForgetPreview(BaseModel):
+    """What forgetting would reach. Nothing was forgotten."""
+
+    known: bool = Field(description="Whether anything is held about this user.")
+    domains: list[str] = Field(description="The domains in which anything is held.")
+    goes: list[StoreGoes]
+    unread: list[str] = Field(description="Topics that could not be counted.")
+    confirmation: str
+    expires_at: datetime
+
+
+class RightForgotten(BaseModel):
+    """A request to forget; it is carried out if there is a receipt, which holds no name."""
+
+    event_id: str
+    carried_out: bool
+    receipt: Receipt | None = None
+
+
+class SkillComes(BaseModel):
+    """A skill of an export; `replaces`: how many lines the skill that is there has, if there is one."""
+
+    domain: str
+    lines: int
+    statements: int
+    replaces: int | None
+
+
+class ImportPreview(BaseModel):
+    """What importing would bring. Nothing was sent."""
+
+    exported_from: str = Field(description="The user's id in the export.")
+    comes: list[SkillComes]
+    interactions: int
+    confirmation: str
+    expires_at: datetime
+
+
+class SkillCame(BaseModel):
+    """The version that an imported skill became; None: no worker has carried it out in time, and one will."""
+
+    domain: str
+    version: int | None
+    lines_in: int
+    lines_out: int
+    refused: int
+
+
+class ImportDone(BaseModel):
+    """What was imported."""
+
+    carried_out: bool
+    interactions: int
+    statements: int
+    skills: list[SkillCame]
+
+
+@routes.get(
+    "/v1/users/{user}/export",
+    dependencies=[needs(Scope.READ_USER)],
+    response_class=StreamingResponse,
+    responses={200: {**_ZIP, "description": "The export."}},
+)
+async def export_user(api: TheApi, token: TheToken, user: UserPath) -> Response:
+    """Exports everything held about a user: the folder of `sager policy export`, as a zip file.
+
+    It reads whole topics, and may take minutes in a large deployment.
+    """
+    file = await api.search(token, partial(exported, api.settings, user))
+    if file is None:
+        raise Problem(404, "nothing is held about this user")
+    size = file.seek(0, os.SEEK_END)
+    headers = {"Content-Disposition": 'attachment; filename="sager-export.zip"', "Content-Length": str(size)}
+    return StreamingResponse(chunks(file), headers=headers, media_type=ZIP)
+
+
+@routes.post(
+    "/v1/users/{user}/forget",
+    dependencies=[needs(Scope.FORGET_USER)],
+    response_model=ForgetPreview | RightForgotten,
+    responses={202: {"model": RightForgotten, "description": "Asked for; no worker has done it yet."}},
+)
+async def forget_user(api: TheApi, token: TheToken, user: UserPath, asked: ForgetAsked) -> Response:
+    """Forgets a person, a domain or a line, in two steps.
+
+    Without `confirmation`: a preview of what goes, with a confirmation. With it, the same request is carried out, and
+    answered with the receipt. There is no way back.
+    """
+    what, about = f"forget {user}", asked.model_dump(mode="json", exclude={"confirmation"})
+    if asked.confirmation is None:
+        found = await api.search(token, partial(goes, api.settings, user, asked.domain, asked.line))
+        preview = {
+            "known": found.held.is_known,
+            "domains": found.held.domains,
+            "goes": [vars(each) for each in found.stores],
+            "unread": found.held.unread,
+        }
+        return as_json({**preview, **api.confirmations.make(token, what, about)})
+    confirmed = api.confirmations.check(asked.confirmation, token, what, about)
+    if (before := api.confirmations.answer_of(confirmed)) is not None:
+        return as_json(before)
+    try:
+        request = forget_request(user, asked.domain, asked.line, token.name, confirmed.name(), confirmed.at)
+    except ValidationError as error:
+        raise not_valid(error) from None
+    with api.waiting(token, user):
+        receipt = await api.forget(request)
+    done = RightForgotten(event_id=request.event_id, carried_out=receipt is not None, receipt=receipt)
+    if receipt is None:
+        return as_json(done, 202)
+    api.confirmations.remember(confirmed, done)
+    return as_json(done)
+
+
+@routes.post(
+    "/v1/users/{user}/import",
+    dependencies=[needs(Scope.CHANGE_USER)],
+    response_model=ImportPreview | ImportDone,
+    responses={202: {"model": ImportDone, "description": "Sent; no worker has carried all of it out yet."}},
+    openapi_extra={"requestBody": {"required": True, **_ZIP}},
+)
+async def import_user(
+    request: Request,
+    api: TheApi,
+    token: TheToken,
+    user: UserPath,
+    domain: DomainQuery = None,
+    interactions: Annotated[Literal["true", "false"], Query(description="Past interactions are sent too.")] = "false",
+    reason: Annotated[str, Query(max_length=300, description="Why, for the log.")] = "",
+    confirmation: Annotated[Confirmation | None, Query(description="That of the preview.")] = None,
+) -> Response:
+    """Imports an export, a zip file, in two steps.
+
+    Without `confirmation`: a preview of what comes and what it replaces, with a confirmation. With it, the same request
+    is carried out. `interactions`: send the past interactions too.
+    """
+    if request.headers.get("content-type") != ZIP:
+        raise Problem(415, f"send `Content-Type: {ZIP}`: what /export answered", {"Accept": ZIP})
+    body, past = await request.body(), interactions == "true"
+    what, about = f"import {user}", [domain, past, reason, hashlib.sha256(body).hexdigest()]
+    if confirmation is None:
+
+        def preview() -> dict[str, Any]:
+            with imported(body) as bundle:
+                found = comes(api.settings, bundle, user, datetime.now(UTC), domain=domain, interactions=past)
+                skills = [vars(each) for each in found.skills]
+                return {"exported_from": bundle.manifest.user_id, "comes": skills, "interactions": found.interactions}
+
+        return as_json({**await api.search(token, preview), **api.confirmations.make(token, what, about)})
+    confirmed = api.confirmations.check(confirmation, token, what, about)
+    if (before := api.confirmations.answer_of(confirmed)) is not None:
+        return as_json(before)
+    order = portable.Order(token.name, reason, confirmed.at, confirmed.name)
+    done = await api.change(token, user, partial(_import, api, body, user, order, domain, past))
+    if done.carried_out:
+        api.confirmations.remember(confirmed, done)
+    return as_json(done, 200 if done.carried_out else 202)
+
+
+def _import(api: Api, body: bytes, user: str, order: portable.Order, domain: str | None, past: bool) -> ImportDone:
+    """Import a body, and wait for each of its skills."""
+    seconds = api.settings.http_wait_seconds
+    try:
+        with imported(body) as bundle:
+            done = portable.take_in(api.settings, bundle, user, order, seconds, domain=domain, interactions=past)
+    except ValidationError as error:
+        raise not_valid(error) from None
+    except (KafkaException, NotProduced) as error:
+        raise Problem(503, "Kafka did not acknowledge it; it may or may not be carried out", RETRY) from error
+    skills = []
+    for name, diff in done.diffs.items():
+        changes, refused = ((), ()) if diff is None else (diff.changes, diff.refused)
+        lines_in = sum(change.after is not None for change in changes)
+        skills.append(
+            SkillCame(
+                domain=name,
+                version=None if diff is None else diff.version,
+                lines_in=lines_in,
+                lines_out=len(changes) - lines_in,
+                refused=len(refused),
+            )
+        )
+    return ImportDone(
+        carried_out=None not in done.diffs.values(),
+        interactions=done.interactions,
+        statements=done.statements,
+        skills=skills,
+    )
+
+
+def exported(settings: Settings, user: str) -> BinaryIO | None:
+    """Return an open, already deleted zip file with everything held about a user; None if nothing is held. Blocks.
+
+    Raises:
+        BrokerUnreachable, MaterializerError: not everything can be read.
+    """
+    with tempfile.TemporaryDirectory(prefix="sager-export-") as place:
+        folder = Path(place) / "export"
+        manifest = portable.export(settings, user, folder)
+        if not manifest.topics and not manifest.tables:
+            return None
+        out = tempfile.TemporaryFile(dir=place)  # noqa: SIM115 - `chunks` closes it
+        portable.pack(folder, out)
+        return out
+
+
+def chunks(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the file from its beginning, and close it at the end."""
+    with file:
+        file.seek(0)
+        while chunk := file.read(CHUNK_BYTES):
+            yield chunk
+
+
+@contextmanager
+def imported(body: bytes) -> Iterator[portable.Bundle]:
+    """Hold the checked folder of a zip file. Blocks."""
+    with tempfile.TemporaryDirectory(prefix="sager-import-") as place:
+        folder = Path(place)
+        try:
+            portable.unpack(BytesIO(body), folder)
+            yield portable.load(folder)
+        except portable.NotPortable as error:
+            raise Problem(422, str(error).replace(f"{folder}/", "").replace(str(folder), "the export")) from None

@@ -1,0 +1,151 @@
+"""What the API's routes share: the router, scopes, the request's token, and typed parameters.
+
+Paths are routed in their percent-encoded form, so that a `/` within an id stays within it; parameters decode it.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any, cast
+from urllib.parse import unquote
+
+import orjson
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import from_json
+
+from schemas import Model
+from schemas.fields import DomainField, UserIdField
+from streams.http import metrics
+from streams.http.problems import Problem
+from streams.http.tokens import EVERYBODY, Scope, Token
+
+TOKEN = "sager.token"  # noqa: S105 - a name in the ASGI scope
+"""Where the middleware puts the token of a request."""
+MAX_ID_CHARS = 400
+UTC = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
+
+
+class Body(Model):
+    """A body of the API; an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+async def _token_of(request: Request) -> Token:
+    return cast("Token", request.scope[TOKEN])
+
+
+def _decoded(value: Any) -> Any:
+    return unquote(value, errors="strict") if isinstance(value, str) else value
+
+
+DECODED = BeforeValidator(_decoded)
+TheToken = Annotated[Token, Depends(_token_of)]
+UserPath = Annotated[UserIdField, DECODED, Path(alias="user", description="The user's id, percent-encoded.")]
+DomainPath = Annotated[DomainField, DECODED, Path(alias="domain", description="Such as `films`.")]
+LinePath = Annotated[
+    str, DECODED, Path(alias="attribute", min_length=1, max_length=MAX_ID_CHARS, description="Of a line or statement.")
+]
+DomainQuery = Annotated[DomainField | None, Query(alias="domain", description="Only this domain.")]
+Last = Annotated[int, Query(ge=1, le=200, description="How many versions, the newest ones.")]
+Weeks = Annotated[int, Query(ge=1, le=520, description="How many weeks, up to the newest.")]
+Confirmation = Annotated[str, Field(max_length=100)]
+"""The confirmation of a preview, to have it carried out."""
+
+
+def refuse(scopes: tuple[Scope, ...]) -> Problem:
+    """Return the response to a token without the scope; the same whether the user exists or not."""
+    metrics.AUTH_FAILURES.labels("scope").inc()
+    return Problem(403, f"this token lacks the scope {' or '.join(scopes)} for that user")
+
+
+class Needs:
+    """A dependency: the token needs one of these scopes, for the user in the path where there is one.
+
+    Without a user in the path, a scope that is about a user must be about all of them.
+
+    Attributes:
+        alternatives: groups of scopes, one of which the token needs; for the API's document.
+        told: the same in words.
+    """
+
+    def __init__(self, *scopes: Scope) -> None:
+        self.scopes = scopes
+        self.alternatives: tuple[tuple[Scope, ...], ...] = tuple((scope,) for scope in scopes)
+        self.told = " or ".join(scopes)
+
+    async def __call__(self, request: Request) -> None:
+        """Refuse other tokens."""
+        token, user = await _token_of(request), request.path_params.get("user")
+        about = EVERYBODY if user is None else unquote(user)
+        if not any(token.may(scope, about) for scope in self.scopes):
+            raise refuse(self.scopes)
+
+
+class NeedsAll(Needs):
+    """A dependency: the token needs all these scopes, for some user; the route checks for which."""
+
+    def __init__(self, *scopes: Scope) -> None:
+        super().__init__(*scopes)
+        self.alternatives, self.told = (scopes,), " and ".join(scopes)
+
+    async def __call__(self, request: Request) -> None:
+        """Refuse other tokens."""
+        token = await _token_of(request)
+        if not all(scope in token.scopes for scope in self.scopes):
+            raise refuse(self.scopes)
+
+
+def needs(*scopes: Scope) -> Any:
+    """Return `Needs` as a dependency."""
+    return Depends(Needs(*scopes))
+
+
+def needs_all(*scopes: Scope) -> Any:
+    """Return `NeedsAll` as a dependency."""
+    return Depends(NeedsAll(*scopes))
+
+
+READS = needs(Scope.READ_USER, Scope.READ_ALL)
+
+
+class _Request(Request):
+    async def json(self) -> Any:
+        """Read JSON as workers do: no NaN, no lone surrogates, whole numbers of any size, bounded depth."""
+        return from_json(await self.body(), allow_inf_nan=False)
+
+
+class _Route(APIRoute):
+    """A route that refuses unknown and repeated parameters, and bodies of another type.
+
+    FastAPI would ignore a misspelled parameter. A page of another site can send any type but JSON without asking first.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return FastAPI's handler behind the check."""
+        handle = super().get_route_handler()
+        names = sorted(parameter.alias for parameter in self.dependant.query_params)
+
+        async def checked(request: Request) -> Response:
+            given = [name for name, _ in request.query_params.multi_items()]
+            if len(given) > len(set(given)) or not set(given) <= set(names):
+                may = f"{' and '.join(names)}, once" if names else "none"
+                raise Problem(422, f"the query has parameters that this path does not take: it takes {may}")
+            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if self.body_field is not None and kind != "application/json":
+                raise Problem(415, "send `Content-Type: application/json`", {"Accept": "application/json"})
+            return await handle(_Request(request.scope, request.receive))
+
+        return checked
+
+
+def router(*tags: str) -> APIRouter:
+    """Return a router for routes of the API, under these headings of its document."""
+    return APIRouter(route_class=_Route, tags=list(tags))
+
+
+def as_json(body: Any, status: int = 200) -> Response:
+    """Return a JSON response for data or a model."""
+    # The snapshot's times have no zone.
+    content = body.model_dump_json() if isinstance(body, BaseModel) else orjson.dumps(body, option=UTC)
+    return Response(content, status, media_type="application/json")

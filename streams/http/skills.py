@@ -1,0 +1,248 @@
+"""Users, their skills and the log of these; why a line is there; and commands that change a skill."""
+
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Any
+
+from duckdb import DuckDBPyConnection
+from fastapi import Query, Response
+from pydantic import Field, ValidationError
+
+from operators.history import at_version
+from schemas import Action, Model, PolicySkill, Refused, SkillCommand, SkillDiff, Stated
+from schemas.commands import SaidTier
+from schemas.fields import AttributeId, DomainField, Label, UserIdField
+from streams.http.api import TheApi
+from streams.http.problems import Problem, not_valid
+from streams.http.routing import (
+    READS,
+    Body,
+    DomainPath,
+    DomainQuery,
+    Last,
+    LinePath,
+    TheToken,
+    UserPath,
+    as_json,
+    needs,
+    router,
+)
+from streams.http.tokens import Scope
+from streams.rights.explained import Explained, ExplainedStatement, UnknownLine, explain
+from streams.rights.reading import UnknownUser
+from streams.shown import plain
+from streams.views.llm import ToldLine, ToldLog, ToldSkill, line_for_model, log_for_model, skill_for_model
+from streams.vouching import vouching_of
+
+NOTHING = "nothing is known of this user in this domain yet"
+PAGE, MOST_PAGE = 100, 1_000
+
+reads, models, changes = router("skills"), router("for models"), router("commands")
+
+
+class Users(Model):
+    """A page of users."""
+
+    users: tuple[str, ...]
+    next: str | None
+
+
+class Skills(Model):
+    """All skills of a user."""
+
+    skills: tuple[PolicySkill, ...]
+
+
+class Log(Model):
+    """Versions of skills, as what changed."""
+
+    diffs: tuple[SkillDiff, ...]
+
+
+class Command(Body):
+    """What is to change, and why.
+
+    Beside `domain` and `action`: `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes
+    `attribute_id` and `tier`; `remove`, `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze`
+    and `unfreeze` take nothing.
+    """
+
+    domain: DomainField
+    action: Action
+    attribute_id: AttributeId | None = Field(default=None, description="The line that the action applies to, if any.")
+    line: Stated | None = Field(default=None, description="add: the new line.")
+    value: Label | None = Field(default=None, description="reword: the line's new text.")
+    tier: SaidTier | None = Field(default=None, description="set-tier: the line's new tier.")
+    to_version: int | None = Field(default=None, ge=0, description="roll-back: the version to go back to; 0: the seed.")
+    reason: Annotated[str, Field(max_length=300)] = ""
+
+
+class Commanded(Model):
+    """What became of a command."""
+
+    event_id: str
+    carried_out: bool = Field(description="False: accepted, and not carried out yet.")
+    version: int | None = Field(default=None, description="The skill's version afterwards.")
+    refused: tuple[Refused, ...] = Field(default=(), description="What had no room.")
+    diff: SkillDiff | None = Field(default=None, description="Only for tokens that may read the user.")
+
+
+@reads.get("/v1/users", dependencies=[needs(Scope.READ_ALL)])
+async def users(
+    api: TheApi,
+    token: TheToken,
+    after: Annotated[UserIdField | None, Query(description="Begin after this id.")] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_PAGE, description="How many.")] = PAGE,
+) -> Users:
+    """The ids of users with a skill or a card, in order, page by page: `next` is for `after`."""
+    found = await api.read(token, partial(api.snapshot.users, after or "", limit))
+    return Users(users=tuple(found), next=found[-1] if len(found) == limit else None)
+
+
+@reads.get("/v1/users/{user}/skills", dependencies=[READS], response_model=Skills)
+async def skills(api: TheApi, token: TheToken, user: UserPath) -> Response:
+    """All skills of a user, one per domain."""
+    found = await api.read(token, partial(api.snapshot.skills, user))
+    if not found:
+        raise Problem(404, "no skill of this user is in the snapshot")
+    return as_json({"skills": [plain(skill) for skill in found]})
+
+
+@reads.get("/v1/users/{user}/skills/{domain}", dependencies=[READS], response_model=PolicySkill)
+async def skill(api: TheApi, token: TheToken, user: UserPath, domain: DomainPath) -> Response:
+    """The skill of a user in a domain."""
+    found = await api.read(token, partial(api.snapshot.skills, user, domain))
+    if not found:
+        raise Problem(404, "no skill of this user in this domain is in the snapshot")
+    return as_json(plain(found[0]))
+
+
+@reads.get("/v1/users/{user}/log", dependencies=[READS], response_model=Log)
+async def log(api: TheApi, token: TheToken, user: UserPath, domain: DomainQuery = None, last: Last = 20) -> Response:
+    """The newest versions of each of a user's skills, as what changed and on what evidence."""
+    found = await api.read(token, partial(api.snapshot.log, user, domain, last))
+    if not found:
+        raise Problem(404, "no version of such a skill is in the snapshot")
+    return as_json(Log(diffs=tuple(found)))
+
+
+@reads.get(
+    "/v1/users/{user}/domains/{domain}/lines/{attribute}",
+    dependencies=[READS], response_model=Explained | ExplainedStatement,
+)  # fmt: skip
+async def explain_line(
+    api: TheApi, token: TheToken, user: UserPath, domain: DomainPath, attribute: LinePath
+) -> Response:
+    """Explains one line or statement of a skill: what it is now, and its steps, each with a plain sentence.
+
+    As `sager policy explain --json`. A line that is gone or was reworded is explained too.
+    """
+
+    def read(con: DuckDBPyConnection) -> Explained | ExplainedStatement:
+        return explain(con, user, domain, attribute, vouching_of(api.settings))
+
+    try:
+        return as_json(await api.read(token, lambda: api.snapshot.ask(read)))
+    except UnknownUser:
+        raise Problem(404, "no skill of this user in this domain is in the snapshot") from None
+    except UnknownLine:
+        raise Problem(404, "no version of this skill has such a line or statement") from None
+
+
+@models.get("/v1/users/{user}/domains/{domain}/told", dependencies=[READS], response_model=ToldSkill)
+async def told_skill(api: TheApi, token: TheToken, user: UserPath, domain: DomainPath) -> Response:
+    """A skill as a model may read it: only lines for which something vouches, in words that carry no instruction.
+
+    What is held back is counted, and shown to people by `/v1/users/{user}/skills/{domain}`.
+    """
+    found = api.live.skill(user, domain)
+    if found is None and not api.live.is_ready:
+        found = next(iter(await api.read(token, partial(api.snapshot.skills, user, domain))), None)
+    if found is None:
+        raise Problem(404, NOTHING)
+    return as_json(skill_for_model(found, vouching_of(api.settings), datetime.now(UTC)))
+
+
+@models.get("/v1/users/{user}/domains/{domain}/told/log", dependencies=[READS], response_model=ToldLog)
+async def told_log(api: TheApi, token: TheToken, user: UserPath, domain: DomainPath, last: Last = 20) -> Response:
+    """How a skill came about, as a model may read it: its newest versions out of the snapshot, some seconds old."""
+    diffs = await api.read(token, partial(api.snapshot.history, user, domain))
+    if not diffs:
+        raise Problem(404, NOTHING)
+    return as_json(log_for_model(diffs, vouching_of(api.settings), last))
+
+
+@models.get("/v1/users/{user}/domains/{domain}/told/lines/{attribute}", dependencies=[READS], response_model=ToldLine)
+async def told_line(api: TheApi, token: TheToken, user: UserPath, domain: DomainPath, attribute: LinePath) -> Response:
+    """Why a line or a statement is in a skill, as a model may read it.
+
+    Titles are told where something vouches for them, and nobody's own words are quoted.
+    """
+    vouching = vouching_of(api.settings)
+
+    def read(con: DuckDBPyConnection) -> ToldLine | None:
+        return line_for_model(explain(con, user, domain, attribute, vouching), vouching)
+
+    try:
+        found = await api.read(token, lambda: api.snapshot.ask(read))
+    except (UnknownUser, UnknownLine):
+        found = None
+    if found is None:
+        # The same whether there is none or it is held back: an id is made of words.
+        raise Problem(404, "there is no such line that may be told, or the snapshot does not have it yet")
+    return as_json(found)
+
+
+@changes.post(
+    "/v1/users/{user}/commands",
+    dependencies=[needs(Scope.CHANGE_USER)],
+    response_model=Commanded,
+    responses={
+        202: {"model": Commanded, "description": "Accepted, but no worker has answered in time."},
+        409: {"description": "Refused: no such line, already so, or private; `refused` says which."},
+    },
+)
+async def command(api: TheApi, token: TheToken, user: UserPath, asked: Command) -> Response:
+    """Changes a skill: what `sager policy` can do, in the name of the token."""
+    fields = asked.model_dump(exclude_unset=True)
+    made = await api.read(token, partial(command_of, fields, user, token.name, api.snapshot.history))
+    with api.waiting(token, user):
+        diff = await api.change_skill(made)
+    if diff is None:
+        return as_json(Commanded(event_id=made.event_id, carried_out=False), 202)
+    if diff.refused and not diff.changes:
+        refused = [each.model_dump(mode="json") for each in diff.refused]
+        raise Problem(409, "the command was refused", event_id=made.event_id, refused=refused)
+    # A skill's first diff has all its initial lines: only for tokens that may read them.
+    shown = diff if token.may_read(user) else None
+    return as_json(
+        Commanded(event_id=made.event_id, carried_out=True, version=diff.version, refused=diff.refused, diff=shown)
+    )
+
+
+def command_of(
+    asked: Mapping[str, Any], user: str, actor: str, history: Callable[[str, str], list[SkillDiff]]
+) -> SkillCommand:
+    """Return the command with these fields; the server sets all others. Blocks: a roll-back reads the log.
+
+    Args:
+        asked: the fields of `Command`.
+        user: the user.
+        actor: the token's name.
+        history: returns all diffs of a user in a domain.
+    """
+    fields = {**asked, "event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "actor": actor}
+    if asked.get("action") == Action.ROLL_BACK:
+        if asked.get("to_version") is None:
+            raise Problem(422, "roll-back needs to_version, a whole number")
+        # From the log: a client must not supply the lines of a version.
+        then = at_version(history(user, asked["domain"]), asked["to_version"])
+        if then is None:
+            raise Problem(409, "there is no such version of this skill, or the snapshot does not have it yet")
+        fields["lines"] = [line.model_dump() for line in then.attributes]
+    try:
+        return SkillCommand.model_validate(fields, extra="forbid")
+    except ValidationError as error:
+        raise not_valid(error) from None

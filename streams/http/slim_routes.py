@@ -1,0 +1,194 @@
+"""Slim skills: one for a request, and streams of server-sent events."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from enum import StrEnum
+from itertools import islice
+from typing import Annotated, Any
+
+import orjson
+from fastapi import Header, Query, Request, Response
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Send
+from starlette.types import Scope as ASGIScope
+
+from schemas import Model, compound_key
+from schemas.fields import Identifier, Label, Text
+from streams.http.api import Api, TheApi
+from streams.http.problems import Problem
+from streams.http.routing import DomainPath, TheToken, UserPath, needs, router
+from streams.http.slims import Place, event, is_same, shown, tag_of
+from streams.http.tokens import EVERYBODY, Scope, Token
+
+BEAT_SECONDS = 15.0
+"""How often an idle stream sends a comment, and checks its token."""
+AT_ONCE = 500
+"""Events in one write, after which other requests get a turn."""
+EVENTS = "text/event-stream"
+BEAT = b":\n\n"
+"""A comment, which clients ignore."""
+STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {EVENTS: {"schema": {"type": "string"}}}}}
+
+LastEventId = Annotated[
+    str | None, Header(max_length=10_000, description="The id of the last event that had one: resumes behind it.")
+]
+
+routes = router("slim skills")
+_READS_SLIM = needs(Scope.READ_SLIM)
+
+
+class Slim(Model):
+    """What to put into a prompt about a person."""
+
+    user_id: str
+    domain: str
+    skill_version: int
+    text: Text
+    likes: tuple[Label, ...] = ()
+    avoids: tuple[Label, ...] = ()
+    now: tuple[Label, ...] = ()
+    session_id: Identifier | None = None
+    style: str = ""
+    tokens: int
+
+
+class From(StrEnum):
+    """Where a stream of all slim skills begins."""
+
+    ALL = "all"
+    NOW = "now"
+
+
+@routes.get("/v1/users/{user}/domains/{domain}/slim", dependencies=[_READS_SLIM], response_model=Slim)
+async def slim(
+    api: TheApi,
+    user: UserPath,
+    domain: DomainPath,
+    request: Annotated[Text | None, Query(description="What the person asks for now.")] = None,
+    session_id: Annotated[Identifier | None, Query(description="The session that the person is in.")] = None,
+    if_none_match: Annotated[str | None, Header(description="The `ETag` of an answer that you have.")] = None,
+) -> Response:
+    """The slim skill of a user in a domain, fresh within milliseconds: put its `text` into the prompt."""
+    found = api.slims.find(user, domain, request, session_id)
+    if found is None:
+        raise Problem(404, "nothing is known of this user in this domain yet")
+    body = orjson.dumps(found)
+    headers = {"ETag": tag_of(body), "Cache-Control": "private, no-cache"}
+    if is_same(if_none_match, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    return Response(body, headers=headers, media_type="application/json")
+
+
+@routes.get(
+    "/v1/users/{user}/domains/{domain}/slim/stream",
+    dependencies=[_READS_SLIM], response_class=StreamingResponse, responses=STREAM,
+)  # fmt: skip
+async def slim_stream(
+    request: Request,
+    api: TheApi,
+    token: TheToken,
+    user: UserPath,
+    domain: DomainPath,
+    last_event_id: LastEventId = None,
+) -> StreamingResponse:
+    """One user's slim skill in a domain as server-sent events: as it is now, and each time that it changes."""
+    place = api.streaming(token, _address(request))
+    return _Stream(_stream(api, token, compound_key(user, domain), last_event_id, From.ALL), place)
+
+
+@routes.get("/v1/slim/stream", dependencies=[_READS_SLIM], response_class=StreamingResponse, responses=STREAM)
+async def all_slims(
+    request: Request,
+    api: TheApi,
+    token: TheToken,
+    begin: Annotated[From, Query(alias="from", description="`all` begins with every slim skill there is.")] = From.ALL,
+    last_event_id: LastEventId = None,
+) -> StreamingResponse:
+    """All slim skills as server-sent events, for a host that keeps a copy.
+
+    `slim` events have a slim skill, `forgotten` ones name what to remove; after a `reset` what a copy holds is to be
+    thrown away, and everything follows. Resume with the id of the last event that had one.
+    """
+    place = api.streaming(token, _address(request))
+    return _Stream(_stream(api, token, None, last_event_id, begin), place)
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+class _Stream(StreamingResponse):
+    """A stream that gives its place back when it ends, however it ends.
+
+    The generator cannot: Python closes one that was never started without running its `finally`.
+    """
+
+    def __init__(self, events: AsyncIterator[bytes], place: AbstractContextManager[None]) -> None:
+        super().__init__(events, headers={"X-Accel-Buffering": "no"}, media_type=EVENTS)
+        self._place = ExitStack()
+        self._place.enter_context(place)
+
+    async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
+        """Send the events, and give the place back."""
+        with self._place:
+            await super().__call__(scope, receive, send)
+
+
+async def _stream(api: Api, token: Token, wanted: bytes | None, last: str | None, begin: From) -> AsyncIterator[bytes]:
+    """Yield the events of a stream, until it ends or its token does."""
+    loop, checked = asyncio.get_running_loop(), asyncio.get_running_loop().time()
+    user = EVERYBODY if wanted is None else orjson.loads(wanted)[0]
+    with api.slims.follow(wanted) as follower:
+        place = api.slims.place()
+        for some in batched(_first(api, wanted, last, begin)):
+            yield some
+            await asyncio.sleep(0)  # a copy of a million slim skills must let other requests run
+        yield _position(place)
+        while not follower.is_over:
+            keys = await follower.changes(BEAT_SECONDS)
+            place = api.slims.place()
+            # A stream that always has changes has to check too: a token may be revoked, or lose its scope.
+            if loop.time() - checked >= BEAT_SECONDS or not keys:
+                checked, now = loop.time(), api.gate.current(token.sha256)
+                if now is None or not now.may(Scope.READ_SLIM, user):
+                    return
+            for some in batched(_event_of(api, key) for key in keys):
+                yield some
+                await asyncio.sleep(0)
+            yield _position(place) if keys else BEAT
+
+
+def batched(events: Iterable[bytes]) -> Iterator[bytes]:
+    """Join events, several at a time: one write for each would be most of their cost."""
+    left = iter(events)
+    while some := b"".join(islice(left, AT_ONCE)):
+        yield some
+
+
+def _first(api: Api, wanted: bytes | None, last: str | None, begin: From) -> Iterator[bytes]:
+    """Yield the first events: the changes since the client's last event, or everything."""
+    keys = api.slims.since(Place.parse(last or ""), wanted)
+    if keys is None and wanted is not None:
+        # A client that has held a slim skill learns that there is none any more.
+        keys = [wanted] if wanted in api.live.slims or last is not None else []
+    elif keys is None:
+        if last is not None:
+            yield event("reset", {})
+        keys = list(api.live.slims) if begin is From.ALL or last is not None else []
+    yield from (_event_of(api, key) for key in keys)
+
+
+def _event_of(api: Api, key: bytes) -> bytes:
+    """Return the event about a key, as it is by now."""
+    if key not in api.live.slims:
+        user, domain = orjson.loads(key)
+        return event("forgotten", {"user_id": user, "domain": domain})
+    found = api.live.slim_at(key)
+    # A record that cannot be read is as good as none, until another takes its place.
+    return BEAT if found is None else event("slim", shown(found))
+
+
+def _position(place: Place) -> bytes:
+    """Return an event that only has an id: where to resume."""
+    return f"id: {place}\nevent: position\ndata: {{}}\n\n".encode()

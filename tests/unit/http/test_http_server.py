@@ -1,0 +1,374 @@
+"""Connections: malformed requests, slow clients, too many of them, TLS, metrics and health, over real sockets."""
+
+import json
+import logging
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from urllib.error import URLError
+
+import pytest
+from prometheus_client import REGISTRY
+from typer.testing import CliRunner
+
+from infra.kafka.secured import OpensslUnavailable, Secured
+from streams.cli import app
+from streams.http import process_health
+from streams.http.process_health import serve
+from streams.http.tokens import TokensUnusable
+from streams.local.broker import free_port
+from streams.local.launch import environment
+from streams.materializer.health import MaterializerHealth
+from streams.settings import Settings
+from tests import probes
+from tests.patience import PATIENCE_SECONDS, until
+from tests.unit.http.http_world import Served, Tokens, published
+from tests.unit.http.raw import Raw, ask
+
+HOST = b"Host: localhost\r\n"
+GET = b"GET /v1/users HTTP/1.1\r\n" + HOST
+POST = b"POST /v1/users/ann/commands HTTP/1.1\r\n" + HOST
+LIVE = b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n"
+CANARY = "sager_" + "Canary" * 7 + "x"
+
+
+def settings_of(file, **other):
+    return Settings(
+        duckdb=published(), http_tokens=file.path, http_rate=1e4, http_burst=10_000, http_failures=1e6, **other
+    )
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    return Tokens(tmp_path_factory.mktemp("server"))
+
+
+@pytest.fixture(scope="module")
+def token(file):
+    return file.make("read-all", "change-user", user="*")
+
+
+@pytest.fixture(scope="module")
+def api(file):
+    with Served(settings_of(file)) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def slow(file):
+    with Served(settings_of(file, http_request_seconds=0.3, http_idle_seconds=0.4)) as served:
+        yield served
+
+
+def count(reason):
+    return REGISTRY.get_sample_value("sager_http_refused_total", {"reason": reason}) or 0.0
+
+
+def bearer(token):
+    return f"Authorization: Bearer {token}\r\n".encode()
+
+
+def answered(api, token):
+    reply = ask(api.port, GET + bearer(token) + b"\r\n")
+    return reply is not None and reply.status == 200
+
+
+# --- malformed requests
+
+MALFORMED = {
+    "no request": b"hello\r\n\r\n",
+    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)) + b"\r\n\r\n",
+    "two spaces": b"GET  /v1/users HTTP/1.1\r\n" + HOST + b"\r\n",
+    "raw UTF-8 in the path": "GET /v1/users/zoë HTTP/1.1\r\n".encode() + HOST + b"\r\n",
+    "no host": b"GET /v1/users HTTP/1.1\r\n\r\n",
+    "two hosts": GET + HOST + b"\r\n",
+    "a NUL": GET + b"X-One: a\0b\r\n\r\n",
+    "a header without a colon": GET + b"X-One\r\n\r\n",
+    "a space before the colon": GET + b"X-One : 1\r\n\r\n",
+    "two lengths": POST + b"Content-Length: 2\r\ncontent-length: 3\r\n\r\n{}",
+    "a negative length": POST + b"Content-Length: -1\r\n\r\n",
+    "an unknown transfer encoding": POST + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "a long path": b"GET /" + b"x" * 20_000,
+    "headers without an end": GET + b"X-One: 1\r\n" * 2_000,
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_request_is_a_problem_and_the_end_of_its_connection(api, name, caplog):
+    caplog.set_level(logging.DEBUG)
+    before = count("malformed")
+    with Raw(api.port) as raw:
+        raw.send(MALFORMED[name])
+        reply = raw.reply()
+        assert raw.is_closed()
+
+    assert reply is not None
+    assert (reply.status, reply.body["title"], reply.headers["connection"]) == (400, "Bad Request", "close")
+    assert reply.headers["content-type"] == "application/problem+json"
+    assert "server" not in reply.headers
+    assert (count("malformed"), caplog.text) == (before + 1, "")
+
+
+def test_no_log_and_no_answer_quotes_a_request(api, token, caplog):
+    caplog.set_level(logging.DEBUG)
+    good = bearer(token) + b"Content-Type: application/json\r\n"
+    heads = (
+        b"%s /v1/users HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /v1/%s HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /v1/users?%s=1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /v1/users HTTP/%s\r\nHost: localhost\r\n\r\n",
+        GET + b"%s: 1\r\n\r\n",
+        GET + b"Authorization: Bearer %s\r\n\r\n",
+        GET + b"Authorization: Bearer %s\0\r\n\r\n",
+        GET + b"Content-Length: %s\r\n\r\n",
+        GET + b"Connection: upgrade\r\nUpgrade: %s\r\n\r\n",
+        GET + good + b"Cookie: %s\r\nX: \0\r\n\r\n",
+        POST + good + b"Transfer-Encoding: chunked\r\n\r\n%s\r\n",
+    )
+    bodies = (
+        b"%s", b'{"%s": 1}', b'{"action": "%s"}', b'{"domain": "%s", "action": "pin"}',
+        b'{"domain": "films", "action": "add", "line": {"%s": 1, "dimension": "genre", "value": "x"}}',
+        b'{"domain": "films", "action": "roll-back", "to_version": "%s"}',
+    )  # fmt: skip
+    whole = [body.replace(b"%s", CANARY.encode()) for body in bodies]
+    filled = [head.replace(b"%s", CANARY.encode()) for head in heads]
+    filled += [POST + good + b"Content-Length: %d\r\n\r\n" % len(body) + body for body in whole]
+
+    replies = [ask(api.port, data) for data in filled]
+
+    assert [data for data, reply in zip(filled, replies, strict=True) if reply is None or reply.status < 400] == []
+    answers = str([(reply.headers, reply.text) for reply in replies if reply])
+    for text in (answers, caplog.text):
+        assert (CANARY[-20:] in text, token in text, "Traceback" in text) == (False, False, False)
+    assert "uvicorn" not in answers.lower()
+
+
+def test_bodies_stay_within_their_requests_and_answers_in_their_order(api, token):
+    good = bearer(token) + b"Content-Type: application/json\r\n"
+    inner = GET + good + b"\r\n"
+    outer = POST + good + b"Content-Length: %d\r\n\r\n" % len(inner) + inner
+    chunked = POST + good + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+
+    with Raw(api.port) as raw:
+        raw.send(inner + outer + chunked + inner)
+        replies = [raw.reply() for _ in range(4)]
+
+    assert [reply.status for reply in replies] == [200, 400, 422, 200]
+
+
+@pytest.mark.parametrize(("size", "status"), [(16_384, 400), (16_385, 413), (900_000, 413)])
+def test_a_body_over_the_limit_is_refused(api, token, size, status):
+    data = POST + bearer(token) + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % size + b"x" * size
+
+    reply = ask(api.port, data)
+
+    assert (reply.status, reply.headers.get("connection")) == (status, "close" if status == 413 else None)
+
+
+def test_a_body_does_not_wait_for_the_acknowledgement_of_its_head(api):
+    assert api.listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+# --- slow clients
+
+HALVES = {
+    "nothing": b"",
+    "half a first line": b"GET /v1/us",
+    "half of its headers": GET + b"X-One: 1\r\n",
+    "a head without its body": POST + b"Content-Length: 10\r\n%s\r\n",
+    "half a body": POST + b"Content-Length: 10\r\n%s\r\n12345",
+}
+
+
+def test_half_a_request_is_answered_by_408(slow, token):
+    before = count("too-slow")
+    halves = [half.replace(b"%s", bearer(token)) for half in HALVES.values()]
+    with ThreadPoolExecutor(len(halves)) as clients:
+        replies = list(clients.map(lambda half: ask(slow.port, half), halves))
+
+    assert [reply.status for reply in replies] == [408] * len(HALVES)
+    assert {reply.headers["connection"] for reply in replies} == {"close"}
+    assert count("too-slow") == before + len(HALVES)
+
+
+@pytest.mark.parametrize("drop", [(GET, b"X-One: 1\r\n"), (POST + b"Content-Length: 10000\r\n%s\r\n", b"x")])
+def test_a_byte_now_and_then_buys_no_time(slow, token, drop):
+    ended = threading.Event()
+    with Raw(slow.port) as raw:
+        raw.send(drop[0].replace(b"%s", bearer(token)))
+
+        def drip():
+            while not ended.wait(0.05) and raw.send(drop[1]):
+                pass
+
+        dripping = threading.Thread(target=drip)
+        dripping.start()
+        reply = raw.reply()
+        ended.set()
+        dripping.join()
+
+    assert reply.status == 408
+
+
+def test_an_idle_connection_is_closed_between_requests(slow, token):
+    with Raw(slow.port) as raw:
+        for _ in range(2):
+            raw.send(GET + bearer(token) + b"\r\n")
+            assert raw.reply().status == 200
+        assert raw.is_closed()
+
+
+def test_a_client_that_does_not_read_is_cut_off(file, token):
+    with Served(settings_of(file, http_idle_seconds=0.4, http_connections_per_address=1)) as api:
+        api.listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+        before = count("not-read")
+        quiet = socket.socket()
+        quiet.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        quiet.connect(("127.0.0.1", api.port))
+
+        def send():
+            with suppress(OSError):
+                while True:
+                    quiet.sendall((GET + b"\r\n") * 100)
+
+        sending = threading.Thread(target=send)
+        sending.start()
+        until(lambda: count("not-read") > before, "the server to cut the connection")
+        sending.join()
+        quiet.close()
+        until(lambda: answered(api, token), "its place to be free")
+
+
+# --- too many connections
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"), [({"http_connections": 5}, "full"), ({"http_connections_per_address": 5}, "full-address")]
+)
+def test_connections_over_the_limit_are_turned_away_until_there_is_room(file, token, limits, reason):
+    asked = GET + bearer(token) + b"\r\n"
+    with Served(settings_of(file, **limits)) as api:
+        held = [Raw(api.port) for _ in range(5)]
+        for each in held:
+            each.send(asked)
+            assert each.reply().status == 200
+        before = count(reason)
+        with Raw(api.port) as one_more:
+            reply = one_more.reply()
+        assert (reply.status, reply.headers["retry-after"], reply.body["title"]) == (503, "5", "Service Unavailable")
+        assert count(reason) == before + 1
+        held[0].send(asked)
+        assert held[0].reply().status == 200, "accepted connections stay"
+        held[1].socket.close()
+        until(lambda: answered(api, token), "room")
+        for each in held:
+            each.socket.close()
+
+
+# --- the process
+
+
+def refused(**settings):
+    done = CliRunner().invoke(app, ["serve"], env=environment(Settings(**settings)) | {"SAGER_PARENT_PID": ""})
+    assert done.exit_code == 1
+    return done.stderr
+
+
+def test_it_does_not_start_without_good_tokens_or_with_a_bad_certificate(tmp_path):
+    file = Tokens(tmp_path)
+    assert "sager token new" in refused()
+    assert "No such file" in refused(http_tokens=tmp_path / "nowhere.toml")
+    assert "matching PEM files" in refused(http_tokens=file.path, http_certificate=file.path, http_key=file.path)
+    with pytest.raises(ValueError, match="SAGER_HTTP_CERTIFICATE go together"):
+        Settings(http_key=file.path)
+    file.write(mode=0o644)
+    assert "chmod" in refused(http_tokens=file.path)
+
+
+def test_it_serves_over_tls_and_ends_in_order(file, token, tmp_path):
+    try:
+        files = Secured(tmp_path / "pem", {})
+    except OpensslUnavailable as why:
+        pytest.skip(str(why))
+    port = free_port()
+    pem = {"http_certificate": files.ca.with_name("broker.pem"), "http_key": files.ca.with_name("broker.key")}
+    settings = settings_of(file, http_port=port, **pem)
+    context = ssl.create_default_context(cafile=files.ca)
+
+    def users():
+        assert process.poll() is None
+        asked = urllib.request.Request(f"https://127.0.0.1:{port}/v1/users")
+        asked.add_header("Authorization", f"Bearer {token}")
+        try:
+            with urllib.request.urlopen(asked, timeout=5, context=context) as reply:
+                return json.load(reply)["users"]
+        except URLError as error:
+            if isinstance(error.reason, ssl.SSLError):
+                raise
+            return None
+
+    command = [sys.executable, "-P", "-m", "streams.cli", "serve"]
+    process = subprocess.Popen(command, env=environment(settings), stderr=subprocess.PIPE)
+    try:
+        assert until(users, "an answer over TLS") == ["ann", "bob"]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_SECONDS) == 0
+    finally:
+        process.kill()
+    assert b"ann" not in process.communicate()[1]
+
+
+# --- metrics and health
+
+
+def health(**settings):
+    port = free_port()
+    serve(Settings(metrics_port=port, **settings), MaterializerHealth())
+    return port
+
+
+def test_metrics_and_reasons_need_the_scope_operate(tmp_path):
+    file = Tokens(tmp_path)
+    port = health(http_tokens=file.path)
+    operator, reader = file.make("operate"), file.make("read-all")
+
+    statuses = [probes.ask(port, "/metrics", token)[0] for token in ("", "sager_wrong", reader, operator)]
+    assert statuses == [401, 401, 403, 200]
+    assert "sager_ready" in probes.ask(port, "/metrics", operator)[1]
+    for token in ("", reader):
+        assert probes.ask(port, "/live", token) == (200, {"live": True})
+        assert probes.ask(port, "/ready", token) == (503, {"ready": False})
+    assert probes.ask(port, "/ready", operator) == (503, {"ready": False, "reasons": ["opening the DuckDB file"]})
+    file.revoke(operator)
+    assert probes.ask(port, "/metrics", operator)[0] == 401
+    file.write("nonsense")
+    assert probes.ask(port, "/metrics", reader)[0] == 503
+    with pytest.raises(TokensUnusable, match="TOML"):
+        health(http_tokens=file.path)
+
+
+def test_guesses_are_limited_and_without_a_tokens_file_all_is_open(tmp_path):
+    file = Tokens(tmp_path)
+    port = health(http_tokens=file.path, http_failures=2)
+
+    assert [probes.ask(port, "/metrics", "sager_guess")[0] for _ in range(3)] == [401, 401, 429]
+    assert probes.ask(port, "/metrics", file.make("operate"))[0] == 200
+    assert probes.ask(health(), "/metrics")[0] == 200
+
+
+def test_one_address_that_holds_all_it_can_keeps_no_probe_out(monkeypatch):
+    port = health()
+    held = [Raw(port) for _ in range(process_health.PER_ADDRESS)]
+    until(lambda: ask(port, LIVE).status == 503, "its places are taken")
+    with socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS, ("127.0.0.2", 0)) as other:
+        other.sendall(LIVE)
+        assert b" 200 " in other.recv(1_000)
+    for each in held:
+        each.socket.close()
+    until(lambda: ask(port, LIVE).status == 200, "the places are free again")
