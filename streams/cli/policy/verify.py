@@ -104,8 +104,8 @@ def anchor(
 
 def _show(done: "Verified", as_json: bool) -> None:
     if as_json:
-        counts = {_RENAMED.get(name, name): value for name, value in vars(done).items()}
-        print_json({"fine": not done.found, **counts, "findings": [vars(each) for each in done.findings]})
+        fields = {_RENAMED.get(name, name): value for name, value in vars(done).items()}
+        print_json({"fine": not done.found, **fields, "findings": [vars(each) for each in done.findings]})
         return
     if done.found:
         made = table("kind", "user", "domain", "what")

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import singledispatch
 from typing import Any
 
 import orjson
@@ -114,7 +113,6 @@ class Owner:
         return from_json(value) if own is event else own.model_dump(mode="json")
 
 
-@singledispatch
 def own_part(event: Model, neighbour: str) -> Model | None:
     """Return the record without data of other people; the same record if it has none.
 
@@ -122,18 +120,12 @@ def own_part(event: Model, neighbour: str) -> Model | None:
         event: the decoded record.
         neighbour: the person's pseudonym.
     """
+    if isinstance(event, Touch):
+        return event if event.taker == neighbour else None
+    if isinstance(event, ItemMemory):
+        own = tuple(taker for taker in event.takers if taker.neighbour == neighbour)
+        return event.model_copy(update={"takers": own}) if own else None
     return event
-
-
-@own_part.register
-def _touch(event: Touch, neighbour: str) -> Model | None:
-    return event if event.taker == neighbour else None
-
-
-@own_part.register
-def _item_memory(event: ItemMemory, neighbour: str) -> Model | None:
-    own = tuple(taker for taker in event.takers if taker.neighbour == neighbour)
-    return event.model_copy(update={"takers": own}) if own else None
 
 
 def owner_of(settings: Settings, user_id: str, barrier: Barrier | None = None) -> Owner:

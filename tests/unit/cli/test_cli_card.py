@@ -63,7 +63,7 @@ def test_who_changes_a_card_is_told_that_their_reason_is_in_no_log() -> None:
     for verb in ("set", "pin", "unpin", "remove"):
         told = " ".join(sager(verb, "--help", columns=300).stdout.split())
         assert "for the log" not in told
-        assert "its log do not tell it" in told
+        assert "its log do not have it" in told
 
 
 def test_as_of_a_moment_the_card_is_as_it_was() -> None:
