@@ -103,7 +103,7 @@ def side_of(variant: Variant, published: Mapping[str, GlobalSkill]) -> Side:
     else:
         reason = without_model(settings.evolve_mode, variant.rules).reason
     usual = {domain: fixed(skill.usual) for domain, skill in published.items()}
-    items: dict[str, Mapping[str, int]] = {str(domain): dict(skill.items) for domain, skill in published.items()}
+    items = {domain: {str(name): users for name, users in skill.items.items()} for domain, skill in published.items()}
     lines = partial(lines_that_rank, settings, published)
     return Side(evolve_of(settings, variant.limits), reason, lines, usual.get, items.get)
 

@@ -116,7 +116,7 @@ class TestGlobalSkill:
         none = sager("global-skill", "show", "films", env=env)
 
         assert "SAGER_PREFIX" in nothing.stderr
-        assert "nobody has a history in the domain 'films'" in nobody.stderr
+        assert "no user has a history in the domain 'films'" in nobody.stderr
         assert "sager global-skill build" in none.stderr
         assert [done.returncode for done in (nothing, nobody, none)] == [1, 1, 1]
 

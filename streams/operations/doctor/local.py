@@ -45,6 +45,9 @@ def _contradictions(s: Settings) -> Iterator[Finding]:
     if s.rebalance_seconds < s.session_seconds:
         found = f"SAGER_REBALANCE_SECONDS={s.rebalance_seconds:g} is less than SAGER_SESSION_SECONDS"
         yield warning(SETTINGS, found, "raise it: a rebalance waits for the calls under way")
+    if s.watchdog_seconds < s.rebalance_seconds:
+        found = f"SAGER_WATCHDOG_SECONDS={s.watchdog_seconds:g} is less than SAGER_REBALANCE_SECONDS"
+        yield warning(SETTINGS, found, "raise it: the watchdog would end a worker that waits for a rebalance")
     if s.store is Store.ROCKSDB and find_spec("rocksdict") is None:
         todo = "pip install '.[rocksdb]' in a clone of the repository, or SAGER_STORE=memory"
         yield error(SETTINGS, "SAGER_STORE=rocksdb, but its extra is missing", todo)
