@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
+from streams.materializer.tables import TABLES
 
 from operators.anchor import ReceiptMark, SkillMark
 from schemas import TOPICS
-from streams.materializer.tables import TABLES
 from streams.rights.anchors import Anchor, NoAnchor, load, refuse_target, write
 from streams.rights.snapshot_check import EVENTS, SEALED
 from streams.settings import Settings
