@@ -64,5 +64,7 @@ def test_an_anchor_belongs_to_one_deployment_and_is_never_replaced(tmp_path: Pat
 def test_every_table_with_rows_of_users_is_compared() -> None:
     checked = {*EVENTS, *(model.TOPIC for model in SEALED)}
 
-    assert {base.replace("-", "_") for base in checked} == {table.name for table in tables() if table.key[0] == "user_id"}
+    assert {base.replace("-", "_") for base in checked} == {
+        table.name for table in tables() if table.key[0] == "user_id"
+    }
     assert checked <= set(TOPICS)
