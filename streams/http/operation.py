@@ -70,7 +70,6 @@ class Arms(Model):
     """Arms side by side. `arms` are comparable only if users were assigned at random."""
 
     arms: list[dict[str, Cell]]
-    shadows: list[dict[str, Cell]]
 
 
 def _rows(con: DuckDBPyConnection, query: str, *values: Any) -> list[dict[str, Any]]:

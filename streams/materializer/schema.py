@@ -191,9 +191,9 @@ def create_queries(con: duckdb.DuckDBPyConnection) -> None:
     shared, exceptions = column_comments()
     columns = f"SELECT table_name, column_name FROM duckdb_columns() WHERE {ours}"
     for table, column in con.execute(columns).fetchall():
-        text = exceptions.get((table, column)) or shared.get(column)
-        if text is not None:
-            con.execute(f'COMMENT ON COLUMN {table}."{column}" IS {quoted(text)}')
+        found = exceptions.get((table, column)) or shared.get(column)
+        if found is not None:
+            con.execute(f'COMMENT ON COLUMN {table}."{column}" IS {quoted(found)}')
 
 
 def quoted(words: str) -> str:
