@@ -1,28 +1,36 @@
-"""The live page: what the processes do now, out of two looks at their metrics and the looks before."""
+"""The live page: the processes' state, and rates between two readings of their metrics."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from operator import add
+import asyncio
+import time
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from itertools import pairwise
+from weakref import WeakKeyDictionary
 
-from streams.console.board import charts, words
-from streams.console.board.figures import Column, Figure, Table, table
-from streams.console.board.polls import Point, Seen
-from streams.console.board.rates import BEYOND, Span
-from streams.console.board.scrape import OWN, Reading
+from starlette.responses import Response
 
-IN_TABLE = 12
-"""Looks that a figure's table shows, newest first."""
-OPEN, HALF_OPEN = 2.0, 1.0
-ROLES = (
-    ("worker", "sager_in_flight"),
-    ("materializer", "sager_materializer_snapshot_timestamp_seconds"),
-    ("API", "sager_http_auth_failures_total"),
-)
-"""By a metric that such a process tells; the first that fits, as each has what answers at `/metrics` too."""
+from streams.console.board import scrape
+from streams.console.board.figures import Figure, count
+from streams.console.board.scrape import OWN, Reading, Series
+from streams.console.formats import NOTHING, cut, duration, number, text
+from streams.console.pages import OPERATE, Visit
+from streams.http.api import Api
+from streams.http.tokens import Scope
+from streams.settings import Settings
 
-
+SECONDS = 3
+"""Between two requests of an open page."""
+LEAST_SECONDS, GAP_SECONDS = 2.0, 60.0
+"""A reading serves all pages for 2 s; after a minute without one, rates begin again."""
 LAGGING = 1_000
 """Records; from here on lag is worth a look."""
+OPEN, HALF_OPEN = 2.0, 1.0
+ROLES = {
+    "sager_in_flight": "worker",
+    "sager_materializer_snapshot_timestamp_seconds": "materializer",
+    "sager_http_auth_failures_total": "API",
+}
+"""Roles by a metric that only such a process has; every process has the last one, which answers at `/metrics`."""
 ERRORS = (
     ("sager_dead_letters_total", "dead letter", ("stage", "reason")),
     ("sager_rerouted_total", "on the wrong partition, sent on", ("stage",)),
@@ -33,237 +41,205 @@ ERRORS = (
     ("sager_http_auth_failures_total", "request without a valid token or scope", ("reason",)),
     ("sager_http_rate_limited_total", "request over a limit", ("by",)),
 )
-"""Counters of what went wrong: a metric, what it is to people, and the labels that tell more."""
+"""Counters of errors: a metric, its meaning, and the labels that explain it."""
 
 
-@dataclass(frozen=True)
-class Tile:
-    """One number that is seen first.
+class Watch:
+    """Readings of a deployment's processes, taken when a page asks and shared by all pages.
 
-    Attributes:
-        name: what it is.
-        value: as text.
-        note: what it means, or what is to be done.
-        tone: `good`, `warn`, `bad`, or nothing; never told by colour alone.
-    """
-
-    name: str
-    value: str
-    note: str
-    tone: str = ""
-
-
-@dataclass(frozen=True)
-class Process:
-    """A process and how it is.
+    Args:
+        fetch: reads all processes.
+        clock: monotonic seconds.
 
     Attributes:
-        name: its address.
-        role: worker, materializer or API.
-        state: ready, not ready or away.
-        note: why it is away, or its version.
+        readings: the newest.
+        rises: the rise of each counter since the reading before; None at the first.
+        seconds: the time between the two.
     """
 
-    name: str
-    role: str
-    state: str
-    note: str
+    def __init__(self, fetch: Callable[[], Awaitable[Sequence[Reading]]], clock: Callable[[], float] = time.monotonic):
+        self._fetch, self._clock = fetch, clock
+        self._lock = asyncio.Lock()
+        self._read_at = float("-inf")
+        self.readings: Sequence[Reading] = ()
+        self.rises: Counter[Series] | None = None
+        self.seconds = 0.0
+
+    async def look(self) -> None:
+        """Read all processes, unless they were read just now."""
+        async with self._lock:
+            now = self._clock()
+            if now - self._read_at < LEAST_SECONDS:
+                return
+            before, self.readings = self.readings, await self._fetch()
+            self.seconds = now - self._read_at
+            self.rises = rises(before, self.readings) if self.seconds <= GAP_SECONDS else None
+            self._read_at = now
+
+    def rates(self, name: str, label: str) -> dict[str, float]:
+        """The rate of a counter, by one of its labels."""
+        found = defaultdict[str, float](float)
+        for (known, labels), value in (self.rises or {}).items():
+            if known == name:
+                found[dict(labels).get(label, "")] += value / self.seconds
+        return found
+
+    def rate(self, name: str) -> str:
+        """The rate of a counter over all labels."""
+        return NOTHING if self.rises is None else number(sum(self.rates(name, "").values()))
+
+    def quantile(self, name: str, share: float, **labels: str) -> str:
+        """A quantile of a histogram of durations, spread evenly within a bucket as Prometheus does."""
+        buckets = Counter[float]()
+        for (known, found), value in (self.rises or {}).items():
+            if known == f"{name}_bucket" and labels.items() <= (named := dict(found)).items():
+                buckets[float(named["le"])] += value  # type: ignore[assignment] # Counter's values need not be whole
+        ordered = sorted(buckets.items())
+        wanted = share * ordered[-1][1] if ordered else 0
+        for (low, before), (high, until) in pairwise([(0.0, 0.0), *ordered]):
+            if until >= wanted > 0:
+                inside = low + (high - low) * (wanted - before) / (until - before)
+                return duration(inside) if high < float("inf") else f"over {duration(low)}"
+        return NOTHING
+
+    def values(self, name: str, label: str, fold: Callable[[Iterable[float]], float] = sum) -> dict[str, float]:
+        """The newest values of a metric by one of its labels, folded over everything else."""
+        found = defaultdict[str, list[float]](list)
+        for reading in self.readings:
+            for labels, value in reading.of(name):
+                found[labels.get(label, "")].append(value)
+        return {key: fold(values) for key, values in found.items()}
+
+    def value(self, name: str, fold: Callable[[Iterable[float]], float] = sum) -> float:
+        """The newest value of a metric, folded over all labels and processes."""
+        return self.values(name, "", fold).get("", 0.0)
 
 
-@dataclass(frozen=True)
-class Live:
-    """The live page.
+def rises(before: Iterable[Reading], after: Iterable[Reading]) -> Counter[Series]:
+    """The rise of each counter over all processes that answered both times.
 
-    Attributes:
-        processes: all that were asked.
-        tiles: the numbers that are seen first.
-        figures: over the last minutes.
-        tables: by stage, by topic, and errors.
-        measuring: whether rates are still to come, with the next look.
+    A counter that fell began again with its process. A process that was away counts for nothing: the time in which it
+    counted is unknown.
     """
-
-    processes: tuple[Process, ...]
-    tiles: tuple[Tile, ...]
-    figures: tuple[Figure, ...]
-    tables: tuple[Table, ...]
-    measuring: bool
-
-
-def live(seen: Seen) -> Live:
-    """The page for what was seen."""
-    there = [reading for reading in seen.readings if not reading.away]
-    return Live(
-        tuple(_process(reading) for reading in seen.readings),
-        _tiles(seen, there),
-        _figures(seen.points),
-        (_by_stage(seen.span, there), _by_topic(seen.span, there, seen.at.timestamp()), _errors(there)),
-        measuring=seen.span is None,
-    )
+    known = {reading.source: reading.samples for reading in before if not reading.away}
+    found = Counter[Series]()
+    for reading in after:
+        earlier = known.get(reading.source, {})
+        for series, value in reading.samples.items() if earlier else ():
+            if series[0].endswith(("_total", "_bucket")):
+                rise = value - earlier.get(series, 0.0)
+                found[series] += value if rise < 0 else rise  # type: ignore[assignment]
+    return found
 
 
-def _process(reading: Reading) -> Process:
+_WATCHES: WeakKeyDictionary[Api, Watch] = WeakKeyDictionary()
+
+
+def watch_of(settings: Settings) -> Watch:
+    """A watch of this process and of those in the settings."""
+    urls = (settings.console_metrics or "").split(",") if settings.console_metrics else []
+    token = settings.console_metrics_token
+
+    async def fetch() -> Sequence[Reading]:
+        others = await scrape.fetch(urls, token.get_secret_value() if token else None) if urls else []
+        return [*others, scrape.own()]
+
+    return Watch(fetch)
+
+
+@OPERATE.get("/live", Scope.OPERATE, nav="Live", icon="pulse")
+async def now(visit: Visit) -> Response:
+    """The processes now. The page repeats its request every few seconds, unless it is to stand still."""
+    watch = _WATCHES.setdefault(visit.api, watch_of(visit.api.settings))
+    await watch.look()
+    only_us = visit.api.settings.console_metrics is None
+    shown = {"tiles": tiles(watch), "processes": [process(each) for each in watch.readings], "only_us": only_us}
+    figures = [by_agent(watch), by_topic(watch, time.time()), errors(watch)]
+    return visit.show("live.html", **shown, figures=figures, still="still" in visit.fields, seconds=SECONDS)
+
+
+def process(reading: Reading) -> tuple[str, str, str, str]:
+    """The address, role and state of a process, and a note on it."""
     if reading.away:
-        return Process(reading.source, "?", "away", reading.away)
-    told = {name for name, _ in reading.samples}
-    role = "API and console" if reading.source == OWN else next((role for role, name in ROLES if name in told), "?")
+        return reading.source, "?", "away", reading.away
+    names = {name for name, _ in reading.samples}
+    role = "API and console" if reading.source == OWN else next((ROLES[name] for name in ROLES if name in names), "?")
     version = next((labels.get("version", "") for labels, _ in reading.of("sager_build_info")), "")
-    # This process answers just now, whatever it has told its orchestrator.
-    state = "not ready" if reading.one("sager_ready") == 0 and reading.source != OWN else "ready"
-    return Process(reading.source, role, state, words.cut(f"version {version}") if version else "")
+    # This process answers just now, whatever its readiness.
+    is_ready = reading.source == OWN or reading.samples.get(("sager_ready", ())) != 0
+    return reading.source, role, "ready" if is_ready else "not ready", cut(f"version {version}") if version else ""
 
 
-def _tiles(seen: Seen, there: Sequence[Reading]) -> tuple[Tile, ...]:
-    span = seen.span
-    slow = span.quantile("sager_end_to_end_seconds", 0.95) if span else None
-    lag, dead = _sum(there, "sager_lag_records"), _sum(there, "sager_dead_letters_total")
-    away = sum(bool(reading.away) for reading in seen.readings)
-    answer = f"{len(there)} of {len(seen.readings)}"
-    return (
-        Tile("Processes", answer, f"{away} away, see below" if away else "answer", "bad" if away else "good"),
-        Tile("Records taken", _rate(span, "sager_records_taken_total"), "a second, from Kafka"),
-        Tile("Choice to slim skill", _seconds(slow), "95th percentile"),
-        Tile("Lag", words.cell(int(lag)), "records not done yet", "warn" if lag > LAGGING else ""),
-        Tile("Dead letters", words.cell(int(dead)), "since the processes began", "warn" if dead else "good"),
-        _llm(span, there),
-    )
-
-
-def _llm(span: Span | None, there: Sequence[Reading]) -> Tile:
-    circuit = max((reading.one("sager_llm_circuit_state") or 0.0 for reading in there), default=0.0)
+def tiles(watch: Watch) -> list[tuple[str, str, str, str]]:
+    """The most important numbers: a name, a value, a note and a tone each."""
+    away = sum(bool(each.away) for each in watch.readings)
+    lag, dead = int(watch.value("sager_lag_records")), int(watch.value("sager_dead_letters_total"))
+    circuit = watch.value("sager_llm_circuit_state", max)
+    llm = ("LLM calls", watch.rate("sager_llm_calls_total"), "a second", "")
     if circuit == OPEN:
-        return Tile("LLM", "out of order", "calls pause, and start again by themselves", "bad")
-    if circuit == HALF_OPEN:
-        return Tile("LLM", "on trial", "after an outage, one call tells whether it answers again", "warn")
-    return Tile("LLM calls", _rate(span, "sager_llm_calls_total"), "a second")
+        llm = ("LLM", "out of order", "calls pause, and start again by themselves", "bad")
+    elif circuit == HALF_OPEN:
+        llm = ("LLM", "on trial", "after an outage, one call tests whether it answers again", "wait")
+    answering = f"{len(watch.readings) - away} of {len(watch.readings)}"
+    return [
+        ("Processes", answering, f"{away} away, see below" if away else "answer", "bad" if away else "good"),
+        ("Records taken", watch.rate("sager_records_taken_total"), "a second, from Kafka", ""),
+        ("Choice to slim skill", watch.quantile("sager_end_to_end_seconds", 0.95), "95th percentile", ""),
+        ("Lag", text(lag), "records not done yet", "wait" if lag > LAGGING else ""),
+        ("Dead letters", text(dead), "since the processes began", "wait" if dead else "good"),
+        llm,
+    ]
 
 
-def _figures(points: Sequence[Point]) -> tuple[Figure, ...]:
-    times = [f"{point.at:%H:%M:%S}" for point in points]
-    taken = _series(points, [point.taken for point in points])
-    finished = _series(points, [point.finished for point in points])
-    delays = {
-        "median": [charts.rounded(point.median_seconds, 3) for point in points],
-        "95th percentile": [charts.rounded(point.slow_seconds, 3) for point in points],
-    }
-    lag = {"records": [point.lag for point in points]}
-    nothing = "No rates yet: they need two looks, some seconds apart."
-    return (
-        Figure("taken", "Records taken, by topic", "A second, from Kafka, by all workers.", _over_time(times, taken),
-               charts.lines(times, taken, unit="1/s", stacked=True), nothing),
-        Figure("finished", "Events finished, by agent", "A second, whatever became of them.",
-               _over_time(times, finished), charts.lines(times, finished, unit="1/s", stacked=True), nothing),
-        Figure("delay", "From a choice to its slim skill",
-               "Seconds from the time that the app gave a choice. Nothing is drawn while nobody chooses.",
-               _over_time(times, delays), charts.lines(times, delays, unit="s"), nothing),
-        Figure("lag", "Lag", "Records on the workers' partitions that they have not committed yet.",
-               _over_time(times, lag), charts.lines(times, lag, unit="records", area=True), nothing),
-    )  # fmt: skip
-
-
-def _series(points: Sequence[Point], rates: Sequence[dict[str, float]]) -> dict[str, list[float | None]]:
-    """A line for each name that ever had a rate, the busiest first."""
-    totals: dict[str, float] = {}
-    for each in rates:
-        for name, rate in each.items():
-            totals[name] = totals.get(name, 0.0) + rate
-    busy = sorted((name for name, total in totals.items() if total > 0), key=lambda name: -totals[name])
-    return {
-        words.cut(name, 60): [charts.rounded(each.get(name, 0.0), 2) for each in rates]
-        for name in (busy if points else [])
-    }
-
-
-def _over_time(times: Sequence[str], series: Mapping[str, Sequence[float | None]]) -> Table:
-    rows = list(zip(times, *series.values(), strict=True)) if series else []
-    columns = [Column("time (UTC)"), *(Column(name, is_number=True) for name in series)]
-    return table("The newest looks", columns, reversed(rows[-IN_TABLE:]))
-
-
-def _by_stage(span: Span | None, there: Sequence[Reading]) -> Table:
-    limits = _by(there, "sager_in_flight_limit", "stage")
-    busy, queued = _by(there, "sager_in_flight", "stage"), _by(there, "sager_queued", "stage")
-    rates = span.per_second("sager_events_total", "stage") if span else {}
-    rows = (
+def by_agent(watch: Watch) -> Figure:
+    """The agents' rates, durations and places."""
+    limits, busy, queued = (
+        watch.values(f"sager_{name}", "stage") for name in ("in_flight_limit", "in_flight", "queued")
+    )
+    rates = watch.rates("sager_events_total", "stage")
+    rows = [
         (
             stage,
-            charts.rounded(rates.get(stage)),
-            *(
-                _seconds(span.quantile("sager_stage_seconds", share, stage=stage) if span else None)
-                for share in (0.5, 0.95)
-            ),
+            rates.get(stage),
+            *(watch.quantile("sager_stage_seconds", share, stage=stage) for share in (0.5, 0.95)),
             f"{busy.get(stage, 0):g} of {limits[stage]:g}",
             int(queued.get(stage, 0)),
         )
         for stage in sorted(limits)
-    )
-    return table("By agent", [
-        Column("agent"), Column("events/s", is_number=True), Column("median", is_number=True),
-        Column("95th percentile", is_number=True), Column("in flight", is_number=True),
-        Column("queued", is_number=True),
-    ], rows)  # fmt: skip
+    ]
+    columns = {"agent": text, "events/s": number, "median": str, "95th percentile": str, "in flight": str,
+               "queued": count}  # fmt: skip
+    return Figure("by-agent", columns, rows)
 
 
-def _by_topic(span: Span | None, there: Sequence[Reading], now: float) -> Table:
-    taken = span.per_second("sager_records_taken_total", "topic") if span else {}
-    sent = span.per_second("sager_records_sent_total", "topic") if span else {}
-    lag, behind = (_by(there, name, "topic") for name in ("sager_lag_records", "sager_materializer_lag_records"))
-    oldest = _by(there, "sager_oldest_unprocessed_timestamp_seconds", "topic", min)
-    topics = sorted(
-        {name for name, rate in (*taken.items(), *sent.items()) if rate}
-        | lag.keys()
-        | {n for n, v in behind.items() if v}
-    )
-    rows = (
+def by_topic(watch: Watch, now: float) -> Figure:
+    """The topics' rates and lag; `now` in seconds since 1970."""
+    taken, sent = (watch.rates(f"sager_records_{name}_total", "topic") for name in ("taken", "sent"))
+    lag, behind = (watch.values(name, "topic") for name in ("sager_lag_records", "sager_materializer_lag_records"))
+    oldest = watch.values("sager_oldest_unprocessed_timestamp_seconds", "topic", min)
+    topics = {name for found in (taken, sent, behind) for name, value in found.items() if value} | lag.keys()
+    rows = [
         (
             topic,
-            charts.rounded(taken.get(topic)),
-            charts.rounded(sent.get(topic)),
-            None if topic not in lag else int(lag[topic]),
-            words.duration(max(0.0, now - oldest[topic])) if lag.get(topic) and topic in oldest else None,
-            None if topic not in behind else int(behind[topic]),
+            taken.get(topic),
+            sent.get(topic),
+            lag.get(topic),
+            max(0.0, now - oldest[topic]) if lag.get(topic) and topic in oldest else None,
+            behind.get(topic),
         )
-        for topic in topics
-    )
-    return table("By topic", [
-        Column("topic"), Column("taken/s", is_number=True), Column("sent/s", is_number=True),
-        Column("lag of workers", is_number=True), Column("oldest waits", is_number=True),
-        Column("lag of the snapshot", is_number=True),
-    ], rows)  # fmt: skip
+        for topic in sorted(topics)
+    ]
+    columns = {"topic": text, "taken/s": number, "sent/s": number, "lag of workers": number,
+               "oldest waits": duration, "lag of the snapshot": number}  # fmt: skip
+    return Figure("by-topic", columns, rows)
 
 
-def _errors(there: Sequence[Reading]) -> Table:
-    found: dict[tuple[str, str], float] = {}
-    for metric, what, kept in ERRORS:
-        for reading in there:
+def errors(watch: Watch) -> Figure:
+    """The counters of errors that are not zero, the largest first."""
+    found = Counter[tuple[str, str]]()
+    for metric, meaning, kept in ERRORS:
+        for reading in watch.readings:
             for labels, value in reading.of(metric):
-                detail = ", ".join(labels[name] for name in kept if name in labels)
-                found[what, detail] = found.get((what, detail), 0.0) + value
-    rows = sorted(((what, detail, int(count)) for (what, detail), count in found.items() if count), key=lambda r: -r[2])
-    return table(
-        "Errors since the processes began", [Column("what"), Column("where and why"), Column("count", is_number=True)],
-        rows,
-    )  # fmt: skip
-
-
-def _by(
-    there: Sequence[Reading], name: str, label: str, fold: Callable[[float, float], float] = add
-) -> dict[str, float]:
-    """A metric by one of its labels, folded over everything else."""
-    found: dict[str, float] = {}
-    for reading in there:
-        for labels, value in reading.of(name):
-            key = labels.get(label, "")
-            found[key] = fold(found[key], value) if key in found else value
-    return found
-
-
-def _sum(there: Sequence[Reading], name: str, **wanted: str) -> float:
-    return sum(value for reading in there for labels, value in reading.of(name) if wanted.items() <= labels.items())
-
-
-def _rate(span: Span | None, name: str) -> str:
-    return words.NOTHING if span is None else words.number(span.total(name) / span.seconds)
-
-
-def _seconds(value: float | None) -> str:
-    return "over 2 min" if value == BEYOND else words.duration(value)
+                found[meaning, ", ".join(labels[name] for name in kept if name in labels)] += int(value)
+    rows = [(*error, amount) for error, amount in found.most_common() if amount]
+    return Figure("errors", {"error": text, "where and why": text, "count": count}, rows)
