@@ -14,9 +14,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streams.console.board import analyse, letters, live, operate, query
-from streams.console.pages import SECTIONS, Page, Visit
-from streams.console.people import cards, changes, history, lines, skill
+from streams.console.board import figures, letters, live, query  # noqa: F401 - declare their pages
+from streams.console.pages import PAGES, Page, Visit
+from streams.console.people import cards, changes, history, lines, skill  # noqa: F401
 from streams.console.rendering import STATIC, address, render
 from streams.console.security import (
     CSRF_FIELD,
@@ -36,8 +36,6 @@ from streams.http.auth import refuse
 from streams.http.problems import Problem
 from streams.settings import Settings
 
-MODULES = (skill, lines, history, cards, changes, live, letters, operate, analyse, query)
-"""They declare their pages when they are imported, in the order of the navigation."""
 BY_ITSELF = "x-sager-by-itself"
 """Header of requests that a page repeats without its reader."""
 YEAR = "public, max-age=31536000, immutable"
@@ -60,12 +58,11 @@ class Console:
 
     def __init__(self, api: Api) -> None:
         self._api, self.sessions = api, Sessions(api.gate)
-        pages = [page for section in SECTIONS for page in section.pages]
         self.app = Starlette(
             routes=[
                 Mount("/static", StaticFiles(directory=STATIC)),
                 *SignIn(api.gate, self.sessions).routes(),
-                *(Route(page.path, self._endpoint(page), methods=[page.method]) for page in (HOME, *pages)),
+                *(Route(page.path, self._endpoint(page), methods=[page.method]) for page in (HOME, *PAGES)),
             ],
             middleware=[Middleware(_Guard, settings=api.settings)],
             exception_handlers={HTTPException: _no_page},
@@ -100,8 +97,8 @@ class Console:
 
 async def _home(visit: Visit) -> Response:
     """Redirect to the first page that this token opens."""
-    for _, pages in visit.nav():
-        return visit.go(pages[0].path)
+    for pages in visit.nav().values():
+        return visit.go(pages[0][0])
     raise Problem(403, "this token opens no page of the console: it needs read-user, read-all or operate")
 
 

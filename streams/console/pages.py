@@ -1,4 +1,4 @@
-"""How a page is declared, and one visit to it: its fields, its permissions, and the ways to answer."""
+"""The declaration of a page, and one visit to it: its fields, its permissions, and the ways to answer."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -31,11 +31,9 @@ class Page:
     """A page, or the target of a form.
 
     Attributes:
-        method: GET or POST.
-        path: below /console.
+        method, path: GET or POST, and the path below /console.
         needs: the token must have one of these scopes; the handler checks for which user.
         handler: answers a visit.
-        nav, icon: its name and icon in the navigation; empty: it is not there.
         under: the path of the page that the navigation marks instead.
     """
 
@@ -43,51 +41,42 @@ class Page:
     path: str
     needs: frozenset[Scope]
     handler: "Handler"
-    nav: str = ""
-    icon: str = ""
     under: str = ""
 
 
-class Section:
-    """Pages under one heading of the navigation, declared by decorators.
-
-    Args:
-        title: the heading.
-    """
-
-    def __init__(self, title: str) -> None:
-        self.title, self.pages = title, list[Page]()
-
-    def get(
-        self, path: str, *needs: Scope, nav: str = "", icon: str = "", under: str = ""
-    ) -> Callable[["Handler"], "Handler"]:
-        """Declare a page."""
-        return self._add("GET", path, needs, nav, icon, under)
-
-    def post(self, path: str, *needs: Scope, under: str = "") -> Callable[["Handler"], "Handler"]:
-        """Declare the target of a form; the application checks that the form is the session's own."""
-        return self._add("POST", path, needs, "", "", under)
-
-    def _add(self, method: str, path: str, needs: tuple[Scope, ...], *rest: str) -> Callable[["Handler"], "Handler"]:
-        def add(handler: Handler) -> Handler:
-            self.pages.append(Page(method, path, frozenset(needs), handler, *rest))
-            return handler
-
-        return add
+PAGES: list[Page] = []
+NAVIGATION = {
+    "People": [("/people", "Find a person", "people")],
+    "Operate": [
+        ("/live", "Live", "pulse"),
+        ("/letters", "Dead letters", "letter"),
+        ("/shifts", "Shifts in taste", "shift"),
+        ("/costs", "LLM cost", "coin"),
+    ],
+    "Analyse": [
+        ("/learning", "Learning curve", "curve"),
+        ("/lines", "Lines and tiers", "flow"),
+        ("/arms", "Arms", "arms"),
+        ("/calibration", "Calibration", "target"),
+        ("/query", "Query", "query"),
+    ],
+}
+"""Paths, names and icons by section."""
 
 
-PEOPLE, OPERATE, ANALYSE = SECTIONS = (Section("People"), Section("Operate"), Section("Analyse"))
+def page(method: str, path: str, *needs: Scope, under: str = "") -> Callable[["Handler"], "Handler"]:
+    """Declare a page; the application checks scopes and forms before it calls the handler."""
+
+    def declare(handler: Handler) -> Handler:
+        PAGES.append(Page(method, path, frozenset(needs), handler, under))
+        return handler
+
+    return declare
 
 
 @dataclass(frozen=True)
 class Visit:
-    """One request of a signed-in browser.
-
-    Attributes:
-        request, api, session, token: the request, the deployment, and the owner of the session.
-        page: the page.
-        fields: of the form; for a page without a form, of the address.
-    """
+    """One request of a signed-in browser; `fields` are those of the form, or of the address if there is none."""
 
     request: Request
     api: Api
@@ -101,13 +90,11 @@ class Visit:
         """The path that the navigation marks."""
         return self.page.under or self.page.path
 
-    def nav(self) -> list[tuple[str, list[Page]]]:
-        """The navigation: the pages that this token opens, by section."""
-        found = [
-            (each.title, [page for page in each.pages if page.nav and page.needs & self.token.scopes])
-            for each in SECTIONS
-        ]
-        return [(title, pages) for title, pages in found if pages]
+    def nav(self) -> dict[str, list[tuple[str, str, str]]]:
+        """The part of the navigation that this token opens."""
+        paths = {each.path for each in PAGES if each.needs & self.token.scopes}
+        found = {title: [each for each in pages if each[0] in paths] for title, pages in NAVIGATION.items()}
+        return {title: pages for title, pages in found.items() if pages}
 
     async def read(self, query: Callable[[DuckDBPyConnection], _Result]) -> _Result:
         """Read the newest snapshot, in one of a few threads."""
@@ -117,16 +104,11 @@ class Visit:
         """True if this token has the scope for the user."""
         return self.token.may(scope, user)
 
-    def rights(self, user: str) -> dict[str, bool]:
-        """The token's rights to change, forget and export a user."""
-        scopes = {"change": Scope.CHANGE_USER, "forget": Scope.FORGET_USER, "export": Scope.READ_USER}
-        return {name: self.may(scope, user) for name, scope in scopes.items()}
-
     def user(self, *scopes: Scope) -> str:
         """The user in the fields, for whom this token has all these scopes; by default, whom it may read.
 
         Raises:
-            Problem: the field is missing or invalid, or the token lacks a scope.
+            Problem: the field is missing or invalid, or the token lacks a scope. So do the methods below.
         """
         user = self._field(_USER, "user")
         if not scopes and not self.token.may_read(user):
@@ -137,7 +119,7 @@ class Visit:
         return user
 
     def domain(self) -> str:
-        """The domain in the fields; a Problem if it is missing or invalid. So do the next two."""
+        """The domain in the fields."""
         return self._field(_DOMAIN, "domain")
 
     def line(self) -> str:
@@ -162,14 +144,7 @@ class Visit:
         return HTMLResponse(render(template, visit=self, notices=notices, **values), status)
 
     def go(self, path: str, notice: str = "", kind: str = "good", **query: Any) -> Response:
-        """Redirect to another page, which shows the notice at its top.
-
-        Args:
-            path: below /console.
-            notice: the outcome of a form.
-            kind: good, wait or bad.
-            **query: the fields of the address.
-        """
+        """Redirect to another page, which shows the outcome of a form; its kind is good, wait or bad."""
         if notice:
             self.session.notices.append((notice, kind))
             del self.session.notices[:-MOST_NOTICES]

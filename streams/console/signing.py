@@ -1,5 +1,6 @@
 """Sign in with a token or a one-time link, and sign out."""
 
+from contextlib import suppress
 from http import HTTPStatus
 
 from starlette.requests import Request
@@ -89,10 +90,8 @@ class SignIn:
 
     def _refuse(self, request: Request) -> Response:
         """The answer to a wrong code, which counts as a failure like a wrong token."""
-        try:
+        with suppress(Unauthorized):
             self._gate.enter(None, _address_of(request))
-        except Unauthorized:
-            pass
         return _form(WRONG_CODE, HTTPStatus.UNAUTHORIZED)
 
     def _begin(self, request: Request, token: Token) -> Response:

@@ -1,13 +1,13 @@
-"""Dead letters: listed, shown as inert text or bytes, and replayed after a preview."""
+"""Dead letters: listed, shown as inert text, and replayed after a preview."""
 
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from starlette.responses import Response
 
-from streams.console.pages import OPERATE, Visit
+from streams.console.pages import Visit, page
 from streams.exceptions import StreamsError
 from streams.http.problems import Problem
 from streams.http.tokens import Scope
@@ -16,7 +16,7 @@ from streams.operations.dead_letters.reading import Chosen
 
 MOST_SHOWN = 50
 """On one page, so that all of them fit into one form."""
-SHOWN_BYTES, BYTES_PER_LINE = 4_096, 16
+SHOWN_BYTES = 4_096
 SINCE = {
     "24h": ("the last 24 hours", timedelta(days=1)),
     "7d": ("the last 7 days", timedelta(days=7)),
@@ -28,7 +28,7 @@ _ONE_AT_A_TIME = asyncio.Semaphore(1)
 _Result = TypeVar("_Result")
 
 
-@OPERATE.get("/letters", Scope.OPERATE, nav="Dead letters", icon="letter")
+@page("GET", "/letters", Scope.OPERATE)
 async def listed(visit: Visit) -> Response:
     """The newest ones, by reason, stage and age."""
     reason, stage = visit.fields.get("reason", ""), visit.fields.get("stage", "")
@@ -39,23 +39,21 @@ async def listed(visit: Visit) -> Response:
     since_ms = int((datetime.now(UTC) - age).timestamp() * 1000) if age else 0
     chosen = Chosen(reasons=frozenset({reason} - {""}), stages=frozenset({stage} - {""}), since_ms=since_ms)
     found = await _kafka(visit, lambda: reading.listing(visit.api.settings, chosen, MOST_SHOWN))
-    values = {"reason": reason, "stage": stage, "since": since, "words": words, "sinces": SINCE, "prefix": PREFIX}
+    values: dict[str, Any] = {"reason": reason, "stage": stage, "since": since, "words": words, "sinces": SINCE, "prefix": PREFIX}
     return visit.show("letters.html", found=found, is_clipped=reading.is_clipped, **values)
 
 
-@OPERATE.get("/letters/one", Scope.OPERATE, under="/letters")
+@page("GET", "/letters/one", Scope.OPERATE, under="/letters")
 async def one(visit: Visit) -> Response:
     """One of them, with its original."""
     found, replayed = await _kafka(visit, lambda: reading.one(visit.api.settings, visit.fields.get("id", "")))
     letter = found.letter
-    parts = [
-        (name, value, as_text(value), as_hex(value)) for name, value in (("Key", letter.key), ("Value", letter.value))
-    ]
-    values = {"clipped": reading.is_clipped(letter), "most": SHOWN_BYTES, "prefix": PREFIX}
+    parts = [(name, value, readable(value)) for name, value in (("Key", letter.key), ("Value", letter.value))]
+    values: dict[str, Any] = {"clipped": reading.is_clipped(letter), "most": SHOWN_BYTES, "prefix": PREFIX}
     return visit.show("letter.html", found=found, letter=letter, replayed=replayed, parts=parts, **values)
 
 
-@OPERATE.post("/letters/plan", Scope.OPERATE, under="/letters")
+@page("POST", "/letters/plan", Scope.OPERATE, under="/letters")
 async def planned(visit: Visit) -> Response:
     """The effect of replaying the chosen ones; nothing is sent."""
     ids = _ticked(visit)
@@ -63,7 +61,7 @@ async def planned(visit: Visit) -> Response:
     return visit.show("plan.html", plan=plan, prefix=PREFIX)
 
 
-@OPERATE.post("/letters/replay", Scope.OPERATE, under="/letters")
+@page("POST", "/letters/replay", Scope.OPERATE, under="/letters")
 async def replayed(visit: Visit) -> Response:
     """Replay the chosen ones, each once however often the form is sent."""
     ids = _ticked(visit)
@@ -101,32 +99,14 @@ async def _kafka(visit: Visit, do: Callable[[], _Result]) -> _Result:
         raise Problem(503, f"dead letters cannot be read or sent: {error}", {"Retry-After": "5"}) from None
 
 
-def as_text(value: bytes | None) -> str | None:
-    r"""The beginning of a value as text, control characters escaped; None if it is no text.
+def readable(value: bytes | None) -> str:
+    r"""The beginning of a value as text, or as bytes if it is none; control characters are escaped.
 
-    >>> as_text(b'{"a": "<b>\\u202e"}\n\x1b'), as_text(b"\xff")
-    ('{"a": "<b>\\u202e"}\n\\x1b', None)
+    >>> readable(b'{"a": "<b>\u202e"}\n'), readable(b"\xff<b>")
+    ('{"a": "<b>\\u202e"}\n', "b'\\xff<b>'")
     """
     shown = (value or b"")[:SHOWN_BYTES]
-    try:
-        text = shown.decode()
-    except UnicodeDecodeError as error:
-        # The limit may cut the last character in two.
-        if error.start < SHOWN_BYTES - 3:
-            return None
-        text = shown[: error.start].decode()
+    text = shown.decode(errors="ignore")
+    if abs(len(shown) - len(text.encode())) > 3:  # noqa: PLR2004 - the limit may cut the last character in two
+        return repr(shown)
     return "".join(sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in text)
-
-
-def as_hex(value: bytes | None) -> str:
-    r"""The beginning of a value in hexadecimal, sixteen bytes a line, with their offset and the printable ones.
-
-    >>> as_hex(b"\x00<b>")
-    '00000000  00 3c 62 3e                                      .<b>'
-    """
-    shown, lines = (value or b"")[:SHOWN_BYTES], []
-    for start in range(0, len(shown), BYTES_PER_LINE):
-        part = shown[start : start + BYTES_PER_LINE]
-        printable = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in part)  # noqa: PLR2004 - ASCII's
-        lines.append(f"{start:08x}  {part.hex(' '):<{3 * BYTES_PER_LINE - 1}}  {printable}")
-    return "\n".join(lines)

@@ -10,10 +10,10 @@ from weakref import WeakKeyDictionary
 from starlette.responses import Response
 
 from streams.console.board import scrape
-from streams.console.board.figures import Figure, count
+from streams.console.board.figures import Figure
 from streams.console.board.scrape import OWN, Reading, Series
 from streams.console.formats import NOTHING, cut, duration, number, text
-from streams.console.pages import OPERATE, Visit
+from streams.console.pages import Visit, page
 from streams.http.api import Api
 from streams.http.tokens import Scope
 from streams.settings import Settings
@@ -24,24 +24,23 @@ LEAST_SECONDS, GAP_SECONDS = 2.0, 60.0
 """A reading serves all pages for 2 s; after a minute without one, rates begin again."""
 LAGGING = 1_000
 """Records; from here on lag is worth a look."""
-OPEN, HALF_OPEN = 2.0, 1.0
+CLOSED, HALF_OPEN, OPEN = 0.0, 1.0, 2.0
 ROLES = {
     "sager_in_flight": "worker",
     "sager_materializer_snapshot_timestamp_seconds": "materializer",
     "sager_http_auth_failures_total": "API",
 }
 """Roles by a metric that only such a process has; every process has the last one, which answers at `/metrics`."""
-ERRORS = (
-    ("sager_dead_letters_total", "dead letter", ("stage", "reason")),
-    ("sager_rerouted_total", "on the wrong partition, sent on", ("stage",)),
-    ("sager_stale_total", "given up, because its partition moved", ("stage",)),
-    ("sager_reasoner_failures_total", "the reasoner had no answer", ("action",)),
-    ("sager_llm_circuit_openings_total", "outage of the LLM", ("outcome",)),
-    ("sager_materializer_publish_failures_total", "a snapshot could not be published", ()),
-    ("sager_http_auth_failures_total", "request without a valid token or scope", ("reason",)),
-    ("sager_http_rate_limited_total", "request over a limit", ("by",)),
-)
-"""Counters of errors: a metric, its meaning, and the labels that explain it."""
+ERRORS = {
+    "sager_dead_letters_total": "dead letter",
+    "sager_rerouted_total": "on the wrong partition, sent on",
+    "sager_stale_total": "given up, because its partition moved",
+    "sager_reasoner_failures_total": "the reasoner had no answer",
+    "sager_llm_circuit_openings_total": "outage of the LLM",
+    "sager_materializer_publish_failures_total": "a snapshot could not be published",
+    "sager_http_auth_failures_total": "request without a valid token or scope",
+    "sager_http_rate_limited_total": "request over a limit",
+}
 
 
 class Watch:
@@ -53,8 +52,7 @@ class Watch:
 
     Attributes:
         readings: the newest.
-        rises: the rise of each counter since the reading before; None at the first.
-        seconds: the time between the two.
+        rates: of all counters, a second, since the reading before; None after a pause.
     """
 
     def __init__(self, fetch: Callable[[], Awaitable[Sequence[Reading]]], clock: Callable[[], float] = time.monotonic):
@@ -62,74 +60,59 @@ class Watch:
         self._lock = asyncio.Lock()
         self._read_at = float("-inf")
         self.readings: Sequence[Reading] = ()
-        self.rises: Counter[Series] | None = None
-        self.seconds = 0.0
+        self.rates: Reading | None = None
 
     async def look(self) -> None:
         """Read all processes, unless they were read just now."""
         async with self._lock:
             now = self._clock()
-            if now - self._read_at < LEAST_SECONDS:
-                return
-            before, self.readings = self.readings, await self._fetch()
-            self.seconds = now - self._read_at
-            self.rises = rises(before, self.readings) if self.seconds <= GAP_SECONDS else None
-            self._read_at = now
-
-    def rates(self, name: str, label: str) -> dict[str, float]:
-        """The rate of a counter, by one of its labels."""
-        found = defaultdict[str, float](float)
-        for (known, labels), value in (self.rises or {}).items():
-            if known == name:
-                found[dict(labels).get(label, "")] += value / self.seconds
-        return found
-
-    def rate(self, name: str) -> str:
-        """The rate of a counter over all labels."""
-        return NOTHING if self.rises is None else number(sum(self.rates(name, "").values()))
-
-    def quantile(self, name: str, share: float, **labels: str) -> str:
-        """A quantile of a histogram of durations, spread evenly within a bucket as Prometheus does."""
-        buckets = Counter[float]()
-        for (known, found), value in (self.rises or {}).items():
-            if known == f"{name}_bucket" and labels.items() <= (named := dict(found)).items():
-                buckets[float(named["le"])] += value  # type: ignore[assignment] # Counter's values need not be whole
-        ordered = sorted(buckets.items())
-        wanted = share * ordered[-1][1] if ordered else 0
-        for (low, before), (high, until) in pairwise([(0.0, 0.0), *ordered]):
-            if until >= wanted > 0:
-                inside = low + (high - low) * (wanted - before) / (until - before)
-                return duration(inside) if high < float("inf") else f"over {duration(low)}"
-        return NOTHING
-
-    def values(self, name: str, label: str, fold: Callable[[Iterable[float]], float] = sum) -> dict[str, float]:
-        """The newest values of a metric by one of its labels, folded over everything else."""
-        found = defaultdict[str, list[float]](list)
-        for reading in self.readings:
-            for labels, value in reading.of(name):
-                found[labels.get(label, "")].append(value)
-        return {key: fold(values) for key, values in found.items()}
-
-    def value(self, name: str, fold: Callable[[Iterable[float]], float] = sum) -> float:
-        """The newest value of a metric, folded over all labels and processes."""
-        return self.values(name, "", fold).get("", 0.0)
+            seconds = now - self._read_at
+            if seconds >= LEAST_SECONDS:
+                before, self.readings = self.readings, await self._fetch()
+                self.rates = rates(before, self.readings, seconds) if seconds <= GAP_SECONDS else None
+                self._read_at = now
 
 
-def rises(before: Iterable[Reading], after: Iterable[Reading]) -> Counter[Series]:
-    """The rise of each counter over all processes that answered both times.
+def rates(before: Iterable[Reading], after: Iterable[Reading], seconds: float) -> Reading:
+    """The rates of all counters, summed over the processes that answered both times.
 
     A counter that fell began again with its process. A process that was away counts for nothing: the time in which it
     counted is unknown.
     """
-    known = {reading.source: reading.samples for reading in before if not reading.away}
-    found = Counter[Series]()
+    known = {reading.source: reading.samples for reading in before}
+    found = defaultdict[Series, float](float)
     for reading in after:
         earlier = known.get(reading.source, {})
         for series, value in reading.samples.items() if earlier else ():
             if series[0].endswith(("_total", "_bucket")):
                 rise = value - earlier.get(series, 0.0)
-                found[series] += value if rise < 0 else rise  # type: ignore[assignment]
+                found[series] += (value if rise < 0 else rise) / seconds
+    return Reading("rates", found)
+
+
+def by(label: str, readings: Iterable[Reading | None], name: str) -> dict[str, float]:
+    """The values of a metric by one of its labels, summed over everything else."""
+    found = defaultdict[str, float](float)
+    for reading in filter(None, readings):
+        for labels, value in reading.of(name):
+            found[labels.get(label, "")] += value
     return found
+
+
+def total(readings: Iterable[Reading | None], name: str) -> float:
+    """The sum of a metric."""
+    return sum(by("", readings, name).values())
+
+
+def quantile(rates: Reading | None, name: str, share: float) -> str:
+    """A quantile of a histogram of durations, spread evenly within a bucket as Prometheus does."""
+    buckets = sorted((float(le), value) for le, value in by("le", [rates], f"{name}_bucket").items())
+    wanted = share * buckets[-1][1] if buckets else 0
+    for (low, before), (high, until) in pairwise([(0.0, 0.0), *buckets]):
+        if until >= wanted > 0:
+            inside = low + (high - low) * (wanted - before) / (until - before)
+            return duration(inside) if high < float("inf") else f"over {duration(low)}"
+    return NOTHING
 
 
 _WATCHES: WeakKeyDictionary[Api, Watch] = WeakKeyDictionary()
@@ -137,25 +120,29 @@ _WATCHES: WeakKeyDictionary[Api, Watch] = WeakKeyDictionary()
 
 def watch_of(settings: Settings) -> Watch:
     """A watch of this process and of those in the settings."""
-    urls = (settings.console_metrics or "").split(",") if settings.console_metrics else []
+    urls = settings.console_metrics.split(",") if settings.console_metrics else []
     token = settings.console_metrics_token
 
     async def fetch() -> Sequence[Reading]:
-        others = await scrape.fetch(urls, token.get_secret_value() if token else None) if urls else []
-        return [*others, scrape.own()]
+        return [*await scrape.fetch(urls, token.get_secret_value() if token else None), scrape.own()]
 
     return Watch(fetch)
 
 
-@OPERATE.get("/live", Scope.OPERATE, nav="Live", icon="pulse")
+@page("GET", "/live", Scope.OPERATE)
 async def now(visit: Visit) -> Response:
     """The processes now. The page repeats its request every few seconds, unless it is to stand still."""
     watch = _WATCHES.setdefault(visit.api, watch_of(visit.api.settings))
     await watch.look()
-    only_us = visit.api.settings.console_metrics is None
-    shown = {"tiles": tiles(watch), "processes": [process(each) for each in watch.readings], "only_us": only_us}
-    figures = [by_agent(watch), by_topic(watch, time.time()), errors(watch)]
-    return visit.show("live.html", **shown, figures=figures, still="still" in visit.fields, seconds=SECONDS)
+    return visit.show(
+        "live.html",
+        tiles=tiles(watch),
+        processes=[process(each) for each in watch.readings],
+        figures=[by_agent(watch), by_topic(watch), errors(watch)],
+        only_us=visit.api.settings.console_metrics is None,
+        still="still" in visit.fields,
+        seconds=SECONDS,
+    )
 
 
 def process(reading: Reading) -> tuple[str, str, str, str]:
@@ -172,74 +159,54 @@ def process(reading: Reading) -> tuple[str, str, str, str]:
 
 def tiles(watch: Watch) -> list[tuple[str, str, str, str]]:
     """The most important numbers: a name, a value, a note and a tone each."""
-    away = sum(bool(each.away) for each in watch.readings)
-    lag, dead = int(watch.value("sager_lag_records")), int(watch.value("sager_dead_letters_total"))
-    circuit = watch.value("sager_llm_circuit_state", max)
-    llm = ("LLM calls", watch.rate("sager_llm_calls_total"), "a second", "")
-    if circuit == OPEN:
-        llm = ("LLM", "out of order", "calls pause, and start again by themselves", "bad")
-    elif circuit == HALF_OPEN:
-        llm = ("LLM", "on trial", "after an outage, one call tests whether it answers again", "wait")
-    answering = f"{len(watch.readings) - away} of {len(watch.readings)}"
+    readings, rates = watch.readings, watch.rates
+    away = sum(bool(each.away) for each in readings)
+    lag, dead = int(total(readings, "sager_lag_records")), int(total(readings, "sager_dead_letters_total"))
+    taken, called = (
+        number(total([rates], f"sager_{name}_total")) if rates else NOTHING for name in ("records_taken", "llm_calls")
+    )
+    circuit = max((value for each in readings for _, value in each.of("sager_llm_circuit_state")), default=CLOSED)
+    llm = {
+        CLOSED: ("LLM calls", called, "a second", ""),
+        HALF_OPEN: ("LLM", "on trial", "after an outage, one call tests whether it answers again", "wait"),
+        OPEN: ("LLM", "out of order", "calls pause, and start again by themselves", "bad"),
+    }
+    answering, slow = f"{len(readings) - away} of {len(readings)}", quantile(rates, "sager_end_to_end_seconds", 0.95)
     return [
         ("Processes", answering, f"{away} away, see below" if away else "answer", "bad" if away else "good"),
-        ("Records taken", watch.rate("sager_records_taken_total"), "a second, from Kafka", ""),
-        ("Choice to slim skill", watch.quantile("sager_end_to_end_seconds", 0.95), "95th percentile", ""),
+        ("Records taken", taken, "a second, from Kafka", ""),
+        ("Choice to slim skill", slow, "95th percentile", ""),
         ("Lag", text(lag), "records not done yet", "wait" if lag > LAGGING else ""),
         ("Dead letters", text(dead), "since the processes began", "wait" if dead else "good"),
-        llm,
+        llm[circuit],
     ]
 
 
 def by_agent(watch: Watch) -> Figure:
-    """The agents' rates, durations and places."""
-    limits, busy, queued = (
-        watch.values(f"sager_{name}", "stage") for name in ("in_flight_limit", "in_flight", "queued")
-    )
-    rates = watch.rates("sager_events_total", "stage")
-    rows = [
-        (
-            stage,
-            rates.get(stage),
-            *(watch.quantile("sager_stage_seconds", share, stage=stage) for share in (0.5, 0.95)),
-            f"{busy.get(stage, 0):g} of {limits[stage]:g}",
-            int(queued.get(stage, 0)),
-        )
-        for stage in sorted(limits)
-    ]
-    columns = {"agent": text, "events/s": number, "median": str, "95th percentile": str, "in flight": str,
-               "queued": count}  # fmt: skip
-    return Figure("by-agent", columns, rows)
+    """The agents' rates, and their events in flight and queued."""
+    names = ("in_flight", "in_flight_limit", "queued")
+    busy, limits, queued = (by("stage", watch.readings, f"sager_{name}") for name in names)
+    finished = by("stage", [watch.rates], "sager_events_total")
+    rows = [(each, finished.get(each), busy[each], limits[each], queued[each]) for each in sorted(limits)]
+    return Figure("by-agent", ("agent", "events/s", "in flight", "at most", "queued"), rows)
 
 
-def by_topic(watch: Watch, now: float) -> Figure:
-    """The topics' rates and lag; `now` in seconds since 1970."""
-    taken, sent = (watch.rates(f"sager_records_{name}_total", "topic") for name in ("taken", "sent"))
-    lag, behind = (watch.values(name, "topic") for name in ("sager_lag_records", "sager_materializer_lag_records"))
-    oldest = watch.values("sager_oldest_unprocessed_timestamp_seconds", "topic", min)
+def by_topic(watch: Watch) -> Figure:
+    """The topics' rates and lag."""
+    taken, sent = (by("topic", [watch.rates], f"sager_records_{name}_total") for name in ("taken", "sent"))
+    names = ("sager_lag_records", "sager_materializer_lag_records")
+    lag, behind = (by("topic", watch.readings, name) for name in names)
     topics = {name for found in (taken, sent, behind) for name, value in found.items() if value} | lag.keys()
-    rows = [
-        (
-            topic,
-            taken.get(topic),
-            sent.get(topic),
-            lag.get(topic),
-            max(0.0, now - oldest[topic]) if lag.get(topic) and topic in oldest else None,
-            behind.get(topic),
-        )
-        for topic in sorted(topics)
-    ]
-    columns = {"topic": text, "taken/s": number, "sent/s": number, "lag of workers": number,
-               "oldest waits": duration, "lag of the snapshot": number}  # fmt: skip
-    return Figure("by-topic", columns, rows)
+    rows = [(each, *(found.get(each) for found in (taken, sent, lag, behind))) for each in sorted(topics)]
+    return Figure("by-topic", ("topic", "taken/s", "sent/s", "lag of workers", "lag of the snapshot"), rows)
 
 
 def errors(watch: Watch) -> Figure:
     """The counters of errors that are not zero, the largest first."""
     found = Counter[tuple[str, str]]()
-    for metric, meaning, kept in ERRORS:
+    for metric, meaning in ERRORS.items():
         for reading in watch.readings:
             for labels, value in reading.of(metric):
-                found[meaning, ", ".join(labels[name] for name in kept if name in labels)] += int(value)
+                found[meaning, ", ".join(labels.values())] += int(value)
     rows = [(*error, amount) for error, amount in found.most_common() if amount]
-    return Figure("errors", {"error": text, "where and why": text, "count": count}, rows)
+    return Figure("errors", ("error", "where and why", "count"), rows)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from math import isfinite
 
 import aiohttp
@@ -36,8 +37,12 @@ class Reading:
         return ((dict(labels), value) for (known, labels), value in self.samples.items() if known == name)
 
 
-def parse(families: Iterable[Metric]) -> dict[Series, float]:
-    """The samples of this product's metrics."""
+def parse(text: str) -> dict[Series, float]:
+    """The samples of this product's metrics in Prometheus' text format; ValueError if it is another format."""
+    return _ours(text_string_to_metric_families(text))
+
+
+def _ours(families: Iterable[Metric]) -> dict[Series, float]:
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in families
@@ -49,7 +54,7 @@ def parse(families: Iterable[Metric]) -> dict[Series, float]:
 
 def own() -> Reading:
     """The metrics of this process, which serves the API and the console."""
-    return Reading(OWN, parse(REGISTRY.collect()))
+    return Reading(OWN, _ours(REGISTRY.collect()))
 
 
 async def fetch(urls: Iterable[str], token: str | None) -> list[Reading]:
@@ -70,22 +75,19 @@ async def _read(session: aiohttp.ClientSession, url: str) -> Reading:
     try:
         # A redirect would take the token elsewhere.
         async with session.get(url, allow_redirects=False) as response:
-            if response.status in (401, 403):
-                return Reading(source, away="it refused: SAGER_CONSOLE_METRICS_TOKEN must have the scope operate")
+            if response.status != HTTPStatus.OK:
+                refused = response.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+                hint = ": SAGER_CONSOLE_METRICS_TOKEN must have the scope operate" if refused else ""
+                return Reading(source, away=f"it answered {response.status}{hint}")
             body = bytearray()
-            async for chunk in response.content.iter_any():
-                body += chunk
-                if len(body) > MOST_BYTES:
-                    return Reading(source, away=f"its answer is longer than {MOST_BYTES // 1024**2} MiB")
-            response.raise_for_status()
+            while len(body) < MOST_BYTES and (part := await response.content.read(MOST_BYTES)):
+                body += part
         # Parsing takes some ten milliseconds, for which other requests would wait.
-        text = body.decode(errors="replace")
-        return Reading(source, await asyncio.to_thread(lambda: parse(text_string_to_metric_families(text))))
+        return Reading(source, await asyncio.to_thread(parse, body[:MOST_BYTES].decode(errors="replace")))
     except TimeoutError:
-        return Reading(source, away=f"it did not answer within {TIMEOUT_SECONDS:g} s")
+        away = f"it did not answer within {TIMEOUT_SECONDS:g} s"
     except aiohttp.ClientConnectionError:
-        return Reading(source, away="nothing listens there")
-    except aiohttp.ClientResponseError as error:
-        return Reading(source, away=f"it answered {error.status}")
+        away = "nothing listens there"
     except (aiohttp.ClientError, ValueError):
-        return Reading(source, away="its answer is not Prometheus' text format")
+        away = "its answer is not Prometheus' text format"
+    return Reading(source, away=away)

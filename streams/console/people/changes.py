@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from starlette.responses import Response, StreamingResponse
 
 from schemas import Action, ChangeKind, Correction, Said, SkillDiff, Wish
-from streams.console.pages import PEOPLE, Visit
+from streams.console.pages import Visit, page
 from streams.console.people.cards import LATER
 from streams.console.people.history import names_of, refused
 from streams.http.commands import command_of
@@ -45,7 +45,7 @@ _KEEP_LINE = (Action.PIN, Action.UNPIN, Action.SET_TIER, Action.REWORD)
 """Afterwards the line still has a page."""
 
 
-@PEOPLE.post("/change", Scope.CHANGE_USER)
+@page("POST", "/change", Scope.CHANGE_USER)
 async def change(visit: Visit) -> Response:
     """Change a line or a skill, as `sager policy` does."""
     form, api = visit.fields, visit.api
@@ -68,7 +68,7 @@ async def change(visit: Visit) -> Response:
     return visit.go("/person", *_outcome(action, diff), user=user, domain=domain)
 
 
-@PEOPLE.post("/say", Scope.CHANGE_USER)
+@page("POST", "/say", Scope.CHANGE_USER)
 async def say(visit: Visit) -> Response:
     """Send a statement of the user in their own words."""
     user, domain = visit.user(Scope.CHANGE_USER), visit.domain()
@@ -85,7 +85,7 @@ async def say(visit: Visit) -> Response:
     return visit.go("/person", *_understood(diff), **about)
 
 
-@PEOPLE.get("/export", Scope.READ_USER, under="/people")
+@page("GET", "/export", Scope.READ_USER, under="/people")
 async def export(visit: Visit) -> Response:
     """All data about a user as a zip file, the folder of `sager policy export`."""
     user = visit.user(Scope.READ_USER)
@@ -97,13 +97,13 @@ async def export(visit: Visit) -> Response:
     return StreamingResponse(chunks(file), headers=headers, media_type=ZIP)
 
 
-@PEOPLE.get("/forget", Scope.FORGET_USER, under="/people")
+@page("GET", "/forget", Scope.FORGET_USER, under="/people")
 async def preview(visit: Visit) -> Response:
     """The reach of erasing a user, a domain or a line; nothing is erased."""
     return await _preview(visit)
 
 
-@PEOPLE.post("/forget", Scope.FORGET_USER, under="/people")
+@page("POST", "/forget", Scope.FORGET_USER, under="/people")
 async def forget(visit: Visit) -> Response:
     """Erase, if the user's id is typed."""
     user, domain, line = _target(visit)

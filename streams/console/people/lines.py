@@ -10,9 +10,9 @@ from starlette.responses import Response
 from operators.merge import merge
 from schemas import ONE, SkillDiff
 from streams.console.board.figures import Figure
-from streams.console.formats import SURE, day, number, sure, text
-from streams.console.pages import PEOPLE, READERS, Visit
-from streams.console.people.skill import current, reasons_held_back, stated
+from streams.console.formats import day, sure
+from streams.console.pages import READERS, Visit, page
+from streams.console.people.skill import current, reasons_held_back, rights, stated
 from streams.http.problems import Problem
 from streams.materializer import read
 from streams.rights.explained import ExplainedStatement, MovedStep, UnknownLine, explain
@@ -20,20 +20,14 @@ from streams.rights.reading import UnknownUser
 from streams.vouching import vouching_of
 
 MOST_POINTS = 300
-SOURCES = {
-    "prior": "from before the first choice",
-    "global": "from what most people share",
-    "discovered": "learned from choices",
-    "stated": "written by a person",
-}
 
 
-@PEOPLE.get("/line", *READERS, under="/people")
+@page("GET", "/line", *READERS, under="/people")
 async def line(visit: Visit) -> Response:
     """One line of a skill, or one statement."""
     user, domain, named = visit.user(), visit.domain(), visit.line()
     found = await visit.read(lambda con: _read(visit, con, user, domain, named))
-    return visit.show("line.html", user=user, domain=domain, named=named, may=visit.rights(user), **found)
+    return visit.show("line.html", user=user, domain=domain, named=named, may=rights(visit, user), **found)
 
 
 def _read(visit: Visit, con: DuckDBPyConnection, user: str, domain: str, named: str) -> dict[str, Any]:
@@ -58,8 +52,7 @@ def _read(visit: Visit, con: DuckDBPyConnection, user: str, domain: str, named: 
         titles = read.titles(con, user, sorted({item for each in rankings for item in each.shown}))
         found |= {"life": life(diffs, names), "titles": titles}
     held_back = reasons_held_back([attribute], vouching) if attribute else {}
-    source = SOURCES[attribute.source.value] if attribute else ""
-    return found | {"is_statement": False, "line": attribute, "held_back": held_back, "source": source}
+    return found | {"is_statement": False, "line": attribute, "held_back": held_back}
 
 
 def life(diffs: Sequence[SkillDiff], names: Collection[str]) -> Figure:
@@ -76,13 +69,7 @@ def life(diffs: Sequence[SkillDiff], names: Collection[str]) -> Figure:
             if each.attribute_id in names:
                 counts = round(each.taken / ONE, 2), round(each.expected / ONE, 2)
                 rows.append((str(diff.version), day(diff.occurred_at), *counts, sure(each.tier)))
-    steps = [sure(tier) for tier in sorted(SURE)]
-    return Figure(
-        "life",
-        {"Version": text, "Day": text, "Taken": number, "By chance": number, "How sure": text},
-        rows[-MOST_POINTS:][::-1],
-        {"kind": "line", "x": 0, "y": [2, 3], "dashed": [3], "steps": 4, "levels": steps, "reverse": True},
-    )
+    return Figure("life", ("Version", "Day", "Taken", "By chance", "How sure"), rows[-MOST_POINTS:][::-1])
 
 
 def no_skill(domain: str) -> Problem:

@@ -12,7 +12,7 @@ from operators.stated import is_doubtful, is_over, live, unwanted
 from operators.statinit import vocabulary_for
 from operators.vouch import Vouching
 from schemas import ONE, Attribute, Fact, Kind, PolicySkill, SkillDiff, decode
-from streams.console.pages import PEOPLE, READERS, Visit
+from streams.console.pages import READERS, Visit, page
 from streams.console.people.cards import shown_card
 from streams.http.api import Api
 from streams.http.tokens import EVERYBODY, Scope
@@ -23,11 +23,6 @@ from streams.settings import ReasonerName
 from streams.vouching import vouching_of
 
 MOST_FOUND = 50
-GROUPS = {
-    Kind.PREFERENCE: ("Likes", "What draws them, from what they took and left."),
-    Kind.PATTERN: ("Habits", "How they choose."),
-    Kind.CRITERION: ("What decides", "What they go by between things that are alike."),
-}
 _NOT_UNDERSTOOD = """
     SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = $2 AND heard = 'correction' AND NOT understood
     ORDER BY version DESC LIMIT 3
@@ -35,7 +30,7 @@ _NOT_UNDERSTOOD = """
 _SLIM = "SELECT text, session_text, session_until FROM slim_skills WHERE user_id = $1 AND domain = $2"
 
 
-@PEOPLE.get("/people", *READERS, nav="Find a person", icon="people")
+@page("GET", "/people", *READERS)
 async def people(visit: Visit) -> Response:
     """Users whose id begins with the given text; a token of one user goes straight to their page."""
     token, lists = visit.token, visit.may(Scope.READ_ALL, EVERYBODY)
@@ -48,7 +43,7 @@ async def people(visit: Visit) -> Response:
     return visit.show("people.html", begins=begins, found=found[:MOST_FOUND], more=more, lists=lists)
 
 
-@PEOPLE.get("/person", *READERS, under="/people")
+@page("GET", "/person", *READERS, under="/people")
 async def person(visit: Visit) -> Response:
     """One skill of a user, with their card."""
     user, now = visit.user(), datetime.now(UTC)
@@ -57,12 +52,12 @@ async def person(visit: Visit) -> Response:
     card = await shown_card(visit, user)
     status = 404 if found is None and card is None else 200
     more = found or {"skill": None, "domain": domain}
-    return visit.show("person.html", status, user=user, card=card, may=visit.rights(user), **more)
+    return visit.show("person.html", status, user=user, card=card, may=rights(visit, user), **more)
 
 
 def _read(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now: datetime) -> dict[str, Any] | None:
     """The skill in a domain, by default the first one, and the parts of its page; None if there is none."""
-    skills = {skill.domain: skill for skill in read.skill(con, user)}
+    skills: dict[str, PolicySkill] = {skill.domain: skill for skill in read.skill(con, user)}
     domain = domain or min(skills, default=None)
     skill = current(api, user, domain, skills.get(domain)) if domain else None
     if skill is None:
@@ -73,12 +68,12 @@ def _read(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now:
     slim, slim_now = _slim(con, api, skill, now)
     held_back = reasons_held_back(lines, vouching_of(api.settings))
     told = [line for line in lines if line.tier and line.attribute_id not in held_back]
-    groups = [(*GROUPS[kind], [line for line in speaking if line.kind is kind]) for kind in GROUPS]
+    groups = {kind: [line for line in speaking if line.kind is kind] for kind in Kind}
     return {
         "skill": skill,
         "domain": skill.domain,
         "domains": sorted({*skills, skill.domain}),
-        "groups": [group for group in groups if group[-1]],
+        "groups": {kind: found for kind, found in groups.items() if found},
         "silent": [line for line in lines if line not in speaking],
         "held_back": held_back,
         "scale": scale(lines),
@@ -90,6 +85,12 @@ def _read(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now:
         "slim_now": slim_now,
         "model_reads": api.settings.reasoner is ReasonerName.LLM,
     }
+
+
+def rights(visit: Visit, user: str) -> dict[str, bool]:
+    """The token's rights to change, forget and export a user."""
+    scopes = {"change": Scope.CHANGE_USER, "forget": Scope.FORGET_USER, "export": Scope.READ_USER}
+    return {name: visit.may(scope, user) for name, scope in scopes.items()}
 
 
 def current(api: Api, user: str, domain: str, published: PolicySkill | None) -> PolicySkill | None:

@@ -7,7 +7,7 @@
 //   steps, levels: a column of names that is drawn below as steps, and these names in their order
 //   most, reverse, sort: the first rows only; the last one first; along the axis in order
 //   days: fill gaps between dates that are so many days apart
-//   stack, percent, free (the axis need not begin at zero), dashed, tall, unit, along, colours
+//   stack, percent, free (the axis need not begin at zero), dashed, tall, unit, along, tiers (the columns' colours)
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -69,6 +69,8 @@
     };
   };
 
+  const tiers = { high: "chart-1", medium: "chart-5", low: "chart-3", silent: "muted", new: "chart-2", gone: "chart-4" };
+
   const read = (place) => {
     const table = document.getElementById(place.dataset.table).querySelector("table");
     const headings = [...table.tHead.rows[0].cells];
@@ -119,7 +121,7 @@
     const node = (name, side) => ({
       name: `${side === "left" ? "was" : "is"} ${name}`,
       label: { position: side },
-      itemStyle: { color: colour(spec.colours[name] ?? "chart-6") },
+      itemStyle: { color: colour(tiers[name] ?? "chart-6") },
     });
     const ends = (at, side) => [...distinct(rows, at)].map((name) => node(name, side));
     const links = rows.map((row) => ({ source: `was ${row[spec.x]}`, target: `is ${row[spec.by]}`, value: number(row[spec.y[0]]) }));
@@ -182,7 +184,7 @@
         if (spec.kind === "line") Object.assign(look, { showSymbol: along.length < 30, symbolSize: 6 });
         if (spec.kind === "bar") look.barMaxWidth = 26;
         if (spec.dashed?.includes(y)) look.lineStyle = { type: "dashed" };
-        if (spec.colours) look.itemStyle = { color: colour(spec.colours[names[y]]) };
+        if (spec.tiers) look.itemStyle = { color: colour(tiers[names[y]]) };
         series.push(look);
         const around = spec.bands?.[y];
         if (around !== undefined) series.push(...band(name, at(spec.x, (found) => (found.length ? range(found[0][around]) : [null, null]))));

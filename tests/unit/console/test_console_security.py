@@ -6,7 +6,7 @@ import re
 import pytest
 
 from streams.console import session
-from streams.console.pages import SECTIONS
+from streams.console.pages import PAGES
 from streams.console.rendering import ECHARTS, HTMX, STATIC
 from streams.console.security import POLICY
 from streams.console.session import Sessions
@@ -89,7 +89,7 @@ def test_a_wrong_token_begins_nothing_and_is_not_repeated(visitor, token):
 
 
 def test_without_a_session_every_page_leads_to_the_form(visitor, served):
-    pages = [page for section in SECTIONS for page in section.pages]
+    pages = PAGES
 
     assert pages
     for page in pages:

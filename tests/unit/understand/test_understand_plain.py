@@ -13,7 +13,7 @@ from operators.understand import Understood, explanation, not_kept, understand
 from operators.understand.explain import CHOSEN, NEWER, NOT_COUNTED
 from operators.understand.words import LANGUAGES, sections
 from schemas import Bound, Candidate, Fact, Measure, NotUnderstood, SkillDiff, Stance
-from streams.console.people.reading import examples
+from streams.console.people.skill import examples
 from tests.builders import NOW, facts, item_facts
 from tests.unit.understand.understand_builders import a_bare_skill, a_correction
 
