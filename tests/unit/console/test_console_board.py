@@ -301,12 +301,6 @@ async def test_a_process_that_is_away_is_shown_with_its_reason_beside_the_others
     assert ("dead letter", "not-json, contrast", 3) in live.errors(watch).rows
 
 
-def test_a_quantile_above_every_bound_is_no_number():
-    rises = {("x_bucket", (("le", le),)): value for le, value in {"1": 0.0, "120": 0.0, "+Inf": 9.0}.items()}
-    assert live.quantile(Reading("rates", rises), "x", 0.5) == "over 2 min"
-    assert live.quantile(None, "x", 0.5) == "—"
-
-
 async def test_processes_are_asked_with_the_token_and_only_when_a_page_is_open(visitor):
     with Processes() as there:
         watch = live.watch_of(Settings(console_metrics=there.urls))

@@ -108,12 +108,6 @@ def test_a_version_that_is_none_or_somebody_else_s_is_not_shown(ann: Visitor, pa
     assert ann.get(page(path, **query)).status == status
 
 
-def test_nobody_without_a_card_has_its_log(served, file) -> None:
-    fay = signed_in(served, file, "read-user", user="fay")
-
-    assert fay.get(page("/card/log", user="fay")).status == 404
-
-
 def test_somebody_with_a_card_and_no_skill_has_a_page(served, file) -> None:
     zoe = signed_in(served, file, "read-user", user="zoe")
 
@@ -161,14 +155,6 @@ def write(visitor: Visitor, **fields: str) -> Reply:
     return visitor.post("/console/card/write", {**fields, "csrf": visitor.csrf(page("/card/write", user="ann"))})
 
 
-def test_a_line_is_written(ann: Visitor, worker) -> None:
-    sent = write(ann, user="ann", line="", stance="prefers", value=" oat milk ")
-
-    assert "Written" in words_of(ann.get(sent.headers["location"]).text)
-    [command] = worker.sent
-    assert (command.action, command.line_id, command.line.value) == (CardAction.SET, None, "oat milk")
-
-
 def test_a_line_is_corrected_where_it_holds(served, file, worker) -> None:
     card = card_of(talks("eve"))
     line_id = "prefers:films:genre:noir"
@@ -212,23 +198,3 @@ def test_who_has_a_card_alone_is_found(served, file) -> None:
 
     assert "zoe" in found.split("Find")[-1]
     assert "zoe" in served.ask("/v1/users", file.make("read-all")).body["users"]
-
-
-def test_nothing_is_sent_for_another_person_or_for_a_line_that_is_not_there(ann: Visitor, worker) -> None:
-    assert change(ann, user="zoe", line=CORIANDER, action="pin").status == 403
-    assert change(ann, user="ann", line="prefers:stated:tea", action="pin").status == 409
-    assert worker.sent == []
-
-
-def test_what_a_card_holds_is_never_more_than_text(served, file) -> None:
-    card = card_of(talks("mal"))
-    bad = card.lines[0].model_copy(update={"value": "<script>alert(1)</script>", "words": "<b onclick=x>bold</b>"})
-    follow(served.api.live, card.model_copy(update={"lines": (bad, *card.lines[1:])}))
-    reader = signed_in(served, file, "read-all", "change-user", user="*")
-
-    shown = reader.get(page("/person", user="mal")).text
-
-    assert "<script>alert" not in shown
-    assert "<b onclick" not in shown
-    assert "&lt;script&gt;" in shown
-    assert "not told to apps" in words_of(shown)

@@ -157,13 +157,6 @@ def test_another_sites_link_signs_no_browser_in(visitor, served, file):
     assert "You are signed in as “ann”. That session ends." in followed.text
 
 
-def test_a_page_of_a_link_names_its_token(visitor, served, file):
-    link, _ = a_link(served, file)
-
-    assert "Sign in as mallory?" in visitor.get(link).text
-    assert "frame-ancestors 'none'" in visitor.get(link).headers["content-security-policy"]
-
-
 def test_sessions_and_links_end_by_themselves(settings, file):
     now = 0.0
     sessions = Sessions(Gate(TokensFile(file.path), settings), lambda: now)
