@@ -39,7 +39,14 @@ async def listed(visit: Visit) -> Response:
     since_ms = int((datetime.now(UTC) - age).timestamp() * 1000) if age else 0
     chosen = Chosen(reasons=frozenset({reason} - {""}), stages=frozenset({stage} - {""}), since_ms=since_ms)
     found = await _kafka(visit, lambda: reading.listing(visit.api.settings, chosen, MOST_SHOWN))
-    values: dict[str, Any] = {"reason": reason, "stage": stage, "since": since, "words": words, "sinces": SINCE, "prefix": PREFIX}
+    values: dict[str, Any] = {
+        "reason": reason,
+        "stage": stage,
+        "since": since,
+        "words": words,
+        "sinces": SINCE,
+        "prefix": PREFIX,
+    }
     return visit.show("letters.html", found=found, is_clipped=reading.is_clipped, **values)
 
 

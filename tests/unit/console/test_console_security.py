@@ -14,12 +14,7 @@ from streams.http.gate import Gate
 from streams.http.tokens import TokensFile, find
 from streams.settings import Settings
 from tests.unit.console.browserless import Visitor
-from tests.unit.http.http_world import Served, Tokens, published
-
-
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    return Tokens(tmp_path_factory.mktemp("tokens"))
+from tests.unit.http.http_world import Served, published
 
 
 @pytest.fixture(scope="module")
@@ -291,13 +286,6 @@ def test_the_libraries_are_those_of_their_makers():
 
     for name in (HTMX, ECHARTS):
         assert hashlib.sha256((STATIC / name).read_bytes()).hexdigest() in told
-
-
-@pytest.mark.parametrize(
-    "path", ["..%2fapp.py", "%2e%2e/%2e%2e/session.py", "vendor/../../session.py", "x\\..\\app.py"]
-)
-def test_files_are_those_of_the_folder(visitor, path):
-    assert visitor.get(f"/console/static/{path}").status in (400, 404)
 
 
 def test_the_servers_own_address_leads_to_it(visitor):
