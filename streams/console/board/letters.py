@@ -109,8 +109,8 @@ async def _kafka(visit: Visit, do: Callable[[], _Result]) -> _Result:
 def readable(value: bytes | None) -> str:
     r"""The beginning of a value as text, or as bytes if it is none; control characters are escaped.
 
-    >>> readable(b'{"a": "<b>\u202e"}\n'), readable(b"\xff<b>")
-    ('{"a": "<b>\\u202e"}\n', "b'\\xff<b>'")
+    >>> readable("<b>\u202e".encode()), readable(b"\xff<b>")
+    ('<b>\\u202e', "b'\\xff<b>'")
     """
     shown = (value or b"")[:SHOWN_BYTES]
     text = shown.decode(errors="ignore")

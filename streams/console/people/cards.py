@@ -65,7 +65,7 @@ async def card_preview(visit: Visit) -> Response:
     """The effect of pinning or removing a line; nothing is sent."""
     user, action = visit.user(), _action(visit)
     line = _line(await card_of(visit.api, visit.token, visit.user(Scope.CHANGE_USER)), visit.line())
-    return visit.show("card_change.html", user=user, line=_told(visit, line, datetime.now(UTC)), action=action)
+    return visit.show("card_change.html", user=user, line=_described(visit, line, datetime.now(UTC)), action=action)
 
 
 @page("GET", "/card/write", *READERS, under="/people")
@@ -74,7 +74,7 @@ async def card_form(visit: Visit) -> Response:
     user, line = visit.user(), None
     visit.user(Scope.CHANGE_USER)
     if visit.fields.get("line"):
-        line = _told(visit, _line(await card_of(visit.api, visit.token, user), visit.line()), datetime.now(UTC))
+        line = _described(visit, _line(await card_of(visit.api, visit.token, user), visit.line()), datetime.now(UTC))
     return visit.show("card_change.html", user=user, line=line, action="write")
 
 
@@ -130,11 +130,11 @@ def _line(card: Card | None, line_id: str) -> CardLine:
 
 def _shown(visit: Visit, card: Card, at: datetime) -> dict[str, Any]:
     """A card as of a moment: the surest lines first, and replaced lines, the newest first."""
-    lines, past = ([_told(visit, line, at) for line in found] for found in (card.lines, reversed(card.past)))
+    lines, past = ([_described(visit, line, at) for line in found] for found in (card.lines, reversed(card.past)))
     says = {line.line_id: line.says for line in (*lines, *past)}
     lines.sort(key=lambda line: -line.certainty)
     return {"version": card.version, "lines": lines, "past": past, "says": says}
 
 
-def _told(visit: Visit, line: CardLine, at: datetime) -> ToldCardLine:
+def _described(visit: Visit, line: CardLine, at: datetime) -> ToldCardLine:
     return line_told(line, at, vouching_of(visit.api.settings))

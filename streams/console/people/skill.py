@@ -67,7 +67,7 @@ def _read(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now:
     speaking = [line for line in lines if line.tier and line.attribute_id not in silent]
     slim, slim_now = _slim(con, api, skill, now)
     held_back = reasons_held_back(lines, vouching_of(api.settings))
-    told = [line for line in lines if line.tier and line.attribute_id not in held_back]
+    vouched = [line for line in lines if line.tier and line.attribute_id not in held_back]
     groups = {kind: [line for line in speaking if line.kind is kind] for kind in Kind}
     return {
         "skill": skill,
@@ -79,7 +79,7 @@ def _read(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now:
         "scale": scale(lines),
         "stated": [stated(skill, each.statement_id, now) for each in skill.stated],
         "not_understood": _not_understood(con, skill),
-        "examples": examples(told, vocabulary_for(skill.domain, api.settings.parsers)),
+        "examples": examples(vouched, vocabulary_for(skill.domain, api.settings.parsers)),
         "sessions": [each for each in skill.sessions if each.until > now and each.lines],
         "slim": slim,
         "slim_now": slim_now,

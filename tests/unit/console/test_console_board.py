@@ -48,16 +48,6 @@ def served(file):
 
 
 @pytest.fixture
-def visitor(signed_in, served, file):
-    def signed_in(*scopes: str, user: str | None = None) -> Visitor:
-        made = Visitor(served)
-        assert made.sign_in(file.make(*scopes, user=user)).status == 303
-        return made
-
-    return signed_in
-
-
-@pytest.fixture
 def kafka(monkeypatch):
     """Dead letters without a broker: the filters that are asked for, and what they give."""
 
