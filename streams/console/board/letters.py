@@ -113,7 +113,10 @@ def readable(value: bytes | None) -> str:
     ('<b>\\u202e', "b'\\xff<b>'")
     """
     shown = (value or b"")[:SHOWN_BYTES]
-    text = shown.decode(errors="ignore")
-    if abs(len(shown) - len(text.encode())) > 3:  # noqa: PLR2004 - the limit may cut the last character in two
-        return repr(shown)
+    try:
+        text = shown.decode()
+    except UnicodeDecodeError as error:
+        if error.start < SHOWN_BYTES - 3:
+            return repr(shown)
+        text = shown[: error.start].decode()  # the limit cut the last character in two
     return "".join(sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in text)

@@ -9,9 +9,11 @@ import pytest
 
 from operators.merge import merge, resolve_unheard
 from operators.understand import Understood
-from schemas import NotUnderstood, PolicySkill, compound_key, encode
+from schemas import CardChangeKind, ChangeKind, NotUnderstood, PolicySkill, Said, compound_key, encode
+from streams.console.rendering import environment
 from streams.http.live import Held
 from streams.http.tokens import Scope
+from streams.rights.cards import CameOf
 from streams.settings import Settings
 from tests.builders import facts
 from tests.unit.console.browserless import Visitor, page
@@ -272,3 +274,11 @@ def test_no_log_names_a_person(signed_in, served, sent, caplog):
 
     assert "whom-no-log-may-name" not in caplog.text
     assert quote("whom-no-log-may-name") not in caplog.text
+
+
+def test_every_kind_of_change_has_its_words():
+    words = environment().get_template("words.html").module
+    assert set(ChangeKind) <= set(words.changed)
+    assert set(Said) <= {"stated", *words.stated}
+    assert set(CardChangeKind) <= set(words.card_changed)
+    assert set(CameOf) <= set(words.card_causes)
