@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -277,7 +278,7 @@ def test_no_log_names_a_person(signed_in, served, sent, caplog):
 
 
 def test_every_kind_of_change_has_its_words():
-    words = environment().get_template("words.html").module
+    words: Any = environment().get_template("words.html").module
     assert set(ChangeKind) <= set(words.changed)
     assert set(Said) <= {"stated", *words.stated}
     assert set(CardChangeKind) <= set(words.card_changed)
