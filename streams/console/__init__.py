@@ -1,1 +1,1 @@
-"""The console: pages in a browser, for the people that skills are about, for operators and for analysts."""
+"""The console: pages in a browser for users and their advocates, for operators and for analysts."""

@@ -1,74 +1,154 @@
-"""How pages are declared: a path, what it needs of a token, and its place in the navigation."""
+"""The declaration of a page, and one visit to it: its fields, its permissions, and the ways to answer."""
 
-from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
 
-from starlette.responses import Response
+from duckdb import DuckDBPyConnection
+from pydantic import Field, TypeAdapter, ValidationError
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from streams.http.tokens import Scope
+from schemas.fields import AttributeId, DomainField, UserIdField
+from streams.console.rendering import address, render
+from streams.console.session import Session
+from streams.http.api import Api
+from streams.http.problems import Problem
+from streams.http.routing import refuse
+from streams.http.tokens import Scope, Token
 
-Handler = Callable[..., Awaitable[Response]]
-"""Makes the answer to a visit."""
+READERS = (Scope.READ_ALL, Scope.READ_USER)
+MOST_NOTICES = 8
+_Result = TypeVar("_Result")
+_USER: TypeAdapter[str] = TypeAdapter(UserIdField)
+_DOMAIN: TypeAdapter[str] = TypeAdapter(DomainField)
+_LINE: TypeAdapter[str] = TypeAdapter(AttributeId)
+_NUMBER: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=0, le=1_000_000_000)])
 
 
 @dataclass(frozen=True)
 class Page:
-    """One page, or what a form is sent to.
+    """A page, or the target of a form.
 
     Attributes:
-        method: GET or POST.
-        path: below /console, without parameters: what a page is about is in its query, where no id can be mistaken for
-            a part of the path.
-        needs: one of these scopes is needed. Whom a page is about, its handler checks: see `Visit.reads`.
-        handler: makes the answer.
-        nav: its name in the navigation; empty for a page that is not in it.
-        icon: the name of its icon in `templates/icons.html`.
-        under: the path of the page that the navigation marks while this one is seen, where that is another one.
+        method, path: GET or POST, and the path below /console.
+        needs: the token must have one of these scopes; the handler checks for which user.
+        handler: answers a visit.
+        under: the path of the page that the navigation marks instead.
     """
 
     method: str
     path: str
     needs: frozenset[Scope]
-    handler: Handler
-    nav: str = ""
-    icon: str = ""
+    handler: "Handler"
     under: str = ""
 
-    def is_for(self, scopes: Collection[Scope]) -> bool:
-        """Whether somebody with these scopes may come here."""
-        return not self.needs.isdisjoint(scopes)
+
+PAGES: list[Page] = []
+NAVIGATION = {
+    "People": [("/people", "Find a person", "people")],
+    "Operate": [
+        ("/live", "Live", "pulse"),
+        ("/letters", "Dead letters", "letter"),
+        ("/shifts", "Shifts in taste", "shift"),
+        ("/costs", "LLM cost", "coin"),
+    ],
+    "Analyse": [
+        ("/learning", "Learning curve", "curve"),
+        ("/lines", "Lines and tiers", "flow"),
+        ("/arms", "Arms", "arms"),
+        ("/calibration", "Calibration", "target"),
+        ("/query", "Query", "query"),
+    ],
+}
+"""Paths, names and icons by section."""
 
 
-@dataclass
-class Section:
-    """Pages for one kind of reader, under one heading of the navigation.
+def page(method: str, path: str, *needs: Scope, under: str = "") -> Callable[["Handler"], "Handler"]:
+    """Declare a page; the application checks scopes and forms before it calls the handler."""
 
-    Example:
-        >>> section = Section("People")
-        >>> @section.get("/people", needs=[Scope.READ_ALL], nav="People", icon="people")
-        ... async def people(visit: "Visit") -> Response: ...
-        >>> section.pages[0].path
-        '/people'
-    """
+    def declare(handler: Handler) -> Handler:
+        PAGES.append(Page(method, path, frozenset(needs), handler, under))
+        return handler
 
-    title: str
-    pages: list[Page] = field(default_factory=list)
+    return declare
 
-    def get(
-        self, path: str, *, needs: Collection[Scope], nav: str = "", icon: str = "", under: str = ""
-    ) -> Callable[[Handler], Handler]:
-        """Declares a page."""
-        return self._add("GET", path, needs, nav, icon, under)
 
-    def post(self, path: str, *, needs: Collection[Scope], under: str = "") -> Callable[[Handler], Handler]:
-        """Declares what a form is sent to; that the form is ours is checked before the handler is called."""
-        return self._add("POST", path, needs, "", "", under)
+@dataclass(frozen=True)
+class Visit:
+    """One request of a signed-in browser; `fields` are those of the form, or of the address if there is none."""
 
-    def _add(
-        self, method: str, path: str, needs: Collection[Scope], nav: str, icon: str, under: str
-    ) -> Callable[[Handler], Handler]:
-        def added(handler: Handler) -> Handler:
-            self.pages.append(Page(method, path, frozenset(needs), handler, nav, icon, under))
-            return handler
+    request: Request
+    api: Api
+    session: Session
+    token: Token
+    page: Page
+    fields: dict[str, str]
 
-        return added
+    @property
+    def place(self) -> str:
+        """The path that the navigation marks."""
+        return self.page.under or self.page.path
+
+    def nav(self) -> dict[str, list[tuple[str, str, str]]]:
+        """The part of the navigation that this token opens."""
+        paths = {each.path for each in PAGES if each.needs & self.token.scopes}
+        found = {title: [each for each in pages if each[0] in paths] for title, pages in NAVIGATION.items()}
+        return {title: pages for title, pages in found.items() if pages}
+
+    async def read(self, query: Callable[[DuckDBPyConnection], _Result]) -> _Result:
+        """Read the newest snapshot, in one of a few threads."""
+        return await self.api.read(self.token, lambda: self.api.snapshot.ask(query))
+
+    def may(self, scope: Scope, user: str) -> bool:
+        """True if this token has the scope for the user."""
+        return self.token.may(scope, user)
+
+    def user(self, *scopes: Scope) -> str:
+        """The user in the fields, for whom this token has all these scopes; by default, whom it may read.
+
+        Raises:
+            Problem: the field is missing or invalid, or the token lacks a scope. So do the methods below.
+        """
+        user = self._field(_USER, "user")
+        if not scopes and not self.token.may_read(user):
+            raise refuse(READERS)
+        for scope in scopes:
+            if not self.may(scope, user):
+                raise refuse((scope,))
+        return user
+
+    def domain(self) -> str:
+        """The domain in the fields."""
+        return self._field(_DOMAIN, "domain")
+
+    def line(self) -> str:
+        """The id of a line in the fields."""
+        return self._field(_LINE, "line")
+
+    def number(self, name: str) -> int:
+        """A whole number in the fields."""
+        return self._field(_NUMBER, name)
+
+    def _field(self, kind: TypeAdapter[_Result], name: str) -> _Result:
+        if name not in self.fields:
+            raise Problem(400, f"the address lacks {name}")
+        try:
+            return kind.validate_python(self.fields[name])
+        except ValidationError:  # its message would quote the value
+            raise Problem(400, f"{name} is not valid") from None
+
+    def show(self, template: str, status: int = 200, **values: Any) -> Response:
+        """Answer with a template, which also gets the visit and the session's notices."""
+        notices, self.session.notices[:] = list(self.session.notices), []
+        return HTMLResponse(render(template, visit=self, notices=notices, **values), status)
+
+    def go(self, path: str, notice: str = "", kind: str = "good", **query: Any) -> Response:
+        """Redirect to another page, which shows the outcome of a form; its kind is good, wait or bad."""
+        if notice:
+            self.session.notices.append((notice, kind))
+            del self.session.notices[:-MOST_NOTICES]
+        return RedirectResponse(address(path, **query), 303)
+
+
+Handler = Callable[[Visit], Awaitable[Response]]

@@ -1,32 +1,48 @@
-"""Templates: HTML in which every value is escaped, and a value that is not there is an error."""
+"""Jinja templates with autoescape, in which a missing value is an error; and addresses of pages and files."""
 
 import hashlib
-import re
-from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
 
-from streams.console.addresses import ROOT, address
+from operators.evidence import is_counted, number_of
+from streams.console import formats
 from streams.http.tokens import Scope
 
+ROOT = "/console"
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
 HTMX, ECHARTS = "vendor/htmx-2.0.11.min.js", "vendor/echarts-6.1.0.min.js"
-_STARRED = re.compile(r"\*([^*]+)\*")
-MINUTE, HOUR, DAY = 60, 3_600, 86_400
 
 
-def render(template: str, values: dict[str, Any]) -> str:
-    """The page that a template makes of these values."""
-    return _environment().get_template(template).render(values)
+def address(path: str, **query: Any) -> str:
+    """The address of a page. Ids are in the query, where none can be mistaken for a part of the path.
+
+    >>> address("/person", user="a/b", domain=None)
+    '/console/person?user=a%2Fb'
+    """
+    given = urlencode({name: value for name, value in query.items() if value is not None})
+    return f"{ROOT}{path}?{given}" if given else f"{ROOT}{path}"
+
+
+@lru_cache(maxsize=64)
+def static(name: str) -> str:
+    """The address of a static file, which changes with its content so that browsers may cache it for a year."""
+    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
+    return f"{ROOT}/static/{name}?v={digest}"
+
+
+def render(template: str, **values: Any) -> str:
+    """Render a template below `templates`."""
+    return environment().get_template(template).render(values)
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
+def environment() -> Environment:
+    """The templates' environment."""
     made = Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
@@ -35,62 +51,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.globals |= {"address": address, "static": static, "Scope": Scope, "HTMX": HTMX, "ECHARTS": ECHARTS}
-    made.filters |= {"day": day, "moment": moment, "ago": ago, "count": count, "story": story}
+    for name in ("day", "moment", "ago", "story", "text", "cut", "sure"):
+        made.filters[name] = getattr(formats, name)
+    made.filters |= {"choices": number_of, "counted": is_counted}
     return made
-
-
-@lru_cache(maxsize=64)
-def static(name: str) -> str:
-    """The address of a file of ours, which changes with its content: a browser may keep it."""
-    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
-    return f"{ROOT}/static/{name}?v={digest}"
-
-
-def day(when: datetime) -> str:
-    """A date as people write it.
-
-    >>> day(datetime(2026, 1, 9, tzinfo=UTC))
-    '9 January 2026'
-    """
-    return f"{when.day} {when:%B %Y}"
-
-
-def moment(when: datetime) -> str:
-    """A date and a time of day in UTC.
-
-    >>> moment(datetime(2026, 1, 9, 14, 5, tzinfo=UTC))
-    '9 January 2026, 14:05 UTC'
-    """
-    return f"{day(when)}, {when:%H:%M} UTC"
-
-
-def ago(when: datetime, now: datetime | None = None) -> str:
-    """How long ago something was, in its largest unit.
-
-    >>> ago(datetime(2026, 1, 9, tzinfo=UTC), datetime(2026, 1, 12, tzinfo=UTC))
-    '3 days ago'
-    """
-    seconds = int(((now or datetime.now(UTC)) - when).total_seconds())
-    for size, unit in ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute")):
-        if seconds >= size:
-            amount = seconds // size
-            return f"{amount} {unit}{'' if amount == 1 else 's'} ago"
-    return "just now"
-
-
-def story(sentence: str) -> Markup:
-    """A sentence in which *titles* stand between stars, with the titles in italics.
-
-    >>> story("You took *A <b>* and left it.")
-    Markup('You took <em>A &lt;b&gt;</em> and left it.')
-    """
-    return Markup(_STARRED.sub(r"<em>\1</em>", str(escape(sentence))))  # noqa: S704 - escaped before
-
-
-def count(number: float) -> str:
-    """A number with its thousands marked.
-
-    >>> count(12345)
-    '12,345'
-    """
-    return f"{number:,.0f}" if float(number).is_integer() else f"{number:,.1f}"

@@ -1,8 +1,8 @@
-"""What keeps other pages out: headers, the names we answer to, and where a form may come from."""
+"""Protection from other pages: headers, host names, the origin of forms, and their size."""
 
 import hmac
 import ipaddress
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from starlette.requests import Request
 
@@ -10,23 +10,15 @@ from streams.http.problems import Problem
 from streams.settings import Settings
 
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf-token"
-
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-        "base-uri 'none'",
-    )
+FORM_BYTES, FIELDS = 16 * 1024, 64
+"""The largest form; a sentence takes a few hundred bytes."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
-    # Within the console the browser tells where it comes from, which is one of the proofs below; others learn nothing.
-    # With `no-referrer` a browser sends `Origin: null` with our own forms.
+    # `no-referrer` would make browsers send `Origin: null` with the console's own forms.
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -37,31 +29,20 @@ HEADERS = {
 """On every answer of the console, static files included."""
 
 
-class Hosts:
-    """The names under which the console answers: a page elsewhere that points its own name here is refused.
+def check_host(request: Request, settings: Settings) -> None:
+    """Refuse a request to a name that is not the console's: DNS rebinding points a foreign name here.
 
-    Args:
-        settings: `console_hosts` names those beside the loopback; behind TLS an address will do too.
+    Raises:
+        Problem: the name is neither the loopback's nor in `console_hosts`, nor an address behind TLS.
     """
-
-    def __init__(self, settings: Settings) -> None:
-        self._named = {name.strip().lower() for name in (settings.console_hosts or "").split(",") if name.strip()}
-        self._is_tls = settings.http_certificate is not None
-
-    def check(self, request: Request) -> str:
-        """The name that the request is to.
-
-        Raises:
-            Problem: it is not one of ours.
-        """
-        name = host_of(request.headers.get("host", ""))
-        if is_loopback(name) or name in self._named or (self._is_tls and _is_address(name)):
-            return name
+    name = host_of(request.headers.get("host", ""))
+    named = {each.strip().lower() for each in (settings.console_hosts or "").split(",")} - {""}
+    if not (is_loopback(name) or name in named or (settings.http_certificate is not None and _ip(name))):
         raise Problem(421, "the console does not answer to this name: SAGER_CONSOLE_HOSTS lists those it does")
 
 
 def host_of(netloc: str) -> str:
-    """The name in a `Host`, without the port and in small letters.
+    """The name in a `Host` header, without the port and in lower case.
 
     >>> host_of("LocalHost:8088"), host_of("[::1]:8088")
     ('localhost', '::1')
@@ -73,56 +54,71 @@ def host_of(netloc: str) -> str:
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a name or an address is this machine's own, which no network is between."""
-    if name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
+    """True if a name or an address is this machine's own, with no network between."""
+    found = _ip(name)
+    return name == "localhost" or (found is not None and found.is_loopback)
 
 
-def _is_address(name: str) -> bool:
+def _ip(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        ipaddress.ip_address(name)
+        return ipaddress.ip_address(name)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def check_origin(request: Request) -> None:
-    """Checks that a request which changes something comes from a page of ours.
+    """Refuse a form that does not come from a page of the console.
 
-    Browsers say where a form is from, in `Origin` always and in `Sec-Fetch-Site` where they trust the connection; what
-    says neither is no browser with a form of ours.
+    Browsers send `Origin` with every form, and `Sec-Fetch-Site` where they trust the connection.
 
     Raises:
-        Problem: it comes from elsewhere.
+        Problem: a header names another origin, or both are missing.
     """
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
-    if site is not None and site != "same-origin":
-        raise foreign()
-    if origin is not None:
-        try:
-            parts = urlsplit(origin)
-        except ValueError:
-            raise foreign() from None
-        if parts.scheme not in ("http", "https") or parts.netloc.lower() != request.headers.get("host", "").lower():
-            raise foreign()
-    elif site is None:
-        raise foreign()
+    host = request.headers.get("host", "").lower()
+    foreign = site not in (None, "same-origin") or (site is None and origin is None)
+    if foreign or (origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}")):
+        raise Problem(403, "this form does not come from a page of the console")
 
 
 def check_csrf(presented: str, expected: str) -> None:
-    """Checks what a form carries against its session.
+    """Refuse a form that lacks the secret of its session.
 
     Raises:
-        Problem: it does not carry it.
+        Problem: it is missing or another session's.
     """
     if not hmac.compare_digest(presented.encode(errors="surrogateescape"), expected.encode()):
         raise Problem(403, "this form is not from the session that you are in: load the page again, and send it again")
 
 
-def foreign() -> Problem:
-    """The answer to a form of another page."""
-    return Problem(403, "this form does not come from a page of the console")
+async def form_of(request: Request) -> dict[str, str]:
+    """The fields of a form.
+
+    Raises:
+        Problem: the body is too large, or not a form.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        raise Problem(415, "this is not a form")
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > FORM_BYTES:
+            raise Problem(413, "the form is too large")
+    return fields(body.decode("latin-1"))
+
+
+def fields(encoded: str) -> dict[str, str]:
+    """Names and values of a form or an address, each name once.
+
+    Raises:
+        Problem: they are not percent-encoded UTF-8, too many, or a name appears twice.
+    """
+    try:
+        pairs = parse_qsl(encoded, keep_blank_values=True, errors="strict", max_num_fields=FIELDS)
+    except ValueError:
+        raise Problem(400, "the fields cannot be read") from None
+    found = dict(pairs)
+    if len(found) < len(pairs) or not encoded.isascii():
+        raise Problem(400, "a field appears twice, or is not percent-encoded")
+    return found

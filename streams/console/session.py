@@ -1,4 +1,4 @@
-"""Sessions: who is signed in. A cookie names one; what it may is asked of the tokens file at every request."""
+"""Sessions in memory. A cookie names one; its scopes are looked up in the tokens file at every request."""
 
 import hashlib
 import secrets
@@ -12,39 +12,35 @@ from streams.http.tokens import Token
 
 COOKIE = "sager_console"
 IDLE_SECONDS = 1_800.0
-"""How long a session lasts of which nothing is heard."""
 LONGEST_SECONDS = 43_200.0
-"""How long any session lasts: half a day."""
 CODE_SECONDS = 3_600.0
-"""How long a one-time code is good for."""
 MOST_SESSIONS, MOST_CODES = 1_000, 16
 SECRET_BYTES = 32
 
 
 @dataclass
 class Session:
-    """Somebody signed in.
+    """A signed-in browser.
 
     Attributes:
-        token_sha256: the hash of the token that it was begun with.
-        csrf: what each of its forms must carry.
-        began: when, on the monotonic clock.
-        heard: when it was last used.
-        said: what the next page tells, such as what a change did, with its kind.
+        token_sha256: the hash of its token.
+        csrf: the secret that each of its forms carries.
+        began, used: monotonic seconds of its first and its last request.
+        notices: outcomes that the next page shows, each with its kind: good, wait or bad.
     """
 
     token_sha256: str
     csrf: str
     began: float
-    heard: float
-    said: list[tuple[str, str]] = field(default_factory=list)
+    used: float
+    notices: list[tuple[str, str]] = field(default_factory=list)
 
 
 class Sessions:
-    """All sessions, in memory: a restart ends them. Thread-safe.
+    """All sessions and one-time codes; a restart ends them. Thread-safe.
 
     Args:
-        gate: knows the tokens.
+        gate: looks up tokens; raises TokensUnusable if the tokens file is invalid.
         clock: monotonic seconds.
     """
 
@@ -55,91 +51,65 @@ class Sessions:
         self._codes: dict[str, tuple[str, float]] = {}
 
     def begin(self, token: Token) -> str:
-        """Begins a session with this token, and gives what goes into its cookie.
-
-        The oldest one ends where there are too many.
-        """
+        """Begin a session and return its cookie. The least recently used one ends if there are too many."""
         secret, now = secrets.token_urlsafe(SECRET_BYTES), self._clock()
         with self._lock:
-            self._tidy(now)
+            self._drop_expired(now)
             if len(self._sessions) >= MOST_SESSIONS:
-                del self._sessions[min(self._sessions, key=lambda each: self._sessions[each].heard)]
+                del self._sessions[min(self._sessions, key=lambda key: self._sessions[key].used)]
             self._sessions[_hash(secret)] = Session(token.sha256, secrets.token_urlsafe(SECRET_BYTES), now, now)
         return secret
 
     def find(self, secret: str, *, used: bool = True) -> tuple[Session, Token] | None:
-        """The session of a cookie and its token as the tokens file has it now; None if either is there no more.
+        """The session of a cookie and its current token; None if either has ended.
 
         Args:
-            secret: the cookie's value.
-            used: whether this keeps it alive; what a page asks by itself does not.
-
-        Raises:
-            TokensUnusable: the tokens file cannot be used.
+            secret: the cookie.
+            used: whether the request keeps the session alive; one that a page sends by itself does not.
         """
         now = self._clock()
         with self._lock:
-            self._tidy(now)
+            self._drop_expired(now)
             session = self._sessions.get(_hash(secret))
-        if session is None:
-            return None
-        token = self._gate.current(session.token_sha256)
-        if token is None:
+        token = self._gate.current(session.token_sha256) if session else None
+        if session is None or token is None:
             self.end(secret)
             return None
         if used:
-            session.heard = now
+            session.used = now
         return session, token
 
     def end(self, secret: str) -> None:
-        """Ends the session of a cookie."""
+        """End the session of a cookie."""
         with self._lock:
             self._sessions.pop(_hash(secret), None)
 
     def code(self, token_sha256: str) -> str:
-        """A code that begins one session with the token of this hash, once, for an hour."""
+        """A code that begins one session with this token, once, within an hour."""
         code, now = secrets.token_urlsafe(SECRET_BYTES), self._clock()
         with self._lock:
-            self._tidy(now)
+            self._drop_expired(now)
             while len(self._codes) >= MOST_CODES:
                 del self._codes[next(iter(self._codes))]
             self._codes[_hash(code)] = (token_sha256, now)
         return code
 
-    def peek(self, code: str) -> Token | None:
-        """The token of a code, without redeeming the code; None if the code is invalid.
-
-        Raises:
-            TokensUnusable: the tokens file cannot be used.
-        """
+    def token_of(self, code: str, *, redeem: bool) -> Token | None:
+        """The token of a code, None if the code is invalid; redeemed, the code is invalid from now on."""
         with self._lock:
-            self._tidy(self._clock())
-            found = self._codes.get(_hash(code))
+            self._drop_expired(self._clock())
+            found = self._codes.pop(_hash(code), None) if redeem else self._codes.get(_hash(code))
         return self._gate.current(found[0]) if found else None
 
-    def redeem(self, code: str) -> Token | None:
-        """The token of a code, which is good no more; None if it was not good.
-
-        Raises:
-            TokensUnusable: the tokens file cannot be used.
-        """
-        with self._lock:
-            self._tidy(self._clock())
-            found = self._codes.pop(_hash(code), None)
-        return self._gate.current(found[0]) if found else None
-
-    def _tidy(self, now: float) -> None:
-        over = [
-            key
-            for key, each in self._sessions.items()
-            if now - each.heard > IDLE_SECONDS or now - each.began > LONGEST_SECONDS
-        ]
-        for key in over:
-            del self._sessions[key]
-        for key in [key for key, (_, since) in self._codes.items() if now - since > CODE_SECONDS]:
-            del self._codes[key]
+    def _drop_expired(self, now: float) -> None:
+        for key, each in list(self._sessions.items()):
+            if now - each.used > IDLE_SECONDS or now - each.began > LONGEST_SECONDS:
+                del self._sessions[key]
+        for key, (_, since) in list(self._codes.items()):
+            if now - since > CODE_SECONDS:
+                del self._codes[key]
 
 
 def _hash(secret: str) -> str:
-    """Secrets are kept as hashes: a look-up by hash tells nothing by its time, and memory that leaks opens nothing."""
+    """Secrets are kept as hashes: the time of a look-up reveals nothing, and leaked memory opens no session."""
     return hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()

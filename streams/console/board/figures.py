@@ -1,75 +1,93 @@
-"""What a page shows: figures, each with its table, and tables alone. Cells are text; templates escape them."""
+"""The pages of figures: tables out of the snapshot, from which the browser draws charts.
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+`figures.sql` has the query of each figure, and `figures.html` its title, its explanation and its chart.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date
+from pathlib import Path
 from typing import Any
 
-from streams.console.board.words import cell
+from duckdb import DuckDBPyConnection
+from starlette.responses import Response
 
-Option = Mapping[str, Any]
-"""What Apache ECharts draws: its `option`, which is JSON. Colours come with the page, which is dark or light."""
+from streams.console.formats import text
+from streams.console.pages import Visit, page
+from streams.http.problems import Problem
+from streams.http.tokens import Scope
 
-
-@dataclass(frozen=True)
-class Column:
-    """A table's column.
-
-    Attributes:
-        name: its heading.
-        is_number: whether its cells are numbers, which are aligned by their end.
-    """
-
-    name: str
-    is_number: bool = False
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table.
-
-    Attributes:
-        caption: what it holds, for those who do not see where it stands.
-        columns: the headings.
-        rows: the cells, as text.
-    """
-
-    caption: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[str, ...], ...] = ()
+_SQL = Path(__file__).with_suffix(".sql").read_text(encoding="utf-8")
+QUERIES = dict(part.split("\n", 1) for part in _SQL.split("-- figure: ")[1:])
+OF_A_DOMAIN = {
+    "/learning": ("learning-curve", "cold-start"),
+    "/lines": ("tier-flow", "adoption"),
+    "/arms": ("arms",),
+    "/calibration": ("calibration",),
+}
+OF_ALL = {"/shifts": ("shifts",), "/costs": ("llm-cost", "llm-prompts", "llm-bought")}
+_DOMAINS = "SELECT domain FROM skills GROUP BY domain ORDER BY count(*) DESC, domain LIMIT 40"
+_WEEKS = "SELECT DISTINCT week FROM tier_flow WHERE domain = $1 ORDER BY week DESC LIMIT 26"
+_PUBLISHED = "SELECT max(published_at) FROM snapshot_info"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with its table.
-
-    Attributes:
-        name: its name in the page, such as `learning-curve`.
-        title: its heading.
-        note: how to read it, in a sentence or two.
-        table: the same numbers.
-        option: the chart.
-        empty: what is said in its place while there are no numbers.
-        tall: whether it takes more height than usual.
-    """
+    """A table: its id in the page, its headings, and its values."""
 
     name: str
-    title: str
-    note: str
-    table: Table
-    option: Option = field(default_factory=dict)
-    empty: str = "Nothing yet."
-    tall: bool = False
+    names: Sequence[str]
+    rows: Sequence[Sequence[Any]]
 
     @property
-    def has_data(self) -> bool:
-        """Whether there is anything to draw."""
-        return bool(self.table.rows)
+    def headings(self) -> list[tuple[str, bool]]:
+        """Each heading, with true if its cells are numbers, which are aligned by their end."""
+        columns = zip(*self.rows, strict=True) if self.rows else ((),) * len(self.names)
+        numeric = [any(isinstance(value, int | float) for value in column) for column in columns]
+        return list(zip(self.names, numeric, strict=True))
+
+    @property
+    def cells(self) -> Iterator[list[str]]:
+        """The rows as text."""
+        return ([text(value) for value in row] for row in self.rows)
 
 
-def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Table:
-    """A table of values of any kind.
+def figure(con: DuckDBPyConnection, name: str, **values: Any) -> Figure:
+    """The result of a figure's query; `values` has its parameters."""
+    con.execute(QUERIES[name], {key: value for key, value in values.items() if f"${key}" in QUERIES[name]})
+    return Figure(name, [column[0] for column in con.description or ()], con.fetchall())
 
-    >>> table("Prices", [Column("what"), Column("price", is_number=True)], [("a", 1234.5), ("b", None)]).rows
-    (('a', '1,234.5'), ('b', '—'))
-    """
-    return Table(caption, tuple(columns), tuple(tuple(cell(value) for value in row) for row in rows))
+
+async def of_a_domain(visit: Visit) -> Response:
+    """Figures of the domain in the address, by default the largest one."""
+    try:
+        week = date.fromisoformat(visit.fields["week"]) if visit.fields.get("week") else None
+    except ValueError:
+        raise Problem(400, "week is not a date, such as 2026-01-05") from None
+
+    def read(con: DuckDBPyConnection) -> dict[str, Any]:
+        domains = [domain for (domain,) in con.execute(_DOMAINS).fetchall()]
+        wanted = visit.fields.get("domain", "")
+        domain = wanted if wanted in domains else next(iter(domains), "")
+        weeks = [each for (each,) in con.execute(_WEEKS, [domain]).fetchall()] if visit.place == "/lines" else []
+        names = OF_A_DOMAIN[visit.place] if domain else ()
+        return _shown(con, names, domain=domain, week=week) | {"domains": domains, "domain": domain, "weeks": weeks}
+
+    return visit.show("figures.html", **await visit.read(read))
+
+
+async def of_all(visit: Visit) -> Response:
+    """Figures of all domains."""
+    return visit.show("figures.html", **await visit.read(lambda con: _shown(con, OF_ALL[visit.place])))
+
+
+def _shown(con: DuckDBPyConnection, names: Sequence[str], **values: Any) -> dict[str, Any]:
+    [(newest,)] = con.execute(_PUBLISHED).fetchall()
+    as_of = None if newest is None else newest.replace(tzinfo=UTC)
+    return {"as_of": as_of, "figures": [figure(con, name, **values) for name in names]}
+
+
+for path in OF_A_DOMAIN:
+    page("GET", path, Scope.READ_ALL)(of_a_domain)
+for path in OF_ALL:
+    page("GET", path, Scope.OPERATE)(of_all)

@@ -1,269 +1,212 @@
-"""The live page: what the processes do now, out of two looks at their metrics and the looks before."""
+"""The live page: the processes' state, and rates between two readings of their metrics."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from operator import add
+import asyncio
+import time
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from itertools import pairwise
+from weakref import WeakKeyDictionary
 
-from streams.console.board import charts, words
-from streams.console.board.figures import Column, Figure, Table, table
-from streams.console.board.polls import Point, Seen
-from streams.console.board.rates import BEYOND, Span
-from streams.console.board.scrape import OWN, Reading
+from starlette.responses import Response
 
-IN_TABLE = 12
-"""Looks that a figure's table shows, newest first."""
-OPEN, HALF_OPEN = 2.0, 1.0
-ROLES = (
-    ("worker", "sager_in_flight"),
-    ("materializer", "sager_materializer_snapshot_timestamp_seconds"),
-    ("API", "sager_http_auth_failures_total"),
-)
-"""By a metric that such a process tells; the first that fits, as each has what answers at `/metrics` too."""
+from streams.console.board import scrape
+from streams.console.board.figures import Figure
+from streams.console.board.scrape import OWN, Reading, Series
+from streams.console.formats import NOTHING, cut, duration, number, text
+from streams.console.pages import Visit, page
+from streams.http.api import Api
+from streams.http.tokens import Scope
+from streams.settings import Settings
 
-
+SECONDS = 3
+"""Between two requests of an open page."""
+LEAST_SECONDS, GAP_SECONDS = 2.0, 60.0
+"""A reading serves all pages for 2 s; after a minute without one, rates begin again."""
 LAGGING = 1_000
 """Records; from here on lag is worth a look."""
-ERRORS = (
-    ("sager_dead_letters_total", "dead letter", ("stage", "reason")),
-    ("sager_rerouted_total", "on the wrong partition, sent on", ("stage",)),
-    ("sager_stale_total", "given up, because its partition moved", ("stage",)),
-    ("sager_reasoner_failures_total", "the reasoner had no answer", ("action",)),
-    ("sager_llm_circuit_openings_total", "outage of the LLM", ("outcome",)),
-    ("sager_materializer_publish_failures_total", "a snapshot could not be published", ()),
-    ("sager_http_auth_failures_total", "request without a valid token or scope", ("reason",)),
-    ("sager_http_rate_limited_total", "request over a limit", ("by",)),
-)
-"""Counters of what went wrong: a metric, what it is to people, and the labels that tell more."""
+CLOSED, HALF_OPEN, OPEN = 0.0, 1.0, 2.0
+ROLES = {
+    "sager_in_flight": "worker",
+    "sager_materializer_snapshot_timestamp_seconds": "materializer",
+    "sager_http_auth_failures_total": "API",
+}
+"""Roles by a metric that only such a process has; every process has the last one, which answers at `/metrics`."""
+ERRORS = {
+    "sager_dead_letters_total": "dead letter",
+    "sager_rerouted_total": "on the wrong partition, sent on",
+    "sager_stale_total": "given up, because its partition moved",
+    "sager_reasoner_failures_total": "the reasoner had no answer",
+    "sager_llm_circuit_openings_total": "outage of the LLM",
+    "sager_materializer_publish_failures_total": "a snapshot could not be published",
+    "sager_http_auth_failures_total": "request without a valid token or scope",
+    "sager_http_rate_limited_total": "request over a limit",
+}
 
 
-@dataclass(frozen=True)
-class Tile:
-    """One number that is seen first.
+class Watch:
+    """Readings of a deployment's processes, taken when a page asks and shared by all pages.
 
-    Attributes:
-        name: what it is.
-        value: as text.
-        note: what it means, or what is to be done.
-        tone: `good`, `warn`, `bad`, or nothing; never told by colour alone.
-    """
-
-    name: str
-    value: str
-    note: str
-    tone: str = ""
-
-
-@dataclass(frozen=True)
-class Process:
-    """A process and how it is.
+    Args:
+        fetch: reads all processes.
+        clock: monotonic seconds.
 
     Attributes:
-        name: its address.
-        role: worker, materializer or API.
-        state: ready, not ready or away.
-        note: why it is away, or its version.
+        readings: the newest.
+        rates: of all counters, a second, since the reading before; None after a pause.
     """
 
-    name: str
-    role: str
-    state: str
-    note: str
+    def __init__(self, fetch: Callable[[], Awaitable[Sequence[Reading]]], clock: Callable[[], float] = time.monotonic):
+        self._fetch, self._clock = fetch, clock
+        self._lock = asyncio.Lock()
+        self._read_at = float("-inf")
+        self.readings: Sequence[Reading] = ()
+        self.rates: Reading | None = None
+
+    async def look(self) -> None:
+        """Read all processes, unless they were read just now."""
+        async with self._lock:
+            now = self._clock()
+            seconds = now - self._read_at
+            if seconds >= LEAST_SECONDS:
+                before, self.readings = self.readings, await self._fetch()
+                self.rates = rates(before, self.readings, seconds) if seconds <= GAP_SECONDS else None
+                self._read_at = now
 
 
-@dataclass(frozen=True)
-class Live:
-    """The live page.
+def rates(before: Iterable[Reading], after: Iterable[Reading], seconds: float) -> Reading:
+    """The rates of all counters, summed over the processes that answered both times.
 
-    Attributes:
-        processes: all that were asked.
-        tiles: the numbers that are seen first.
-        figures: over the last minutes.
-        tables: by stage, by topic, and errors.
-        measuring: whether rates are still to come, with the next look.
+    A counter that fell began again with its process. A process that was away counts for nothing: the time in which it
+    counted is unknown.
     """
-
-    processes: tuple[Process, ...]
-    tiles: tuple[Tile, ...]
-    figures: tuple[Figure, ...]
-    tables: tuple[Table, ...]
-    measuring: bool
-
-
-def live(seen: Seen) -> Live:
-    """The page for what was seen."""
-    there = [reading for reading in seen.readings if not reading.away]
-    return Live(
-        tuple(_process(reading) for reading in seen.readings),
-        _tiles(seen, there),
-        _figures(seen.points),
-        (_by_stage(seen.span, there), _by_topic(seen.span, there, seen.at.timestamp()), _errors(there)),
-        measuring=seen.span is None,
-    )
+    known = {reading.source: reading.samples for reading in before}
+    found = defaultdict[Series, float](float)
+    for reading in after:
+        earlier = known.get(reading.source, {})
+        for series, value in reading.samples.items() if earlier else ():
+            if series[0].endswith(("_total", "_bucket")):
+                rise = value - earlier.get(series, 0.0)
+                found[series] += (value if rise < 0 else rise) / seconds
+    return Reading("rates", found)
 
 
-def _process(reading: Reading) -> Process:
-    if reading.away:
-        return Process(reading.source, "?", "away", reading.away)
-    told = {name for name, _ in reading.samples}
-    role = "API and console" if reading.source == OWN else next((role for role, name in ROLES if name in told), "?")
-    version = next((labels.get("version", "") for labels, _ in reading.of("sager_build_info")), "")
-    # This process answers just now, whatever it has told its orchestrator.
-    state = "not ready" if reading.one("sager_ready") == 0 and reading.source != OWN else "ready"
-    return Process(reading.source, role, state, words.cut(f"version {version}") if version else "")
-
-
-def _tiles(seen: Seen, there: Sequence[Reading]) -> tuple[Tile, ...]:
-    span = seen.span
-    slow = span.quantile("sager_end_to_end_seconds", 0.95) if span else None
-    lag, dead = _sum(there, "sager_lag_records"), _sum(there, "sager_dead_letters_total")
-    away = sum(bool(reading.away) for reading in seen.readings)
-    answer = f"{len(there)} of {len(seen.readings)}"
-    return (
-        Tile("Processes", answer, f"{away} away, see below" if away else "answer", "bad" if away else "good"),
-        Tile("Records taken", _rate(span, "sager_records_taken_total"), "a second, from Kafka"),
-        Tile("Choice to slim skill", _seconds(slow), "95th percentile"),
-        Tile("Lag", words.cell(int(lag)), "records not done yet", "warn" if lag > LAGGING else ""),
-        Tile("Dead letters", words.cell(int(dead)), "since the processes began", "warn" if dead else "good"),
-        _llm(span, there),
-    )
-
-
-def _llm(span: Span | None, there: Sequence[Reading]) -> Tile:
-    circuit = max((reading.one("sager_llm_circuit_state") or 0.0 for reading in there), default=0.0)
-    if circuit == OPEN:
-        return Tile("LLM", "out of order", "calls pause, and start again by themselves", "bad")
-    if circuit == HALF_OPEN:
-        return Tile("LLM", "on trial", "after an outage, one call tells whether it answers again", "warn")
-    return Tile("LLM calls", _rate(span, "sager_llm_calls_total"), "a second")
-
-
-def _figures(points: Sequence[Point]) -> tuple[Figure, ...]:
-    times = [f"{point.at:%H:%M:%S}" for point in points]
-    taken = _series(points, [point.taken for point in points])
-    finished = _series(points, [point.finished for point in points])
-    delays = {
-        "median": [charts.rounded(point.median_seconds, 3) for point in points],
-        "95th percentile": [charts.rounded(point.slow_seconds, 3) for point in points],
-    }
-    lag = {"records": [point.lag for point in points]}
-    nothing = "No rates yet: they need two looks, some seconds apart."
-    return (
-        Figure("taken", "Records taken, by topic", "A second, from Kafka, by all workers.", _over_time(times, taken),
-               charts.lines(times, taken, unit="1/s", stacked=True), nothing),
-        Figure("finished", "Events finished, by agent", "A second, whatever became of them.",
-               _over_time(times, finished), charts.lines(times, finished, unit="1/s", stacked=True), nothing),
-        Figure("delay", "From a choice to its slim skill",
-               "Seconds from the time that the app gave a choice. Nothing is drawn while nobody chooses.",
-               _over_time(times, delays), charts.lines(times, delays, unit="s"), nothing),
-        Figure("lag", "Lag", "Records on the workers' partitions that they have not committed yet.",
-               _over_time(times, lag), charts.lines(times, lag, unit="records", area=True), nothing),
-    )  # fmt: skip
-
-
-def _series(points: Sequence[Point], rates: Sequence[dict[str, float]]) -> dict[str, list[float | None]]:
-    """A line for each name that ever had a rate, the busiest first."""
-    totals: dict[str, float] = {}
-    for each in rates:
-        for name, rate in each.items():
-            totals[name] = totals.get(name, 0.0) + rate
-    busy = sorted((name for name, total in totals.items() if total > 0), key=lambda name: -totals[name])
-    return {
-        words.cut(name, 60): [charts.rounded(each.get(name, 0.0), 2) for each in rates]
-        for name in (busy if points else [])
-    }
-
-
-def _over_time(times: Sequence[str], series: Mapping[str, Sequence[float | None]]) -> Table:
-    rows = list(zip(times, *series.values(), strict=True)) if series else []
-    columns = [Column("time (UTC)"), *(Column(name, is_number=True) for name in series)]
-    return table("The newest looks", columns, reversed(rows[-IN_TABLE:]))
-
-
-def _by_stage(span: Span | None, there: Sequence[Reading]) -> Table:
-    limits = _by(there, "sager_in_flight_limit", "stage")
-    busy, queued = _by(there, "sager_in_flight", "stage"), _by(there, "sager_queued", "stage")
-    rates = span.per_second("sager_events_total", "stage") if span else {}
-    rows = (
-        (
-            stage,
-            charts.rounded(rates.get(stage)),
-            *(
-                _seconds(span.quantile("sager_stage_seconds", share, stage=stage) if span else None)
-                for share in (0.5, 0.95)
-            ),
-            f"{busy.get(stage, 0):g} of {limits[stage]:g}",
-            int(queued.get(stage, 0)),
-        )
-        for stage in sorted(limits)
-    )
-    return table("By agent", [
-        Column("agent"), Column("events/s", is_number=True), Column("median", is_number=True),
-        Column("95th percentile", is_number=True), Column("in flight", is_number=True),
-        Column("queued", is_number=True),
-    ], rows)  # fmt: skip
-
-
-def _by_topic(span: Span | None, there: Sequence[Reading], now: float) -> Table:
-    taken = span.per_second("sager_records_taken_total", "topic") if span else {}
-    sent = span.per_second("sager_records_sent_total", "topic") if span else {}
-    lag, behind = (_by(there, name, "topic") for name in ("sager_lag_records", "sager_materializer_lag_records"))
-    oldest = _by(there, "sager_oldest_unprocessed_timestamp_seconds", "topic", min)
-    topics = sorted(
-        {name for name, rate in (*taken.items(), *sent.items()) if rate}
-        | lag.keys()
-        | {n for n, v in behind.items() if v}
-    )
-    rows = (
-        (
-            topic,
-            charts.rounded(taken.get(topic)),
-            charts.rounded(sent.get(topic)),
-            None if topic not in lag else int(lag[topic]),
-            words.duration(max(0.0, now - oldest[topic])) if lag.get(topic) and topic in oldest else None,
-            None if topic not in behind else int(behind[topic]),
-        )
-        for topic in topics
-    )
-    return table("By topic", [
-        Column("topic"), Column("taken/s", is_number=True), Column("sent/s", is_number=True),
-        Column("lag of workers", is_number=True), Column("oldest waits", is_number=True),
-        Column("lag of the snapshot", is_number=True),
-    ], rows)  # fmt: skip
-
-
-def _errors(there: Sequence[Reading]) -> Table:
-    found: dict[tuple[str, str], float] = {}
-    for metric, what, kept in ERRORS:
-        for reading in there:
-            for labels, value in reading.of(metric):
-                detail = ", ".join(labels[name] for name in kept if name in labels)
-                found[what, detail] = found.get((what, detail), 0.0) + value
-    rows = sorted(((what, detail, int(count)) for (what, detail), count in found.items() if count), key=lambda r: -r[2])
-    return table(
-        "Errors since the processes began", [Column("what"), Column("where and why"), Column("count", is_number=True)],
-        rows,
-    )  # fmt: skip
-
-
-def _by(
-    there: Sequence[Reading], name: str, label: str, fold: Callable[[float, float], float] = add
-) -> dict[str, float]:
-    """A metric by one of its labels, folded over everything else."""
-    found: dict[str, float] = {}
-    for reading in there:
+def by(label: str, readings: Iterable[Reading | None], name: str) -> dict[str, float]:
+    """The values of a metric by one of its labels, summed over everything else."""
+    found = defaultdict[str, float](float)
+    for reading in filter(None, readings):
         for labels, value in reading.of(name):
-            key = labels.get(label, "")
-            found[key] = fold(found[key], value) if key in found else value
+            found[labels.get(label, "")] += value
     return found
 
 
-def _sum(there: Sequence[Reading], name: str, **wanted: str) -> float:
-    return sum(value for reading in there for labels, value in reading.of(name) if wanted.items() <= labels.items())
+def total(readings: Iterable[Reading | None], name: str) -> float:
+    """The sum of a metric."""
+    return sum(by("", readings, name).values())
 
 
-def _rate(span: Span | None, name: str) -> str:
-    return words.NOTHING if span is None else words.number(span.total(name) / span.seconds)
+def quantile(rates: Reading | None, name: str, share: float) -> str:
+    """A quantile of a histogram of durations, spread evenly within a bucket as Prometheus does."""
+    buckets = sorted((float(le), value) for le, value in by("le", [rates], f"{name}_bucket").items())
+    wanted = share * buckets[-1][1] if buckets else 0
+    for (low, before), (high, until) in pairwise([(0.0, 0.0), *buckets]):
+        if until >= wanted > 0:
+            inside = low + (high - low) * (wanted - before) / (until - before)
+            return duration(inside) if high < float("inf") else f"over {duration(low)}"
+    return NOTHING
 
 
-def _seconds(value: float | None) -> str:
-    return "over 2 min" if value == BEYOND else words.duration(value)
+_WATCHES: WeakKeyDictionary[Api, Watch] = WeakKeyDictionary()
+
+
+def watch_of(settings: Settings) -> Watch:
+    """A watch of this process and of those in the settings."""
+    urls = settings.console_metrics.split(",") if settings.console_metrics else []
+    token = settings.console_metrics_token
+
+    async def fetch() -> Sequence[Reading]:
+        return [*await scrape.fetch(urls, token.get_secret_value() if token else None), scrape.own()]
+
+    return Watch(fetch)
+
+
+@page("GET", "/live", Scope.OPERATE)
+async def now(visit: Visit) -> Response:
+    """The processes now. The page repeats its request every few seconds, unless it is to stand still."""
+    watch = _WATCHES.setdefault(visit.api, watch_of(visit.api.settings))
+    await watch.look()
+    return visit.show(
+        "live.html",
+        tiles=tiles(watch),
+        processes=[process(each) for each in watch.readings],
+        figures=[by_agent(watch), by_topic(watch), errors(watch)],
+        only_us=visit.api.settings.console_metrics is None,
+        still="still" in visit.fields,
+        seconds=SECONDS,
+    )
+
+
+def process(reading: Reading) -> tuple[str, str, str, str]:
+    """The address, role and state of a process, and a note on it."""
+    if reading.away:
+        return reading.source, "?", "away", reading.away
+    names = {name for name, _ in reading.samples}
+    role = "API and console" if reading.source == OWN else next((ROLES[name] for name in ROLES if name in names), "?")
+    version = next((labels.get("version", "") for labels, _ in reading.of("sager_build_info")), "")
+    # This process answers just now, whatever its readiness.
+    is_ready = reading.source == OWN or reading.samples.get(("sager_ready", ())) != 0
+    return reading.source, role, "ready" if is_ready else "not ready", cut(f"version {version}") if version else ""
+
+
+def tiles(watch: Watch) -> list[tuple[str, str, str, str]]:
+    """The most important numbers: a name, a value, a note and a tone each."""
+    readings, rates = watch.readings, watch.rates
+    away = sum(bool(each.away) for each in readings)
+    lag, dead = int(total(readings, "sager_lag_records")), int(total(readings, "sager_dead_letters_total"))
+    taken, called = (
+        number(total([rates], f"sager_{name}_total")) if rates else NOTHING for name in ("records_taken", "llm_calls")
+    )
+    circuit = max((value for each in readings for _, value in each.of("sager_llm_circuit_state")), default=CLOSED)
+    llm = {
+        CLOSED: ("LLM calls", called, "a second", ""),
+        HALF_OPEN: ("LLM", "on trial", "after an outage, one call tests whether it answers again", "wait"),
+        OPEN: ("LLM", "out of order", "calls pause, and start again by themselves", "bad"),
+    }
+    answering, slow = f"{len(readings) - away} of {len(readings)}", quantile(rates, "sager_end_to_end_seconds", 0.95)
+    return [
+        ("Processes", answering, f"{away} away, see below" if away else "answer", "bad" if away else "good"),
+        ("Records taken", taken, "a second, from Kafka", ""),
+        ("Choice to slim skill", slow, "95th percentile", ""),
+        ("Lag", text(lag), "records not done yet", "wait" if lag > LAGGING else ""),
+        ("Dead letters", text(dead), "since the processes began", "wait" if dead else "good"),
+        llm[circuit],
+    ]
+
+
+def by_agent(watch: Watch) -> Figure:
+    """The agents' rates, and their events in flight and queued."""
+    names = ("in_flight", "in_flight_limit", "queued")
+    busy, limits, queued = (by("stage", watch.readings, f"sager_{name}") for name in names)
+    finished = by("stage", [watch.rates], "sager_events_total")
+    rows = [(each, finished.get(each), busy[each], limits[each], queued[each]) for each in sorted(limits)]
+    return Figure("by-agent", ("agent", "events/s", "in flight", "at most", "queued"), rows)
+
+
+def by_topic(watch: Watch) -> Figure:
+    """The topics' rates and lag."""
+    taken, sent = (by("topic", [watch.rates], f"sager_records_{name}_total") for name in ("taken", "sent"))
+    names = ("sager_lag_records", "sager_materializer_lag_records")
+    lag, behind = (by("topic", watch.readings, name) for name in names)
+    topics = {name for found in (taken, sent, behind) for name, value in found.items() if value} | lag.keys()
+    rows = [(each, *(found.get(each) for found in (taken, sent, lag, behind))) for each in sorted(topics)]
+    return Figure("by-topic", ("topic", "taken/s", "sent/s", "lag of workers", "lag of the snapshot"), rows)
+
+
+def errors(watch: Watch) -> Figure:
+    """The counters of errors that are not zero, the largest first."""
+    found = Counter[tuple[str, str]]()
+    for metric, meaning in ERRORS.items():
+        for reading in watch.readings:
+            for labels, value in reading.of(metric):
+                found[meaning, ", ".join(labels.values())] += int(value)
+    rows = [(*error, amount) for error, amount in found.most_common() if amount]
+    return Figure("errors", ("error", "where and why", "count"), rows)

@@ -1,8 +1,9 @@
-"""What one process tells at `/metrics`: fetched within limits, parsed, and reduced to what the pages show."""
+"""The metrics of other processes, fetched within limits and reduced to those of this product."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from math import isfinite
 
 import aiohttp
@@ -10,21 +11,16 @@ from prometheus_client import REGISTRY, Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 TIMEOUT_SECONDS = 3.0
-"""For one answer, all of it."""
 MOST_BYTES = 8 * 1024 * 1024
 """Of one answer; a worker's has 0.2 MiB."""
-OURS = "sager_"
 OWN = "this process"
-FAILED_SOFTLY = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
-
 Series = tuple[str, tuple[tuple[str, str], ...]]
 """A sample's name and its labels, in order."""
-Samples = Mapping[Series, float]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What a process told at one moment.
+    """The metrics of one process at one moment.
 
     Attributes:
         source: the process, as `host:port`.
@@ -33,54 +29,40 @@ class Reading:
     """
 
     source: str
-    samples: Samples = field(default_factory=dict)
+    samples: Mapping[Series, float] = field(default_factory=dict)
     away: str = ""
 
     def of(self, name: str) -> Iterator[tuple[dict[str, str], float]]:
         """The labels and values of a metric's samples."""
-        for (known, labels), value in self.samples.items():
-            if known == name:
-                yield dict(labels), value
-
-    def one(self, name: str) -> float | None:
-        """The value of a metric without labels; None if the process does not tell it."""
-        return self.samples.get((name, ()))
+        return ((dict(labels), value) for (known, labels), value in self.samples.items() if known == name)
 
 
-def parse(text: str) -> Samples:
-    r"""Our samples of Prometheus' text format.
-
-    >>> parse('# TYPE sager_lag gauge\nsager_lag{topic="items"} 3\npython_gc 1\n')
-    {('sager_lag', (('topic', 'items'),)): 3}
-
-    Raises:
-        ValueError: it is another format.
-    """
-    return ours(text_string_to_metric_families(text))
+def parse(text: str) -> dict[Series, float]:
+    """The samples of this product's metrics in Prometheus' text format; ValueError if it is another format."""
+    return _ours(text_string_to_metric_families(text))
 
 
-def ours(families: Iterable[Metric]) -> Samples:
-    """Our samples among metrics."""
+def _ours(families: Iterable[Metric]) -> dict[Series, float]:
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in families
-        if family.name.startswith(OURS)
+        if family.name.startswith("sager_")
         for sample in family.samples
         if isfinite(sample.value) and not sample.name.endswith("_created")
     }
 
 
 def own() -> Reading:
-    """What this process, which serves the API and the console, tells by itself."""
-    return Reading(OWN, ours(REGISTRY.collect()))
+    """The metrics of this process, which serves the API and the console."""
+    return Reading(OWN, _ours(REGISTRY.collect()))
 
 
 async def fetch(urls: Iterable[str], token: str | None) -> list[Reading]:
-    """What each of these addresses tells, at the same time; those that do not answer say why.
+    """The metrics of these addresses, fetched at the same time; a process that does not answer has the reason.
 
     Args:
         urls: addresses of `/metrics`.
-        token: sent with each request, where the processes ask for one.
+        token: sent with each request, where the processes require one.
     """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
@@ -89,35 +71,23 @@ async def fetch(urls: Iterable[str], token: str | None) -> list[Reading]:
 
 
 async def _read(session: aiohttp.ClientSession, url: str) -> Reading:
-    source = name_of(url)
+    source = url.partition("://")[2].partition("/")[0].rpartition("@")[2] or url
     try:
         # A redirect would take the token elsewhere.
         async with session.get(url, allow_redirects=False) as response:
-            if response.status != 200:  # noqa: PLR2004
-                return Reading(source, away=f"it answered {response.status}{_hint(response.status)}")
+            if response.status != HTTPStatus.OK:
+                refused = response.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+                hint = ": SAGER_CONSOLE_METRICS_TOKEN must have the scope operate" if refused else ""
+                return Reading(source, away=f"it answered {response.status}{hint}")
             body = bytearray()
-            async for chunk in response.content.iter_any():
-                body += chunk
-                if len(body) > MOST_BYTES:
-                    return Reading(source, away=f"its answer is longer than {MOST_BYTES // 1024**2} MiB")
-        # Some ten milliseconds, which other requests do not wait for.
-        return Reading(source, await asyncio.to_thread(parse, body.decode(errors="replace")))
+            while len(body) < MOST_BYTES and (part := await response.content.read(MOST_BYTES)):
+                body += part
+        # Parsing takes some ten milliseconds, for which other requests would wait.
+        return Reading(source, await asyncio.to_thread(parse, body[:MOST_BYTES].decode(errors="replace")))
     except TimeoutError:
-        return Reading(source, away=f"it did not answer within {TIMEOUT_SECONDS:g} s")
+        away = f"it did not answer within {TIMEOUT_SECONDS:g} s"
     except aiohttp.ClientConnectionError:
-        return Reading(source, away="nothing listens there")
-    except FAILED_SOFTLY:
-        return Reading(source, away="its answer is not Prometheus' text format")
-
-
-def _hint(status: int) -> str:
-    return ": SAGER_CONSOLE_METRICS_TOKEN must have the scope operate" if status in (401, 403) else ""
-
-
-def name_of(url: str) -> str:
-    """A process' name, without anything secret in its address.
-
-    >>> name_of("http://user:secret@worker-1:9090/metrics?x=1")
-    'worker-1:9090'
-    """
-    return url.partition("://")[2].partition("/")[0].rpartition("@")[2] or url
+        away = "nothing listens there"
+    except (aiohttp.ClientError, ValueError):
+        away = "its answer is not Prometheus' text format"
+    return Reading(source, away=away)

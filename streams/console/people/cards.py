@@ -1,116 +1,124 @@
-"""Changing a person's card: each button leads to a preview, and what that sends is done."""
+"""A user's card: its lines in plain words, its log, and changes, each after a preview."""
 
 import uuid
+from datetime import UTC, datetime
+from typing import Any
 
 from starlette.responses import Response
 
-from schemas import Card, CardAction, CardCommand, CardLine
+from operators.cards.fold import with_diff
+from schemas import Card, CardAction, CardDiff, CardLine
 from schemas.cards import FREE
-from streams.console.people.card_shown import card_row
-from streams.console.people.changing import LATER
-from streams.console.people.lines import LINE
-from streams.console.people.pages import PEOPLE, READERS, UNDER, rights
-from streams.console.visit import Visit, parsed
-from streams.http.cards import card_command, card_of, carry_out, now, would_be
+from streams.console.pages import READERS, Visit, page
+from streams.http.cards import NOTHING, card_command, card_of, carry_out, would_be
 from streams.http.problems import Problem
 from streams.http.tokens import Scope
-from streams.rights.cards import UnknownCardLine, line_of_card
+from streams.rights.cards import ToldCardLine, UnknownCardLine, card_versions, line_of_card, line_told
 from streams.vouching import vouching_of
 
-ACTIONS = {CardAction.PIN, CardAction.UNPIN, CardAction.REMOVE}
-"""What the console's buttons do; each is previewed."""
-DOES = {
-    CardAction.PIN: ("Keep this line", "It does not fade any more, and nothing pushes it out.", "Pin it"),
-    CardAction.UNPIN: ("Let this line change", "It fades again unless it is confirmed.", "Unpin it"),
-    CardAction.REMOVE: (
-        "Remove this line",
-        "It goes from the card, and its words from the log too. There is no way back.",
-        "Remove it",
-    ),
+ENTRIES = 40
+"""Versions on one page of the log."""
+LATER = "It is on its way, and no worker has done it yet. It will be done: load this page again in a while."
+_DONE = {
+    "pin": "Pinned: it stays, whatever is said later.",
+    "unpin": "No longer pinned: it may change again.",
+    "remove": "Removed, and its words are gone from the log.",
 }
-DONE = {
-    CardAction.PIN: "Pinned: it stays, whatever is said later.",
-    CardAction.UNPIN: "No longer pinned: it may change again.",
-    CardAction.REMOVE: "Removed, and its words are gone from the log.",
-}
+"""The actions with a preview, each with its notice afterwards."""
 
 
-@PEOPLE.get("/card/line", needs=READERS, under=UNDER)
-async def preview_of_card(visit: Visit) -> Response:
-    """What pinning or removing a line of a card would do; nothing is sent."""
-    user = visit.reads(visit.demands(Scope.CHANGE_USER, visit.user()))
-    action, line_id = _asked(visit.query)
+async def shown_card(visit: Visit, user: str) -> dict[str, Any] | None:
+    """The user's card for a template; None if there is none."""
     card = await card_of(visit.api, visit.token, user)
-    title, about, button = DOES[action]
-    return visit.page(
-        "people/card_line.html",
-        user=user,
-        row=card_row(_line(card, line_id), now(), vouching_of(visit.api.settings)),
-        action=action.value,
-        title=title,
-        about=about,
-        button=button,
-        may=rights(visit, user),
-    )
+    return _shown(visit, card, datetime.now(UTC)) if card is not None and (card.lines or card.past) else None
 
 
-@PEOPLE.post("/card/change", needs=[Scope.CHANGE_USER])
+@page("GET", "/card/log", *READERS, under="/people")
+async def card_log(visit: Visit) -> Response:
+    """The versions of a card, the newest first."""
+    user = visit.user()
+    before = visit.number("before") if "before" in visit.fields else None
+    versions = card_versions(await _logged(visit, user))
+    until = [each for each in versions if before is None or each.diff.version < before]
+    older = until[-ENTRIES].diff.version if len(until) > ENTRIES else None
+    entries = until[-ENTRIES:][::-1]
+    return visit.show("log.html", user=user, domain=None, entries=entries, older=older, before=before)
+
+
+@page("GET", "/card/version", *READERS, under="/people")
+async def card_version(visit: Visit) -> Response:
+    """One version of a card, and the card at it."""
+    user, number = visit.user(), visit.number("version")
+    diffs = await _logged(visit, user)
+    card: Card | None = None
+    for diff in diffs:
+        card = with_diff(card, diff) if diff.version <= number else card
+    if card is None or card.version != number:
+        raise Problem(404, "the log has no such version of this card")
+    entry = next(each for each in card_versions(diffs) if each.diff.version == number)
+    shown = _shown(visit, card, card.occurred_at)
+    return visit.show("card_version.html", user=user, newest=diffs[-1].version, entry=entry, card=shown)
+
+
+@page("GET", "/card/line", *READERS, under="/people")
+async def card_preview(visit: Visit) -> Response:
+    """The effect of pinning or removing a line; nothing is sent."""
+    user, action = visit.user(), _action(visit)
+    line = _line(await card_of(visit.api, visit.token, visit.user(Scope.CHANGE_USER)), visit.line())
+    return visit.show("card_change.html", user=user, line=_described(visit, line, datetime.now(UTC)), action=action)
+
+
+@page("GET", "/card/write", *READERS, under="/people")
+async def card_form(visit: Visit) -> Response:
+    """The form for a line: a new one, or one that replaces another."""
+    user, line = visit.user(), None
+    visit.user(Scope.CHANGE_USER)
+    if visit.fields.get("line"):
+        line = _described(visit, _line(await card_of(visit.api, visit.token, user), visit.line()), datetime.now(UTC))
+    return visit.show("card_change.html", user=user, line=line, action="write")
+
+
+@page("POST", "/card/change", Scope.CHANGE_USER)
 async def change_card(visit: Visit) -> Response:
-    """Pins, unpins or removes a line of a card, as `sager card` does."""
-    user = visit.demands(Scope.CHANGE_USER, visit.user(visit.form))
-    action, line_id = _asked(visit.form)
-    asked = {"action": action, "line_id": line_id, "reason": visit.form.get("reason", "").strip()}
-    command = card_command(user, visit.token.name, uuid.uuid4().hex, now(), asked)
-    return await _sent(visit, command, await card_of(visit.api, visit.token, user), DONE[action])
+    """Pin, unpin or remove a line of a card, as `sager card` does."""
+    action = _action(visit)
+    return await _send(visit, {"action": CardAction(action), "line_id": visit.line(), "reason": ""}, _DONE[action])
 
 
-@PEOPLE.get("/card/write", needs=READERS, under=UNDER)
-async def form_of_card(visit: Visit) -> Response:
-    """A form for a line: a new one, or one that takes the place of another."""
-    user = visit.reads(visit.demands(Scope.CHANGE_USER, visit.user()))
-    row = None
-    if visit.query.get("line"):
-        card, line_id = await card_of(visit.api, visit.token, user), parsed(LINE, visit.query["line"], "line")
-        row = card_row(_line(card, line_id), now(), vouching_of(visit.api.settings))
-    return visit.page("people/card_write.html", user=user, row=row)
+@page("POST", "/card/write", Scope.CHANGE_USER)
+async def write_card(visit: Visit) -> Response:
+    """Write a line, as `sager card set` does; a replacement keeps the domain and dimension of its predecessor."""
+    user, form = visit.user(Scope.CHANGE_USER), visit.fields
+    line_id = visit.line() if form.get("line") else None
+    before = None if line_id is None else _line(await card_of(visit.api, visit.token, user), line_id)
+    line: dict[str, Any] = {"stance": form.get("stance", ""), "value": form.get("value", "").strip()}
+    line |= {"dimension": before.dimension, "domain": before.domain} if before else {"dimension": FREE, "domain": None}
+    command = {"action": CardAction.SET, "line_id": line_id, "line": line}
+    return await _send(visit, command, "Written: it stays until they say otherwise.")
 
 
-@PEOPLE.post("/card/write", needs=[Scope.CHANGE_USER])
-async def write_on_card(visit: Visit) -> Response:
-    """Writes a line, as `sager card set` does; one in the place of another holds where that one held."""
-    user = visit.demands(Scope.CHANGE_USER, visit.user(visit.form))
-    card = await card_of(visit.api, visit.token, user)
-    line_id = parsed(LINE, visit.form["line"], "line") if visit.form.get("line") else None
-    before = None if line_id is None else _line(card, line_id)
-    line = {
-        "stance": visit.form.get("stance", ""),
-        "value": visit.form.get("value", "").strip(),
-        "dimension": FREE if before is None else before.dimension,
-        "domain": None if before is None else before.domain,
-    }
-    asked = {"action": CardAction.SET, "line_id": line_id, "line": line}
-    command = card_command(user, visit.token.name, uuid.uuid4().hex, now(), asked)
-    return await _sent(visit, command, card, "Written: it stays until they say otherwise.")
-
-
-async def _sent(visit: Visit, command: CardCommand, card: Card | None, done: str) -> Response:
-    """Has a command carried out, and goes back to the person."""
-    user = command.user_id
-    would_be(visit.api, card, command)
+async def _send(visit: Visit, asked: dict[str, Any], done: str) -> Response:
+    """Send a command and wait for its result, then return to the user's page."""
+    user = visit.user(Scope.CHANGE_USER)
+    command = card_command(user, visit.token.name, uuid.uuid4().hex, datetime.now(UTC), asked)
+    would_be(visit.api, await card_of(visit.api, visit.token, user), command)  # refuses one without effect
     diff = await carry_out(visit.api, visit.token, command)
-    said, kind = (LATER, "wait") if diff is None else (done, "good")
-    return visit.go("/person", said, kind, user=user) if visit.token.may_read(user) else visit.go("/people", said, kind)
+    notice = (LATER, "wait") if diff is None else (done, "good")
+    return visit.go("/person", *notice, user=user) if visit.token.may_read(user) else visit.go("/people", *notice)
 
 
-def _asked(values: dict[str, str]) -> tuple[CardAction, str]:
-    """What is to be done, and with which line."""
-    try:
-        action = CardAction(values.get("action", ""))
-    except ValueError:
-        action = CardAction.SET
-    if action not in ACTIONS:
-        raise Problem(400, "the form does not say what to do")
-    return action, parsed(LINE, values.get("line", ""), "line")
+async def _logged(visit: Visit, user: str) -> list[CardDiff]:
+    diffs = await visit.api.read(visit.token, lambda: visit.api.snapshot.card_log(user))
+    if not diffs:
+        raise Problem(404, f"{NOTHING}, or the snapshot does not have it yet")
+    return diffs
+
+
+def _action(visit: Visit) -> str:
+    action = visit.fields.get("action", "")
+    if action not in _DONE:
+        raise Problem(400, "the form does not name an action of the console")
+    return action
 
 
 def _line(card: Card | None, line_id: str) -> CardLine:
@@ -118,3 +126,15 @@ def _line(card: Card | None, line_id: str) -> CardLine:
         return line_of_card(card, line_id)
     except UnknownCardLine:
         raise Problem(404, "the card has no such line any more") from None
+
+
+def _shown(visit: Visit, card: Card, at: datetime) -> dict[str, Any]:
+    """A card as of a moment: the surest lines first, and replaced lines, the newest first."""
+    lines, past = ([_described(visit, line, at) for line in found] for found in (card.lines, reversed(card.past)))
+    says = {line.line_id: line.says for line in (*lines, *past)}
+    lines.sort(key=lambda line: -line.certainty)
+    return {"version": card.version, "lines": lines, "past": past, "says": says}
+
+
+def _described(visit: Visit, line: CardLine, at: datetime) -> ToldCardLine:
+    return line_told(line, at, vouching_of(visit.api.settings))

@@ -1,115 +1,98 @@
-"""The log of a skill, one version of it, and what going back to that would do."""
+"""The log of a skill, one version of it, and the effect of going back to that. `words.html` words the versions."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from duckdb import DuckDBPyConnection
 from starlette.responses import Response
 
 from operators.history import at_version, difference
-from schemas import PolicySkill, SkillDiff
-from streams.console.people import words
-from streams.console.people.pages import PEOPLE, READERS, UNDER, nothing_of, rights
-from streams.console.people.reading import newest, shown
-from streams.console.visit import Visit
+from schemas import ChangeKind, Refused, SkillDiff
+from streams.console.pages import READERS, Visit, page
+from streams.console.people.lines import no_skill
+from streams.console.people.skill import current, rights, scale
 from streams.http.problems import Problem
 from streams.materializer import read
-from streams.rights.sentences import shift_phrase
-from streams.vouching import vouching_of
+from streams.rights.sentences import actor_of, shift_phrase, what
 
-PAGE = 40
-"""Versions on a page."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One version of the log, to be shown.
-
-    Attributes:
-        diff: the version.
-        title: what it came of.
-        lines: what it changed that says something else afterwards.
-        counted: how many other lines it only counted.
-        refused: what was not done, and why; empty: nothing.
-    """
-
-    diff: SkillDiff
-    title: str
-    lines: list[str]
-    counted: int
-    refused: str
+ENTRIES = 40
+"""Versions on one page of the log."""
+_COUNTS_ONLY = (ChangeKind.REINFORCED, ChangeKind.WEAKENED, ChangeKind.FADED, ChangeKind.OVERTAKEN)
+_REFUSED = {
+    "unknown-attribute": "this line is not there any more",
+    "no-evidence": "nothing speaks for it",
+    "also-reinforced": "the same choice speaks for it",
+    "capped": "there is a limit to what one choice may bring",
+    "pinned": "it is pinned",
+    "full": "there is no room for it",
+    "already-so": "it is so already",
+    "private": "it is private, and nothing private is kept",
+}
 
 
-@PEOPLE.get("/log", needs=READERS, under=UNDER)
+@page("GET", "/log", *READERS, under="/people")
 async def log(visit: Visit) -> Response:
     """The versions of a skill, the newest first."""
-    user, domain = visit.reads(visit.user()), visit.domain()
-    before = visit.number("before") if "before" in visit.query else None
+    user, domain = visit.user(), visit.domain()
+    before = visit.number("before") if "before" in visit.fields else None
 
     def reading(con: DuckDBPyConnection) -> dict[str, Any]:
         diffs = _logged(con, user, domain)
-        upto = [diff for diff in diffs if before is None or diff.version < before]
-        return {
-            "entries": _entries(con, upto[-PAGE:], diffs),
-            "older": upto[-PAGE].version if len(upto) > PAGE else None,
-            "newest": diffs[-1].version,
-        }
+        until = [diff for diff in diffs if before is None or diff.version < before]
+        older = until[-ENTRIES].version if len(until) > ENTRIES else None
+        return {"older": older, **_entries(con, until[-ENTRIES:], diffs)}
 
-    found = await visit.read(lambda: visit.api.snapshot.ask(reading))
-    return visit.page("people/log.html", user=user, domain=domain, before=before, **found)
+    return visit.show("log.html", user=user, domain=domain, before=before, **await visit.read(reading))
 
 
-@PEOPLE.get("/version", needs=READERS, under=UNDER)
+@page("GET", "/version", *READERS, under="/people")
 async def version(visit: Visit) -> Response:
-    """A version: what it changed, the skill as it was then, and what going back to it would do."""
-    user, domain, number = visit.reads(visit.user()), visit.domain(), visit.number("version")
-    settings = visit.api.settings
+    """One version, the skill at it, and the effect of going back to it."""
+    user, domain, number = visit.user(), visit.domain(), visit.number("version")
 
     def reading(con: DuckDBPyConnection) -> dict[str, Any]:
         diffs = _logged(con, user, domain)
-        then, now = at_version(diffs, number), at_version(diffs, diffs[-1].version)
+        then = at_version(diffs, number)
+        now = current(visit.api, user, domain, at_version(diffs, diffs[-1].version))
         if then is None or now is None:
             raise Problem(404, "the log has no such version of this skill")
-        now = newest(visit.api, now)
         entries = _entries(con, [diff for diff in diffs if diff.version == number], diffs)
-        return {
-            "then": then,
-            "lines": shown([line for line in then.attributes if line.tier], vouching_of(settings)),
-            "entry": entries[0] if entries else None,
-            "now": now,
-            "differences": _differences(now, then),
-        }
+        return {"then": then, "now": now, "back": difference(now, then), "scale": scale(then.attributes), **entries}
 
-    found = await visit.read(lambda: visit.api.snapshot.ask(reading))
-    return visit.page("people/version.html", user=user, domain=domain, number=number, may=rights(visit, user), **found)
+    found, may = await visit.read(reading), rights(visit, user)
+    return visit.show("version.html", user=user, domain=domain, number=number, may=may, **found)
 
 
 def _logged(con: DuckDBPyConnection, user: str, domain: str) -> list[SkillDiff]:
     diffs = read.diffs(con, user, domain)
     if not diffs:
-        raise nothing_of(domain)
+        raise no_skill(domain)
     return diffs
 
 
-def _entries(con: DuckDBPyConnection, chosen: Sequence[SkillDiff], diffs: Sequence[SkillDiff]) -> list[Entry]:
-    known = words.names(diffs)
-    titles = read.titles(
-        con, diffs[0].user_id, sorted({diff.evidence.item_id for diff in chosen if diff.evidence.item_id})
-    )
-    return [_entry(diff, known, titles) for diff in reversed(chosen)]
+def _entries(con: DuckDBPyConnection, chosen: Sequence[SkillDiff], diffs: Sequence[SkillDiff]) -> dict[str, Any]:
+    """Versions for a template, the newest first, with the names of their lines and the titles of their items."""
+    items = sorted({diff.evidence.item_id for diff in chosen if diff.evidence.item_id})
+    entries = []
+    for diff in reversed(chosen):
+        effects = [each for each in diff.changes if each.kind not in _COUNTS_ONLY or each.before != each.after]
+        effects.sort(key=lambda each: max(each.before or 0, each.after or 0), reverse=True)
+        shift = shift_phrase(diff) if diff.shifted else ""
+        more = {"refused": refused(diff.refused), "shift": shift, "counted": len(diff.changes) - len(effects)}
+        entries.append({"diff": diff, "actor": actor_of(diff), "effects": effects, **more})
+    return {"entries": entries, "names": names_of(diffs), "titles": read.titles(con, diffs[0].user_id, items)}
 
 
-def _entry(diff: SkillDiff, known: dict[str, str], titles: dict[str, str]) -> Entry:
-    weighty, counted = words.weighty(diff.changes)
-    lines = [words.statement(each, known) for each in diff.stated]
-    lines += [words.change(each, known) for each in weighty]
-    if diff.shifted:
-        lines.append(f"The taste {shift_phrase(diff)}: earlier statements are doubtful now")
-    if diff.heard is not None and not diff.heard.understood:
-        lines.append(f"Not understood: it changed nothing. {diff.heard.explanation}".rstrip())
-    return Entry(diff, words.title(diff, titles), lines, counted, words.refused(diff.refused) if not lines else "")
+def names_of(diffs: Iterable[SkillDiff]) -> dict[str, str]:
+    """The words of lines and statements by id, removed ones included."""
+    found: dict[str, str] = {}
+    for diff in diffs:
+        for line in (*(diff.seed or ()), *(each.discovered for each in diff.changes if each.discovered)):
+            found[line.attribute_id] = f"{line.value} ({line.dimension})"
+        found |= {each.statement_id: what(each.statement) for each in diff.stated if each.statement}
+    return found
 
 
-def _differences(now: PolicySkill, then: PolicySkill) -> list[tuple[str, list[str]]]:
-    return words.differences(difference(now, then))
+def refused(found: Iterable[Refused]) -> str:
+    """Why a change had no effect, or not all of it."""
+    return "; ".join(dict.fromkeys(_REFUSED.get(each.why.value, each.why.value) for each in found))

@@ -49,3 +49,8 @@ class Visitor:
         if "set-cookie" in reply.headers:
             self.cookie = reply.headers["set-cookie"].partition(";")[0]
         return reply
+
+
+def page(path: str, **query: object) -> str:
+    """The address of a page."""
+    return f"/console{path}?{urlencode(query)}"

@@ -3,30 +3,28 @@
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
 
 from operators.language.understood import Understood
 from operators.merge import merge, resolve_unheard
-from schemas import NotUnderstood, PolicySkill, compound_key, encode
+from schemas import CardChangeKind, ChangeKind, NotUnderstood, PolicySkill, Said, compound_key, encode
+from streams.console.rendering import environment
 from streams.http.live import Held
 from streams.http.tokens import Scope
 from streams.privacy import DEFAULT as PRIVACY
+from streams.rights.cards import CameOf
 from streams.settings import Settings
 from tests.builders import facts
-from tests.unit.console.browserless import Visitor
+from tests.unit.console.browserless import Visitor, page
 from tests.unit.console.hostile_world import DOMAIN, HOSTILE, USERS, person, published
-from tests.unit.http.http_world import Served, Tokens
+from tests.unit.http.http_world import Served
 from tests.unit.understand.understand_builders import a_correction
 
 ALLOWED = {"script": {"src", "defer", "data-charts"}}
 URLS = ("href", "src", "action")
-
-
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    return Tokens(tmp_path_factory.mktemp("tokens"))
 
 
 @pytest.fixture(scope="module")
@@ -50,19 +48,9 @@ def sent(served, monkeypatch):
     return found
 
 
-def signed_in(served, file, *scopes, user=None) -> Visitor:
-    visitor = Visitor(served)
-    assert visitor.sign_in(file.make(*scopes, user=user)).status == 303
-    return visitor
-
-
 @pytest.fixture(scope="module")
-def advocate(served, file):
-    return signed_in(served, file, "read-all", "change-user", user="*")
-
-
-def page(path: str, **query: object) -> str:
-    return f"/console{path}?{urlencode(query)}"
+def advocate(signed_in):
+    return signed_in("read-all", "change-user", user="*")
 
 
 class Parts(HTMLParser):
@@ -198,8 +186,8 @@ def test_an_address_that_can_be_read_in_two_ways_or_not_at_all_is_refused(advoca
         ({"read-slim", "produce"}, "*", 403, 403),
     ],
 )
-def test_a_token_opens_the_pages_of_its_scopes_and_of_its_person(served, file, scopes, user, own, others):
-    visitor = signed_in(served, file, *scopes, user=user)
+def test_a_token_opens_the_pages_of_its_scopes_and_of_its_person(signed_in, served, scopes, user, own, others):
+    visitor = signed_in(*scopes, user=user)
 
     for who, status in (("ann", own), ("..", others)):
         about = {"user": who, "domain": DOMAIN}
@@ -212,12 +200,12 @@ def test_a_token_opens_the_pages_of_its_scopes_and_of_its_person(served, file, s
     assert others != 403 or visitor.get(page("/person", user="nobody")).status == 403
 
 
-def test_a_person_with_a_token_of_their_own_goes_to_their_page_and_gets_no_list(served, file):
-    visitor = signed_in(served, file, "read-user", user="ann")
+def test_a_person_with_a_token_of_their_own_goes_to_their_page_and_gets_no_list(signed_in):
+    visitor = signed_in("read-user", user="ann")
 
     reply = visitor.get("/console/people?user=")
     assert (reply.status, reply.headers["location"]) == (303, "/console/person?user=ann")
-    everybodys_app = signed_in(served, file, "read-user", user="*")
+    everybodys_app = signed_in("read-user", user="*")
     assert [link for link in Parts(everybodys_app.get("/console/people").text).links if "/person?" in link] == []
 
 
@@ -228,10 +216,10 @@ FORMS = {
 
 
 @pytest.mark.parametrize("path", FORMS)
-def test_changes_need_their_scope_for_that_person_and_the_sessions_own_proof(served, file, sent, path):
+def test_changes_need_their_scope_for_that_person_and_the_sessions_own_proof(signed_in, served, sent, path):
     fields = FORMS[path]
-    may = signed_in(served, file, "read-all", "change-user", user="ann")
-    reads = signed_in(served, file, "read-all")
+    may = signed_in("read-all", "change-user", user="ann")
+    reads = signed_in("read-all")
     csrf = may.csrf(page("/person", user="ann"))
 
     assert may.post(path, fields).status == 403
@@ -249,9 +237,9 @@ def test_changes_need_their_scope_for_that_person_and_the_sessions_own_proof(ser
     assert {getattr(each, "actor", "console") for each in sent} == {"console"}
 
 
-def test_only_the_forms_that_a_token_may_send_are_there(served, file):
-    reads = signed_in(served, file, "read-all").get(page("/person", user="ann")).text
-    changes = signed_in(served, file, "read-all", "change-user", user="ann")
+def test_only_the_forms_that_a_token_may_send_are_there(signed_in):
+    reads = signed_in("read-all").get(page("/person", user="ann")).text
+    changes = signed_in("read-all", "change-user", user="ann")
 
     assert re.findall(r'action="([^"]+)"', reads) == ["/console/logout"]
     assert 'action="/console/say"' in changes.get(page("/person", user="ann")).text
@@ -280,11 +268,19 @@ def test_a_form_that_is_not_one_of_ours_changes_nothing(advocate, sent, fields):
     assert sent == []
 
 
-def test_no_log_names_a_person(served, file, sent, caplog):
-    visitor = signed_in(served, file, "read-all", "change-user", user="*")
+def test_no_log_names_a_person(signed_in, served, sent, caplog):
+    visitor = signed_in("read-all", "change-user", user="*")
     visitor.get(page("/person", user="whom-no-log-may-name"))
     csrf = visitor.csrf(page("/person", user="ann"))
     visitor.post("/console/say", {"user": "whom-no-log-may-name", "domain": "d", "text": "x", "csrf": csrf})
 
     assert "whom-no-log-may-name" not in caplog.text
     assert quote("whom-no-log-may-name") not in caplog.text
+
+
+def test_every_kind_of_change_has_its_words():
+    words: Any = environment().get_template("words.html").module
+    assert set(ChangeKind) <= set(words.changed)
+    assert set(Said) <= {"stated", *words.stated}
+    assert set(CardChangeKind) <= set(words.card_changed)
+    assert set(CameOf) <= set(words.card_causes)

@@ -14,7 +14,7 @@ from operators.understand import explanation, understand
 from operators.understand.explain import CHOSEN, NEWER, NOT_COUNTED
 from sager_language.corrections.words import LANGUAGES, sections
 from schemas import Bound, Candidate, Fact, Measure, NotUnderstood, SkillDiff, Stance
-from streams.console.people.reading import examples
+from streams.console.people.skill import examples
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW, facts, item_facts

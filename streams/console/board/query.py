@@ -1,0 +1,188 @@
+"""The query box: one reading statement over the snapshot, answered by a `sager sql` process of its own."""
+
+import asyncio
+import csv
+import os
+import re
+import signal
+import sys
+from asyncio.subprocess import PIPE
+from contextlib import suppress
+from html import escape
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from starlette.responses import Response
+
+from streams.console.formats import cut, number
+from streams.console.pages import Visit, page
+from streams.exceptions import StreamsError
+from streams.http.problems import Problem
+from streams.http.tokens import Scope
+
+FIRST = "FROM learning_curve ORDER BY domain, nth"
+SECONDS, FILE_SECONDS, START_SECONDS, MEMORY_GIB = 20, 120, 20, 0.5
+"""Two such queries fit into a container beside the server."""
+MOST_AT_ONCE = 2
+ROWS, COLUMNS, LETTERS, PAGE_BYTES = 1_000, 60, 300, 1_000_000
+READ_BYTES, FILE_BYTES = 4_000_000, 64_000_000
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""The beginnings of a formula, which a spreadsheet would carry out."""
+CELL_BYTES = len('<td class="num"></td>')
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
+_NAMES = """
+    WITH named AS (
+        SELECT 1 AS place, 'Views' AS kind, view_name AS name, comment, [] AS parameters FROM duckdb_views()
+        WHERE database_name = 'snapshot' AND NOT internal
+        UNION ALL
+        SELECT 2, 'Macros', function_name, comment, parameters FROM duckdb_functions()
+        WHERE database_name = 'snapshot' AND NOT internal
+        UNION ALL
+        SELECT 3, 'Tables', table_name, comment, [] FROM duckdb_tables() WHERE database_name = 'snapshot'
+    ), columns AS (
+        SELECT table_name AS name,
+               list([column_name || ' ' || lower(data_type), comment] ORDER BY column_index) AS every
+        FROM duckdb_columns() WHERE database_name = 'snapshot' GROUP BY table_name
+    )
+    SELECT kind, name, comment, parameters, coalesce(every, []) FROM named LEFT JOIN columns USING (name)
+    ORDER BY place, name
+"""
+_running: list[str] = []
+"""The tokens whose queries are under way."""
+csv.field_size_limit(FILE_BYTES)
+
+
+class QueryFailed(StreamsError):
+    """The query was refused, failed or was stopped; the message has the reason and a remedy."""
+
+
+@page("GET", "/query", Scope.READ_ALL)
+async def box(visit: Visit) -> Response:
+    """The box, with a first query."""
+    return await _page(visit, FIRST)
+
+
+@page("POST", "/query", Scope.READ_ALL, under="/query")
+async def answered(visit: Visit) -> Response:
+    """The answer to a query. The query is in the form, not in the address, because it may name people."""
+    query = visit.fields.get("query", "")
+    try:
+        return await _page(visit, query, **table_of(await _answer(visit, query, SECONDS, READ_BYTES)))
+    except QueryFailed as error:
+        return await _page(visit, query, error=str(error), status=400)
+
+
+@page("POST", "/query/file", Scope.READ_ALL, under="/query")
+async def filed(visit: Visit) -> Response:
+    """The answer as a CSV file."""
+    query = visit.fields.get("query", "")
+    try:
+        output = await _answer(visit, query, FILE_SECONDS, FILE_BYTES)
+    except QueryFailed as error:
+        return await _page(visit, query, error=str(error), status=400)
+    named = {"Content-Disposition": 'attachment; filename="sager-query.csv"'}
+    content = await asyncio.to_thread(guarded, output)
+    return Response(content, media_type="text/csv; charset=utf-8; header=present", headers=named)
+
+
+async def _answer(visit: Visit, query: str, seconds: int, most_bytes: int) -> str:
+    token, settings = visit.token.sha256, visit.api.settings
+    if token in _running:
+        raise Problem(429, "your last query is still under way: it ends by itself soon", {"Retry-After": "5"})
+    if len(_running) >= MOST_AT_ONCE:
+        raise Problem(503, "others' queries are under way: try again in some seconds", {"Retry-After": "5"})
+    _running.append(token)
+    try:
+        return await answer(settings.duckdb_file, settings.prefix, query, seconds, most_bytes)
+    finally:
+        _running.remove(token)
+
+
+async def _page(visit: Visit, query: str, status: int = 200, **values: Any) -> Response:
+    named: dict[str, list[Any]] = {}
+    for kind, *rest in await visit.read(lambda con: con.execute(_NAMES).fetchall()):
+        named.setdefault(kind, []).append(rest)
+    shown = {"error": "", "headings": None, "named": named, "seconds": SECONDS, "most": ROWS} | values
+    return visit.show("query.html", status, query=query, **shown)
+
+
+async def answer(file: Path, prefix: str, query: str, seconds: int = SECONDS, most_bytes: int = READ_BYTES) -> str:
+    """The whole rows in the first bytes of the answer as CSV, by a process without any secret in its environment.
+
+    Raises:
+        QueryFailed: there is no answer.
+    """
+    if not query.strip():
+        raise QueryFailed("the query is empty: choose a name from the list, or write one")
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "streams.cli", "sql", "-", "--csv", "--duckdb", str(file)),
+        *("--seconds", str(seconds), "--memory", str(MEMORY_GIB)),
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=environment(prefix),
+        process_group=0,
+    )
+    assert process.stdin is not None  # noqa: S101 - all three are pipes
+    assert process.stdout is not None  # noqa: S101
+    assert process.stderr is not None  # noqa: S101
+    output = bytearray()
+    try:
+        os.setpriority(os.PRIO_PGRP, process.pid, 10)  # answers of the API come first
+        process.stdin.write(query.encode(errors="surrogateescape"))
+        process.stdin.close()
+        async with asyncio.timeout(seconds + START_SECONDS):
+            while len(output) < most_bytes and (part := await process.stdout.read(most_bytes)):
+                output += part
+            if len(output) < most_bytes and await process.wait():
+                raise QueryFailed((await process.stderr.read()).decode(errors="replace").removeprefix("sager: "))
+    except TimeoutError:
+        raise QueryFailed(f"the query was stopped after {seconds} s: ask for less") from None
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+    text = output.decode(errors="replace")
+    return text if len(output) < most_bytes else text[: text.rfind("\n")]
+
+
+def environment(prefix: str) -> dict[str, str]:
+    """The variables that the process needs to start, and no secret."""
+    names = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
+    root = Path(__file__).resolve().parents[3]
+    kept = {name: os.environ[name] for name in names if name in os.environ}
+    return kept | {"SAGER_PREFIX": prefix, "PYTHONPATH": f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+
+
+def table_of(output: str) -> dict[str, Any]:
+    """The part of an answer that fits on a page: its headings and cells, and whether there is more."""
+    rows = list(csv.reader(StringIO(output)))
+    shown, size = list[list[str]](), 0
+    for row in rows[: ROWS + 1]:
+        cells = [cut(cell, LETTERS) for cell in row[:COLUMNS]]
+        size += CELL_BYTES * (1 + len(cells)) + sum(len(escape(cell).encode()) for cell in cells)
+        if size > PAGE_BYTES:
+            break
+        shown.append(cells)
+    heading, cells_ = (shown[0], shown[1:]) if shown else ([], [])
+    numeric = [all(not row[at] or _NUMBER.fullmatch(row[at]) for row in cells_) for at in range(len(heading))]
+    cells_ = [[number(float(v)) if n and "." in v else v for v, n in zip(row, numeric, strict=True)] for row in cells_]
+    more = "bytes" if size > PAGE_BYTES else "rows" if len(rows) > len(shown) else ""
+    left_out = max(0, len(rows[0]) - COLUMNS) if rows else 0
+    headings = list(zip(heading, numeric, strict=True))
+    return {"headings": headings, "cells": cells_, "more": more, "left_out": left_out}
+
+
+def guarded(output: str) -> str:
+    r"""CSV in which no text begins like a formula.
+
+    >>> guarded('=HYPERLINK(1),-1.5,"a,b"\n')
+    '\'=HYPERLINK(1),-1.5,"a,b"\r\n'
+    """
+    out = StringIO()
+    csv.writer(out).writerows(
+        [f"'{cell}" if cell.startswith(FORMULA) and not _NUMBER.fullmatch(cell) else cell for cell in row]
+        for row in csv.reader(StringIO(output))
+    )
+    return out.getvalue()

@@ -1,0 +1,166 @@
+"""Changes to a user's data: lines, skills, statements, the export and erasure. The actor is the token's name."""
+
+import os
+import uuid
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+from starlette.responses import Response, StreamingResponse
+
+from schemas import Action, ChangeKind, Correction, Said, SkillDiff, Wish
+from streams.console.pages import Visit, page
+from streams.console.people.cards import LATER
+from streams.console.people.history import names_of, refused
+from streams.http.problems import Problem, not_valid
+from streams.http.rights import ZIP, chunks, exported
+from streams.http.skills import command_of
+from streams.http.tokens import Scope
+from streams.privacy import privacy_of
+from streams.rights.preview import forget_request, goes
+
+FIELDS = {
+    Action.PIN: ("attribute_id",),
+    Action.UNPIN: ("attribute_id",),
+    Action.REMOVE: ("attribute_id",),
+    Action.REWORD: ("attribute_id", "value"),
+    Action.SET_TIER: ("attribute_id", "tier"),
+    Action.FREEZE: (),
+    Action.UNFREEZE: (),
+    Action.ROLL_BACK: ("to_version",),
+}
+"""The actions of the forms, each with its fields."""
+_DONE = {
+    Action.PIN: "Pinned: it stays, whatever is chosen.",
+    Action.UNPIN: "No longer pinned: it may change again.",
+    Action.REMOVE: "Removed.",
+    Action.REWORD: "Reworded.",
+    Action.SET_TIER: "Set.",
+    Action.FREEZE: "It learns no more, until you let it.",
+    Action.UNFREEZE: "It learns again.",
+    Action.ROLL_BACK: "Gone back.",
+}
+_KEEP_LINE = (Action.PIN, Action.UNPIN, Action.SET_TIER, Action.REWORD)
+"""Afterwards the line still has a page."""
+
+
+@page("POST", "/change", Scope.CHANGE_USER)
+async def change(visit: Visit) -> Response:
+    """Change a line or a skill, as `sager policy` does."""
+    form, api = visit.fields, visit.api
+    user, domain = visit.user(Scope.CHANGE_USER), visit.domain()
+    try:
+        action = Action(form.get("action", ""))
+        given: dict[str, Any] = {name: form[name].strip() for name in FIELDS[action]}
+    except (KeyError, ValueError):
+        raise Problem(400, "the form does not name an action of the console") from None
+    if action is Action.ROLL_BACK:
+        given["to_version"] = visit.number("to_version")
+    body = {"domain": domain, "action": action.value, "reason": form.get("reason", "").strip(), **given}
+    command = await api.read(visit.token, partial(command_of, body, user, visit.token.name, api.snapshot.history))
+    diff = await api.change(visit.token, user, partial(api.changes.carry_out, command))
+    line = command.attribute_id
+    if diff is not None and action is Action.REWORD:
+        line = next((each.attribute_id for each in diff.changes if each.kind is ChangeKind.ADDED), line)
+    if line is not None and visit.token.may_read(user) and action in _KEEP_LINE:
+        return visit.go("/line", *_outcome(action, diff), user=user, domain=domain, line=line)
+    return visit.go("/person", *_outcome(action, diff), user=user, domain=domain)
+
+
+@page("POST", "/say", Scope.CHANGE_USER)
+async def say(visit: Visit) -> Response:
+    """Send a statement of the user in their own words."""
+    user, domain = visit.user(Scope.CHANGE_USER), visit.domain()
+    words = visit.fields.get("text", "").strip()
+    about = {"user": user, "domain": domain}
+    if privacy_of(visit.api.settings).wish(words) is Wish.NOT_REMEMBERED:
+        return visit.go("/person", "These words ask not to be remembered: nothing was sent.", "wait", **about)
+    envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "domain": domain}
+    try:
+        correction = Correction.model_validate(envelope | {"text": words, "scope": visit.fields.get("scope") or None})
+    except ValidationError as error:
+        raise not_valid(error) from None
+    diff = await visit.api.change(visit.token, user, partial(visit.api.changes.carry_out, correction))
+    return visit.go("/person", *_understood(diff), **about)
+
+
+@page("GET", "/export", Scope.READ_USER, under="/people")
+async def export(visit: Visit) -> Response:
+    """All data about a user as a zip file, the folder of `sager policy export`."""
+    user = visit.user(Scope.READ_USER)
+    file = await visit.api.search(visit.token, partial(exported, visit.api.settings, user))
+    if file is None:
+        raise Problem(404, "nothing is held about this person")
+    size = file.seek(0, os.SEEK_END)
+    headers = {"Content-Disposition": 'attachment; filename="sager-export.zip"', "Content-Length": str(size)}
+    return StreamingResponse(chunks(file), headers=headers, media_type=ZIP)
+
+
+@page("GET", "/forget", Scope.FORGET_USER, under="/people")
+async def preview(visit: Visit) -> Response:
+    """The reach of erasing a user, a domain or a line; nothing is erased."""
+    return await _preview(visit)
+
+
+@page("POST", "/forget", Scope.FORGET_USER, under="/people")
+async def forget(visit: Visit) -> Response:
+    """Erase, if the user's id is typed."""
+    user, domain, line = _target(visit)
+    if visit.fields.get("typed", "").strip() != user:
+        return await _preview(visit, "What was typed is not the id of the person. Nothing was forgotten.")
+    try:
+        request = forget_request(user, domain, line, visit.token.name, uuid.uuid4().hex, datetime.now(UTC))
+    except ValidationError as error:
+        raise not_valid(error) from None
+    receipt = await visit.api.change(visit.token, user, partial(visit.api.changes.forget, request))
+    notice = (LATER, "wait") if receipt is None else ("Forgotten. A receipt without the name proves it.", "good")
+    if domain is not None and visit.token.may_read(user):
+        return visit.go("/person", *notice, user=user, domain=domain if line is not None else None)
+    return visit.go("/people", *notice)
+
+
+async def _preview(visit: Visit, wrong: str = "") -> Response:
+    user, domain, line = _target(visit)
+    found = await visit.api.search(visit.token, partial(goes, visit.api.settings, user, domain, line))
+    status = 422 if wrong else 200
+    return visit.show("forget.html", status, user=user, domain=domain, line=line, found=found, wrong=wrong)
+
+
+def _target(visit: Visit) -> tuple[str, str | None, str | None]:
+    """The user, the domain and its line to erase; None: all."""
+    user = visit.user(Scope.FORGET_USER)
+    domain = visit.domain() if "domain" in visit.fields else None
+    line = visit.line() if "line" in visit.fields else None
+    if line is not None and domain is None:
+        raise Problem(400, "a line needs its domain")
+    return user, domain, line
+
+
+def _outcome(action: Action, diff: SkillDiff | None) -> tuple[str, str]:
+    """The notice of a change, and its kind."""
+    if diff is None:
+        return LATER, "wait"
+    if diff.refused and not diff.changes and not diff.stated:
+        return f"Nothing was changed: {refused(diff.refused)}.", "bad"
+    rest = f" Not all of it: {refused(diff.refused)}." if diff.refused else ""
+    return f"{_DONE[action]}{rest} This is version {diff.version}.", "wait" if rest else "good"
+
+
+def _understood(diff: SkillDiff | None) -> tuple[str, str]:
+    """The notice of a statement, and its kind."""
+    if diff is None:
+        return LATER, "wait"
+    explanation = diff.heard.explanation if diff.heard else ""
+    if diff.heard is not None and not diff.heard.understood:
+        return f"This was not understood, and changed nothing. {explanation}".rstrip(), "bad"
+    if diff.refused and not diff.stated and not diff.changes:
+        return f"Nothing was changed: {refused(diff.refused)}. {explanation}".rstrip(), "bad"
+    names = names_of([diff])
+    new = [names[each.statement_id] for each in diff.stated if each.kind is Said.STATED and each.statement]
+    parts = [f"Understood: {', '.join(new)}."] if new else []
+    if any(each.kind is Said.WITHDRAWN for each in diff.stated):
+        parts.append("Something said before is taken back.")
+    if not parts:
+        parts.append("Understood." if explanation else "Understood, and nothing changed.")
+    return " ".join([*parts, explanation]).rstrip(), "good"

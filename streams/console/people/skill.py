@@ -1,0 +1,153 @@
+"""Find a user, and the page of one: the skill's lines, the slim skill, statements, sessions and the card."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from duckdb import DuckDBPyConnection
+from starlette.responses import Response
+
+from operators.evidence import is_counted
+from operators.stated import is_doubtful, is_over, live, unwanted
+from operators.statinit import vocabulary_for
+from operators.vouch import Vouching
+from schemas import ONE, Attribute, Fact, Kind, PolicySkill, SkillDiff, decode
+from streams.console.pages import READERS, Visit, page
+from streams.console.people.cards import shown_card
+from streams.http.api import Api
+from streams.http.tokens import EVERYBODY, Scope
+from streams.materializer import read
+from streams.rights.sentences import holds, what, why_unvouched
+from streams.settings import ReasonerName
+from streams.vouching import vouching_of
+
+MOST_FOUND = 50
+_NOT_UNDERSTOOD = """
+    SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = $2 AND heard = 'correction' AND NOT understood
+    ORDER BY version DESC LIMIT 3
+"""
+_SLIM = "SELECT text, session_text, session_until FROM slim_skills WHERE user_id = $1 AND domain = $2"
+
+
+@page("GET", "/people", *READERS)
+async def people(visit: Visit) -> Response:
+    """Users whose id begins with the given text; a token of one user goes straight to their page."""
+    token, lists = visit.token, visit.may(Scope.READ_ALL, EVERYBODY)
+    if not lists and token.user not in (None, EVERYBODY):
+        return visit.go("/person", user=token.user)
+    begins, found = visit.fields.get("user", ""), list[str]()
+    if lists:
+        found = await visit.api.read(token, lambda: visit.api.snapshot.beginning_with(begins, MOST_FOUND + 1))
+    more = len(found) > MOST_FOUND
+    return visit.show("people.html", begins=begins, found=found[:MOST_FOUND], more=more, lists=lists)
+
+
+@page("GET", "/person", *READERS, under="/people")
+async def person(visit: Visit) -> Response:
+    """One skill of a user, with their card."""
+    user, now = visit.user(), datetime.now(UTC)
+    domain = visit.domain() if "domain" in visit.fields else None
+    found = await visit.read(lambda con: _read(con, visit.api, user, domain, now))
+    card = await shown_card(visit, user)
+    status = 404 if found is None and card is None else 200
+    more = found or {"skill": None, "domain": domain}
+    return visit.show("person.html", status, user=user, card=card, may=rights(visit, user), **more)
+
+
+def _read(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now: datetime) -> dict[str, Any] | None:
+    """The skill in a domain, by default the first one, and the parts of its page; None if there is none."""
+    skills: dict[str, PolicySkill] = {skill.domain: skill for skill in read.skill(con, user)}
+    domain = domain or min(skills, default=None)
+    skill = current(api, user, domain, skills.get(domain)) if domain else None
+    if skill is None:
+        return None
+    silent = unwanted(live(skill, now))
+    lines = sorted(skill.attributes, key=lambda line: (-line.tier, not line.pinned, -line.taken, line.attribute_id))
+    speaking = [line for line in lines if line.tier and line.attribute_id not in silent]
+    slim, slim_now = _slim(con, api, skill, now)
+    held_back = reasons_held_back(lines, vouching_of(api.settings))
+    vouched = [line for line in lines if line.tier and line.attribute_id not in held_back]
+    groups = {kind: [line for line in speaking if line.kind is kind] for kind in Kind}
+    return {
+        "skill": skill,
+        "domain": skill.domain,
+        "domains": sorted({*skills, skill.domain}),
+        "groups": {kind: found for kind, found in groups.items() if found},
+        "silent": [line for line in lines if line not in speaking],
+        "held_back": held_back,
+        "scale": scale(lines),
+        "stated": [stated(skill, each.statement_id, now) for each in skill.stated],
+        "not_understood": _not_understood(con, skill),
+        "examples": examples(vouched, vocabulary_for(skill.domain, api.settings.parsers)),
+        "sessions": [each for each in skill.sessions if each.until > now and each.lines],
+        "slim": slim,
+        "slim_now": slim_now,
+        "model_reads": api.settings.reasoner is ReasonerName.LLM,
+    }
+
+
+def rights(visit: Visit, user: str) -> dict[str, bool]:
+    """The token's rights to change, forget and export a user."""
+    scopes = {"change": Scope.CHANGE_USER, "forget": Scope.FORGET_USER, "export": Scope.READ_USER}
+    return {name: visit.may(scope, user) for name, scope in scopes.items()}
+
+
+def current(api: Api, user: str, domain: str, published: PolicySkill | None) -> PolicySkill | None:
+    """The worker's skill if it is newer than the snapshot's, which is some seconds behind."""
+    fresh = api.live.skill(user, domain)
+    newer = fresh is not None and (published is None or fresh.version > published.version)
+    return fresh if newer else published
+
+
+def reasons_held_back(lines: Sequence[Attribute], vouching: Vouching) -> dict[str, str]:
+    """Why apps and models do not get some lines, by the line's id."""
+    return {line.attribute_id: why_unvouched(held) for line in lines if (held := vouching.of_line(line))}
+
+
+def scale(lines: Sequence[Attribute]) -> int:
+    """The largest count of these lines, to which all bars are drawn."""
+    return max([ONE, *(max(line.taken, line.expected) for line in lines if is_counted(line))])
+
+
+def stated(skill: PolicySkill, statement_id: str, now: datetime) -> dict[str, Any] | None:
+    """A statement of the user with its words and its state; None if the skill has none with this id."""
+    for each in skill.stated:
+        if each.statement_id == statement_id:
+            over, doubtful = is_over(skill, each, now), is_doubtful(skill, each)
+            words = {"says": what(each), "holds": holds(each, skill.shifted, now)}
+            return {"statement": each, "over": over, "doubtful": doubtful, **words}
+    return None
+
+
+def examples(lines: Sequence[Attribute], vocabulary: Sequence[Fact]) -> tuple[str, ...]:
+    """Two sentences that the rules understand for this user, one in English and one in German.
+
+    Args:
+        lines: the lines that apps get, the surest first.
+        vocabulary: the domain's closed one. Without any known name there is no example.
+    """
+    values = [line.value for line in lines if line.kind is Kind.PREFERENCE]
+    values = values or [fact.value for fact in vocabulary if fact.value.isalpha()][:2]
+    return (f"no {values[-1]}, please", f"ich mag {values[0]}") if values else ()
+
+
+def _slim(con: DuckDBPyConnection, api: Api, skill: PolicySkill, now: datetime) -> tuple[str, str]:
+    """The slim skill, and its form in the current session."""
+    slim = api.live.slim(skill.user_id, skill.domain)
+    if slim is not None:
+        text, session_text, until = slim.text, slim.session_text, slim.session_until
+    elif row := con.execute(_SLIM, [skill.user_id, skill.domain]).fetchone():
+        text, session_text, until = row[0], row[1], row[2] and row[2].replace(tzinfo=UTC)
+    else:
+        return "", ""
+    return text, session_text if session_text and until is not None and until > now else ""
+
+
+def _not_understood(con: DuckDBPyConnection, skill: PolicySkill) -> list[SkillDiff]:
+    """The last corrections that were not understood, the newest first."""
+    rows = con.execute(_NOT_UNDERSTOOD, [skill.user_id, skill.domain]).fetchall()
+    diffs = [decode(SkillDiff, text.encode()) for (text,) in rows]
+    last = skill.last_diff
+    if last is not None and last.version not in {diff.version for diff in diffs}:
+        diffs.insert(0, last)
+    return [diff for diff in diffs if diff.heard and diff.heard.what == "correction" and not diff.heard.understood][:3]
