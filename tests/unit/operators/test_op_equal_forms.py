@@ -57,7 +57,7 @@ within = st.recursive(
         st.none(),
         st.booleans(),
         st.integers(-(2**63), 2**63 - 1),  # a wider one is refused
-        st.floats(allow_nan=False),
+        st.floats(allow_nan=False, allow_infinity=False),
         st.text(max_size=8),
     ),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=4), inner, max_size=4)),
