@@ -677,9 +677,6 @@ export interface components {
             arms: {
                 [key: string]: string | number | null;
             }[];
-            shadows: {
-                [key: string]: string | number | null;
-            }[];
         };
         /**
          * @description One line of a skill. Positive only: what draws the user, never what to avoid (invariant 5).
