@@ -24,7 +24,7 @@ $(VENV)/run: infra/run.lock pyproject.toml
 	@echo "making $(VENV), once"
 	@$(PYTHON) -m venv $(VENV)
 	@$(RUN)/python $(FROM_LOCK) infra/run.lock
-	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable clients/python
+	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable packages/language --editable clients/python --editable .
 	@$(call complete,$(RUN))
 	@touch $@
 
@@ -104,6 +104,7 @@ format: $(VENV)/ready ## put the code into its format
 
 # requirements.lock is for developers. The image's locks follow its pins.
 COMPILE = $(RUN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-emit-package sager-language \
 	--custom-compile-command "make lock"
 lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock, and into the image's locks
 	@$(COMPILE) --extra embedded --extra eval --extra mcp --extra notebook --extra rocksdb --group dev \

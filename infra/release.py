@@ -14,12 +14,17 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from functools import partial
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
 ROOT = Path(__file__).parents[1]
-DISTRIBUTIONS = {"sager-streams": Path(), "sager-client": Path("clients/python")}
+DISTRIBUTIONS = {
+    "sager-streams": Path(),
+    "sager-client": Path("clients/python"),
+    "sager-language": Path("packages/language"),
+}
 """What a release consists of, and where it is built."""
 SECTION = re.compile(
     r"^## \[(?P<name>[^\]]+)\](?: - (?P<date>\d{4}-\d\d-\d\d))?[^\n]*\n(?P<text>.*?)(?=^## |\Z)",
@@ -117,16 +122,20 @@ def try_streams(programs: Path, version: str, folder: Path) -> None:
     print(f"sager-streams: {said}; `sager schemas export` writes {len(schemas)} files")
 
 
-def try_client(programs: Path, version: str, folder: Path) -> None:
-    """The client is importable alone, and its version is the tag's."""
-    code = "import sager_client; from importlib.metadata import version; print(version('sager-client'))"
-    said = run(programs / "python", "-c", code, cwd=folder)
-    if said != version:
-        raise CannotRelease(f"the installed sager-client is {said!r} instead of {version}")
-    print(f"sager-client: {said} is importable")
+def try_library(name: str, programs: Path, version: str, folder: Path) -> None:
+    """Import a library alone, and compare its version with the tag's."""
+    code = f"import {name.replace('-', '_')}; from importlib.metadata import version; print(version('{name}'))"
+    installed = run(programs / "python", "-c", code, cwd=folder)
+    if installed != version:
+        raise CannotRelease(f"the installed {name} is {installed!r} instead of {version}")
+    print(f"{name}: {installed} is importable")
 
 
-TRIALS = {"sager-streams": try_streams, "sager-client": try_client}
+TRIALS = {
+    "sager-streams": try_streams,
+    "sager-client": partial(try_library, "sager-client"),
+    "sager-language": partial(try_library, "sager-language"),
+}
 
 
 def release(tag: str, out: Path | None, repository: Path = ROOT) -> None:
