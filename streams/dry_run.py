@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from operators.cards.fold import with_diff
+from operators.cards.lines import in_words, why_not
 from operators.cards.merge import resolve as resolve_card
-from operators.cards.words import in_words, why_not
 from operators.contrast import Outcome as Joined
 from operators.contrast import RingLimits, Step, slot_of
 from operators.evolve import without_model

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
-from operators.cards.alike import Words, stems_of, words_of
+from operators.cards.lines import Words, all_words, words_of
 from operators.tokens import count_tokens
 from schemas import Chunk, Listening, Turn
 
@@ -55,6 +55,6 @@ def _turn(turn: Turn, gone: Collection[tuple[Words, str]]) -> Turn:
 
 def _told(text: str, gone: Collection[tuple[Words, str]]) -> list[tuple[Words, str]]:
     """What of it a text tells."""
-    words, folded = stems_of(text), text.casefold()
+    words, folded = all_words(text), text.casefold()
     # In other alphabets words may stand without spaces between them.
     return [each for each in gone if each[0] <= words or (not each[1].isascii() and each[1] in folded)]

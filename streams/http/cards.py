@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from operators.cards.commands import is_as_it_was, resolve_command
-from operators.cards.words import why_not
+from operators.cards.lines import why_not
 from schemas import Card, CardCommand, CardDiff
 from streams.http.api import Api
 from streams.http.problems import Problem, not_valid

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from operators.cards.words import in_words
+from operators.cards.lines import in_words
 from operators.vouch import Vouching
 from schemas import Card, CardLine, Strength
 from streams.console.visit import Visit

@@ -9,10 +9,8 @@ from typing import Annotated
 from fastapi import Query, Response
 from pydantic import Field
 
-from operators.cards.document import skill_md
-from operators.cards.note import note
-from operators.cards.text import as_text
-from operators.cards.words import in_words
+from operators.cards.lines import in_words
+from operators.cards.views import as_text, note, skill_md
 from operators.tokens import count_tokens
 from schemas import Card, CardAction, CardDiff, CardStated, Model
 from schemas.fields import AttributeId, Text, UtcDatetime

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from operators.attributes import MAX_ID_CHARS, normalise
-from operators.cards.admitting import dimension_of, quoted, refused, value_of
+from operators.cards.admission import dimension_of, quoted, refused, value_of
 from operators.prompts import as_data
 from operators.rank.deterministic import rank
 from operators.render import render

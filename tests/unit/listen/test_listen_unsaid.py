@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from operators.cards import alike
+from operators.cards import lines
 from operators.listen.unsaid import unsaid
 from operators.tokens import count_tokens
 from schemas import Chunk, Listening, Role, Thought, Turn
@@ -77,10 +77,10 @@ def test_what_is_done_with_stays() -> None:
 def test_a_text_is_read_once_however_much_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
-    def stems_of(text: str) -> frozenset[str]:
+    def all_words(text: str) -> frozenset[str]:
         read.append(text)
-        return alike.stems_of(text)
+        return lines.all_words(text)
 
-    monkeypatch.setattr("operators.listen.unsaid.stems_of", stems_of)
+    monkeypatch.setattr("operators.listen.unsaid.all_words", all_words)
     unsaid(waits(a_turn("I love jazz. I love figs.")), ["jazz", *(f"thing {number}" for number in range(50))])
     assert read == ["I love jazz. I love figs.", "I love jazz. ", "I love figs."]
