@@ -12,6 +12,7 @@ from operators.contrast import Outcome as Joined
 from operators.contrast import RingLimits, Step, slot_of
 from operators.evolve import without_model
 from operators.items import read_item
+from operators.language.corrections import understand
 from operators.options import EvolveMode
 from operators.stated import in_words as stated_in_words
 from operators.statinit.parsers import parser_for, vocabulary_for
@@ -20,7 +21,6 @@ from operators.steps import contrast as joining
 from operators.steps.evolved import Effects
 from operators.steps.prior import Prior
 from operators.steps.prior import State as PriorState
-from operators.understand import understand
 from schemas import (
     Candidate,
     Card,

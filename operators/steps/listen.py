@@ -20,9 +20,7 @@ from operators.cards.rewards import resolve_reward
 from operators.chain import seal
 from operators.clocks import TOLERANCE
 from operators.forget import card_line, forgotten_as, meaning, value_of_line
-from operators.language.finding import Effect, Finding, Heard
-from operators.language.ports import Extractor
-from operators.listen.chunks import (
+from operators.language.chunks import (
     CHUNK_CHARS,
     Closed,
     chunk_id,
@@ -33,12 +31,14 @@ from operators.listen.chunks import (
     place_of,
     said_again,
     turn_of,
+    unsaid,
     with_thought,
     with_turn,
     without,
 )
-from operators.listen.telling import ACTOR, Told
-from operators.listen.unsaid import unsaid
+from operators.language.derived_events import ACTOR, Told
+from operators.language.finding import Effect, Finding, Heard
+from operators.language.ports import Extractor
 from operators.privacy import Privacy
 from operators.signals import DEFAULT as DEFAULT_SIGNALS
 from operators.signals import Signals

@@ -11,7 +11,8 @@ import pytest
 
 from operators.evolve.question import question as evolve_question
 from operators.evolve.rewrite import rewrite
-from operators.listen.question import question as chunk_question
+from operators.language.correction_llm import question as correction_question
+from operators.language.extraction_prompt import question as chunk_question
 from operators.rank import Task
 from operators.rank.question import rendered
 from operators.retrieve import Neighbours, retrieve
@@ -20,7 +21,6 @@ from operators.skill_document import skill_document
 from operators.slim import slim
 from operators.slim.llm import question as slim_question
 from operators.tokens import count_tokens
-from operators.understand.question import question as correction_question
 from schemas import Attribute, Contrast, Facet, Fact, ItemFacts, Kind, PolicySkill, Tier
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, item_facts

@@ -8,9 +8,9 @@ import pytest
 
 from operators.evolve import Proposal
 from operators.evolve.counts import COUNTS
+from operators.language.corrections import understand
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import State
-from operators.understand import understand
 from schemas import (
     ONE,
     Candidate,

@@ -9,7 +9,7 @@ import pytest
 
 from operators.cards.lines import words_of
 from operators.cards.merge import resolve
-from operators.listen.quoting import is_said
+from operators.language.quoting import is_said
 from operators.steps.listen import Listen, State, first_closed, newer
 from schemas import Position, Utterance
 from schemas.cards import Card, CardLine

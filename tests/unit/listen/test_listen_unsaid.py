@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from operators.cards import lines
-from operators.listen.unsaid import unsaid
+from operators.language.chunks import unsaid
 from operators.tokens import count_tokens
 from schemas import Chunk, Listening, Role, Thought, Turn
 from tests.builders import a_time
@@ -81,6 +81,6 @@ def test_a_text_is_read_once_however_much_is_forgotten(monkeypatch: pytest.Monke
         read.append(text)
         return lines.all_words(text)
 
-    monkeypatch.setattr("operators.listen.unsaid.all_words", all_words)
+    monkeypatch.setattr("operators.language.chunks.all_words", all_words)
     unsaid(waits(a_turn("I love jazz. I love figs.")), ["jazz", *(f"thing {number}" for number in range(50))])
     assert read == ["I love jazz. I love figs.", "I love jazz. ", "I love figs."]

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from operators.evolve.counts import COUNTS
 from operators.evolve.proposal import Proposal
+from operators.language.corrections import understand
 from operators.merge import fold
 from operators.stated import live
 from operators.steps import Evolve, State
 from operators.steps.rank import Rank
-from operators.understand import understand
 from schemas import Contrast, Correction, Directive, PolicySkill, Scope, SkillDiff, Stance
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
