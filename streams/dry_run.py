@@ -24,7 +24,6 @@ from operators.steps.prior import State as PriorState
 from schemas import (
     Candidate,
     Card,
-    CardChangeKind,
     ChangeKind,
     Correction,
     Event,
@@ -257,6 +256,9 @@ class DryRun:
         if not self._words(event.text, event.domain or "", lesson):
             return
         turns = self._turns.setdefault((event.user_id, event.conversation_id), [])
+        if any(turn.event_id == event.event_id for turn in turns):
+            lesson.warnings.append("repeats a turn of this batch: it counts once")
+            return
         text = self.step.privacy.turn(event.text, event.domain, turns[-1].text if turns else "").text
         turns.append(Turn(event_id=event.event_id, turn=event.turn, role=event.role, text=text, domain=event.domain,
                           language=event.language, said_at=event.occurred_at))  # fmt: skip
@@ -276,7 +278,7 @@ class DryRun:
         self._cards[event.user_id] = with_diff(card, diff)
         known = {} if card is None else {line.line_id: line for line in (*card.lines, *card.past)}
         for change in diff.changes:
-            line = None if change.kind is CardChangeKind.FORGOTTEN else change.line or known.get(change.line_id)
+            line = change.line or known.get(change.line_id)
             lesson.teaches.append(f"{change.kind.value}: {'a line of the card' if line is None else in_words(line)}")
         lesson.warnings += [f"is not kept: {why_not(each.kind)}" for each in diff.not_kept]
 

@@ -31,7 +31,8 @@ FLOOR: Final = 0.1
 """A line that is less certain has faded."""
 _MOST_REPEATS: Final = 15
 _DAY_SECONDS: Final = 86_400.0
-_PREFIX: Final = 4
+_PART: Final = 2_000
+SAME_LETTERS: Final = 4
 """A word and its plural share at least so many letters."""
 
 
@@ -127,7 +128,9 @@ def words_of(text: str) -> Words:
 
 def all_words(text: str) -> Words:
     """All words of a text in normal form, common ones too."""
-    return frozenset(normalise(text).split("-")) - {""}
+    # In parts: `normalise` reads a short text only, and an erasure has to find a word anywhere in a long one.
+    parts = (text[at : at + _PART] for at in range(0, len(text), _PART))
+    return frozenset(word for part in parts for word in normalise(part).split("-")) - {""}
 
 
 def has_word(spoken: Words, word: str) -> bool:
@@ -137,7 +140,7 @@ def has_word(spoken: Words, word: str) -> bool:
     (True, False)
     """
     return word in spoken or any(
-        min(len(one), len(word)) >= _PREFIX and (one.startswith(word) or word.startswith(one)) for one in spoken
+        min(len(one), len(word)) >= SAME_LETTERS and (one.startswith(word) or word.startswith(one)) for one in spoken
     )
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from operators.cards.lines import Words, all_words, words_of
+from operators.cards.lines import Words, all_words, has_word, words_of
 from operators.tokens import count_tokens
 from schemas import Chunk, Listening, Role, Thought, Turn, Utterance, derived_id
 from schemas.cards import MAX_OPEN
@@ -169,4 +169,8 @@ def _told(text: str, gone: Collection[tuple[Words, str]]) -> list[tuple[Words, s
     """What of it a text tells."""
     words, folded = all_words(text), text.casefold()
     # In other alphabets words may stand without spaces between them.
-    return [each for each in gone if each[0] <= words or (not each[1].isascii() and each[1] in folded)]
+    return [
+        each
+        for each in gone
+        if all(has_word(words, word) for word in each[0]) or (not each[1].isascii() and each[1] in folded)
+    ]

@@ -33,7 +33,9 @@ def texts(listening: Listening) -> list[str]:
         ("I like jazz", ""),
         ("I love figs\n- jazz\n- tea", "I love figs\n\n- tea"),
         ("\u79c1\u306f\u5bff\u53f8\u304c\u597d\u304d\u3002I love figs.", "I love figs."),
-        ("What about jazzy socks?", "What about jazzy socks?"),
+        ("What about jazzy socks?", ""),
+        ("What about jars?", "What about jars?"),
+        (f"{'word ' * 900}. I like jazz.", f"{'word ' * 900}."),
         ("Ich mag Jazz. Ich mag Tee.", "Ich mag Tee."),
     ],
 )
