@@ -118,7 +118,6 @@ def as_text(
     domain: str | None = None,
     count_tokens: Callable[[str], int],
     vouching: Vouching | None,
-    most: int = MAX_CARD_LINES,
 ) -> str:
     """The lines that a request calls for, one each row below a heading; empty if none may be let out or fits.
 
@@ -130,20 +129,18 @@ def as_text(
         domain: of the request.
         count_tokens: how long a text is.
         vouching: the gate of what may stand in a prompt; None for text that only people read.
-        most: lines, at most.
     """
     if card is None:
         return ""
     found = chosen(card, request, at, domain=domain, most=MAX_CARD_LINES)
     told = TEXT_HEADING
-    lines = 0
     for each in found:
         if vouching is not None and not is_let_out(each.line, vouching):
             continue
         longer = f"{told}\n- {as_data(in_words(each.line), MAX_LINE_CHARS)}"
-        if lines < most and count_tokens(longer) <= budget_tokens:
-            told, lines = longer, lines + 1
-    return told if lines else ""
+        if count_tokens(longer) <= budget_tokens:
+            told = longer
+    return told if told != TEXT_HEADING else ""
 
 
 def note(

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from operators.audit import _says_else
-from operators.evolve.counts import COUNTS
 from operators.evolve.proposal import Proposal
+from operators.evolve.reasoners import COUNTS
 from operators.language.corrections import understand
 from operators.slim import slim
 from operators.steps import Evolve, State

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from operators.drift import ALARM
 from operators.evidence import FORGET
-from operators.evolve.counts import COUNTS
 from operators.evolve.proposal import Proposal
+from operators.evolve.reasoners import COUNTS
 from operators.language.corrections import understand
 from operators.language.understood import About, Read, Understood
 from operators.merge import fold, merge

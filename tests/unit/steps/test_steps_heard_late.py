@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from operators.evolve.counts import COUNTS
 from operators.evolve.proposal import Proposal
+from operators.evolve.reasoners import COUNTS
 from operators.language.corrections import understand
 from operators.merge import fold
 from operators.redact import of_line, redacted

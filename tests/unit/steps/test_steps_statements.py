@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.evolve.counts import COUNTS
 from operators.evolve.proposal import Proposal
+from operators.evolve.reasoners import COUNTS
 from operators.language.corrections import understand
 from operators.merge import fold
 from operators.stated import live
