@@ -156,11 +156,11 @@ TEXTS: dict[str, Callable[[str], str]] = {
 BUILDERS = {
     "evolve/question.py",
     "evolve/rewrite.py",
-    "listen/question.py",
+    "language/extraction_prompt.py",
     "rank/question.py",
     "retrieve/llm.py",
     "slim/llm.py",
-    "understand/question.py",
+    "language/correction_llm.py",
 }
 """Where prompts are made; each takes `vouching` and is in `PROMPTS`."""
 
