@@ -403,7 +403,7 @@ class _Builder:
             if skill.version % 6 == 5:
                 proposal = replace(proposal, reinforced=(*proposal.reinforced, "preference:mood:uplifting-reads"))
         source = _position(skill.version)
-        validated = validate(proposal, skill, contrast)
+        validated = validate(proposal, skill, contrast, PRIVACY)
         self._learn(key, skill, resolve_counts(skill, validated, contrast, source, self._usual[key[1]]))
 
     def _command(self, number: int, at: datetime) -> None:

@@ -24,6 +24,7 @@ from schemas import (
 from streams.demo.costs import Costs, costs, patience_seconds, uses_llm
 from streams.demo.observer import Seen
 from streams.demo.report import _costs, curve
+from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import By, RankerName, ReasonerName, Settings
 from tests.builders import a_contrast, an_attribute
 
@@ -175,7 +176,7 @@ def played(choices: int) -> tuple[list[SkillDiff], dict[str, Contrast]]:
     contrasts = [a_contrast(["genre: noir"], OTHERS, event_id=f"c{n}", ranking_id=f"r{n}") for n in range(choices)]
     skill, log = start("ann", "films", (an_attribute("genre: saga"),), contrasts[0]), list[SkillDiff]()
     for contrast in contrasts:
-        log.append(resolve_counts(skill, validate(Proposal(), skill, contrast), contrast))
+        log.append(resolve_counts(skill, validate(Proposal(), skill, contrast, PRIVACY), contrast))
         skill = merge(skill, log[-1])
     return log, {contrast.event_id: contrast for contrast in contrasts}
 

@@ -8,12 +8,15 @@ import pytest
 from operators.language.corrections import understand
 from operators.steps import Evolve, State
 from schemas import TOPICS, Correction, Directive, Stance
+from streams.language import RULES
 from streams.materializer.schema import all_tables
 from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
+from streams.privacy import DEFAULT as PRIVACY
 from streams.rights import preview
 from streams.rights.holdings import Holdings, look
 from streams.settings import Settings
+from streams.vouching import DEFAULT as VOUCHING
 from tests.analytics_world import SUNDAY
 from tests.builders import DOMAIN, NOW, USER, a_skill, an_attribute, id_of
 from tests.unit.materializer.materializer_builders import ranking, selection, write
@@ -116,7 +119,8 @@ def test_a_line_that_was_only_spoken_of_can_be_named() -> None:
     said = Directive(stance=Stance.AVOIDS, dimension="genre", value="horror")
     correction = Correction(event_id="w", occurred_at=NOW, user_id=USER, domain=DOMAIN, says=(said,))
     skill = a_skill(an_attribute("genre: noir"), version=0)
-    diff = Evolve().correct(State(skill), correction, (), understand(correction, (), skill)).diff
+    read = understand(correction, (), skill, reader=RULES, privacy=PRIVACY)
+    diff = Evolve(privacy=PRIVACY, vouching=VOUCHING).correct(State(skill), correction, (), read).diff
     assert diff is not None
 
     held = Holdings(USER, diffs={DOMAIN: [diff]})
