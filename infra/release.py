@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -131,7 +132,7 @@ def try_library(name: str, programs: Path, version: str, folder: Path) -> None:
     print(f"{name}: {installed} is importable")
 
 
-TRIALS = {
+TRIALS: dict[str, Callable[[Path, str, Path], None]] = {
     "sager-streams": try_streams,
     "sager-client": partial(try_library, "sager-client"),
     "sager-language": partial(try_library, "sager-language"),

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from operators.attributes import fact_id
-from operators.cards.alike import Words, words_of
+from operators.cards.lines import SAME_LETTERS, Words, words_of
 from operators.clocks import TOLERANCE, is_ahead
 from operators.contrast import RingLimits, abstention_id, contrast_id
 from operators.language.understood import Read, Understood
@@ -249,8 +249,12 @@ def card_line(user_id: str, line_id: str) -> str:
 
 
 def meaning(user_id: str, words: Words) -> str:
-    """The digest that stands for what lines say that have these words, liked or not, in whatever order and form."""
-    return line_of(user_id, "", f"about {' '.join(sorted(words))}")
+    """The digest of lines with these words, liked or not, in any order.
+
+    Only the first letters of a word count: a plural must not bring a forgotten line back. The digest covers statements
+    from before the request alone, so that a collision loses little.
+    """
+    return line_of(user_id, "", f"about {' '.join(sorted({word[:SAME_LETTERS] for word in words}))}")
 
 
 def forgotten_as(user_id: str, line_id: str, value: str = "") -> tuple[str, str]:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from operators.evidence import Shown, strength
-from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
+from operators.rank.weights import DEFAULT_WEIGHTS
 from schemas import ONE, Attribute, Kind
 
 _TINY = 1e-9
 
 
-def lifted(lines: Sequence[Attribute], shown: Shown, weights: RankWeights = DEFAULT_WEIGHTS) -> dict[str, int]:
+def lifted(lines: Sequence[Attribute], shown: Shown) -> dict[str, int]:
     """By how many places, in 1/1024, a line lifted the chosen item in its list, by the skill alone.
 
     Negative: it pushed it down. Of items that tie, half stand before it. Lines that move nothing are left out.
@@ -21,7 +21,7 @@ def lifted(lines: Sequence[Attribute], shown: Shown, weights: RankWeights = DEFA
         for line in lines
         if line.attribute_id in shown.shares
         and line.kind is not Kind.PATTERN
-        and (worth := weights.of(line.dimension) * strength(line))
+        and (worth := DEFAULT_WEIGHTS.of(line.dimension) * strength(line))
     }
     # In the order of the lines, so that equal items have equal sums.
     by_item = [

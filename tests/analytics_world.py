@@ -15,6 +15,7 @@ from operators.contrast import contrast_id, on_ranking, on_selection, slot_of
 from operators.evidence import fixed
 from operators.evolve import CountsReasoner, Proposal, RulesReasoner, validate
 from operators.global_skill import Population
+from operators.language.corrections import understand
 from operators.merge import (
     fit_seed,
     merge,
@@ -34,7 +35,6 @@ from operators.steps.evolve import Evolve
 from operators.steps.evolved import State
 from operators.steps.rank import UNHEARD, Rank
 from operators.tokens import count_tokens
-from operators.understand import understand
 from schemas import (
     Abstention,
     Action,

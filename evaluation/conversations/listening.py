@@ -17,9 +17,8 @@ from evaluation.simulation import Turn, simulate
 from operators.cards.fold import fold
 from operators.cards.redact import redacted
 from operators.evolve import ReasonerUnavailable
+from operators.language.extraction import LlmListening, both
 from operators.language.finding import Heard
-from operators.listen.both import both
-from operators.listen.llm import LlmListening
 from operators.steps.listen import Listen, State, erasures, first_closed, has_own_words, newer, without
 from operators.tokens import count_tokens
 from schemas import Fact, Position, Role, Utterance, cards, derived_id

@@ -14,12 +14,12 @@ from operators.attributes import fact_ids
 from operators.contrast import contrast_id, reverse_rank
 from operators.evolve import CountsReasoner
 from operators.fit.known import Known
+from operators.language.corrections import understand
 from operators.retrieve import Retrieved
 from operators.stated import live, statement_id
 from operators.statinit.parsers import facts_of, parser_for
 from operators.steps import Evolve, Start, State, learn
 from operators.steps import rank as ranking
-from operators.understand import understand
 from schemas import (
     Abstention,
     Candidate,

@@ -2,12 +2,10 @@
 
 from typing import Final
 
-from operators.cards.admitting import UNREADABLE, dimension_of, refused, value_of
-from operators.cards.ageing import WEIGHTS
-from operators.cards.alike import holds_where, may_meet, near_subject, same_subject
-from operators.cards.identity import line_id
+from operators.cards.admission import UNREADABLE, dimension_of, refused, value_of
+from operators.cards.draft import CardDraft
+from operators.cards.lines import WEIGHTS, holds_where, line_id, may_meet, same_subject, to_forget
 from operators.cards.merge import NEARLY
-from operators.cards.working import Working
 from operators.privacy import Privacy
 from schemas import Position
 from schemas.cards import Card, CardAction, CardChangeKind, CardCommand, CardDiff, CardLine, CardStated, Strength
@@ -36,14 +34,14 @@ def resolve_command(
     """
     if card is not None and command.event_id in card.recent:
         return None
-    working = Working(card, command.occurred_at)
+    draft = CardDraft(card, command.occurred_at)
     if command.action is CardAction.SET and command.line is not None:
-        _set(working, command, command.line, privacy)
+        _set(draft, command, command.line, privacy)
     else:
-        _of_a_line(working, command)
-    if not working.is_changed:
+        _of_a_line(draft, command)
+    if not draft.is_changed:
         return None
-    return working.diff(command.event_id, command.user_id, source=source)
+    return draft.diff(command.event_id, command.user_id, source=source)
 
 
 def is_as_it_was(card: Card | None, diff: CardDiff) -> bool:
@@ -58,16 +56,16 @@ def _is_same(known: CardLine | None, line: CardLine | None) -> bool:
     return line == known.model_copy(update={"confirmed_at": line.confirmed_at, "evidence": line.evidence})
 
 
-def _set(working: Working, command: CardCommand, stated: CardStated, privacy: Privacy) -> None:
+def _set(draft: CardDraft, command: CardCommand, stated: CardStated, privacy: Privacy) -> None:
     value, dimension = value_of(stated.value), dimension_of(stated.dimension)
     kind = refused(dimension, value, "", privacy) if value else UNREADABLE
     if kind is not None:
-        working.not_kept[kind] += 1
+        draft.not_kept[kind] += 1
         return
     stance = Stance.AVOIDS if stated.stance is Stance.AVOIDS else Stance.PREFERS
     name = line_id(stance, dimension, value, stated.domain)
-    known = working.live.get(name)
-    before = None if command.line_id is None else working.live.get(command.line_id)
+    known = draft.live.get(name)
+    before = None if command.line_id is None else draft.live.get(command.line_id)
     line = CardLine(
         line_id=name,
         stance=stance,
@@ -78,42 +76,31 @@ def _set(working: Working, command: CardCommand, stated: CardStated, privacy: Pr
         weight=WEIGHTS[Strength.SET],
         since=command.occurred_at if known is None else known.since,
         confirmed_at=command.occurred_at,
-        version=working.version if known is None else known.version,
+        version=draft.version if known is None else known.version,
         times=1 if known is None else known.times,
         evidence=(command.event_id,),
         pinned=any(each is not None and each.pinned for each in (known, before)),
     )
-    working.put(CardChangeKind.SET, line, BY_COMMAND)
-    for each in [other for other in working.live.values() if other.line_id != name]:
-        meets = may_meet(line.domain, line.dimension, each)
-        reaches = meets and holds_where(line.domain, each)
-        if each is before or (reaches and each.stance is not stance and same_subject(value, line.domain, each)):
-            working.end(CardChangeKind.OVERTAKEN, each, SET_OTHERWISE, by=name)
-        elif each.pinned:
-            continue
-        elif reaches and each.stance is stance and near_subject(value, line.domain, each):
-            working.end(CardChangeKind.MERGED, each, NEARLY, by=name)
+    draft.put(CardChangeKind.SET, line, BY_COMMAND)
+    for each in [other for other in draft.live.values() if other.line_id != name]:
+        reaches = same_subject(line, each) and holds_where(line.domain, each)
+        if each is before or (reaches and each.stance is not stance):
+            draft.end(CardChangeKind.OVERTAKEN, each, SET_OTHERWISE, by=name)
+        elif reaches and not each.pinned:
+            draft.end(CardChangeKind.MERGED, each, NEARLY, by=name)
 
 
-def _of_a_line(working: Working, command: CardCommand) -> None:
+def _of_a_line(draft: CardDraft, command: CardCommand) -> None:
     name = command.line_id or ""
-    line = working.live.get(name) or working.past.get(name)
+    line = draft.live.get(name) or draft.past.get(name)
     if line is None:
         return
     if command.action is CardAction.REMOVE:
-        working.forget([line, *_like(line, working)], CardChangeKind.REMOVED, REMOVED)
-    elif name in working.live and line.pinned is not (command.action is CardAction.PIN):
+        # Past lines about the same would reveal the removed one.
+        others = [each for each in draft.past.values() if each.line_id != name]
+        past = [each for each in to_forget(line.value, others) if may_meet(line.domain, line.dimension, each)]
+        draft.forget([line, *past], CardChangeKind.REMOVED, REMOVED)
+    elif name in draft.live and line.pinned is not (command.action is CardAction.PIN):
         is_pinned = command.action is CardAction.PIN
         kind = CardChangeKind.PINNED if is_pinned else CardChangeKind.UNPINNED
-        working.put(kind, line.model_copy(update={"pinned": is_pinned}), BY_COMMAND)
-
-
-def _like(line: CardLine, working: Working) -> list[CardLine]:
-    """The past lines that say nearly the same, or its opposite: they would tell what was removed."""
-    return [
-        each
-        for each in working.past.values()
-        if each.line_id != line.line_id
-        and may_meet(line.domain, line.dimension, each)
-        and near_subject(line.value, line.domain, each)
-    ]
+        draft.put(kind, line.model_copy(update={"pinned": is_pinned}), BY_COMMAND)

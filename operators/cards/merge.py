@@ -1,15 +1,12 @@
 """What a chunk of a conversation does to a card: the findings in it become one diff, by rule and never by a model."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from operators.cards.admitting import UNREADABLE, dimension_of, quoted, refusal_of, value_of
-from operators.cards.ageing import MAX_WEIGHT, WEIGHTS
-from operators.cards.alike import about, covers, holds_where, may_meet, meant, near_subject, same_subject, to_forget
-from operators.cards.identity import line_id
-from operators.cards.working import FORGOTTEN, Working, absorbed
+from operators.cards.admission import UNREADABLE, dimension_of, quoted, refusal_of, value_of
+from operators.cards.draft import FORGOTTEN, CardDraft, absorbed
+from operators.cards.lines import MAX_WEIGHT, WEIGHTS, holds_where, line_id, may_meet, meant, same_subject, to_forget
 from operators.language.finding import Effect, Finding, Heard
 from operators.privacy import Privacy
 from schemas import Position
@@ -20,7 +17,7 @@ SOMEBODY_ELSE: Final = "somebody-else"
 OTHERWISE: Final = "the person says otherwise since"
 IN_ITS_PLACE: Final = "the person says something else in its place"
 NOT_ANY_MORE: Final = "the person says that it does not hold any more"
-NEARLY: Final = "another line says nearly the same"
+NEARLY: Final = "another line says the same"
 HINTED: Final = "something that they said speaks against it"
 LATE: Final = "it was said before what overtook it"
 
@@ -51,22 +48,20 @@ def resolve(
     """
     if card is not None and event_id in card.recent:
         return None
-    working = Working(card, occurred_at)
-    merging = _Merging(working, privacy)
+    draft = CardDraft(card, occurred_at)
+    merging = _Merging(draft, privacy)
     if heard.of_others:
-        working.not_kept[SOMEBODY_ELSE] += heard.of_others
+        draft.not_kept[SOMEBODY_ELSE] += heard.of_others
     for finding in sorted(heard.findings[:MAX_FINDINGS], key=lambda each: each.said_at):
         merging.hear(finding)
-    return working.diff(
-        event_id, user_id, source=source, conversation_id=conversation_id, reasoned_by=heard.reasoned_by
-    )
+    return draft.diff(event_id, user_id, source=source, conversation_id=conversation_id, reasoned_by=heard.reasoned_by)
 
 
 class _Merging:
     """The rules by which findings change a card."""
 
-    def __init__(self, working: Working, privacy: Privacy) -> None:
-        self._card = working
+    def __init__(self, draft: CardDraft, privacy: Privacy) -> None:
+        self._card = draft
         self._privacy = privacy
         self._forgotten: list[Finding] = []
 
@@ -112,7 +107,8 @@ class _Merging:
         if self._is_over(finding):
             return
         line = self._line(finding)
-        opposed = self._those(finding, lambda each: each.stance is not line.stance and _opposes(line, each))
+        live = [each for each in self._card.live.values() if same_subject(line, each)]
+        opposed = [each for each in live if each.stance is not line.stance]
         later = [each for each in opposed if each.confirmed_at > finding.said_at]
         if further := [each for each in later if holds_where(each.domain, line)]:
             self._come_late(line, further[0])
@@ -130,8 +126,8 @@ class _Merging:
         self._replaced(finding, now)
 
     def _settled(self, line: CardLine) -> CardLine:
-        """The line that says this from now on: a new one, or one that says it already, or nearly."""
-        alike = [each for each in self._card.live.values() if each.stance is line.stance and _near(line, each)]
+        """The line that states this from now on: a new one, or a known one about the same."""
+        alike = [each for each in self._card.live.values() if each.stance is line.stance and same_subject(line, each)]
         known = self._card.live.get(line.line_id)
         if known is None and not alike:
             self._card.put(CardChangeKind.ADDED, line)
@@ -145,9 +141,7 @@ class _Merging:
         else:
             result = absorbed(target, line, MAX_WEIGHT)
         others = [
-            each
-            for each in alike
-            if each.line_id != target.line_id and not _is_kept(each) and _near(result, each) and _takes_in(result, each)
+            each for each in alike if each.line_id != target.line_id and not _is_kept(each) and _takes_in(result, each)
         ]
         for each in others:
             result = absorbed(result, each, MAX_WEIGHT)
@@ -162,7 +156,7 @@ class _Merging:
             return
         lines = [line for line in self._live(finding) if now is None or line.line_id != now.line_id]
         for line in meant(finding.replaces, lines):
-            if now is not None and line.stance is now.stance and _near(now, line) and _same(now, line):
+            if now is not None and line.stance is now.stance and same_subject(now, line):
                 continue
             if line.confirmed_at > finding.said_at:
                 continue
@@ -196,16 +190,16 @@ class _Merging:
             each.stance is line.stance
             and each.overtaken_at is not None
             and (each.overtaken_at >= finding.said_at or finding.event_id in each.evidence)
-            and _same(line, each)
+            and same_subject(line, each)
             and holds_where(each.domain, line)
             and not self._lives_on(each)
             for each in self._card.past.values()
         )
 
     def _lives_on(self, line: CardLine) -> bool:
-        """Whether a past line is part of one that says nearly the same."""
+        """True if a past line is part of a live one about the same."""
         heir = self._card.live.get(line.overtaken_by or "")
-        return heir is not None and heir.stance is line.stance and _near(line, heir)
+        return heir is not None and heir.stance is line.stance and same_subject(line, heir)
 
     def _line(self, finding: Finding) -> CardLine:
         stance = _stance(finding)
@@ -230,9 +224,6 @@ class _Merging:
     def _live(self, finding: Finding) -> list[CardLine]:
         return [line for line in self._card.live.values() if _meets(finding, line)]
 
-    def _those(self, finding: Finding, is_meant: Callable[[CardLine], bool]) -> list[CardLine]:
-        return [line for line in self._live(finding) if is_meant(line)]
-
 
 def _tidy(finding: Finding) -> Finding:
     return replace(finding, value=value_of(finding.value), dimension=dimension_of(finding.dimension))
@@ -247,22 +238,8 @@ def _meets(finding: Finding, line: CardLine) -> bool:
     return may_meet(finding.domain, FREE, line)
 
 
-def _same(line: CardLine, other: CardLine) -> bool:
-    return may_meet(line.domain, line.dimension, other) and same_subject(line.value, line.domain, other)
-
-
-def _opposes(line: CardLine, other: CardLine) -> bool:
-    """Whether a line is about what another one of the opposite stance is about, or about doing something with it."""
-    is_met = may_meet(line.domain, line.dimension, other)
-    return is_met and (same_subject(line.value, line.domain, other) or covers(line.value, line.domain, other))
-
-
-def _near(line: CardLine, other: CardLine) -> bool:
-    return may_meet(line.domain, line.dimension, other) and near_subject(line.value, line.domain, other)
-
-
 def _takes_in(line: CardLine, other: CardLine) -> bool:
-    """Whether a line that says nearly the same may take another's place: nothing that holds elsewhere is lost."""
+    """True if a line may take the place of another about the same, without loss of what holds elsewhere."""
     if line.domain == other.domain:
         return True
     return holds_where(line.domain, other) and _worth(line) >= _worth(other)
@@ -289,15 +266,6 @@ def _yields(line: CardLine, finding: Finding) -> bool:
     return line.strength is Strength.IMPLIED or line.against + WEIGHTS[finding.strength] >= line.weight
 
 
-def _worth(line: CardLine) -> tuple[bool, bool, int]:
-    """Of lines that say nearly the same, which one stays.
-
-    What somebody set or pinned, then what a vocabulary names; then of what is liked the most precise, of what is
-    avoided the broadest, which keeps more away.
-    """
-    words = len(about(line.value, line.domain))
-    return (
-        _is_kept(line),
-        line.dimension != FREE,
-        -words if line.stance is Stance.AVOIDS else words,
-    )
+def _worth(line: CardLine) -> tuple[bool, bool]:
+    """Of lines about the same, the one that stays: set or pinned, then named by a vocabulary."""
+    return _is_kept(line), line.dimension != FREE

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from operators.attributes import normalise
-from operators.cards.alike import quotes
 from operators.cards.fold import OutOfOrder, with_diff
+from operators.cards.lines import quotes
 from operators.redact import is_placeholder, placeholder
 from schemas import line_of
 from schemas.cards import MAX_CARD_CHANGES, Card, CardChange, CardChangeKind, CardDiff, CardLine

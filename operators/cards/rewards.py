@@ -7,9 +7,8 @@ that is usual for this person moves nothing, a weak one little, and each move is
 from typing import Final
 
 from operators.attributes import normalise
-from operators.cards.ageing import MAX_WEIGHT
-from operators.cards.alike import Words, about, words_of
-from operators.cards.working import Working
+from operators.cards.draft import CardDraft
+from operators.cards.lines import MAX_WEIGHT, Words, words_of
 from operators.signals import DEFAULT, Signals
 from schemas import ONE, Feedback, ItemFacts, Position
 from schemas.cards import FREE, Card, CardChangeKind, CardDiff, CardLine, Strength
@@ -44,16 +43,16 @@ def resolve_reward(
         return None
     reward = max(-ONE, min(ONE, round(worth * ONE)))
     surprise = reward - card.reward
-    working = Working(card, feedback.occurred_at)
+    draft = CardDraft(card, feedback.occurred_at)
     told = words_of(item.title)
     for line in card.lines:
         if line.strength is not Strength.SET and (moved := _moved(line, gate(line, item, told, feedback), surprise)):
-            working.put(CardChangeKind.REWARDED, moved, _reason(feedback, surprise))
-    if not working.is_changed:
+            draft.put(CardChangeKind.REWARDED, moved, _reason(feedback, surprise))
+    if not draft.is_changed:
         return None
     # At least by one: what was left of a surprise would move the line by a little each time, for ever.
     mean = card.reward + (_share(surprise, MEAN_OVER) or (1 if surprise > 0 else -1))
-    return working.diff(feedback.event_id, feedback.user_id, source=source, reward=mean)
+    return draft.diff(feedback.event_id, feedback.user_id, source=source, reward=mean)
 
 
 def gate(line: CardLine, item: ItemFacts, title: Words, feedback: Feedback) -> int:
@@ -70,7 +69,8 @@ def gate(line: CardLine, item: ItemFacts, title: Words, feedback: Feedback) -> i
     value = normalise(line.value)
     if any(normalise(fact.value) == value and line.dimension in (FREE, fact.dimension) for fact in item.facts):
         return ONE
-    said = about(line.value, feedback.domain)
+    said = words_of(line.value)
+    said = said - words_of(feedback.domain) or said
     if any(said <= words_of(fact.value) for fact in item.facts if line.dimension in (FREE, fact.dimension)):
         return BY_WORDS
     return BY_WORDS if line.dimension == FREE and said <= title else 0

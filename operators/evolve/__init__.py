@@ -1,10 +1,8 @@
 """Evolve (paper 2.5, C.1): a reasoner proposes changes for a contrast, and one validation checks them."""
 
-from operators.evolve.counts import CountsReasoner, without_model
-from operators.evolve.gate import GatedReasoner, nothing_new
 from operators.evolve.proposal import Proposal, Reasoner, ReasonerUnavailable
+from operators.evolve.reasoners import CountsReasoner, GatedReasoner, RulesReasoner, nothing_new, without_model
 from operators.evolve.replace import Replacement, Replacer, RulesReplacer
-from operators.evolve.rules import RulesReasoner
 from operators.evolve.validate import validate
 
 __all__ = [

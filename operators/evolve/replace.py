@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from operators.evolve.choice import Choice
-from operators.evolve.rules import COMMON_SHARE
+from operators.evolve.reasoners import COMMON_SHARE
 from schemas import Contrast, Fact, PolicySkill, ReasonedBy, Tier
 
 MAX_LINES = 12

@@ -1,6 +1,6 @@
 """Fit: how probable it is that a person accepts what is ranked, and the one question that would tell more. Pure."""
 
-from operators.fit.beliefs import learned
+from operators.fit.acceptance import learned
 from operators.fit.question import question_of
 from operators.fit.suiting import fit_of
 

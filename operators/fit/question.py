@@ -6,8 +6,7 @@ from itertools import product
 from math import fsum
 
 from operators.attributes import fact_id
-from operators.fit.beliefs import power_of
-from operators.fit.chances import Candidate, Power, candidates, chance, none_suits
+from operators.fit.acceptance import Candidate, Power, candidates, chance, none_suits, power_of
 from operators.fit.known import Known
 from operators.privacy import Privacy
 from operators.prompts import visible
@@ -22,8 +21,6 @@ CONSIDERED = 10
 """Candidates that a question is about, the likeliest: a long list is not decided by its end."""
 MAX_DIMENSIONS = 6
 """So many dimensions of a list are weighed against each other: those that are unknown of most candidates."""
-ROUGHLY = 3
-"""That none suits is told from so many candidates here, since it is asked a hundred times."""
 FAVOURITE = 0.5
 """How much likelier the one best of several that suit is found, once it is known what the person likes best."""
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from operators.fit.beliefs import power_of
-from operators.fit.chances import candidates, chance, none_suits
+from operators.fit.acceptance import candidates, chance, none_suits, power_of
 from operators.fit.known import Known
 from operators.fit.question import question_of
 from operators.privacy import Privacy

@@ -83,10 +83,10 @@ def _poles(axes: frozenset[str]) -> tuple[Pole, ...]:
     return tuple(pole for pole in POLES if pole.axis in axes)
 
 
-def stays(line_id: str, habits: Mapping[str, HabitCounts], sureness: Sureness = DEFAULT) -> bool:
+def stays(line_id: str, habits: Mapping[str, HabitCounts]) -> bool:
     """Whether too few choices have asked about a line that another source brought in."""
     counts = habits.get(POLES[PLACE_OF[line_id]].axis)
-    return counts is None or counts.asked < sureness.asked * ONE
+    return counts is None or counts.asked < DEFAULT.asked * ONE
 
 
 def _tier(proof: float, before: Tier | None, sureness: Sureness) -> Tier | None:

@@ -19,19 +19,18 @@ from operators.evidence import (
     is_counted,
     tier_of,
 )
-from operators.evolve.counts import COUNTS
+from operators.evolve.reasoners import COUNTS
 from operators.evolve.validate import Validated
 from operators.fit import learned
 from operators.habits import POLE_OF
 from operators.habits.counts import FORGET as HABITS_FORGET
 from operators.lifted import lifted
 from operators.merge.diffs import next_diff
-from operators.merge.ending import ended
+from operators.merge.ending import ended, session_after
 from operators.merge.folding import Counts, counts_after
 from operators.merge.habits import asked, decided, habits_after
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import NEVER_CONFIRMED, unconfirmed
-from operators.merge.sessions import session_after
 from operators.render import fits
 from operators.stated import live
 from schemas import (

@@ -1,12 +1,14 @@
-"""How what a person said comes to its end: by the time, by a choice, or since they have taken it back."""
+"""The end of statements and sessions."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from operators.attributes import fact_ids
-from operators.clocks import is_later
-from operators.stated import is_doubtful, is_over, speaks_against
-from schemas import ItemFacts, PolicySkill, Said, Scope, StatementChange
+from operators.attributes import fact_id, fact_ids
+from operators.clocks import after, is_ahead, is_later
+from operators.evidence import MOST, Shown
+from operators.stated import SESSION, is_doubtful, is_over, session_on, speaks_against
+from schemas import ONE, ItemFacts, PolicySkill, Said, Scope, Session, SessionLine, StatementChange
+from schemas.sessions import MAX_SESSION_LINES
 
 
 def ended(
@@ -40,3 +42,63 @@ def ended(
             reason = "taken again since their taste has changed"
             gone.append(StatementChange(kind=Said.WITHDRAWN, statement_id=said.statement_id, reason=reason))
     return tuple(gone)
+
+
+def session_after(
+    skill: PolicySkill,
+    session_id: str | None,
+    at: datetime,
+    taken: Sequence[ItemFacts] = (),
+    shown: Shown | None = None,
+    weight: int = ONE,
+    *,
+    lasts: timedelta = SESSION,
+    logged_at: datetime | None = None,
+) -> Session | None:
+    """The session after an event of it; None for an event of none, or of one that is long over.
+
+    A session that is over begins anew: an id that comes back after hours is not the same visit any more.
+
+    Args:
+        skill: before the event.
+        session_id: the event's.
+        at: when it happened.
+        taken: what was taken.
+        shown: what it was taken from.
+        weight: which part of a choice it counts for, in 1/1024.
+        lasts: how long after its last event it is over.
+        logged_at: when Kafka logged the event, so that sessions of a clock that ran ahead block no others.
+    """
+    if session_id is None:
+        return None
+    held = session_on(skill, session_id, at)
+    if held is None and any(is_later(each.last_at, after(at, lasts), logged_at) for each in skill.sessions):
+        return None  # it comes so late that it was over before one that is kept: that one stays
+    lines = {} if held is None else {line.attribute_id: line for line in held.lines}
+    names = dict.fromkeys(shown.taken) if shown is not None else {}
+    facts = {fact_id(fact): fact for item in taken for fact in item.facts}
+    for name in names:
+        if name in facts and name not in lines:
+            lines[name] = SessionLine(attribute_id=name, dimension=facts[name].dimension, value=facts[name].value)
+    if shown is not None:
+        lines = {name: _counted(line, shown, weight) for name, line in lines.items()}
+    kept = sorted(lines.values(), key=lambda line: (-line.taken, line.expected, line.attribute_id))
+    is_ours = held is not None and not (logged_at is not None and is_ahead(held.last_at, logged_at))
+    last = max(held.last_at, at) if held is not None and is_ours else at
+    return Session(
+        session_id=session_id,
+        last_at=last,
+        until=after(last, lasts),
+        events=1 if held is None else held.events + 1,
+        lines=tuple(kept[:MAX_SESSION_LINES]),
+    )
+
+
+def _counted(line: SessionLine, shown: Shown, weight: int) -> SessionLine:
+    name = line.attribute_id
+    taken = (shown.part(name) if name in shown.taken else 0) * weight // ONE
+    expected = shown.shares.get(name, 0) * weight // ONE
+    if not (taken or expected):
+        return line
+    counts = {"taken": min(line.taken + taken, MOST), "expected": min(line.expected + expected, MOST)}
+    return line.model_copy(update=counts)

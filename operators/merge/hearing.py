@@ -6,12 +6,12 @@ from operators.attributes import fact_ids
 from operators.clocks import kafka_time
 from operators.drift import away
 from operators.evidence import Shown
-from operators.evolve.counts import COUNTS
+from operators.evolve.reasoners import COUNTS
 from operators.fit import learned
 from operators.merge.counting import Counting, visited
 from operators.merge.diffs import next_diff
+from operators.merge.ending import session_after
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
-from operators.merge.sessions import session_after
 from operators.merge.statements import Saying, Subject
 from operators.privacy import Privacy
 from operators.signals import STRONG

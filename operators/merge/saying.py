@@ -8,18 +8,16 @@ from operators.drift import SAID_FASTER, away
 from operators.evidence import Shown
 from operators.evolve.validate import refusal
 from operators.fit import learned
+from operators.language.corrections import CHOSEN, NEWER, NOT_COUNTED, explanation
 from operators.language.understood import About, Read, Understood
 from operators.merge.counting import Counting, visited
 from operators.merge.diffs import next_diff
-from operators.merge.ending import ended
+from operators.merge.ending import ended, session_after
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
-from operators.merge.sessions import session_after
 from operators.merge.statements import Saying, Subject
 from operators.privacy import Privacy
 from operators.prompts import visible
 from operators.stated import live, speaks_against
-from operators.understand import explanation
-from operators.understand.explain import CHOSEN, NEWER, NOT_COUNTED
 from schemas import (
     Abstention,
     ChangeKind,

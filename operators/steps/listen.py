@@ -12,18 +12,15 @@ from enum import StrEnum
 
 from operators.applied import is_applied, remember, with_applied
 from operators.attributes import fact_id
-from operators.cards.alike import broader, words_of
 from operators.cards.commands import resolve_command
 from operators.cards.fold import with_diff
-from operators.cards.identity import line_id
+from operators.cards.lines import line_id, words_of
 from operators.cards.merge import resolve
 from operators.cards.rewards import resolve_reward
 from operators.chain import seal
 from operators.clocks import TOLERANCE
 from operators.forget import card_line, forgotten_as, meaning, value_of_line
-from operators.language.finding import Effect, Finding, Heard
-from operators.language.ports import Extractor
-from operators.listen.chunks import (
+from operators.language.chunks import (
     CHUNK_CHARS,
     Closed,
     chunk_id,
@@ -34,12 +31,14 @@ from operators.listen.chunks import (
     place_of,
     said_again,
     turn_of,
+    unsaid,
     with_thought,
     with_turn,
     without,
 )
-from operators.listen.telling import ACTOR, Told
-from operators.listen.unsaid import unsaid
+from operators.language.derived_events import ACTOR, Told
+from operators.language.finding import Effect, Finding, Heard
+from operators.language.ports import Extractor
 from operators.privacy import Privacy
 from operators.signals import DEFAULT as DEFAULT_SIGNALS
 from operators.signals import Signals
@@ -369,7 +368,10 @@ def _is_forgotten(finding: Finding, state: State, user_id: str) -> bool:
     if receipt.covers(finding.domain, finding.said_at):
         return True
     line = line_id(finding.stance, finding.dimension, finding.value, finding.domain)
-    names = [card_line(user_id, line), *(meaning(user_id, each) for each in broader(words_of(finding.value)))]
+    said = words_of(finding.value)
+    # With one word less a longer value says nearly the same.
+    nearly = [said, *(said - {word} for word in said if len(said) > 2)]  # noqa: PLR2004
+    names = [card_line(user_id, line), *(meaning(user_id, each) for each in nearly)]
     if finding.domain is not None:
         fact = fact_id(Fact(dimension=finding.dimension, value=finding.value))
         told = (line, fact, statement_id(finding.stance, fact))

@@ -6,10 +6,9 @@ order, several different items (`gate`). What is held back is kept, and shown to
 recognises attacks: operators.privacy does that, beside it.
 """
 
-from operators.vouch.closed import is_closed
 from operators.vouch.facets import in_words, told, worded
 from operators.vouch.gate import EVERYTHING, LEAST_ITEMS, Held, Vouching, without_count
-from operators.vouch.listed import BadList, listed
+from operators.vouch.lists import BadList, is_closed, listed
 
 __all__ = [
     "EVERYTHING",

@@ -8,7 +8,7 @@ from typing import Final
 
 from operators.attributes import fact_id, normalise
 from operators.language.ports import OutputPolicy
-from operators.vouch.closed import is_closed
+from operators.vouch.lists import is_closed
 from schemas import MAX_EVIDENCE, Attribute, Fact, ItemFacts
 
 LEAST_ITEMS: Final = MAX_EVIDENCE

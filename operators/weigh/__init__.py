@@ -5,9 +5,8 @@ domain's weights folds outcomes, and a ranking goes by what came of them.
 """
 
 from operators.weigh.learn import commanded, learned, start
-from operators.weigh.limits import DEFAULT_LIMITS, WeighLimits
+from operators.weigh.limits import DEFAULT_LIMITS, WeighLimits, in_use
 from operators.weigh.outcome import outcome, outcome_id, outcome_of
-from operators.weigh.use import in_use
 
 __all__ = [
     "DEFAULT_LIMITS",

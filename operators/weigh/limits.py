@@ -1,12 +1,13 @@
-"""Start values and bounds of what is learned."""
+"""Start values and bounds of learned weights, and the weights within them."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 
-from operators.rank.weights import DIMENSIONS, UNKNOWN_DIMENSION
-from schemas.weights import FEATURE_ONE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE, Learned, Mix
+from operators.rank.weights import DIMENSIONS, UNKNOWN_DIMENSION, RankWeights
+from schemas.weights import FEATURE_ONE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE, Learned, Mix, Weights
 
 
 @dataclass(frozen=True)
@@ -104,3 +105,32 @@ def _bounds(start: Start, surest: int) -> Bounds:
     return Bounds(
         Learned(weight=round(start.value * WEIGHT_ONE), precision=precision), low, high, step, surest * precision
     )
+
+
+def in_use(weights: Weights | None) -> RankWeights:
+    """Return a domain's weights, kept within their bounds; the start values for None.
+
+    >>> in_use(None) == RankWeights()
+    True
+    """
+    mix = {part.value: start.value for part, start in DEFAULT_LIMITS.mix.items()}
+    dimensions = dict(DEFAULT_LIMITS.dimensions)
+    if weights is not None:
+        mix |= {part.value: _value(held, DEFAULT_LIMITS.of_mix(part)) for part, held in weights.mix.items()}
+        dimensions |= {
+            name: _value(held, DEFAULT_LIMITS.of_dimension(name)) for name, held in weights.dimensions.items()
+        }
+    return RankWeights(**mix, dimensions=dimensions)
+
+
+def _value(learned: Learned, bounds: Bounds) -> float:
+    return min(max(learned.weight, bounds.low), bounds.high) / WEIGHT_ONE
+
+
+def spread(learned: Learned) -> float:
+    """How sure a weight is, as a standard deviation.
+
+    >>> spread(Learned(weight=0, precision=4 * FEATURE_ONE))
+    0.5
+    """
+    return math.sqrt(FEATURE_ONE / learned.precision)

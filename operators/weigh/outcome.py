@@ -79,7 +79,6 @@ def outcome_of(
     nth: int,
     secret: bytes,
     weights_version: int,
-    limits: WeighLimits = DEFAULT_LIMITS,
 ) -> Outcome | None:
     """What a choice says about weights; None where it says nothing, or the app ordered the list by rules of its own.
 
@@ -92,7 +91,6 @@ def outcome_of(
         nth: how many choices the person has made, this one included.
         secret: the deployment's, without which nobody finds the choice again by the outcome's id.
         weights_version: the version of the weights.
-        limits: which part of a frequent chooser's choices counts.
     """
     features = contrast.features
     if features is None or features.candidates != 1 + len(contrast.unchosen):
@@ -110,7 +108,6 @@ def outcome_of(
         occurred_at=contrast.occurred_at,
         domain=contrast.domain,
         weights_version=weights_version,
-        limits=limits,
     )
 
 

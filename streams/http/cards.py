@@ -10,9 +10,8 @@ from fastapi import Query, Response
 from pydantic import Field, ValidationError
 
 from operators.cards.commands import is_as_it_was, resolve_command
-from operators.cards.document import skill_md
-from operators.cards.text import as_text
-from operators.cards.words import in_words, why_not
+from operators.cards.lines import in_words, why_not
+from operators.cards.views import as_text, skill_md
 from operators.tokens import count_tokens
 from schemas import Card, CardAction, CardCommand, CardDiff, CardStated, Model
 from schemas.fields import AttributeId, Text, UtcDatetime

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from operators.seals import Seal, seal_of
 from operators.weigh import DEFAULT_LIMITS, in_use
-from operators.weigh.use import spread
+from operators.weigh.limits import spread
 from schemas import BadRecord, Mix, Weights, decode
 from streams.kafka.scanner import Scanner
 from streams.settings import Settings

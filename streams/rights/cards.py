@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from operators.cards.ageing import certainty
-from operators.cards.history import as_of
-from operators.cards.letting import is_let_out
-from operators.cards.retrieve import chosen
-from operators.cards.words import in_words, why_not
+from operators.cards.admission import is_let_out
+from operators.cards.fold import as_of
+from operators.cards.lines import certainty, in_words, why_not
+from operators.cards.views import chosen
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import TOPICS, BadRecord, Card, CardChange, CardDiff, CardLine, Model, Strength, decode

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from operators.cards.fold import fold as fold_cards
-from operators.cards.identity import line_id
+from operators.cards.lines import line_id
 from operators.chain import breaks, is_sealed, seal
 from operators.evolve import Proposal, validate
 from operators.merge import fold, merge, resolve_counts

@@ -12,7 +12,8 @@ import pytest
 
 from operators.evolve.question import question as evolve_question
 from operators.evolve.rewrite import rewrite
-from operators.listen.question import question as chunk_question
+from operators.language.correction_llm import question as correction_question
+from operators.language.extraction_prompt import question as chunk_question
 from operators.rank import Task
 from operators.rank.question import rendered
 from operators.retrieve import Neighbours, retrieve
@@ -21,7 +22,6 @@ from operators.skill_document import skill_document
 from operators.slim import slim
 from operators.slim.llm import question as slim_question
 from operators.tokens import count_tokens
-from operators.understand.question import question as correction_question
 from schemas import Attribute, Contrast, Facet, Fact, ItemFacts, Kind, PolicySkill, Tier
 from streams.language import RULES
 from streams.vouching import DEFAULT as VOUCHING
@@ -158,11 +158,11 @@ TEXTS: dict[str, Callable[[str], str]] = {
 BUILDERS = {
     "evolve/question.py",
     "evolve/rewrite.py",
-    "listen/question.py",
+    "language/extraction_prompt.py",
     "rank/question.py",
     "retrieve/llm.py",
     "slim/llm.py",
-    "understand/question.py",
+    "language/correction_llm.py",
 }
 """Where prompts are made; each takes `vouching` and is in `PROMPTS`."""
 

@@ -14,6 +14,7 @@ from operators.attributes import from_fact
 from operators.contrast import on_ranking, on_selection
 from operators.evolve import CountsReasoner, Proposal, Reasoner, ReasonerUnavailable
 from operators.evolve.question import question
+from operators.language.corrections import understand
 from operators.merge import start
 from operators.rank import Task, rank
 from operators.rank.listwise import ListwiseRanker
@@ -21,7 +22,6 @@ from operators.rank.question import rendered
 from operators.slim import slim
 from operators.statinit import facts_of, parser_for
 from operators.steps import Effects, Evolve, State
-from operators.understand import understand
 from schemas import (
     Action,
     Candidate,

@@ -9,10 +9,9 @@ from pathlib import Path
 from operators.cards.commands import resolve_command
 from operators.cards.fold import fold
 from operators.cards.redact import redacted
+from operators.language.extraction import both, heard
+from operators.language.extraction_prompt import question
 from operators.language.finding import Heard
-from operators.listen.both import both
-from operators.listen.llm import heard
-from operators.listen.question import question
 from operators.steps.listen import Listen, State, erasures, first_closed, newer, without
 from schemas import (
     Card,

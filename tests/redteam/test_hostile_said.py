@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from operators.language.corrections import understand
 from operators.merge import start
 from operators.stated import live
 from operators.steps import Effects, Outcome, State
-from operators.understand import understand
 from schemas import (
     Action,
     BadRecord,

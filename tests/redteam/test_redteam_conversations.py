@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from operators.cards.text import as_text
+from operators.cards.views import as_text
 from operators.steps.listen import Outcome
 from schemas import Card, Position, Role, Utterance, encode
 from schemas.cards import MAX_CARD_LINES, MAX_OPEN, MAX_PAST_LINES, CardLine

@@ -5,10 +5,10 @@ import re
 import pytest
 from pydantic import ValidationError
 
+from operators.language.corrections import understand
 from operators.merge import start
 from operators.statinit import facts_of, parser_for
 from operators.steps import Evolve, State
-from operators.understand import understand
 from schemas import Candidate, Correction, Directive, Feedback, ItemFacts, PolicySkill, Stance, Wish
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES

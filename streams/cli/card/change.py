@@ -45,7 +45,7 @@ class CardChange:
             about: the other fields of the command.
         """
         from operators.cards.commands import is_as_it_was, resolve_command  # noqa: PLC0415
-        from operators.cards.words import why_not  # noqa: PLC0415
+        from operators.cards.lines import why_not  # noqa: PLC0415
         from schemas import CardCommand  # noqa: PLC0415
         from streams.privacy import privacy_of  # noqa: PLC0415
         from streams.rights.cards import line_of_card, newest_card  # noqa: PLC0415
@@ -127,7 +127,7 @@ def remove(change: CardChange, line: CardLineId) -> None:
 
 def _words(diff: "CardDiff", card: "Card | None") -> list[str]:
     """Return the words of the changed lines, of those that are gone too."""
-    from operators.cards.words import in_words, names  # noqa: PLC0415
+    from operators.cards.lines import in_words, names  # noqa: PLC0415
 
     known = names(card)
     return [

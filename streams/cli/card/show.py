@@ -105,7 +105,7 @@ def export(
     as_of: AsOf = None,
 ) -> None:
     """Write a card as a SKILL.md that agents load."""
-    from operators.cards.document import skill_md  # noqa: PLC0415
+    from operators.cards.views import skill_md  # noqa: PLC0415
 
     with snapshot() as con:
         card = _card(con, user, as_of)
@@ -123,7 +123,7 @@ def export(
 
 def _print_text(card: "Card", at: datetime, request: str, budget: int, domain: str | None) -> None:
     """Print what goes into a prompt; if that is nothing, say why."""
-    from operators.cards.text import as_text  # noqa: PLC0415
+    from operators.cards.views import as_text  # noqa: PLC0415
     from operators.tokens import count_tokens  # noqa: PLC0415
 
     def text(tokens: int) -> str:

@@ -100,34 +100,21 @@ def _priors(data: "Dataset", facts: "dict[str, tuple[Fact, ...]]", stages: "Stag
 
 
 def _show(found: "Coverage", title: str) -> None:
-    made = table("dimension", "items with a fact", "users with a line", "medium or high", title=title)
-    for each in found.dimensions:
-        row(made, [each.dimension, _percent(each.items), _percent(each.users), _percent(each.users_sure)])
+    made = table("dimension", "items with a fact", "users with a line", title=title)
+    for dimension, (of_items, of_users) in found.dimensions.items():
+        row(made, [dimension, f"{of_items:.1%}", f"{of_users:.1%}"])
     out = console()
     out.print(made)
     out.print(f"items: {found.items:,}, of which {found.items_read:.1%} have any fact")
-    out.print(
-        f"users: {found.users:,}, with {found.mean_lines:.1f} lines each; different skills: {found.distinct_skills:,}; "
-        f"users with the most common skill: {found.identical:.1%}, with an empty one: {found.empty:.1%}"
-    )
-    out.print(_verdict(found), style="green" if found.tells_users_apart else "red", markup=False)
-
-
-def _percent(share: float) -> str:
-    return f"{share:.1%}" if share else "-"
-
-
-def _verdict(found: "Coverage") -> str:
+    out.print(f"users: {found.users:,}, with {found.distinct_skills:,} different skills; {found.empty:.1%} have none")
     if found.tells_users_apart:
-        return f"good: {1 - found.same:.1%} of the users start with a skill that is not everybody's"
-    if not found.users:
-        return "nobody has a history: there is nothing to tell users by"
-    if found.empty >= found.same - found.empty:
-        return (
-            f"{found.same:.1%} of the users have no skill of their own: the parser finds nothing in these items. "
-            "Try another with --parser (generic takes structured fields as they are), or write one for this domain"
+        out.print(f"good: {1 - found.same:.1%} of the users start with a skill of their own", style="green")
+    elif not found.users:
+        out.print("no user has a history", style="red")
+    else:
+        cause = "nothing in these items" if found.empty >= found.same - found.empty else "the same in all items"
+        out.print(
+            f"{found.same:.1%} of the users have no skill of their own: the parser finds {cause}. Try another with "
+            "--parser (generic takes structured fields as they are), or write one for this domain",
+            style="red",
         )
-    return (
-        f"{found.same:.1%} of the users have no skill of their own: the parser finds the same in all items. "
-        "Try another with --parser, or write one for this domain that reads what sets its items apart"
-    )

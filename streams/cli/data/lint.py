@@ -15,7 +15,7 @@ from streams.cli.options import AsJson, examples, settings
 from streams.cli.output import note, print_json_rows, printable
 
 if TYPE_CHECKING:
-    from operators.lint import Linter
+    from streams.dry_run import DryRun
     from streams.http.intake import Batch
 
 AT_ONCE = 2_000
@@ -47,11 +47,11 @@ def lint(
     """
     from datetime import UTC, datetime  # noqa: PLC0415
 
+    from streams.dry_run import dry_run_of  # noqa: PLC0415
     from streams.http.intake import Batch  # noqa: PLC0415
-    from streams.linting import linter_of  # noqa: PLC0415
 
     now = datetime.now(UTC)
-    linter, batch = linter_of(settings(), now), Batch(lambda _: True, now)
+    linter, batch = dry_run_of(settings(), now), Batch(lambda _: True, now)
     found = _linted(linter, batch, _lines(file))
     if as_json:
         print_json_rows(found)
@@ -78,8 +78,8 @@ def _entry(line: bytes) -> Any:
         return None
 
 
-def _linted(linter: "Linter", batch: "Batch", lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-    from streams.linting import lessons  # noqa: PLC0415
+def _linted(linter: "DryRun", batch: "Batch", lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    from streams.dry_run import lessons  # noqa: PLC0415
 
     left = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     while some := list(islice(left, AT_ONCE)):

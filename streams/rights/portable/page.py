@@ -11,7 +11,7 @@ import jinja2
 import orjson
 from pydantic import ValidationError
 
-from operators.cards.words import in_words
+from operators.cards.lines import in_words
 from schemas import TOPICS, Card, Contrast, Correction, Model, PolicySkill, SlimSkill, Tier, Utterance
 from streams.rights.portable.archive import Manifest, topic_file
 

@@ -10,12 +10,12 @@ from weakref import WeakSet, WeakValueDictionary
 
 from operators.evolve import GatedReasoner, Reasoner, Replacer
 from operators.evolve.llm import LlmReasoner, LlmReplacer
-from operators.listen.llm import LlmListening
+from operators.language.correction_llm import LlmUnderstanding
+from operators.language.extraction import LlmListening
 from operators.rank.llm import Form, LlmRanker
 from operators.retrieve.llm import LlmFacets
 from operators.slim.llm import LlmExtract
 from operators.tokens import count_tokens
-from operators.understand.llm import LlmUnderstanding
 from streams.language import RULES
 from streams.llm import BreakerState, CallRecord, CircuitBreaker, Outcome
 from streams.privacy import privacy_of

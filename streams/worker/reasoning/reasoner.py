@@ -20,12 +20,12 @@ from operators.evolve import (
     RulesReplacer,
     without_model,
 )
+from operators.language.corrections import understand, worth_asking
+from operators.language.extraction import both
 from operators.language.finding import Effect, Heard
 from operators.language.understood import Understood
-from operators.listen.both import both
 from operators.options import EvolveMode
 from operators.privacy import Privacy
-from operators.understand import understand, worth_asking
 from schemas import Contrast, Correction, Fact, ItemFacts, PolicySkill, ReasonedBy
 from schemas.cards import Card, Turn
 from streams import language

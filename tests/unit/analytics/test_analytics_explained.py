@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from operators.evolve import Proposal
-from operators.evolve.counts import COUNTS
+from operators.evolve.reasoners import COUNTS
+from operators.language.corrections import understand
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import State
-from operators.understand import understand
 from schemas import (
     ONE,
     Candidate,

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from operators.attributes import normalise
 from operators.cards.commands import resolve_command
-from operators.cards.fold import fold, with_diff
-from operators.cards.history import as_of
-from operators.cards.identity import line_id
+from operators.cards.fold import as_of, fold, with_diff
+from operators.cards.lines import line_id
 from operators.cards.merge import IN_ITS_PLACE, resolve
 from operators.cards.redact import redacted, redacted_card, unquoted
 from operators.cards.rewards import resolve_reward

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from operators.cards.alike import meant, says_nearly, to_forget, words_of
 from operators.cards.fold import with_diff
+from operators.cards.lines import meant, to_forget
 from operators.cards.merge import resolve
 from operators.language.finding import Effect, Finding, Heard
 from operators.options import Category
@@ -118,11 +118,6 @@ def test_a_broader_opposite_overtakes_what_holds_in_one_domain() -> None:
         assert card.past[0].overtaken_by == "avoids:stated:horror"
 
 
-def test_a_line_that_names_the_domain_holds_there_alone() -> None:
-    card = after(likes("horror films"), hates("horror", 5, dimension="genre", domain="films"))
-    assert known(card) == ["avoids:films:genre:horror"]
-
-
 def test_the_same_of_one_domain_leaves_what_holds_anywhere() -> None:
     anywhere, in_films = likes("horror"), likes("horror", 5, dimension="genre", domain="films")
     assert known(after(anywhere, in_films)) == ["prefers:stated:horror", "prefers:films:genre:horror"]
@@ -188,22 +183,17 @@ def test_hints_never_overtake_what_was_pinned_or_set(kept: dict[str, Any]) -> No
     assert known(after(hates("meat", 40), card=card)) == ["avoids:stated:meat"]
 
 
-def test_near_duplicates_are_one_line() -> None:
-    card = after(likes("dark chocolate"), likes("really dark chocolates", 1))
-    assert known(card) == ["prefers:stated:dark-chocolate"]
+def test_the_same_words_in_another_order_are_one_line() -> None:
+    card = after(likes("morning runs"), likes("runs in the morning", 1))
+    assert known(card) == ["prefers:stated:morning-runs"]
     assert card.lines[0].times == 2
 
 
-def test_the_more_precise_taste_takes_in_the_broader() -> None:
-    card = after(likes("dark chocolate"), likes("Belgian dark chocolate", 1))
+def test_a_model_merges_lines_by_a_finding_that_replaces_one() -> None:
+    precise = likes("Belgian dark chocolate", 1, effect=Effect.UPDATES, replaces="dark chocolate")
+    card = after(likes("dark chocolate"), precise)
     assert known(card) == ["prefers:stated:belgian-dark-chocolate"]
-    assert (card.lines[0].times, card.lines[0].since) == (2, day(0))
     assert card.past[0].overtaken_by == "prefers:stated:belgian-dark-chocolate"
-    assert CardChangeKind.MERGED in kinds(card)
-
-
-def test_the_broader_avoidance_takes_in_the_more_precise() -> None:
-    assert known(after(hates("Belgian dark chocolate"), hates("dark chocolate"))) == ["avoids:stated:dark-chocolate"]
 
 
 @pytest.mark.parametrize(
@@ -212,17 +202,17 @@ def test_the_broader_avoidance_takes_in_the_more_precise() -> None:
         ("coffee with milk", "coffee without milk"),
         ("films under 90 minutes", "films under 120 minutes"),
         ("chocolate", "white chocolate"),
+        ("dark chocolate", "Belgian dark chocolate"),
         ("horror films", "horror books"),
         ("Filme ohne Gewalt", "Filme mit Gewalt"),
     ],
 )
 def test_what_differs_in_what_counts_stays_two(one: str, other: str) -> None:
-    assert not says_nearly(words_of(one), words_of(other))
     assert len(after(likes(one), likes(other)).lines) == 2
 
 
 def test_a_vocabulary_value_takes_in_the_same_words_said_freely() -> None:
-    card = after(likes("horror films"), likes("horror", 1, dimension="genre", domain="films"))
+    card = after(likes("horror", domain="films"), likes("horror", 1, dimension="genre", domain="films"))
     assert known(card) == ["prefers:films:genre:horror"]
 
 

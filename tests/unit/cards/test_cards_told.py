@@ -7,17 +7,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.cards.ageing import certainty, faded
-from operators.cards.document import skill_md
-from operators.cards.fold import fold, with_diff
-from operators.cards.history import as_of, held
-from operators.cards.letting import is_let_out
+from operators.cards.admission import is_let_out
+from operators.cards.fold import as_of, fold, held, with_diff
+from operators.cards.lines import certainty, faded, in_words, names
 from operators.cards.merge import resolve
-from operators.cards.note import note
 from operators.cards.redact import redacted
-from operators.cards.retrieve import chosen
-from operators.cards.text import as_text
-from operators.cards.words import in_words, names
+from operators.cards.views import as_text, chosen, note, skill_md
 from operators.language.finding import Effect, Finding, Heard
 from operators.redact import is_placeholder
 from operators.tokens import count_tokens

@@ -5,7 +5,7 @@ from typing import Any
 
 from evaluation.conversations.layout import Person, person
 from evaluation.conversations.listening import Played
-from operators.cards.identity import line_id
+from operators.cards.lines import line_id
 from schemas.cards import Card, CardLine
 from schemas.statements import Stance
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from operators.language.corrections import understand
 from operators.steps import Evolve, State
-from operators.understand import understand
 from schemas import TOPICS, Correction, Directive, Stance
 from streams.language import RULES
 from streams.materializer.schema import all_tables

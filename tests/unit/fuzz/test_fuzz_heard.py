@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from operators.evolve import Proposal
+from operators.language.corrections import understand
 from operators.merge import merge
 from operators.signals import Signals
 from operators.statinit import facts_of
@@ -18,7 +19,6 @@ from operators.steps.evolved import State
 from operators.steps.rank import Rank, answer
 from operators.steps.rank import State as RankState
 from operators.tokens import count_tokens
-from operators.understand import understand
 from schemas import (
     Abstention,
     Candidate,

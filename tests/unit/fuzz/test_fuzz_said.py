@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operators.language.corrections import understand
 from operators.merge import fold, start
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
 from operators.steps import Effects, Evolve, State
 from operators.steps.rank import Rank
 from operators.tokens import count_tokens
-from operators.understand import understand
 from schemas import MAX_STATEMENTS, TOPICS, Abstention, Correction, Event, Feedback, ItemFacts, PolicySkill, encode
 from schemas.statements import MAX_WORDS
 from streams.language import RULES

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from operators.attributes import MAX_ID_CHARS, normalise
-from operators.cards.admitting import dimension_of, quoted, refused, value_of
+from operators.cards.admission import dimension_of, quoted, refused, value_of
+from operators.language.corrections import understand
 from operators.prompts import as_data
 from operators.rank.deterministic import rank
 from operators.render import render
@@ -24,7 +25,6 @@ from operators.slim import slim
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
 from operators.tokens import count_tokens
-from operators.understand import understand
 from operators.vouch import told, worded
 from schemas import Candidate, Correction, Facet, ItemFacts, PolicySkill, Tier
 from schemas.codec import ModelT

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from operators.language.corrections import understand
 from operators.seals import sealed
 from operators.steps import Evolve, State
 from operators.steps.rank import answer as ranked
-from operators.understand import understand
 from schemas import Correction, Event, Fit, Injected, Option, Question, RankedBy, RankRequest, decode, encode
 from streams.http.answers import Answers, Outgoing, Sender
 from streams.kafka.clients import partition_of

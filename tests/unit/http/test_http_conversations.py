@@ -47,8 +47,8 @@ def test_a_persons_token_tells_their_conversations_alone(world: World) -> None:
     assert [each["status"] for each in reply.body["results"]] == ["accepted", "refused"]
 
 
-def test_lint_tells_what_goes_on_the_card(world: World) -> None:
-    likes, asks, again, hates, ends = world.lint(
+def test_lint_lists_the_lines_of_a_card_that_turns_change(world: World) -> None:
+    likes, asks, again, hates, question = world.lint(
         a_turn(0, "I love jazz."),
         a_turn(1, "Anything else?", role="assistant"),
         a_turn(2, "I love jazz."),
@@ -56,32 +56,26 @@ def test_lint_tells_what_goes_on_the_card(world: World) -> None:
         a_turn(4, "What time is it?", ends=True),
     )
 
-    assert likes["teaches"] == ["likes jazz: goes on the card"]
-    assert asks["teaches"] == ["is what the person answers to: nothing is learned from it"]
-    assert again["teaches"] == ["likes jazz: is on the card already, and surer now"]
-    assert "likes jazz: is overtaken" in hates["teaches"]
-    assert ends["teaches"] == [
-        "ends its conversation: what was said in it is thought over at once",
-        "nothing that the rules take for a preference",
-    ]
+    assert likes["teaches"] == ["added: likes jazz"]
+    assert asks["teaches"] == ["context of the person's answer: nothing is learned from it"]
+    assert again["teaches"] == ["confirmed: likes jazz"]
+    assert "overtaken: likes jazz" in hates["teaches"]
+    assert question["teaches"] == ["no lasting preference by rules"]
 
 
-def test_lint_tells_what_is_never_kept_and_quotes_nothing_of_it(world: World) -> None:
+def test_lint_quotes_no_private_detail(world: World) -> None:
     [told] = world.lint(a_turn(0, "I love jazz. Write to anna@example.org, my IBAN is DE89370400440532013000."))
 
-    assert told["teaches"] == ["likes jazz: goes on the card"]
+    assert told["teaches"] == ["added: likes jazz"]
     [warning] = told["warnings"]
-    assert warning.startswith("the privacy filter takes this out of text before anything is kept: ")
+    assert warning.startswith("the privacy filter removes from its words: ")
     assert "example" not in warning
 
 
-def test_lint_takes_a_wish_to_forget_for_one(world: World) -> None:
-    [unknown] = world.lint(a_turn(0, "Please forget that I love jazz."))
+def test_lint_lists_lines_that_a_wish_to_forget_erases(world: World) -> None:
     _, known = world.lint(a_turn(0, "I love jazz."), a_turn(1, "Please forget that I love jazz."))
 
-    assert unknown["teaches"] == ["asks to forget: what is on the card of it goes, from the log too"]
-    assert known["teaches"] == ["likes jazz: is forgotten"]
-    assert unknown["warnings"] == known["warnings"] == []
+    assert known["teaches"] == ["forgotten: likes jazz"]
 
 
 def test_lint_tells_of_turns_that_come_twice(world: World) -> None:
@@ -89,5 +83,5 @@ def test_lint_tells_of_turns_that_come_twice(world: World) -> None:
     other = {"topic": "utterances", "event": {**twice["event"], "user_id": "bob"}}
     results = world.lint(twice, other, twice)
 
-    assert results[0]["teaches"] == results[1]["teaches"] == ["likes jazz: goes on the card"]
+    assert results[0]["teaches"] == results[1]["teaches"] == ["added: likes jazz"]
     assert results[2]["warnings"] == ["repeats a turn of this batch: it counts once"]

@@ -225,17 +225,13 @@ def test_lint_tells_what_a_batch_will_teach_by_the_steps_themselves(world: World
         an_event("feedback", "f", domain="films", item=A, signal="shared"),
     )
 
-    assert choice["teaches"] == [
-        "a choice (1 item taken in place 1, 1 left): speaks for genre sci-fi, era 2010s, year 2016 releases"
-    ]
-    assert (
-        ranking["teaches"][0] == "waits for the selection that names it, which teaches what was taken against 1 other"
-    )
-    assert any("instruction" in each and "e-mail" in each for each in ranking["warnings"])
-    assert any("does not know genre" in each for each in ranking["warnings"])
-    assert late["teaches"][0].startswith("joins with the ranking that it names, which is not here")
-    assert bare["warnings"] == ["the item has no metadata: there is nothing to learn from"]
-    assert "no weight is set" in unknown["warnings"][0]
+    assert choice["teaches"] == ["a choice (1 taken, 1 left): speaks for genre sci-fi, era 2010s, year 2016-releases"]
+    assert ranking["teaches"] == ["waits for the selection that names it"]
+    assert any("its words: e-mail" in each for each in ranking["warnings"])
+    assert any("outside the contract are dropped: genre" in each for each in ranking["warnings"])
+    assert late["teaches"] == ["waits for the ranking that it names"]
+    assert bare["warnings"] == ["1 of 1 items have no metadata that the parser movietv reads"]
+    assert "sets no weight" in unknown["warnings"][0]
 
 
 @pytest.mark.parametrize("name", ["items", "candidates"])
@@ -243,7 +239,7 @@ def test_lint_tells_what_a_batch_will_teach_by_the_steps_themselves(world: World
 def test_lint_reads_a_list_only_where_the_contract_has_one(world: World, name: str, value: Any) -> None:
     [told] = world.lint(an_event("selections", ranking_id="r", item_id="up", **{name: value}))
 
-    assert [line for line in told["warnings"] if line.startswith(f"the contract does not know {name}: dropped")]
+    assert [line for line in told["warnings"] if line == f"fields outside the contract are dropped: {name}"]
 
 
 def test_lint_names_dead_letters_repeats_and_people_who_speak(world: World) -> None:
@@ -258,19 +254,28 @@ def test_lint_names_dead_letters_repeats_and_people_who_speak(world: World) -> N
 
     assert "not-in-ranking" in not_shown["warnings"][0]
     assert again["teaches"]
-    assert nothing["teaches"][0].startswith("joins with")
-    assert said["teaches"] == ["said by the person: the person avoids animation (genre), always"]
-    assert other["warnings"] == ["tells of somebody else's taste: nothing is learned of this person"]
-    assert forgets["warnings"] == ["the person asks us not to remember this: nothing is learned from it"]
+    assert nothing["teaches"] == ["waits for the ranking that it names"]
+    assert said["teaches"] == ["the correction: the person avoids animation (genre), always"]
+    assert "(for-another)" in other["warnings"][-1]
+    assert forgets["warnings"] == ["the words ask that nothing is learned: not-remembered"]
 
 
-def test_lint_tells_which_metadata_no_parser_reads_and_why_an_event_is_refused(world: World) -> None:
-    odd = {"item_id": "a", "metadata": {"genres": ["Drama"], "colour of the box": "red\u202e"}}
-    unread, refused = world.lint(an_event("interactions", domain="films", item=odd), an_event("items"))
+def test_lint_lists_a_visit_and_says_why_an_event_is_refused(world: World) -> None:
+    item = {"item_id": "a", "metadata": {"genres": ["Drama"]}}
+    visit, refused = world.lint(an_event("interactions", domain="films", item=item), an_event("items"))
 
-    assert unread["warnings"] == ["the parser movietv reads nothing from the metadata key colour of the box"]
-    assert unread["teaches"] == ["a visit, counted in the history that a skill begins with: genre drama"]
+    assert visit["teaches"] == ["a visit, counted in the history that a skill begins with: genre drama"]
     assert (refused["teaches"], [each["field"] for each in refused["errors"]]) == ([], ["domain", "item"])
+
+
+def test_lint_names_the_lines_of_a_card_that_a_turn_changes(world: World) -> None:
+    first, asked = world.lint(
+        an_event("utterances", "u1", conversation_id="c1", turn=0, text="I like green tea."),
+        an_event("utterances", "u2", conversation_id="c1", turn=1, role="assistant", text="Anything else?"),
+    )
+
+    assert first["teaches"] == ["added: likes green tea"]
+    assert asked["teaches"] == ["context of the person's answer: nothing is learned from it"]
 
 
 def test_lint_reads_so_many_words_and_says_when_it_stops(world: World) -> None:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from operators.cards.identity import line_id
+from operators.cards.lines import line_id
 from schemas.cards import FREE, Card, CardLine, Turn
 from schemas.statements import Stance
 from schemas.utterances import Role

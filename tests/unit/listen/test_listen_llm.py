@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from operators.evolve.proposal import ReasonerUnavailable
+from operators.language.extraction import LlmListening
+from operators.language.extraction_prompt import MAX_FOUND
 from operators.language.finding import Effect, Heard
-from operators.listen.llm import LlmListening
-from operators.listen.question import MAX_FOUND
 from operators.tokens import count_tokens
 from schemas import Fact
 from schemas.cards import FREE, Card, Strength, Turn

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from operators.evolve import CountsReasoner
+from operators.language.extraction import both
 from operators.language.finding import Effect, Finding, Heard
-from operators.listen.both import both
 from schemas import ReasonedBy
 from schemas.statements import Stance
 from streams.settings import OnLlmFailure, ReasonerName, Settings

@@ -3,8 +3,8 @@
 import pytest
 
 from operators.asks import CORRECTION_TOKENS, reply_tokens
-from operators.listen.question import MAX_ASKED, MAX_PROMPT_TOKENS, MIN_PROMPT_TOKENS, Question, question
-from operators.listen.quoting import folded, is_said, quoted
+from operators.language.extraction_prompt import MAX_ASKED, MAX_PROMPT_TOKENS, MIN_PROMPT_TOKENS, Question, question
+from operators.language.quoting import is_said
 from operators.tokens import count_tokens
 from sager_language.preferences import MAX_PIECE_CHARS
 from schemas import Fact
@@ -132,31 +132,6 @@ def test_what_does_not_fit_is_the_oldest() -> None:
 
     assert found is not None
     assert shown(found.prompt, "conversation")[-1].endswith(f". {RUNS}")
-
-
-@pytest.mark.parametrize(
-    ("quotation", "said", "words"),
-    [
-        ("\uff34\uff25\uff21", "no tea", "tea"),
-        ("coffee\nor tea", "coffee or  tea!", "coffee or  tea"),
-        ("\u201cno tea\u201d", "No tea.", "No tea"),
-        ("tea", "a teapot", None),
-        ("...", "well...", None),
-        ("", "well", None),
-        ("stra\u00dfe", "Die STRASSE", "STRASSE"),
-    ],
-)
-def test_quotations_are_found_to_the_letter_of_what_was_said(quotation: str, said: str, words: str | None) -> None:
-    found = quoted(quotation, said)
-
-    assert (None if found is None else said[slice(*found)]) == words
-
-
-def test_folding_tells_where_each_character_stood() -> None:
-    fold = folded("\ufb01ne  Stra\u00dfe")
-
-    assert fold.text == "fine strasse"
-    assert len(fold.places) == len(fold.text)
 
 
 @pytest.mark.parametrize(

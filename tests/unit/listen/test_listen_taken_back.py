@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from operators.cards.alike import words_of
+from operators.cards.lines import words_of
 from operators.cards.merge import resolve
-from operators.listen.quoting import is_said
+from operators.language.quoting import is_said
 from operators.steps.listen import Listen, State, first_closed, newer
 from schemas import Position, Utterance
 from schemas.cards import Card, CardLine
@@ -129,13 +129,6 @@ def test_a_wish_that_nothing_answers_to_leaves_a_receipt() -> None:
     assert diff is not None
     assert [(each.kind, each.times) for each in diff.not_kept] == [("forgotten", 1)]
     assert not diff.changes
-
-
-def test_who_cannot_stand_a_thing_does_not_like_doing_it() -> None:
-    before = a_card(a_line("watching horror films"), a_line("playing football"))
-    said = heard("I can't stand horror films. I can't stand watching football.")
-    diff = resolve(before, "ann", said, "e", LATER, "c", None, DEFAULT)
-    assert [line.value for line in newer(before, diff).past] == ["watching horror films"]
 
 
 def share(kind: str, *, aside: bool) -> float:

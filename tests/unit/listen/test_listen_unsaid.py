@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from operators.cards import alike
-from operators.listen.unsaid import unsaid
+from operators.cards import lines
+from operators.language.chunks import unsaid
 from operators.tokens import count_tokens
 from schemas import Chunk, Listening, Role, Thought, Turn
 from tests.builders import a_time
@@ -33,7 +33,9 @@ def texts(listening: Listening) -> list[str]:
         ("I like jazz", ""),
         ("I love figs\n- jazz\n- tea", "I love figs\n\n- tea"),
         ("\u79c1\u306f\u5bff\u53f8\u304c\u597d\u304d\u3002I love figs.", "I love figs."),
-        ("What about jazzy socks?", "What about jazzy socks?"),
+        ("What about jazzy socks?", ""),
+        ("What about jars?", "What about jars?"),
+        (f"{'word ' * 900}. I like jazz.", f"{'word ' * 900}."),
         ("Ich mag Jazz. Ich mag Tee.", "Ich mag Tee."),
     ],
 )
@@ -77,10 +79,10 @@ def test_what_is_done_with_stays() -> None:
 def test_a_text_is_read_once_however_much_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
-    def stems_of(text: str) -> frozenset[str]:
+    def all_words(text: str) -> frozenset[str]:
         read.append(text)
-        return alike.stems_of(text)
+        return lines.all_words(text)
 
-    monkeypatch.setattr("operators.listen.unsaid.stems_of", stems_of)
+    monkeypatch.setattr("operators.language.chunks.all_words", all_words)
     unsaid(waits(a_turn("I love jazz. I love figs.")), ["jazz", *(f"thing {number}" for number in range(50))])
     assert read == ["I love jazz. I love figs.", "I love jazz. ", "I love figs."]

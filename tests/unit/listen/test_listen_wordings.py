@@ -18,8 +18,8 @@ def counts() -> Counter[str]:
     ("right", "of", "least"),
     [
         ("said: right", "said", 0.8),
-        ("update: old gone", "update: old known", 0.58),
-        ("update: right", "update", 0.45),
+        ("update: old gone", "update: old known", 0.57),
+        ("update: right", "update", 0.44),
         ("forget: old gone", "forget: old known", 0.98),
         ("none: empty", "none", 0.995),
     ],

@@ -22,10 +22,8 @@ def test_shares_per_dimension_count_items_and_users_once() -> None:
     items = [facts("genre: noir", "genre: saga"), facts("mood: dark"), facts("genre: noir"), ()]
     found = coverage(items, [[NOIR, SAGA], [SAGA], [], []])
 
-    genre, mood = found.dimensions
-    assert (genre.dimension, genre.items, genre.users, genre.users_sure) == ("genre", 0.5, 0.5, 0.25)
-    assert (mood.dimension, mood.items, mood.users) == ("mood", 0.25, 0)
-    assert (found.items, found.items_read, found.users, found.mean_lines) == (4, 0.75, 4, 0.75)
+    assert found.dimensions == {"genre": (0.5, 0.5), "mood": (0.25, 0)}
+    assert (found.items, found.items_read, found.users) == (4, 0.75, 4)
 
 
 def test_a_skill_is_its_lines_and_their_tiers() -> None:
@@ -37,22 +35,22 @@ def test_a_skill_is_its_lines_and_their_tiers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("priors", "identical", "empty", "apart"),
+    ("priors", "same", "empty", "apart"),
     [
         ([[], [], []], 1.0, 1.0, False),
         ([[NOIR]] * 3, 1.0, 0.0, False),
-        ([[NOIR], [NOIR], [], [SAGA]], 0.5, 0.25, False),
+        ([[NOIR], [NOIR], [], [SAGA]], 0.75, 0.25, False),
         ([[NOIR], [NOIR], [SAGA], [SAGA, NOIR]], 0.5, 0.0, True),
         ([[NOIR]], 0.0, 0.0, True),
         ([], 0.0, 0.0, False),
     ],
 )
 def test_users_are_told_apart_when_at_most_half_have_the_same_skill_or_none(
-    priors: list[list[Attribute]], identical: float, empty: float, apart: bool
+    priors: list[list[Attribute]], same: float, empty: float, apart: bool
 ) -> None:
     found = of_users(*priors)
 
-    assert (found.identical, found.empty, found.tells_users_apart) == (identical, empty, apart)
+    assert (found.same, found.empty, found.tells_users_apart) == (same, empty, apart)
 
 
 def test_the_papers_failure_is_visible() -> None:
@@ -72,5 +70,4 @@ def test_shares_are_shares(priors: list[list[Attribute]]) -> None:
     found = of_users(*priors)
 
     assert 0 <= found.empty <= found.same <= 1
-    assert 0 <= found.identical <= found.same or found.identical <= found.empty
     assert found.distinct_skills <= found.users

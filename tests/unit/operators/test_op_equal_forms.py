@@ -16,7 +16,7 @@ from operators.attributes import fact_id
 from operators.contrast import RingLimits, on_ranking, slot_of
 from operators.evolve import RulesReasoner
 from operators.evolve.choice import Choice
-from operators.evolve.rules import CONTRADICTABLE
+from operators.evolve.reasoners import CONTRADICTABLE
 from operators.mac import hmac_sha256
 from operators.render import characters, fits, render_lines, strategy_of
 from operators.vouch import Vouching

@@ -3,7 +3,7 @@
 import pytest
 
 from operators.evolve import Proposal, RulesReasoner
-from operators.evolve.rules import CONTRADICTABLE
+from operators.evolve.reasoners import CONTRADICTABLE
 from schemas import Contrast, PolicySkill, Tier
 from tests.builders import a_contrast, a_skill, an_attribute, facts, id_of, item_facts
 

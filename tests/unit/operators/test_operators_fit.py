@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.fit import fit_of, learned, question_of
-from operators.fit.beliefs import CHANCES, LEAST, PRIOR, chance_of, started
-from operators.fit.chances import WEIGHED, candidates, chance, none_suits
+from operators.fit.acceptance import CHANCES, LEAST, PRIOR, WEIGHED, candidates, chance, chance_of, none_suits, started
 from operators.fit.known import AGAINST, DOUBTFUL, REPLACED, Known
 from operators.fit.question import is_sensitive
 from operators.fit.suiting import SUITS

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 from operators.cards.commands import resolve_command
 from operators.cards.fold import with_diff
+from operators.language.corrections import understand
 from operators.merge import start
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import State
-from operators.understand import understand
 from schemas import Card, CardAction, PolicySkill, Scope, Stance, decode, encode
 from schemas.cards import CardCommand
 from schemas.corrections import MAX_DIRECTIVES, Correction

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 
 from operators.audit import _says_else
-from operators.evolve.counts import COUNTS
 from operators.evolve.proposal import Proposal
+from operators.evolve.reasoners import COUNTS
+from operators.language.corrections import understand
 from operators.slim import slim
 from operators.steps import Evolve, State
 from operators.tokens import count_tokens
-from operators.understand import understand
 from schemas import ONE, Bound, Correction, Directive, Measure, Scope, Session, SessionLine, SlimSkill, Stance, Tier
 from streams.http.slims import shown
 from streams.language import RULES

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from operators.drift import ALARM
 from operators.evidence import FORGET
-from operators.evolve.counts import COUNTS
 from operators.evolve.proposal import Proposal
+from operators.evolve.reasoners import COUNTS
+from operators.language.corrections import understand
 from operators.language.understood import About, Read, Understood
 from operators.merge import fold, merge
 from operators.skill_document import skill_document
@@ -18,7 +19,6 @@ from operators.stated import live
 from operators.steps import Evolve, Outcome, State
 from operators.steps.evolved import Effects
 from operators.steps.rank import Rank
-from operators.understand import understand
 from schemas import (
     ONE,
     Abstention,

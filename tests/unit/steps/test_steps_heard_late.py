@@ -5,14 +5,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from operators.evolve.counts import COUNTS
 from operators.evolve.proposal import Proposal
+from operators.evolve.reasoners import COUNTS
+from operators.language.corrections import understand
 from operators.merge import fold
 from operators.redact import of_line, redacted
 from operators.stated import live, speaks_against
 from operators.steps import Evolve, State
 from operators.steps.evolved import Effects
-from operators.understand import understand
 from schemas import (
     Bound,
     Candidate,

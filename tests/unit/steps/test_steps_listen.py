@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from operators.cards.identity import line_id
+from operators.cards.lines import line_id
 from operators.forget import card_line, forgotten_lines, names_of, scrubbed_conversations
 from operators.language.finding import Effect, Finding, Heard
 from operators.steps.listen import (

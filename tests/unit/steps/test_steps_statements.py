@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.evolve.counts import COUNTS
 from operators.evolve.proposal import Proposal
+from operators.evolve.reasoners import COUNTS
+from operators.language.corrections import understand
 from operators.merge import fold
 from operators.stated import live
 from operators.steps import Evolve, State
 from operators.steps.rank import Rank
-from operators.understand import understand
 from schemas import Contrast, Correction, Directive, PolicySkill, Scope, SkillDiff, Stance
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY

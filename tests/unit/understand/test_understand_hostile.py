@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from operators.language.corrections import understand, worth_asking
 from operators.language.understood import Understood
-from operators.understand import understand, worth_asking
 from sager_language.corrections.language import language_of
 from sager_language.corrections.patterns import BETWEEN, BadPattern, expression
 from sager_language.corrections.tokens import MAX_TOKENS, tokens

@@ -9,11 +9,10 @@ import pytest
 from operators.asks import CORRECTION_TOKENS
 from operators.evolve import CountsReasoner
 from operators.evolve.proposal import ReasonerUnavailable
+from operators.language.correction_llm import MAX_SAYS, MIN_PROMPT_TOKENS, LlmUnderstanding, Question, question
+from operators.language.corrections import understand, worth_asking
 from operators.language.understood import About, Understood
 from operators.tokens import count_tokens
-from operators.understand import understand, worth_asking
-from operators.understand.llm import MIN_PROMPT_TOKENS, LlmUnderstanding
-from operators.understand.question import MAX_SAYS, Question, question
 from schemas import ItemFacts, Scope, Stance
 from streams.language import RULES
 from streams.llm.client import LlmClient

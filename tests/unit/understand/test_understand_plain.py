@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from operators.language.corrections import CHOSEN, NEWER, NOT_COUNTED, explanation, understand
 from operators.language.understood import Understood
 from operators.merge import merge, resolve_correction, resolve_unheard
 from operators.privacy import Privacy
 from operators.statinit import facts_of, parser_for, vocabulary_for
-from operators.understand import explanation, understand
-from operators.understand.explain import CHOSEN, NEWER, NOT_COUNTED
 from sager_language.corrections.words import LANGUAGES, sections
 from schemas import Bound, Candidate, Fact, Measure, NotUnderstood, SkillDiff, Stance
 from streams.console.people.skill import examples

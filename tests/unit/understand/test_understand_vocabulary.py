@@ -2,7 +2,7 @@
 
 import pytest
 
-from operators.understand import understand
+from operators.language.corrections import understand
 from sager_language.corrections.vocabulary import joined
 from schemas import Correction, Fact, PolicySkill, Stance
 from streams.language import RULES

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from operators.language.corrections import understand
 from operators.language.understood import Understood
-from operators.understand import understand
 from schemas import Candidate, Correction, Fact, ItemFacts, PolicySkill
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from operators.rank.weights import DIMENSIONS, UNKNOWN, UNKNOWN_DIMENSION, RankWeights
 from operators.weigh import DEFAULT_LIMITS, WeighLimits, commanded, in_use, learned
-from operators.weigh.use import spread
+from operators.weigh.limits import spread
 from schemas import BadRecord, Mix, Outcome, WeightAction, Weights, decode, encode
 from schemas.weights import FEATURE_ONE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE, WIDEST
 from tests.builders import a_position

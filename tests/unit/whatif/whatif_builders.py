@@ -4,9 +4,9 @@ import asyncio
 from dataclasses import dataclass, field
 
 from operators.evolve import CountsReasoner
+from operators.language.corrections import understand
 from operators.merge import DEFAULT_LIMITS, MergeLimits, fold, start
 from operators.steps import Effects, Evolve, Reason, State, learn
-from operators.understand import understand
 from operators.whatif import Moment, Series, Side, replay, series
 from schemas import (
     Attribute,

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
 from operators.cards.fold import fold
+from operators.language.chunks import CONTEXT_CHARS
 from operators.language.ports import Redacted
-from operators.listen.chunks import CONTEXT_CHARS
 from operators.privacy import Privacy
 from schemas import (
     Card,

@@ -1,12 +1,11 @@
-"""A card while one event changes it: what comes of it is a diff."""
+"""A card while one event changes it; the result is a diff."""
 
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from operators.cards.ageing import certainty, faded
-from operators.cards.alike import quotes
+from operators.cards.lines import certainty, faded, quotes
 from schemas import Position, ReasonedBy
 from schemas.cards import (
     MAX_CARD_LINES,
@@ -35,7 +34,7 @@ _GOES_ON: Final = frozenset(
 """What changes a line that this event brought, and leaves it the line that it brought."""
 
 
-class Working:
+class CardDraft:
     """A card's lines while an event changes them: one change per line, the last."""
 
     def __init__(self, card: Card | None, at: datetime) -> None:

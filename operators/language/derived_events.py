@@ -1,4 +1,4 @@
-"""What skills hear of a conversation: corrections, and requests to forget, of what names a fact of their domain."""
+"""Corrections and erasure requests that skills receive from a conversation."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

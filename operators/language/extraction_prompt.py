@@ -1,7 +1,7 @@
-"""The one question of a chunk of a conversation: what does each of the person's sentences tell of them?
+"""The question to a model about a chunk of a conversation: numbered sentences of the person.
 
-The model is shown numbered sentences and answers with a few words for each, so that it can quote nothing but them. What
-rules know to ask, to be of others or to give orders is not asked about, nor what something private was taken out of.
+The model answers with a few words for each sentence, so it can quote nothing but them. The question leaves out
+questions, orders, sentences about others, and those with private details.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ import orjson
 
 from operators.asks import CORRECTION_TOKENS, strict_object
 from operators.language.ports import Extractor, OwnSentence, Speaks
-from operators.listen.quoting import content, is_meant
+from operators.language.quoting import content, is_meant
 from operators.prompts import as_data, template
 from operators.vouch import Vouching
 from operators.words import words

@@ -1,17 +1,25 @@
-"""What may stand on a card. A card is read in all domains: nothing sensitive goes on it, whatever a domain allows."""
+"""Values that may stand on a card, and lines that may enter a prompt."""
 
+import re
+from collections.abc import Iterable
 from typing import Final
 
 from operators.attributes import normalise
 from operators.language.finding import Finding
 from operators.privacy import Privacy
 from operators.prompts import visible
-from schemas.cards import FREE
+from operators.vouch import Held, Vouching
+from schemas.cards import FREE, CardLine
 from schemas.statements import MAX_WORDS
 
 MAX_VALUE: Final = 100
 UNREADABLE: Final = "unreadable"
 _MAX_DIMENSION: Final = 40
+MOST_WORDS: Final = 7
+"""Of a person's own words, a line that is let out has at most so many."""
+_PLAIN: Final = frozenset({Held.UNKNOWN, Held.LONG})
+"""Free words are seldom labels: those that nobody knows may pass if they are few, plain, and no part of an order."""
+_WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*\.?|\d{1,4}", re.UNICODE)
 
 
 def value_of(text: str) -> str:
@@ -61,3 +69,26 @@ def quoted(words: str, privacy: Privacy) -> str:
     if privacy.in_routine(shown) is not None:
         return ""
     return shown if privacy.strict.redact_about_person(shown, "", MAX_WORDS).text == shown else ""
+
+
+def is_let_out(line: CardLine, vouching: Vouching) -> bool:
+    """Whether a line may stand in a prompt.
+
+    What a vocabulary names passes the gate that lines of skills pass. Free words pass it too, or are at most seven
+    plain words of which none is one that orders need.
+    """
+    held = vouching.held(line.dimension, line.value)
+    if held is None or line.dimension != FREE:
+        return held is None
+    words = line.value.split()
+    return (
+        held in _PLAIN
+        and vouching.by_shape
+        and len(words) <= MOST_WORDS
+        and all(_WORD.fullmatch(word) for word in words)
+    )
+
+
+def let_out(lines: Iterable[CardLine], vouching: Vouching | None) -> list[CardLine]:
+    """The lines that may stand in a prompt, in their order; without a gate, for people, all."""
+    return [line for line in lines if vouching is None or is_let_out(line, vouching)]

@@ -1,19 +1,14 @@
-"""Quotations: found in what a person said, however it is spaced and spelt; and whether words stand in them."""
+"""Words of a value in the words of a person, in whatever grammatical form."""
 
-import re
-from dataclasses import dataclass
 from typing import Final
 
 from operators.attributes import normalise
-from operators.unicode import nfkc
 from operators.words import words
 
-MIN_QUOTE_CHARS: Final = 2
 SHORT_WORD_CHARS: Final = 4
 MIN_STEM_CHARS: Final = 4
 MAX_ENDING_CHARS: Final = 3
 _SHORT_ENDINGS: Final = frozenset({"", "s", "es", "e", "n", "en", "ing", "ning"})
-_APOSTROPHES: Final = frozenset("\u2018\u2019\u201a\u201b\u02bc`\u00b4\u2032")
 _EMPTY: Final = frozenset(
     part
     for word in """
@@ -29,51 +24,6 @@ _EMPTY: Final = frozenset(
     for part in normalise(word).split("-")
 )
 """Words that say nothing of what somebody likes, besides those that `operators.words` leaves out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Folded:
-    """A text as it is compared, with the place in the text of each of its characters."""
-
-    text: str
-    places: tuple[int, ...]
-
-
-def folded(text: str) -> Folded:
-    """A text in one case, its apostrophes alike and its white space single.
-
-    >>> folded("I\u2019m  FINE").text
-    "i'm fine"
-    """
-    said: list[str] = []
-    places: list[int] = []
-    for place, character in enumerate(text):
-        plain = "'" if character in _APOSTROPHES else nfkc(character, 8).casefold()
-        for each in plain:
-            one = each if each.isprintable() and not each.isspace() else " "
-            if one == " " and (not said or said[-1] == " "):
-                continue
-            said.append(one)
-            places.append(place)
-    return Folded("".join(said), tuple(places))
-
-
-def quoted(quotation: str, said: str) -> tuple[int, int] | None:
-    """Where a quotation stands in what was said, in whole words; None if it does not.
-
-    What is found is what was said, to the letter, even where the quotation spells it otherwise.
-
-    >>> quoted("i can't stand  Coriander.", "Well, I can\u2019t stand coriander, sorry")
-    (6, 29)
-    >>> quoted("I like coriander", "I can't say that I dislike coriander") is None
-    True
-    """
-    sought = folded(quotation.strip().strip("\u201c\u201d\u201e\"'.,;:!?\u2026 ")).text.strip()
-    if len(sought) < MIN_QUOTE_CHARS:
-        return None
-    whole = folded(said)
-    found = re.search(rf"(?<!\w){re.escape(sought)}(?!\w)", whole.text)
-    return None if found is None else (whole.places[found.start()], whole.places[found.end() - 1] + 1)
 
 
 def content(text: str) -> frozenset[str]:

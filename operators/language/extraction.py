@@ -1,13 +1,12 @@
-"""What a model hears in a chunk of a conversation: it judges the person's sentences; what does not hold is dropped."""
+"""Preferences in a chunk of a conversation, by a model and together with the rules."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from operators.asks import Asker, Asks
 from operators.attributes import normalise
-from operators.language.finding import Effect, Finding, Heard
-from operators.language.ports import Extractor
-from operators.listen.question import (
+from operators.language.extraction_prompt import (
     DISLIKES,
     FORGET,
     LIKES,
@@ -26,10 +25,12 @@ from operators.listen.question import (
     Vocabulary,
     question,
 )
-from operators.listen.quoting import is_meant, is_said
+from operators.language.finding import Effect, Finding, Heard
+from operators.language.ports import Extractor
+from operators.language.quoting import is_meant, is_said
 from operators.vouch import Vouching
 from schemas import Fact
-from schemas.cards import FREE, Card, CardLine, Strength, Turn
+from schemas.cards import FREE, MAX_FINDINGS, Card, CardLine, Strength, Turn
 from schemas.statements import Stance
 
 MAX_VALUE_WORDS: Final = 12
@@ -185,3 +186,55 @@ def _consistent(findings: Iterable[Finding]) -> tuple[Finding, ...]:
         first.setdefault(about, finding)
         stances.setdefault(about, set()).add(finding.stance)
     return tuple(finding for about, finding in first.items() if len(stances[about]) == 1)
+
+
+def both(rules: Heard, model: Heard) -> Heard:
+    """What rules and a model heard in one chunk, together.
+
+    Rules are sure of what they understand, and a wish to forget never depends on a model. What both found in the same
+    words is one finding: the rules', unless only the model names it by the domain's vocabulary.
+
+    Args:
+        rules: what rules understood.
+        model: what a model understood; it tells who reasoned, and at what cost.
+    """
+    findings = list(rules.findings)
+    for added in model.findings:
+        places = [place for place, known in enumerate(findings) if _is_same(known, added)]
+        if not places:
+            if not any(_is_against(known, added) or _is_replaced(known, added) for known in rules.findings):
+                findings.append(added)
+        elif added.dimension != FREE and _is_better(findings[places[0]], added):
+            known = findings[places[0]]
+            findings[places[0]] = replace(known, dimension=added.dimension, value=added.value, domain=added.domain)
+    findings.sort(key=lambda finding: finding.said_at)
+    return Heard(tuple(findings[:MAX_FINDINGS]), max(rules.of_others, model.of_others), model.reasoned_by)
+
+
+def _is_same(known: Finding, added: Finding) -> bool:
+    return _is_about_the_same(known, added) and (known.stance == added.stance or _takes_back(known))
+
+
+def _is_against(known: Finding, added: Finding) -> bool:
+    """Whether a model says the opposite of what rules read in the same words."""
+    return _is_about_the_same(known, added) and known.stance != added.stance
+
+
+def _is_replaced(known: Finding, added: Finding) -> bool:
+    """Whether a model tells of what rules know to be over: "no longer enjoy" is no dislike."""
+    return known.event_id == added.event_id and known.replaces is not None and is_said(added.value, known.replaces)
+
+
+def _is_better(known: Finding, added: Finding) -> bool:
+    return known.dimension == FREE and known.effect == added.effect and known.stance == added.stance
+
+
+def _takes_back(finding: Finding) -> bool:
+    return finding.effect in (Effect.FORGETS, Effect.WITHDRAWS)
+
+
+def _is_about_the_same(known: Finding, added: Finding) -> bool:
+    if known.event_id != added.event_id:
+        return False
+    overlaps = known.words in added.words or added.words in known.words
+    return overlaps and (is_meant(known.value, added.value) or is_meant(added.value, known.value))

@@ -1,0 +1,247 @@
+"""The meaning of a correction: by its form where it has one, else by its words; and why it changed nothing."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from operators.attributes import normalise
+from operators.habits import is_habit
+from operators.language.ports import CorrectionReader
+from operators.language.understood import About, Read, Understood
+from operators.privacy import Privacy
+from operators.statinit.generic import dimension_of
+from schemas import Correction, Directive, Fact, ItemFacts, NotUnderstood, PolicySkill
+
+MOST_EXAMPLES: Final = 3
+MOST_TRIED: Final = 12
+TRIED_OF_A_DIMENSION: Final = 3
+EXAMPLE_CHARS: Final = 40
+_DIMENSION: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
+FORM: Final = "form"
+MAX_DIMENSION_CHARS: Final = 40
+_WORD_BREAK: Final = re.compile(r"[^a-z0-9]+")
+MAX_CHARS: Final = 400
+CHOSEN: Final = "No preference is stated: what suits counts as a choice from the list shown."
+NOT_COUNTED: Final = "No preference is stated, and nothing is counted: this profile has stopped learning."
+NEWER: Final = "A newer statement about the same holds, so these words change nothing."
+_WHY: Final[Mapping[NotUnderstood, str]] = {
+    NotUnderstood.FOR_ANOTHER: "This is about another person's taste, so it changes nothing here.",
+    NotUnderstood.NOT_READ: "This gives orders to a machine or means the opposite of its words, so it is not read.",
+    NotUnderstood.OTHER_LANGUAGE: "The rules read English and German; a configured model reads other languages too.",
+    NotUnderstood.NO_MEASURE: "A comparison needs items with that measure, such as a price, and none was shown.",
+}
+_HEALTH = "health"
+
+
+def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]) -> tuple[Fact, ...]:
+    """Each fact once, the nearest to the person first."""
+    return tuple(dict.fromkeys(_facts(items, skill, vocabulary)))
+
+
+def examples_of(facts: Iterable[Fact], is_understood: Callable[[str], bool]) -> tuple[Fact, ...]:
+    """Return a few facts that a person can state a wish about, at most one per dimension.
+
+    Args:
+        facts: the nearest to the person first.
+        is_understood: whether a sentence would be read as a wish; it takes about a millisecond.
+    """
+    found: dict[str, Fact] = {}
+    tried: Counter[str] = Counter()
+    for fact in facts:
+        if len(found) == MOST_EXAMPLES or tried.total() == MOST_TRIED:
+            break
+        if fact.dimension in found or tried[fact.dimension] == TRIED_OF_A_DIMENSION:
+            continue
+        tried[fact.dimension] += 1
+        if len(fact.value) <= EXAMPLE_CHARS and all(is_understood(each) for each in wishes_about(fact)):
+            found[fact.dimension] = fact
+    return tuple(found.values())
+
+
+def wishes_about(fact: Fact) -> tuple[str, str]:
+    """Return the two sentences that answers suggest.
+
+    >>> wishes_about(Fact(dimension="genre", value="horror"))
+    ('no horror', 'I like horror')
+    """
+    return f"no {fact.value}", f"I like {fact.value}"
+
+
+def shown_facts(items: Sequence[ItemFacts]) -> Iterator[Fact]:
+    """The facts of the items that the person sees."""
+    return (fact for item in items for fact in item.facts)
+
+
+def _facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]) -> Iterator[Fact]:
+    yield from shown_facts(items)
+    for line in skill.attributes:
+        if not is_habit(line) and _DIMENSION.fullmatch(line.dimension):
+            yield Fact(dimension=line.dimension, value=line.value)
+    for said in skill.stated:
+        if said.item_id is None and said.bound is None and _DIMENSION.fullmatch(said.dimension):
+            yield Fact(dimension=said.dimension, value=said.value)
+    yield from vocabulary
+
+
+def filled_in(correction: Correction, facts: Sequence[Fact]) -> tuple[Read, ...]:
+    """What a form says. A dimension that no fact can have says nothing.
+
+    Args:
+        correction: with `says`.
+        facts: those that a directive may mean, the nearest first.
+    """
+    meant = (_meant(said, facts) for said in correction.says)
+    return tuple(Read(said, "", correction.scope, FORM) for said in meant if said is not None)
+
+
+def _meant(said: Directive, facts: Sequence[Fact]) -> Directive | None:
+    if said.dimension is None or said.value is None:
+        return said
+    dimension = dimension_name(said.dimension)
+    if not dimension:
+        return None
+    value = _spelt(dimension, said.value, facts)
+    over = None if said.over is None else _spelt(dimension, said.over, facts)
+    return said.model_copy(update={"dimension": dimension, "value": value, "over": over})
+
+
+def dimension_name(key: str) -> str:
+    """A dimension as facts have it, from a metadata key or from its name; empty if no fact can have it.
+
+    >>> dimension_name("primary connectivity mode"), dimension_name("Genres"), dimension_name("!")
+    ('primary_connectivity_mode', 'genre', '')
+    """
+    if named := dimension_of(key):
+        return named
+    name = _WORD_BREAK.sub("_", key.lower()).strip("_")[:MAX_DIMENSION_CHARS].rstrip("_")
+    return name if name[:1].isalpha() else ""
+
+
+def _spelt(dimension: str, value: str, facts: Iterable[Fact]) -> str:
+    name = normalise(value)
+    return next((f.value for f in facts if f.dimension == dimension and normalise(f.value) == name), value)
+
+
+def explanation(understood: Understood, not_kept: Sequence[str], domain: str, effect: str = "") -> str:
+    """One to three sentences for the person; empty where all was understood, stated and kept.
+
+    Args:
+        understood: the reading of their words.
+        not_kept: kinds of private data that were left out.
+        domain: of the items.
+        effect: the sentence about words that state nothing.
+
+    >>> horror = Fact(dimension="genre", value="horror")
+    >>> explanation(Understood(why=NotUnderstood.NO_WISH, examples=(horror,)), (), "films")
+    'No known sentence says whether horror (genre) is wanted. Say “no horror” or “I like horror”.'
+    >>> explanation(Understood(), ("health",), "food")
+    'Not kept, because it is private: health.'
+    """
+    sentences = [f"Not kept, because it is private: {', '.join(not_kept)}."] if not_kept else []
+    sentences += [effect] if effect else []
+    if understood.why is not None:
+        sentences.append(_WHY.get(understood.why) or _by_names(understood.why, understood.examples, domain))
+    return " ".join(sentences)[:MAX_CHARS]
+
+
+def _by_names(why: NotUnderstood, examples: Sequence[Fact], domain: str) -> str:
+    named = [f"{fact.value} ({fact.dimension.replace('_', ' ')})" for fact in examples]
+    wishes = " or ".join(f"“{each}”" for each in (wishes_about(examples[0]) if examples else ()))
+    say = f"Say {wishes}." if wishes else ""
+    if why is NotUnderstood.NOT_KEPT:
+        return f"Nothing else was understood. Say the wish alone{f', such as {wishes}' if wishes else ''}."
+    if why is NotUnderstood.NO_WISH:
+        about = ", ".join(named) or "that item or value"
+        return f"No known sentence says whether {about} is wanted. {say}".strip()
+    name = f"Name one, such as {', '.join(named)}. {say}" if named else "No example is known there."
+    return f"These words name no item and no value that {domain} has. {name}"
+
+
+def understand(  # noqa: PLR0911 - one return for each kind of correction
+    correction: Correction,
+    items: Sequence[ItemFacts],
+    skill: PolicySkill,
+    vocabulary: Sequence[Fact] = (),
+    as_said: str = "",
+    *,
+    reader: CorrectionReader,
+    privacy: Privacy,
+) -> Understood:
+    """Return what a person wants and does not want. Pure, never raises.
+
+    Args:
+        correction: with `says`, its form is taken as it is, unless the text beside it speaks of another person; else
+            its redacted text is read.
+        items: the facts of what the person sees, in the order of the correction's `items`.
+        skill: its lines and statements are things that can be named.
+        vocabulary: further facts of the domain that can be named.
+        as_said: the text before redaction. Only a health reason in it is read: "allergic to tofu" avoids tofu, and
+            neither the reason nor its words are kept.
+        reader: reads text by rules.
+        privacy: names the placeholders in the text.
+    """
+    language = correction.language or ""
+    known = known_facts((), skill, ())
+    if correction.says:
+        if reader.is_of_another(correction.text, language):
+            return Understood(language=language, about=About.ANOTHER, why=NotUnderstood.FOR_ANOTHER)
+        reads = filled_in(correction, known_facts(items, skill, vocabulary))
+        return Understood(reads, tuple(correction.suits), language)
+    if not correction.text.strip():
+        return Understood((), tuple(correction.suits), language)
+
+    def read(text: str) -> Understood:
+        found = reader.read(correction.model_copy(update={"text": text}), items, known, vocabulary)
+        return _as_told(found, correction)
+
+    found = read(correction.text)
+    if found.is_understood or found.about is not About.THE_PERSON:
+        return found
+    if set(privacy.placeholders(correction.text)) == {_HEALTH}:
+        reason = read(as_said)
+        if reason.is_understood:
+            return replace(reason, says=tuple(replace(each, words="") for each in reason.says), unquoted=True)
+        if reason.about is About.ANOTHER:
+            return reason
+        found = replace(found, why=NotUnderstood.NOT_KEPT)
+
+    def is_understood(wish: str) -> bool:
+        reads = read(wish).says
+        return bool(reads) and not any(_is_private(each, privacy) for each in reads)
+
+    facts = found.examples or known_facts(items, skill, vocabulary)
+    return replace(found, examples=examples_of(facts, is_understood))
+
+
+def worth_asking(correction: Correction, read: Understood, reader: CorrectionReader) -> bool:
+    """Return True if a model may be asked about words that rules did not understand.
+
+    Never about other people's taste, nor about texts that no pattern reads on purpose: orders to a machine, and irony.
+    """
+    if read.is_understood or read.about is not About.THE_PERSON or correction.says or not correction.text.strip():
+        return False
+    return not reader.is_unread(correction.text)
+
+
+def _as_told(found: Understood, correction: Correction) -> Understood:
+    """Add the items and the scope that the correction's own fields name."""
+    wanted = {read.directive.item_id for read in found.says}
+    suits = tuple(dict.fromkeys((*correction.suits, *(item for item in found.suits if item not in wanted))))
+    says = found.says
+    if correction.scope is not None:
+        says = tuple(replace(read, scope=correction.scope) for read in says)
+    is_understood = bool(says or suits)
+    return replace(
+        found,
+        says=says,
+        suits=suits,
+        why=None if is_understood else found.why,
+        examples=() if is_understood else found.examples,
+    )
+
+
+def _is_private(read: Read, privacy: Privacy) -> bool:
+    said = read.directive
+    return said.value is not None and privacy.refuses("", said.dimension or "", said.value) is not None

@@ -1,1 +1,0 @@
-"""Conversations: turns wait in chunks, and a model reads what rules do not."""

@@ -1,0 +1,341 @@
+"""A dry run: the steps of the agents on events that nobody sends, for users without any history."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from operators.cards.fold import with_diff
+from operators.cards.lines import in_words, why_not
+from operators.cards.merge import resolve as resolve_card
+from operators.contrast import Outcome as Joined
+from operators.contrast import RingLimits, Step, slot_of
+from operators.evolve import without_model
+from operators.items import read_item
+from operators.language.corrections import understand
+from operators.options import EvolveMode
+from operators.stated import in_words as stated_in_words
+from operators.statinit.parsers import parser_for, vocabulary_for
+from operators.steps import Evolve, Start, State
+from operators.steps import contrast as joining
+from operators.steps.evolved import Effects
+from operators.steps.prior import Prior
+from operators.steps.prior import State as PriorState
+from schemas import (
+    Candidate,
+    Card,
+    ChangeKind,
+    Correction,
+    Event,
+    Fact,
+    Feedback,
+    Interaction,
+    Item,
+    ItemFacts,
+    Model,
+    OpenRankings,
+    PolicySkill,
+    Position,
+    Profile,
+    Ranking,
+    RankRequest,
+    Role,
+    Selection,
+    Turn,
+    Utterance,
+    Wish,
+)
+from streams.language import RULES
+from streams.settings import Settings
+from streams.steps import evolve_of, limits_of
+
+MAX_VOCABULARY = 512
+_SHOWN = 5
+"""How many names a sentence lists."""
+_TURNS_BEFORE = 4
+_GOES_UP = frozenset({ChangeKind.DISCOVERED, ChangeKind.REINFORCED})
+
+
+@dataclass
+class Lesson:
+    """The effect of one event: the lines that it changes, and warnings."""
+
+    teaches: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def add(self, cause: str, effects: Effects) -> None:
+        """Add the lines of a skill that a step changed."""
+        if (diff := effects.diff) is None:
+            self.warnings.append(f"changes nothing: {effects.outcome.value}")
+            return
+        lines: dict[bool, list[str]] = {True: [], False: []}
+        for change in diff.changes:
+            if change.kind in _GOES_UP or change.kind is ChangeKind.WEAKENED:
+                lines[change.kind in _GOES_UP].append(change.attribute_id.partition(":")[2].replace(":", " ", 1))
+        stated = [f"{stated_in_words(each.statement)}, {each.statement.scope.value}" for each in diff.stated
+                  if each.statement is not None]  # fmt: skip
+        found = (("speaks for", lines[True]), ("speaks against", lines[False]), ("the person", stated))
+        parts = [f"{verb} {_listed(names)}" for verb, names in found if names]
+        self.teaches.append(f"{cause}: {'; '.join(parts) or 'no line of a skill changes'}")
+
+
+@dataclass
+class DryRun:
+    """The state of a dry run of one batch; its events share it, as in the pipeline.
+
+    Attributes:
+        step: as this deployment's skills evolve, without a model.
+        parsers: the parser of a domain, where it is not the domain's own.
+        now: the time.
+        chars: how many characters of people's words are still read, which is the slow part; None for any number.
+    """
+
+    step: Evolve
+    parsers: Mapping[str, str]
+    now: datetime
+    chars: int | None = None
+    _rings: dict[tuple[str, int], OpenRankings] = field(default_factory=dict)
+    _skills: dict[tuple[str, str], PolicySkill] = field(default_factory=dict)
+    _profiles: dict[tuple[str, str], Profile] = field(default_factory=dict)
+    _cards: dict[str, Card] = field(default_factory=dict)
+    _turns: dict[tuple[str, str], list[Turn]] = field(default_factory=dict)
+    _facts: dict[tuple[str, Fact], None] = field(default_factory=dict)
+    _offset: int = 0
+
+    def run(self, events: Sequence[Event | None]) -> list[Lesson]:
+        """Return the lesson of each event; an empty one for None. A selection has its turn after its ranking."""
+        lessons = [Lesson() for _ in events]
+        shown = {(each.user_id, each.ranking_id): at for at, each in enumerate(events) if isinstance(each, Ranking)}
+
+        def turn(at: int) -> tuple[int, bool, int]:
+            event = events[at]
+            if not isinstance(event, Selection):
+                return at, False, at
+            return max(at, shown.get((event.user_id, event.ranking_id), at)), True, at
+
+        for at in sorted(range(len(events)), key=turn):
+            if (event := events[at]) is not None:
+                self._take(event, lessons[at])
+        return lessons
+
+    def _take(self, event: Event, lesson: Lesson) -> None:
+        match event:
+            case Item():
+                lesson.teaches.append("an entry of the catalogue: no skill learns from it")
+                self._read(event.domain, [event.item], lesson)
+            case Interaction():
+                self._interaction(event, lesson)
+            case RankRequest():
+                lesson.teaches.append("nothing by itself: the selection from its ranking teaches")
+                self._read(event.domain, event.candidates, lesson)
+                self._words(event.instruction, event.domain, lesson)
+            case Ranking():
+                self._ranking(event, lesson)
+            case Selection():
+                self._selection(event, lesson)
+            case Feedback():
+                self._feedback(event, lesson)
+            case Correction():
+                self._correction(event, lesson)
+            case Utterance():
+                self._utterance(event, lesson)
+
+    def _read(self, domain: str, candidates: Sequence[Candidate], lesson: Lesson) -> list[ItemFacts]:
+        """Read items as the worker does, with a warning for those that teach nothing or lose private details."""
+        items: list[ItemFacts] = []
+        silent = private = 0
+        parser = parser_for(domain, self.parsers)
+        for candidate in candidates:
+            read = read_item(candidate, domain, parser, self.step.privacy)
+            if read.failure:
+                lesson.warnings.append(f"an item cannot be read ({read.failure}): it teaches nothing")
+            else:
+                silent += not read.facts.facts and not read.facts.measures
+                private += sum(read.found.values())
+            items.append(read.facts)
+        if silent:
+            name = parser.__module__.rpartition(".")[2]
+            lesson.warnings.append(f"{silent} of {len(items)} items have no metadata that the parser {name} reads")
+        if private:
+            lesson.warnings.append(f"the privacy filter removes {private} private details of items")
+        for fact in (fact for item in items for fact in item.facts):
+            if len(self._facts) < MAX_VOCABULARY:
+                self._facts[domain, fact] = None
+        return items
+
+    def _words(self, text: str, domain: str, lesson: Lesson) -> bool:
+        """Warn of private details in a text; False if the batch has had too many words already."""
+        if self.chars is not None:
+            self.chars -= len(text)
+            if self.chars < 0:
+                lesson.warnings.append("its words are not read: send fewer events at a time")
+                return False
+        if found := self.step.privacy.redact(text, domain).found:
+            lesson.warnings.append(f"the privacy filter removes from its words: {', '.join(sorted(found))}")
+        if (wish := self.step.privacy.wish(text)) is not None:
+            lesson.warnings.append(f"the words ask that nothing is learned: {wish.value}")
+        return True
+
+    def _vocabulary(self, domain: str) -> tuple[Fact, ...]:
+        met = (fact for of, fact in self._facts if of == domain)
+        return tuple(dict.fromkeys((*met, *vocabulary_for(domain, self.parsers))))
+
+    def _interaction(self, event: Interaction, lesson: Lesson) -> None:
+        [item] = self._read(event.domain, [event.item], lesson)
+        key, source = (event.user_id, event.domain), self._position(event)
+        done = Prior().step(PriorState(self._profiles.get(key)), event, item, source, self.now)
+        if done.profile is not None:
+            self._profiles[key] = done.profile
+        if key in self._skills:
+            self._apply(event.user_id, event.domain, self.step.visit(State(self._skills[key]), event, item, source),
+                        "a visit", lesson)  # fmt: skip
+        elif item.facts:
+            names = [f"{fact.dimension} {fact.value}" for fact in item.facts]
+            lesson.teaches.append(f"a visit, counted in the history that a skill begins with: {_listed(names)}")
+
+    def _ranking(self, event: Ranking, lesson: Lesson) -> None:
+        items = dict(zip((each.item_id for each in event.candidates),
+                         self._read(event.domain, event.candidates, lesson), strict=True))  # fmt: skip
+        self._words(event.instruction, event.domain, lesson)
+        wish = self.step.privacy.wish(event.instruction)
+        state, source = joining.State(self._rings.get(key := _ring(event))), self._position(event)
+        done = joining.on_ranking(state, event, lambda each: items[each.item_id], source, RingLimits(), wish)
+        if isinstance(done, Step) and done.outcome is not Joined.REPEATED:
+            self._rings[key] = done.state
+            lesson.teaches.append("waits for the selection that names it")
+        else:
+            lesson.warnings.append("repeats a ranking of this batch: it is dropped")
+
+    def _selection(self, event: Selection, lesson: Lesson) -> None:
+        state, source = joining.State(self._rings.get(key := _ring(event))), self._position(event)
+        done = joining.on_selection(state, event, source, RingLimits())
+        if isinstance(done, Joined):
+            lesson.warnings.append(f"teaches nothing: {done.value}")
+            return
+        self._rings[key] = done.state
+        if (contrast := done.contrast) is not None:
+            begun = self.step.begin(skill := self._state(contrast, contrast.domain), contrast)
+            if begun.contrast is None or begun.outcome is not None:
+                lesson.warnings.append("teaches nothing: the skill is frozen or knows this choice")
+                return
+            answer = without_model(EvolveMode.COUNTS).propose(begun.contrast, skill.skill)
+            cause = f"a choice ({1 + len(contrast.also)} taken, {len(contrast.unchosen)} left)"
+            self._apply(event.user_id, contrast.domain, self.step.finish(skill, begun.contrast, answer), cause, lesson)
+        elif (abstention := done.abstention) is not None:
+            effects = self.step.abstain(self._state(abstention, abstention.domain), abstention)
+            self._apply(event.user_id, abstention.domain, effects, "the list did not suit", lesson)
+        elif done.outcome is Joined.WAITING:
+            lesson.teaches.append("waits for the ranking that it names")
+        else:
+            fate = "becomes a dead letter" if done.outcome.refused else "teaches nothing"
+            lesson.warnings.append(f"{fate}: {done.outcome.value}")
+
+    def _feedback(self, event: Feedback, lesson: Lesson) -> None:
+        [item] = self._read(event.domain, [event.item], lesson)
+        if self.step.signals.worth(event) is None:
+            known = ", ".join(sorted(self.step.signals.weights))
+            lesson.warnings.append(f"SAGER_SIGNALS sets no weight for this signal; known are {known}")
+            return
+        effects = self.step.hear(self._state(event, event.domain), event, item)
+        self._apply(event.user_id, event.domain, effects, "a signal", lesson)
+
+    def _correction(self, event: Correction, lesson: Lesson) -> None:
+        items, domain, privacy = self._read(event.domain, event.items, lesson), event.domain, self.step.privacy
+        if not self._words(event.text, domain, lesson) or privacy.wish(event.text) is Wish.NOT_REMEMBERED:
+            return
+        said = event.model_copy(update={"text": privacy.redact(event.text, domain).text})
+        state, vocabulary = self._state(event, domain), self._vocabulary(domain)
+        read = understand(said, items, state.skill, vocabulary, event.text, reader=RULES, privacy=privacy)
+        if read.is_understood:
+            self._apply(event.user_id, domain, self.step.correct(state, said, items, read), "the correction", lesson)
+        else:
+            why = "" if read.why is None else f" ({read.why.value})"
+            lesson.warnings.append(f"is not understood by rules{why}, and changes nothing unless a model reads it")
+
+    def _utterance(self, event: Utterance, lesson: Lesson) -> None:
+        if not self._words(event.text, event.domain or "", lesson):
+            return
+        turns = self._turns.setdefault((event.user_id, event.conversation_id), [])
+        if any(turn.event_id == event.event_id for turn in turns):
+            lesson.warnings.append("repeats a turn of this batch: it counts once")
+            return
+        text = self.step.privacy.turn(event.text, event.domain, turns[-1].text if turns else "").text
+        turns.append(Turn(event_id=event.event_id, turn=event.turn, role=event.role, text=text, domain=event.domain,
+                          language=event.language, said_at=event.occurred_at))  # fmt: skip
+        del turns[: -_TURNS_BEFORE - 1]
+        if event.role is not Role.USER:
+            lesson.teaches.append("context of the person's answer: nothing is learned from it")
+            return
+        card = self._cards.get(event.user_id)
+        # The person's earlier turns are on the card already.
+        context = [each for each in turns[:-1] if each.role is not Role.USER]
+        heard = RULES.extract([*context, turns[-1]], card, self._vocabulary)
+        diff = resolve_card(card, event.user_id, heard, event.event_id, event.occurred_at, event.conversation_id, None,
+                            self.step.privacy)  # fmt: skip
+        if diff is None:
+            lesson.teaches.append("no lasting preference by rules")
+            return
+        self._cards[event.user_id] = with_diff(card, diff)
+        known = {} if card is None else {line.line_id: line for line in (*card.lines, *card.past)}
+        for change in diff.changes:
+            line = change.line or known.get(change.line_id)
+            lesson.teaches.append(f"{change.kind.value}: {'a line of the card' if line is None else in_words(line)}")
+        lesson.warnings += [f"is not kept: {why_not(each.kind)}" for each in diff.not_kept]
+
+    def _state(self, event: Event, domain: str) -> State:
+        key = (str(getattr(event, "user_id", "")), domain)
+        if key not in self._skills:
+            start = Start(self.step.limits, privacy=self.step.privacy)
+            self._skills[key] = start.skill(*key, event, self._profiles.get(key))
+        return State(self._skills[key])
+
+    def _apply(self, user_id: str, domain: str, effects: Effects, cause: str, lesson: Lesson) -> None:
+        self._skills[user_id, domain] = effects.skill
+        lesson.add(cause, effects)
+
+    def _position(self, event: Event) -> Position:
+        self._offset += 1
+        stamp = int(self.now.timestamp() * 1_000)
+        return Position(topic=event.TOPIC, partition=0, offset=self._offset, timestamp_ms=stamp)
+
+
+def dry_run_of(settings: Settings, now: datetime, chars: int | None = None) -> DryRun:
+    """Return a dry run for one batch, with this deployment's settings; `chars` bounds the words that it reads."""
+    return DryRun(evolve_of(settings, limits_of(settings)), settings.parsers, now, chars)
+
+
+def lessons(run: DryRun, events: Sequence[Event | None], records: Sequence[Any]) -> list[Lesson]:
+    """Return the lesson of each event, with a warning for fields that its schema does not have.
+
+    Args:
+        run: a new one.
+        events: as they were accepted; None where one is refused.
+        records: the JSON of each event.
+    """
+    found = run.run(events)
+    for event, record, lesson in zip(events, records, found, strict=True):
+        if event is not None and (unknown := _unknown(type(event), record)):
+            lesson.warnings.append(f"fields outside the contract are dropped: {_listed(unknown)}")
+    return found
+
+
+def _unknown(model: type[Model], record: Mapping[str, Any]) -> list[str]:
+    found = set(record.keys() - model.model_fields.keys())
+    items: list[Any] = [record.get("item")]
+    for name in {"candidates", "items"} & model.model_fields.keys():
+        items += record.get(name) or ()
+    for item in items:
+        if isinstance(item, dict):
+            found |= item.keys() - Candidate.model_fields.keys()
+    # An app chose the names: a terminal must not obey them.
+    return ["".join(c if c.isprintable() else "\ufffd" for c in str(name)[:60]) for name in sorted(found)]
+
+
+def _ring(event: Ranking | Selection) -> tuple[str, int]:
+    return event.user_id, slot_of(event.ranking_id)
+
+
+def _listed(names: Iterable[str]) -> str:
+    every = list(names)
+    more = f" and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
+    return ", ".join(every[:_SHOWN]) + more
