@@ -37,7 +37,7 @@ from streams.http.intake import Batch as Checking
 from streams.http.problems import Problem, not_valid
 from streams.http.routing import Body, DomainPath, TheToken, UserPath, as_json, needs, needs_all, refuse, router
 from streams.http.tokens import EVERYBODY, Token, TokenScope
-from streams.linting import lessons, linter_of
+from streams.dry_run import dry_run_of, lessons
 from streams.privacy import privacy_of
 
 MAX_EVENTS = 500
@@ -323,7 +323,7 @@ def _report(api: Api, checking: Checking, entries: Sequence[Any]) -> dict[str, A
     """Lint a batch: a millisecond an event, and more for long texts."""
     checked = [each.event for each in checking.entries]
     records = [entry["event"] if event else {} for entry, event in zip(entries, checked, strict=True)]
-    found = lessons(linter_of(api.settings, datetime.now(UTC), LINT_CHARS), checked, records)
+    found = lessons(dry_run_of(api.settings, datetime.now(UTC), LINT_CHARS), checked, records)
     results = [
         {"event_id": each.event_id, "teaches": lesson.teaches, "warnings": lesson.warnings, "errors": each.errors}
         for each, lesson in zip(checking.entries, found, strict=True)
