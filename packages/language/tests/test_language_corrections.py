@@ -105,6 +105,72 @@ def test_a_vocabulary_of_thousands_is_searched_for_what_the_words_may_name() -> 
     assert [fact.value for fact in may_be_named(known, words)] == ["value 0", "value 1", "value 2", "Comedy", "Ωmega"]
 
 
+# --- frames of corrections: one thing for another, the same in another form, nearer
+
+TOWN = facts(
+    *("cuisine: italian", "cuisine: thai", "cuisine: greek", "side: rice", "side: noodles", "side: reis"),
+    *("side: nudeln", "theme: zombies", "colour: black", "colour: schwarz", "colour: rot", "cuisine: italienisch"),
+    *("cuisine: thailändisch", "colour: red"),
+)
+NEAR = (
+    shown("h1", "colour: red", title="Okapi One", distance=2.0, price=10.0),
+    shown("h2", "colour: blue", title="Fennec Two", distance=4.0, price=20.0),
+)
+FRAMES = """
+not Italian, Thai                            | instead cuisine=thai over italian
+Please not Italian, Greek!                   | instead cuisine=greek over italian
+not Italian, Thai or Greek                   | avoids cuisine=italian; avoids cuisine=thai; avoids cuisine=greek
+not Italian, black                           | avoids cuisine=italian
+not Italian, please                          | avoids cuisine=italian
+not the red one, the blue one                | avoids #h1; prefers #h2
+nicht italienisch, thailändisch              | instead cuisine=thailändisch over italienisch
+nicht rot, schwarz oder blau                 | avoids colour=rot
+I meant the blue one                         | prefers #h2 @now
+sorry, we had in mind something Greek        | prefers cuisine=greek @now
+I meant to say that Greek is fine            | -
+I never meant Greek                          | -
+my wife meant the red one                    | -
+ich meinte doch schwarz                      | prefers colour=schwarz @now
+ich meinte nicht schwarz                     | -
+same but in black                            | prefers colour=black @now
+The same one in black, please                | prefers colour=black @now
+the same in black?                           | prefers colour=black @now
+exactly the same thing, only in black        | prefers colour=black @now
+the same in black looks awful                | -
+not the same in black                        | -
+it's the same with the red one               | -
+gibt es dasselbe in schwarz?                 | prefers colour=schwarz @now
+das gleiche, aber in schwarz                 | prefers colour=schwarz @now
+dasselbe Problem in schwarz                  | -
+instead of rice take noodles                 | instead side=noodles over rice
+Instead of rice, I'll have noodles           | instead side=noodles over rice
+instead of rice we took noodles              | -
+statt Reis nimm Nudeln                       | instead side=nudeln over reis
+statt Reis bekam ich Nudeln                  | -
+nothing with zombies in it                   | avoids theme=zombies
+nichts mit Zombies drin, bitte               | avoids theme=zombies
+my son wants nothing with zombies            | -
+closer to the station                        | distance<3
+something a bit nearer to my office          | distance<3
+closer to the station than the first one     | distance<2
+closer to the original                       | -
+is it closer to the station?                 | -
+the red one is closer to the station         | -
+etwas näher am Bahnhof                       | distance<3
+es soll näher am Zentrum sein                | distance<3
+näher am Original                            | -
+das rote ist näher am Bahnhof                | -
+"""
+
+
+@pytest.mark.parametrize("row", FRAMES.strip().splitlines())
+def test_a_frame_of_a_correction_means_what_it_means(row: str) -> None:
+    text, _, meaning = (part.strip() for part in row.partition("|"))
+    found = told(read_correction(text, items=NEAR, vocabulary=TOWN, domain="things"))
+
+    assert sorted(found) == ([] if meaning == "-" else sorted(meaning.split("; ")))
+
+
 # --- names
 
 

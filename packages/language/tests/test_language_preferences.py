@@ -119,6 +119,40 @@ def test_a_thing_that_one_skips_is_avoided() -> None:
     ]
 
 
+# --- comparisons: the preferred side is the value
+
+COMPARED = (
+    ("I prefer trains to planes.", ["+trains"]),
+    ("We really prefer small, quiet cafés to big chains, they are calmer.", ["+small, quiet cafés"]),
+    ("I've always preferred cats to dogs", ["+cats"]),
+    ("I prefer reading to watching TV", ["+reading"]),
+    ("I like ferries better than bridges but I hate queues", ["+ferries", "-queues"]),
+    ("I favour paper over screens", ["+paper"]),
+    ("I no longer prefer trains to planes", ["x+trains"]),
+    ("I don't prefer trains to planes", []),
+    ("My sister prefers trains to planes", []),
+    ("I prefer trips to Iceland", ["+trips to Iceland"]),
+    ("I prefer listening to podcasts", ["+listening to podcasts"]),
+    ("I prefer seats close to the exit", ["+seats close to the exit"]),
+    ("I prefer my coffee to be black", ["+coffee to be black"]),
+    ("I love tea more than anything", ["+tea"]),
+    ("Lieber Züge als Flugzeuge!", ["+Züge"]),
+    ("Ich mag lieber Züge als Flugzeuge", ["+Züge"]),
+    ("Ich trinke lieber grünen Tee als Kaffee", ["+grünen Tee"]),
+    ("Ich bevorzuge Fähren gegenüber Brücken", ["+Fähren"]),
+    ("Mir sind Katzen viel lieber als Hunde", ["+Katzen"]),
+    ("Züge sind mir lieber als Flugzeuge", ["+Züge"]),
+    ("Meine Schwester mag lieber Züge als Flugzeuge", []),
+    ("Lieber heute als morgen", []),
+    ("Lieber spät als nie", []),
+)
+
+
+@pytest.mark.parametrize(("sentence", "expected"), COMPARED)
+def test_of_a_comparison_the_preferred_side_is_the_value(sentence: str, expected: list[str]) -> None:
+    assert [in_short(finding) for finding in extracted(sentence).findings] == expected
+
+
 # --- conversations
 
 

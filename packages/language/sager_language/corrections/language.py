@@ -31,6 +31,7 @@ class Meaning(StrEnum):
     NO_LONGER = "no-longer"
     NOW_PREFERS = "now-prefers"
     INSTEAD = "instead"
+    CONTRAST = "contrast"
     COMPARES = "compares"
     TOO = "too"
     BELOW = "below"

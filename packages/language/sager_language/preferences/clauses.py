@@ -156,6 +156,10 @@ class ClauseReader:
             is_wish = pattern.kind in FORGETS
             phrase = phrase_from(units, spelt, behind, self._language, over_commas=is_wish)
             end = phrase.until
+            if (other := self._compared(match, phrase, spelt)) is not None:
+                if pattern.kind is Kind.AVOIDS:
+                    return None  # "I don't prefer trains to planes" does not mean that they avoid trains.
+                phrase.end = other
         else:
             first, until = spelt.unit_at(match.start("x")), spelt.unit_at(match.end("x"))
             if units[first].text in self._language.begins | {self._language.me}:
@@ -172,6 +176,16 @@ class ClauseReader:
         if not (is_told and is_wish_of_now and is_of_past):
             return None
         return Clause(pattern, match, units, spelt, begins, end, phrase)
+
+    def _compared(self, match: re.Match[str], phrase: Phrase, spelt: Spelt) -> int | None:
+        """Return where the other side of a comparison begins, as in `trains to planes`; None if there is none."""
+        language, text = self._language, spelt.text
+        for at in range(phrase.first, phrase.end - 1):
+            before = spelt.starts[at]
+            weighs = language.versus_weighed.match(text, before) and language.weighs.search(text, match.start(), before)
+            if weighs or language.versus.match(text, before):
+                return at + 1
+        return None
 
     def _elliptic(self, before: Clause) -> Clause | None:
         """The clause that goes on without a subject, as `and hate crowds`."""

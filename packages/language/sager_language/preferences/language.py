@@ -124,6 +124,9 @@ class Language:
         before_values: words before a value that are no part of it.
         adjectives: words behind which a comma does not end a value, as in `old, quiet trains`.
         adjective_endings: endings of such words.
+        versus: a word and the other side of a comparison behind it, as `rather than planes`.
+        weighs: verbs that compare, as `prefer`.
+        versus_weighed: the same as `versus`, where the verb compares, as `trains to planes`.
         condition: words that make of a statement a condition.
         tails: phrases behind a value, with what they mean, by their words.
         session: that something holds in this conversation.
@@ -181,6 +184,9 @@ class Language:
     before_values: frozenset[str]
     adjectives: frozenset[str]
     adjective_endings: Words
+    versus: re.Pattern[str]
+    weighs: re.Pattern[str]
+    versus_weighed: re.Pattern[str]
     condition: re.Pattern[str]
     tails: Mapping[Words, Tail]
     session: re.Pattern[str]
@@ -283,6 +289,9 @@ class _Loader(Sections):
             lets=self.plain("lets"),
             joins=self.plain("joins"),
             ends=re.compile(self.alternatives("ends")),
+            versus=re.compile(self.alternatives("versus")),
+            weighs=self.anywhere("weighs"),
+            versus_weighed=re.compile(self.alternatives("versus-weighed")),
             condition=self.anywhere("condition"),
             dangling=self.plain("dangling"),
             before_values=self.plain("before-values"),

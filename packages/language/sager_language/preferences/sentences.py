@@ -43,7 +43,8 @@ _OF_ONESELF: Final = {
         r"|geh(?:t|en) (?:\w+ )?(?:immer|gar nicht|\u00fcberhaupt nicht|nichts)|nichts geht"
         r"|es gibt (?:\w+ ){0,2}nichts|fan (?:von|vom|der|des))\b"
         r"|bitte|ab (?:sofort|jetzt)|von nun an|k\u00fcnftig|in zukunft|(?:bei|f\u00fcr) uns|antworte|duze?|sieze?"
-        r"|^\W*(?:\w+,? )?(?:hasse?|mag|ess?e?|trinke?|bin|habe?|stehe?|kann|immer|nur)\b",
+        r"|^\W*(?:\w+,? )?(?:hasse?|mag|ess?e?|trinke?|bin|habe?|stehe?|kann|immer|nur)\b"
+        r"|^\W*lieber (?:\w+ ){1,3}als\b",
         re.IGNORECASE,
     ),
 }
