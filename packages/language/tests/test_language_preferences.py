@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sager_language.corrections.words import LANGUAGES
 from sager_language.preferences import Effect, Finding, own_words
+from sager_language.preferences.language import _Loader
 from sager_language.preferences.reader import MAX_FINDINGS
+from sager_language.text import Lazy
 from sager_language.types import MAX_QUOTED_CHARS, Scope, Stance, Strength, Value
 from tests.language_samples import Known, Spoken, extracted, facts, lines, turn
 
@@ -117,6 +120,17 @@ def test_a_thing_that_one_skips_is_avoided() -> None:
     assert [(finding.value, finding.stance) for finding in extracted(turn("I usually skip parades.")).findings] == [
         ("parades", Stance.AVOIDS)
     ]
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_every_pattern_compiles_and_none_before_it_is_needed(name: str) -> None:
+    found = _Loader(name).load()
+    patterns = [each.clause for group in (*found.statements, *found.forgets) for each in group.patterns]
+    several = [value for value in vars(found).values() if isinstance(value, Lazy)]
+    assert len(patterns) > 200
+    for lazy in (*patterns, *several):
+        assert "compiled" not in vars(lazy)
+        assert lazy.compiled.pattern == lazy.pattern
 
 
 # --- comparisons: the preferred side is the value
