@@ -62,7 +62,7 @@ def _own() -> re.Pattern[str]:
 
 @cache
 def _names() -> re.Pattern[str]:
-    listed = "|".join(patterns("papers-near"))
+    listed = "|".join((*patterns("papers-near"), *patterns("papers-both")))
     return re.compile(rf"(?:(?<![^\W_])|(?<=[\u3040-\ud7af]))(?:{listed})", re.IGNORECASE)
 
 
@@ -125,8 +125,9 @@ _VALUE: Final = (
     r"(?P<value>(?:[A-Za-z]{1,4}|(?-i:[A-Z]{1,4})[\s./_-]{1,2})?\d[A-Za-z0-9]{0,30}(?:(?:[\s./_#-]|No){1,4}(?=[A-Za-z]{0,3}\d|(?-i:[A-Z]{1,2})\b)"
     r"[A-Za-z0-9]{1,20}){0,8}|[A-Za-z]{1,9}\d[A-Za-z0-9]{3,30})"
 )
+_PAPERS: Final = "|".join((*patterns("papers"), *patterns("papers-both")))
 _NUMBER: Final = Lazy(
-    rf"(?:(?<![^\W\d_])|(?<=[\u3040-\ud7af]))(?:{'|'.join(patterns('papers'))})(?:[^\W\d_]{{0,12}}){_FILLER}{_VALUE}",
+    rf"(?:(?<![^\W\d_])|(?<=[\u3040-\ud7af]))(?:{_PAPERS})(?:[^\W\d_]{{0,12}}){_FILLER}{_VALUE}",
     re.IGNORECASE,
 )
 _PLATE: Final = Lazy(
