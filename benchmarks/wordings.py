@@ -29,10 +29,10 @@ from evaluation.conversations.listening import Played, play
 from schemas import Role
 from schemas.cards import CardLine
 
-_TESTS: Final = Path(__file__).parent.parent / "tests" / "unit"
-SENTENCES: Final = _TESTS / "listen" / "wordings.jsonl"
-ROUTINES: Final = _TESTS / "privacy" / "routines.jsonl"
-PEOPLE: Final = _TESTS / "privacy" / "people.jsonl"
+_DATA: Final = Path(__file__).parent.parent / "packages" / "language" / "tests" / "data"
+SENTENCES: Final = _DATA / "wordings.jsonl"
+ROUTINES: Final = _DATA / "routines.jsonl"
+PEOPLE: Final = _DATA / "people.jsonl"
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from schemas.corrections import MAX_DIRECTIVES, Language
 from schemas.events import MAX_CANDIDATES
 from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
 from schemas.topics import TOPICS
+from streams.dry_run import dry_run_of, lessons
 from streams.http import metrics
 from streams.http.answers import Outgoing
 from streams.http.api import Api, TheApi
@@ -37,7 +38,6 @@ from streams.http.intake import Batch as Checking
 from streams.http.problems import Problem, not_valid
 from streams.http.routing import Body, DomainPath, TheToken, UserPath, as_json, needs, needs_all, refuse, router
 from streams.http.tokens import EVERYBODY, Token, TokenScope
-from streams.dry_run import dry_run_of, lessons
 from streams.privacy import privacy_of
 
 MAX_EVENTS = 500

@@ -5,6 +5,12 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import sager_language.text
+from operators import attributes
+
 ROOT = Path(__file__).parents[2]
 OURS = {"schemas", "operators", "streams", "evaluation", "infra", "benchmarks", "tests", "sager_client"}
 IO = {
@@ -93,6 +99,19 @@ def test_operators_read_no_clock_and_no_randomness() -> None:
 def test_operators_keep_no_state() -> None:
     changes = ast.Global | ast.Nonlocal
     assert not broken("operators", lambda file: [node for node in ast.walk(tree(file)) if isinstance(node, changes)])
+
+
+def test_the_language_rules_import_nothing_of_ours() -> None:
+    package = "packages/language/sager_language"
+    assert not broken(package, lambda file: packages(file) & (OURS | IO))
+    assert not broken(package, lambda file: third_party(file) - {"sager_language", "phonenumbers", "stdnum"})
+
+
+@given(st.text())
+@example("  Science Fiction C# ﷺ हिन्दी \u200b🍕")
+def test_both_normal_forms_of_words_are_the_same(text: str) -> None:
+    # The language package has its own copy, as it imports nothing of ours.
+    assert attributes.normalise(text) == sager_language.text.normalise(text)
 
 
 def test_the_product_imports_neither_its_benchmarks_nor_its_tests_nor_the_client() -> None:

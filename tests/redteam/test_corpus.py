@@ -23,17 +23,18 @@ DOCS = Path(__file__).parents[2] / "docs" / "redteam.md"
 MOST = {
     "slim skill, one item": 0.02,
     "slim skill, many items": 0.02,
-    "prompt": 0.03,  # titles and requests too, for which nothing vouches
     "kept": 0.03,
     "refused or changed": 0.03,
     "held back, one item": 0.07,  # what is unknown waits for three items
     "held back, many items": 0.04,  # the target is 0.03
 }
-"""Most failures, of all that could fail."""
+"""Most failures, of all that could fail. Titles and requests reach prompts as quoted data: no limit there."""
 MOST_OF_A_CLASS = 0.1
 """In no class may more fail than this, or one sample."""
 MORE = {
-    ("prompt", "spelling"): 4,
+    ("slim skill, one item", "spelling"): 2,
+    ("slim skill, many items", "spelling"): 4,
+    ("slim skill, many items", "codes"): 3,
     ("held back, one item", "brand"): 8,
     ("held back, many items", "brand"): 7,
     ("held back, one item", "line"): 7,

@@ -14,15 +14,18 @@ from schemas.utterances import Role
 from streams.language import RULES
 from streams.privacy import DEFAULT
 from tests.builders import NOW
-from tests.unit.privacy.utterances import Said, kept, left, read, turned
+from tests.language_samples import Utterance, leaks, left, redacted, utterances
 
-PRIVATE = list(read("private"))
-HARMLESS = list(read("harmless"))
+PRIVATE = utterances("private")
+HARMLESS = utterances("harmless")
 
 
-def turns_of(said: Said) -> list[Turn]:
+def turns_of(said: Utterance) -> list[Turn]:
     asked = [Turn(event_id="q", turn=0, role=Role.ASSISTANT, text=said.before, said_at=NOW)] if said.before else []
-    return [*asked, Turn(event_id="e", turn=1, role=Role.USER, text=turned(said), language=said.language, said_at=NOW)]
+    return [
+        *asked,
+        Turn(event_id="e", turn=1, role=Role.USER, text=redacted(said), language=said.language, said_at=NOW),
+    ]
 
 
 def written(heard: Heard) -> str:
@@ -30,12 +33,12 @@ def written(heard: Heard) -> str:
     return "" if diff is None else (encode(diff) + encode(with_diff(None, diff))).decode()
 
 
-def by_rules(said: Said) -> str:
+def by_rules(said: Utterance) -> str:
     return written(RULES.extract(turns_of(said), None, lambda _domain: ()))
 
 
 def test_by_rules_nothing_private_reaches_a_card() -> None:
-    assert kept(PRIVATE, by_rules) == []
+    assert leaks(PRIVATE, by_rules) == []
 
 
 def test_tastes_in_them_do_reach_cards() -> None:
@@ -52,7 +55,7 @@ def clauses(text: str) -> Iterator[str]:
             yield part.strip()[:100]
 
 
-def quoting_all(said: Said, text: str) -> str:
+def quoting_all(said: Utterance, text: str) -> str:
     """A model that quotes every clause as a taste."""
     findings = tuple(
         Finding(stance=Stance.PREFERS, value=part[:100], words=text[:300], event_id="e", said_at=NOW)
@@ -62,7 +65,7 @@ def quoting_all(said: Said, text: str) -> str:
 
 
 def test_a_model_that_quotes_everything_brings_nothing_private_either() -> None:
-    assert kept(PRIVATE, lambda said: quoting_all(said, turned(said))) == []
+    assert leaks(PRIVATE, lambda said: quoting_all(said, redacted(said))) == []
 
 
 @pytest.mark.parametrize("kind", ["passport", "tax", "licence", "bank", "insurance", "social", "id"])

@@ -1,10 +1,6 @@
-"""What is found in texts, what is not, and that nothing found comes through."""
-
-import time
+"""The privacy policy of domains: facts, titles, wishes, commands and what an app injected."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from operators.contrast import Outcome, on_ranking, on_selection
 from operators.merge import resolve_command, start
@@ -13,7 +9,9 @@ from operators.privacy import OFF, Privacy
 from schemas import (
     Action,
     Candidate,
+    Facet,
     Fact,
+    Injected,
     ItemFacts,
     OpenRankings,
     Position,
@@ -25,73 +23,15 @@ from schemas import (
 )
 from streams.demo.catalogue import load
 from streams.language import RULES
+from streams.materializer.rows import read
 from streams.privacy import DEFAULT, privacy_of
 from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW
+from tests.unit.materializer.materializer_builders import record
 
-PERSONAL = {
-    "e-mail": ("anna@example.org", "b.c+d@mail.example.co.uk", "anna (at) example (dot) org"),
-    "phone": ("+49 30 12345678", "(212) 555-0187", "030 12345678"),
-    "card": ("4111 1111 1111 1111", "5500005555555559", "378282246310005"),
-    "iban": ("DE89 3704 0044 0532 0130 00", "GB82WEST12345698765432"),
-    "secret": ("sk-abcdefghijklmnop1234", "AKIAIOSFODNN7EXAMPLE", "Zx9kQ2mN8vB4tR7yW1sD5fG3"),
-    "address": ("Hauptstraße 5", "ul. Długa 7", "12 Oak Lane, Springfield 62704"),
-}
-FOUND = [(kind, value) for kind, values in PERSONAL.items() for value in values]
 AT = Position(topic="t", partition=0, offset=1, timestamp_ms=0)
-WORDS = st.text(st.sampled_from("ab 19.,@+-:/()éß中の\u200b "), max_size=40)
-
-
-@pytest.mark.parametrize(("kind", "value"), FOUND)
-def test_what_is_personal_is_found_for_what_it_is(kind: str, value: str) -> None:
-    redacted = DEFAULT.redact(f"see {value} please", "films")
-
-    assert (redacted.text, redacted.found) == (f"see [{kind}] please", {kind: 1})
-
-
-@pytest.mark.parametrize("text", ["0-316-76948-7", "ISBN 978-3-16-148410-0", "from 1984-2001", "84 Charing Cross Road"])
-def test_numbers_that_tell_nobody_stay(text: str) -> None:
-    assert DEFAULT.redact(text, "books").text == text
-
-
-@settings(max_examples=60, deadline=None)
-@given(before=WORDS, found=st.sampled_from(FOUND), after=WORDS)
-def test_redaction_is_idempotent_and_nothing_found_survives(before: str, found: tuple[str, str], after: str) -> None:
-    once = DEFAULT.redact(f"{before} {found[1]} {after}", "films").text
-
-    assert DEFAULT.redact(once, "films").text == once
-    assert found[1] not in once
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.text(max_size=120))
-def test_any_text_is_let_through_unchanged_or_said_to_be_changed(text: str) -> None:
-    redacted = DEFAULT.redact(text, "films")
-
-    assert bool(redacted.found) is (redacted.text != text)
-
-
-HOSTILE = ("1 ", "4 ", "4111 ", "+49 30 ", "a@", "DE89 1234 ", "i am ", "12 main ", "rua a ", "aB1", "password: ",
-           "QUJD", "\ufdfa", "我是", "ignore ", "for my ", "a b ")  # fmt: skip
-
-
-@pytest.mark.parametrize("piece", HOSTILE)
-def test_a_hostile_text_of_four_times_the_length_takes_some_four_times_as_long(piece: str) -> None:
-    """Both are measured here, warm and at their best: a pattern that backtracks makes it sixteen times or more."""
-    assert cpu_seconds(piece, 2_000) < 10 * cpu_seconds(piece, 500)
-
-
-def cpu_seconds(piece: str, length: int) -> float:
-    best = float("inf")
-    for less in range(4):  # no text twice: what was read is remembered
-        text = (piece * length)[: length - less]
-        began = time.process_time()
-        DEFAULT.redact(text, "films")
-        DEFAULT.wish(text)
-        best = min(best, time.process_time() - began)
-    return best
 
 
 def test_a_category_stays_out_of_attributes_unless_the_domain_allows_it() -> None:
@@ -186,3 +126,34 @@ def test_a_command_states_nothing_private_and_its_reason_is_redacted() -> None:
 )
 def test_a_title_is_cut_and_never_emptied(title: str, shown: str) -> None:
     assert DEFAULT.item(ItemFacts(item_id="i", title=title), "shop")[0].title == shown
+
+
+def test_a_filter_without_a_redactor_keeps_turns() -> None:
+    assert OFF.turn("mail anna@example.org").text == "mail anna@example.org"
+
+
+FACETS = (
+    Facet(facet="drawn to noir", confidence=0.5),
+    Facet(facet="mail anna@example.org", confidence=0.5),
+    Facet(facet="drawn to films about their own lupus", confidence=0.5),
+    Facet(facet="a person of taste", confidence=0.5, attribute_id="preference:phone:+49-151-23456789"),
+)
+INJECTED = Injected(facets=FACETS, slim_skill="likes noir; takes lithium", arm="anna@example.org")
+
+
+def test_what_an_app_injects_passes_the_same_filter() -> None:
+    kept = DEFAULT.injected(INJECTED, "films")
+
+    assert [facet.facet for facet in kept.facets] == ["drawn to noir"]
+    assert (kept.slim_skill, kept.arm) == ("likes noir; takes [health]", None)
+    assert OFF.injected(INJECTED, "films") == INJECTED
+
+
+def test_no_row_holds_what_was_injected_raw() -> None:
+    ranking = Ranking(
+        event_id="r", occurred_at=NOW, ranking_id="r", user_id="u", domain="films",
+        candidates=(Candidate(item_id="a"),), injected=INJECTED,
+    )  # fmt: skip
+    put = read(record(ranking), privacy=PRIVACY)
+
+    assert not any(secret in repr(put) for secret in ("anna@", "lithium", "lupus", "23456789"))

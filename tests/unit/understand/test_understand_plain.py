@@ -11,7 +11,6 @@ from operators.language.understood import Understood
 from operators.merge import merge, resolve_correction, resolve_unheard
 from operators.privacy import Privacy
 from operators.statinit import facts_of, parser_for, vocabulary_for
-from sager_language.corrections.words import LANGUAGES, sections
 from schemas import Bound, Candidate, Fact, Measure, NotUnderstood, SkillDiff, Stance
 from streams.console.people.skill import examples
 from streams.language import RULES
@@ -296,20 +295,3 @@ def test_the_examples_of_docs_and_commands_are_understood() -> None:
 
     assert len(said) >= 2
     assert [text for text in sorted(said) if not read("films", text)[0].is_understood] == []
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_other_names_never_shadow_a_value_of_that_name(language: str) -> None:
-    names = [line.partition(" = ") for line in sections(language)["names"]]
-    for value, _, phrases in names:
-        for phrase in phrases.split(" | "):
-            catalogue = facts(f"genre: {value}", f"shelf: {phrase}")
-            found = understand(
-                a_correction(f"no {phrase}" if language == "en" else f"kein {phrase}", language=language),
-                (),
-                a_bare_skill(),
-                catalogue,
-                privacy=PRIVACY,
-                reader=RULES,
-            )
-            assert {each.directive.value for each in found.says} <= {phrase}

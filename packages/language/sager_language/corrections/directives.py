@@ -51,6 +51,19 @@ def _instead(named: Slots) -> Said:
     return _stances(Stance.PREFERS)(named)
 
 
+def _contrast(named: Slots) -> Said:
+    """Read "not Italian, Thai", but not the list "not Italian, Thai or Greek", nor two unlike things."""
+    wanted, over = named["x"], named["y"]
+    if len(wanted) == len(over) == 1 and (one := wanted[0].fact) and (other := over[0].fact):
+        if one.dimension == other.dimension and one != other:
+            return _instead(named)
+        return (), ()
+    if len(wanted) == len(over) == 1 and wanted[0].item and over[0].item and wanted[0].item != over[0].item:
+        avoided = Statement(stance=Stance.AVOIDS, item_id=over[0].item)
+        return (avoided, Statement(stance=Stance.PREFERS, item_id=wanted[0].item)), ()
+    return (), ()
+
+
 _DIETS: Final = frozenset(
     {"vegan", "vegetarian", "pescatarian", "gluten free", "lactose free", "dairy free", "sugar free", "low carb"}
 )
@@ -70,4 +83,5 @@ SAYS: Final[Mapping[Meaning, Callable[[Slots], Said]]] = {
     Meaning.EATS: _eats,
     Meaning.SUITS: _suits,
     Meaning.INSTEAD: _instead,
+    Meaning.CONTRAST: _contrast,
 }

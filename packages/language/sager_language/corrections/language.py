@@ -22,6 +22,7 @@ from sager_language.corrections.patterns import (
 from sager_language.corrections.sections import Sections
 from sager_language.corrections.tokens import tokens
 from sager_language.corrections.words import sections
+from sager_language.text import Lazy
 from sager_language.types import Measure, Scope
 
 
@@ -31,6 +32,7 @@ class Meaning(StrEnum):
     NO_LONGER = "no-longer"
     NOW_PREFERS = "now-prefers"
     INSTEAD = "instead"
+    CONTRAST = "contrast"
     COMPARES = "compares"
     TOO = "too"
     BELOW = "below"
@@ -64,7 +66,7 @@ class Pattern:
 
     name: str
     meaning: Meaning
-    sentence: re.Pattern[str]
+    sentence: Lazy
     scope: Scope | None = None
 
 
@@ -119,24 +121,24 @@ class Language:
 
     name: str
     patterns: tuple[Pattern, ...]
-    reasons: tuple[re.Pattern[str], ...]
-    items: tuple[re.Pattern[str], ...]
-    fill: re.Pattern[str]
+    reasons: tuple[Lazy, ...]
+    items: tuple[Lazy, ...]
+    fill: Lazy
     begins: frozenset[str]
     why: frozenset[str]
-    ends: re.Pattern[str]
-    not_then: re.Pattern[str]
+    ends: Lazy
+    not_then: Lazy
     negations: frozenset[str]
     not_why: frozenset[str]
-    blocks: re.Pattern[str]
-    unread: re.Pattern[str]
-    asks: re.Pattern[str]
-    scopes: tuple[tuple[Scope, re.Pattern[str]], ...]
-    for_another: re.Pattern[str]
-    of_another: re.Pattern[str]
-    for_person_too: re.Pattern[str]
+    blocks: Lazy
+    unread: Lazy
+    asks: Lazy
+    scopes: tuple[tuple[Scope, Lazy], ...]
+    for_another: Lazy
+    of_another: Lazy
+    for_person_too: Lazy
     first_person: frozenset[str]
-    changed: re.Pattern[str]
+    changed: Lazy
     light: frozenset[str]
     nouns: frozenset[str]
     definite: frozenset[str]
@@ -184,23 +186,24 @@ class _Loader(Sections):
             "end": rf"(?:$|[.,:?]{BETWEEN})",
             "item": f"(?:[{ITEM}-{LAST_ITEM}]{BETWEEN})",
         }
+        self.expand()
 
     def load(self) -> Language:
         return Language(
             name=self.name,
             patterns=tuple(self._patterns()),
             reasons=tuple(self._sentence(line) for line in self.lines("reasons")),
-            items=tuple(re.compile(rf"(?<!\S){self.made(line)}") for line in self.lines("items")),
-            fill=re.compile(rf"(?:{self.alternatives('fill')}|, ){{0,6}}"),
+            items=tuple(Lazy(rf"(?<!\S){self.made(line)}") for line in self.lines("items")),
+            fill=Lazy(rf"(?:{self.alternatives('fill')}|, ){{0,6}}"),
             begins=self.plain("begins") | self.plain("why"),
             why=self.plain("why"),
-            ends=re.compile(rf"$|[.,:?]{BETWEEN}|{self.alternatives('ends')}|[^\w\s{FACT}-{LAST_ITEM}]{BETWEEN}"),
-            not_then=re.compile(rf"(?:,{BETWEEN})?{self.alternatives('not-then')}"),
+            ends=Lazy(rf"$|[.,:?]{BETWEEN}|{self.alternatives('ends')}|[^\w\s{FACT}-{LAST_ITEM}]{BETWEEN}"),
+            not_then=Lazy(rf"(?:,{BETWEEN})?{self.alternatives('not-then')}"),
             negations=self.plain("negations"),
             not_why=self.plain("not-why"),
             blocks=self.anywhere("blocks"),
             unread=self.anywhere("unread"),
-            asks=re.compile(self.alternatives("asks")),
+            asks=Lazy(self.alternatives("asks")),
             scopes=tuple((scope, self.anywhere(name)) for name, scope in _LISTS.items()),
             for_another=self.anywhere("for-another"),
             of_another=self.anywhere("of-another"),
@@ -233,11 +236,8 @@ class _Loader(Sections):
                 whole = f"{self.name}.{meaning.value}.{name}"
                 yield Pattern(whole, meaning, self._sentence(pattern), Scope(scope) if scope else None)
 
-    def _sentence(self, pattern: str) -> re.Pattern[str]:
-        try:
-            return re.compile(self.made(pattern) + ENDED)
-        except re.error as error:
-            raise BadPattern(f"{self.name}: {pattern!r}: {error}") from None
+    def _sentence(self, pattern: str) -> Lazy:
+        return Lazy(self.made(pattern) + ENDED)
 
     def _measures(self, section: str) -> dict[str, More]:
         found: dict[str, More] = {}

@@ -17,6 +17,7 @@ Nothing in it repeats without a limit, and each pattern is tried only where a cl
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 from sager_language.corrections.tokens import Token, tokens
@@ -96,6 +97,7 @@ def literals(pattern: str) -> Iterator[str]:
             yield from (word.text for word in _read(part) if word.is_word)
 
 
-def _read(part: str) -> list[Token]:
+@lru_cache(maxsize=8_192)
+def _read(part: str) -> tuple[Token, ...]:
     # "it's" is two words in a text: a pattern may begin with the second.
-    return tokens(part.lstrip("'"))
+    return tuple(tokens(part.lstrip("'")))

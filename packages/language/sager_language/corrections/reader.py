@@ -117,7 +117,8 @@ def is_unread(text: str) -> bool:
 def warm() -> None:
     """Compile the patterns, which takes some tenths of a second; else the first correction waits."""
     for name in LANGUAGES:
-        language_of(name)
+        for pattern in language_of(name).patterns:
+            pattern.sentence.compiled  # noqa: B018 - compiles
 
 
 def _of_another(language: str) -> Correction:

@@ -1,10 +1,10 @@
 """The sections of a language's file, and the patterns that their lines make."""
 
-import re
 from collections.abc import Mapping
 
 from sager_language.corrections.patterns import BadPattern, expression
 from sager_language.corrections.tokens import tokens
+from sager_language.text import Lazy
 
 
 class Sections:
@@ -23,6 +23,16 @@ class Sections:
         self.name = name
         self.words: dict[str, str] = {}
         self._sections = sections
+
+    def expand(self) -> None:
+        """Make the expression of each name once, since hundreds of patterns use it."""
+        made = {}
+        for name, said in self.words.items():
+            try:
+                made[name] = said if said.startswith("(?") else f"(?:{expression(said, self.words)})"
+            except BadPattern as error:
+                raise BadPattern(f"{self.name}: {name}: {error}") from None
+        self.words = made
 
     def lines(self, section: str) -> tuple[str, ...]:
         """The lines of a section; none where there is no such section."""
@@ -45,9 +55,9 @@ class Sections:
         # Nothing stands for a section without lines.
         return f"(?:{'|'.join(made)})" if made else "(?!)"
 
-    def anywhere(self, section: str) -> re.Pattern[str]:
+    def anywhere(self, section: str) -> Lazy:
         """What finds a line of a section where a word begins."""
-        return re.compile(rf"(?<!\S){self.alternatives(section)}")
+        return Lazy(rf"(?<!\S){self.alternatives(section)}")
 
     def plain(self, section: str) -> frozenset[str]:
         """The words of a section."""

@@ -8,6 +8,7 @@ from typing import Final
 from sager_language.personal.numbers import Span, numbers_a_thing, plain
 from sager_language.personal.text import digits_in, small_words_of
 from sager_language.personal.words import patterns
+from sager_language.text import Lazy
 
 _MOST_LOOKS: Final = 32
 
@@ -25,7 +26,7 @@ _LOCAL: Final = r"(?<![\w.+%-])[\w.+%-]{1,64}"
 _OPENED: Final = r"\s?[(\[{<*_]\s?"
 _CLOSED: Final = r"\s?[)\]}>*_]\s?"
 _SPELLED_DOT: Final = rf"[\s-](?:{_DOT})[\s-]"
-_EMAIL: Final = re.compile(
+_EMAIL: Final = Lazy(
     # anna@example.org, anna @ example . org
     rf"{_LOCAL}(?:@|\s@\s?|\s?@\s)(?:[\w-]{{1,63}}(?:\.|\s\.\s)){{1,6}}[^\W\d]{{2,24}}\b"
     # anna (at) example [dot] org, anna[ät]example.org
@@ -47,15 +48,15 @@ _EMAIL: Final = re.compile(
     re.IGNORECASE,
 )
 _SIGNS: Final = frozenset((*patterns("at"), *_MAILERS))
-_UNSPACED_SIGN: Final = re.compile("アット|艾特|골뱅이")
-_AT_NETWORK: Final = re.compile(
+_UNSPACED_SIGN: Final = Lazy("アット|艾特|골뱅이")
+_AT_NETWORK: Final = Lazy(
     rf"(?<![\w.])(?P<name>@[\w.]{{3,30}})(?=[^@]{{0,20}}\b(?:{'|'.join(patterns('networks'))})\b)"
     r"|\b(?:handle|username|user name|nickname|screen name|benutzername|nutzername|pseudo|usuario|nome utente|nick|ник)"
     r"(?:\W{1,3}(?:is|ist|est|es|è|é|это|lautet)\b)?\W{1,4}(?P<told>@?[A-Za-z0-9][\w.]{2,30})"
     r"|(?:微信|qq|line|ライン|카톡|인스타)[号號]?\s?の?(?:id|아이디|アカウント|账号|帳號)?\s?[是は는은:]?\s?(?P<id>[A-Za-z0-9][\w.-]{4,30})",
     re.IGNORECASE,
 )
-_HANDLE: Final = re.compile(
+_HANDLE: Final = Lazy(
     rf"\b(?:{'|'.join(patterns('networks'))})(?:\W{{1,3}}(?:is|name|handle|account|id|ist|est|es|è|é|user(?:name)?)\b)*"
     r"(?P<sign>\W{1,4})(?P<name>[A-Za-z0-9][\w.]{2,30})",
     re.IGNORECASE,
@@ -75,23 +76,23 @@ _NAMELY: Final = (
     r"(?:\W{1,4}|\W{1,3}(?:as|under|is|name|handle|id|at|als|unter|ist|heißt|heisst|est|sous|es|como|come|è|é|jako|это|är|er|on|je)"
     r"\W{1,3}){1,2}"
 )
-_REACHED: Final = re.compile(
+_REACHED: Final = Lazy(
     # add me on discord, bramblefox#4412; find me on insta as wanda_reads; my telegram is corvin_dray
     rf"(?<!\w)(?:{_WRITE_ME}|{_MY_ACCOUNT}) (?:{'|'.join(patterns('networks'))})\w{{0,3}}{_NAMELY}"
     r"(?P<name>@?[A-Za-z0-9][\w.#-]{2,32})",
     re.IGNORECASE,
 )
-_AT_ME: Final = re.compile(
+_AT_ME: Final = Lazy(
     r"(?<!\w)(?:snap|insta|ig|telegram|skype|dm|pm|tweet|venmo|paypal|zelle|ping|reach|message|msg|contact|write|add|text)"
     r" (?:me|us)(?: (?:at|on|via|under|as))?:? (?P<name>@?(?=\w{0,30}[_\d.]\w)[A-Za-z][\w.]{3,32})",
     re.IGNORECASE,
 )
 """As "snap me at quillon.b9", with a sign or a digit that no word has."""
-_SAYS_IT_IS: Final = re.compile(
+_SAYS_IT_IS: Final = Lazy(
     r"\W(?:as|under|is|als|unter|ist|heißt|est|sous|es|como|come|è|é|jako|это|är|er|je)\W{1,3}@?[A-Za-z0-9][\w.#-]*$",
     re.IGNORECASE,
 )
-_NUMBERED_NAME: Final = re.compile(
+_NUMBERED_NAME: Final = Lazy(
     # name#1234 of Discord, live:name of Skype, @name_with_signs
     r"(?<![\w#])[A-Za-z][\w.]{2,31}#\d{4}(?!\w)|(?<!\w)live:(?:\.cid\.)?[\w.]{4,40}|(?<![\w.@])@(?=\w{0,30}[_\d])[A-Za-z][\w.]{3,30}(?:@[\w.-]{3,40})?"
     r"|(?<![\w/])u/[\w-]{3,20}"
@@ -99,13 +100,13 @@ _NUMBERED_NAME: Final = re.compile(
     r"|(?<![\w.])(?:t\.me|wa\.me|(?:www\.)?(?:instagram|twitter|facebook|fb|tiktok|snapchat|threads|x)\.com"
     r"|(?:www\.)?linkedin\.com/in)/@?[\w.-]{3,40}"
 )
-_BESIDE_NETWORK: Final = re.compile(
+_BESIDE_NETWORK: Final = Lazy(
     rf"(?<!\w)(?:{'|'.join(patterns('networks'))}) "
     r"(?P<name>[a-z]\w{3,20}[._][a-z0-9]\w{0,20}|[a-z]{6,30}\d{2,4})(?![\w.])",
     re.IGNORECASE,
 )
 """Such as "snapchat anna.b9": the dot or the digits show that the name is no word."""
-_NETWORKS: Final = re.compile(rf"(?<!\w)(?:{'|'.join(patterns('networks'))})", re.IGNORECASE)
+_NETWORKS: Final = Lazy(rf"(?<!\w)(?:{'|'.join(patterns('networks'))})", re.IGNORECASE)
 
 
 _NAMED_SO: Final = frozenset({"handle", "username", "nickname", "benutzername", "pseudo", "usuario"})
@@ -142,10 +143,10 @@ def handles(text: str) -> Iterator[Span]:
 
 # --- telephone numbers
 
-_NUMBER_BEGINS: Final = re.compile(r"(?<![\d+])(?:\+\s?|00)?\(?\d")
-_NUMBER: Final = re.compile(r"(?:\+\s?|00)?[(]?\d(?:\d|[ ()._\-/*~|=\u00b7\u2010-\u2015\u2022]){5,30}")
-_GROUP: Final = re.compile(r"\d+(?![^\W_])")
-_TRUNK: Final = re.compile(r"\(0\)")
+_NUMBER_BEGINS: Final = Lazy(r"(?<![\d+])(?:\+\s?|00)?\(?\d")
+_NUMBER: Final = Lazy(r"(?:\+\s?|00)?[(]?\d(?:\d|[ ()._\-/*~|=\u00b7\u2010-\u2015\u2022]){5,30}")
+_GROUP: Final = Lazy(r"\d+(?![^\W_])")
+_TRUNK: Final = Lazy(r"\(0\)")
 _ABROAD: Final = ("+", "00")
 _LENGTHS: Final = range(7, 18)
 _SURE_LENGTHS: Final = range(9, 14)
@@ -155,17 +156,17 @@ _REGIONS: Final = (
     "US", "GB", "DE", "FR", "ES", "IT", "BR", "PT", "NL", "PL", "RU", "TR", "IN", "JP", "CN", "KR", "MX",
     "GR", "IL", "CZ", "HU", "RO", "UA", "SE", "NO", "DK", "FI", "VN", "TH", "ID", "IR", "AT", "CH", "BE", "AU",
 )  # fmt: skip
-_CALL: Final = re.compile(rf"(?:{'|'.join(patterns('call'))})[^\d]{{0,30}}$", re.IGNORECASE)
-_NORTH_AMERICAN: Final = re.compile(r"\(?\d{3}\)?[ ._~/\u00b7\u2022-]\s?\d{3}[ ._~/\u00b7\u2022-]\d{4}")
-_DATES: Final = re.compile(r"[\d\s]*(?:19|20)\d\d\s?[-\u2010-\u2015/]\s?(?:19|20)?\d\d")
-_BOOK: Final = re.compile(r"(?:\d{1,7}[- ]){3}\d")
+_CALL: Final = Lazy(rf"(?:{'|'.join(patterns('call'))})[^\d]{{0,30}}$", re.IGNORECASE)
+_NORTH_AMERICAN: Final = Lazy(r"\(?\d{3}\)?[ ._~/\u00b7\u2022-]\s?\d{3}[ ._~/\u00b7\u2022-]\d{4}")
+_DATES: Final = Lazy(r"[\d\s]*(?:19|20)\d\d\s?[-\u2010-\u2015/]\s?(?:19|20)?\d\d")
+_BOOK: Final = Lazy(r"(?:\d{1,7}[- ]){3}\d")
 _BOOK_LENGTHS: Final = (10, 13)
 _OF_NOBODY: Final = (3, 4, 5)
 """Toll-free, premium-rate and shared-cost numbers, as `phonenumbers.PhoneNumberType` counts: a firm's, or a song's."""
 
 
 _SPELLED: Final = {word: n for row in patterns("digits") for n, word in enumerate(row.split(", "))}
-_SPELLED_WORD: Final = re.compile(r"[^\W\d_]+|\d+")
+_SPELLED_WORD: Final = Lazy(r"[^\W\d_]+|\d+")
 _FEWEST_SPELLED: Final = 7
 _FEWEST_DIFFERENT: Final = 2
 _GAP: Final = 3

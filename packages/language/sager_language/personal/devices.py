@@ -12,8 +12,9 @@ from typing import Final
 from sager_language.personal.numbers import Span, plain
 from sager_language.personal.text import digits_in
 from sager_language.personal.words import patterns
+from sager_language.text import Lazy
 
-_KEYS: Final = re.compile(
+_KEYS: Final = Lazy(
     r"(?<![\w-])(?:(?:AKIA|ASIA)[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{20,255}|github_pat_\w{20,255}|glpat-[\w-]{16,255}"
     r"|sk-[\w-]{16,255}|[sr]k_(?:live|test)_\w{10,255}|xox[abeprs]-[\w-]{10,255}|AIza[\w-]{30,60}|ya29\.[\w-]{20,255}"
     r"|hf_\w{20,100}|npm_\w{30,60}|pypi-[\w-]{16,255}|SG\.[\w-]{16,64}\.[\w-]{16,64}"
@@ -21,19 +22,19 @@ _KEYS: Final = re.compile(
     r"|-----BEGIN[A-Z ]{0,40}PRIVATE KEY-----[\w+/=\s]{0,4000}(?:-----END[A-Z ]{0,40}PRIVATE KEY-----)?"
     r"|(?<=[Bb]earer )[\w.~+/-]{16,2000}=*"
 )
-_NAMED: Final = re.compile(
+_NAMED: Final = Lazy(
     rf"(?:{'|'.join(patterns('password'))})"
     r"(?:\s?[:=]\s?|\s?(?:is|ist|est|es|è|é|jest|это|是|は|는|은)\s?[:=]?\s?)(?P<value>[^\s,;]{4,255})",
     re.IGNORECASE,
 )
-_CARD_CODE: Final = re.compile(
+_CARD_CODE: Final = Lazy(
     rf"(?:(?<![^\W_])|(?<=[\u3040-\ud7af]))(?:{'|'.join(patterns('card-codes'))})"
     r"(?:\s(?:of (?:my|the) card|meiner karte|de (?:ma carte|mi tarjeta)))?[\s:=]{0,3}"
     r"(?:(?:is|ist|est|es|è|é|to|это|är|是|は|는|은)[\s:]{0,2})?"
     r"(?P<value>\d{3,6})(?![\w.,:/-]?\d)",
     re.IGNORECASE,
 )
-_RANDOM: Final = re.compile(r"(?<![\w+/=])[A-Za-z0-9_+=]{24,512}+")
+_RANDOM: Final = Lazy(r"(?<![\w+/=])[A-Za-z0-9_+=]{24,512}+")
 _MIN_BITS: Final = 3.8
 """Per character. Words joined by hand stay below, keys of that length lie above."""
 
@@ -61,20 +62,18 @@ def _is_random(token: str) -> bool:
 
 _DOT: Final = r"(?:\s?[\[({]?\s?\.\s?[\])}]?\s?|\s(?:dot|punkt|point|punto|ponto)\s)"
 _V4: Final = re.compile(rf"(?<![\d.])\d{{1,3}}(?:{_DOT}\d{{1,3}}){{3}}(?![\d]|\.\d)", re.IGNORECASE)
-_VERSION: Final = re.compile(
-    r"(?:\bv|version|build|release|firmware|driver|patch|§|section|kapitel)\s?\.?$", re.IGNORECASE
-)
+_VERSION: Final = Lazy(r"(?:\bv|version|build|release|firmware|driver|patch|§|section|kapitel)\s?\.?$", re.IGNORECASE)
 _FEWEST_DIGITS: Final = 4
 _HIGHEST: Final = 255
 _V6: Final = re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,8}[0-9A-Fa-f]{0,4}(?:/\d{1,3})?(?![\w:])")
 _SHORTEST_V6: Final = 6
-_HARDWARE: Final = re.compile(
+_HARDWARE: Final = Lazy(
     r"(?<![\w:.-])(?:[0-9A-F]{2}([:. _-]))(?:[0-9A-F]{2}\1){4}[0-9A-F]{2}(?![\w:-])"
     r"|(?<![\w.])[0-9A-F]{4}\.[0-9A-F]{4}\.[0-9A-F]{4}(?![\w.])"
     r"|(?<![\w-])[0-9A-F]{8}-?[0-9A-F]{4}-?[0-9A-F]{4}-?[0-9A-F]{4}-?[0-9A-F]{12}(?![\w-])",
     re.IGNORECASE,
 )
-_HEX_WORD: Final = re.compile(r"\d")
+_HEX_WORD: Final = Lazy(r"\d")
 
 
 def networks(text: str) -> Iterator[Span]:
@@ -109,14 +108,14 @@ def hardware(text: str) -> Iterator[Span]:
 
 _BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _RIPPLE: Final = "rpshnaf39wBUDNEGHJKLM4PQRST7VWXYZ2bcdeCg65jkm8oFqi1tuvAxyz"
-_COIN: Final = re.compile(r"(?<![A-Za-z0-9])[1-9A-HJ-NP-Za-km-z]{25,36}(?![A-Za-z0-9])")
-_FORMED: Final = re.compile(
+_COIN: Final = Lazy(r"(?<![A-Za-z0-9])[1-9A-HJ-NP-Za-km-z]{25,36}(?![A-Za-z0-9])")
+_FORMED: Final = Lazy(
     r"(?<![A-Za-z0-9])(?:0x[0-9a-fA-F]{40}|(?:bc|tb|ltc|addr|cosmos|osmo|stake|kaspa|erd|terra|juno|bitcoincash|zil)"
     r"1?:?[02-9ac-hj-np-z]{25,103}|(?:BC|TB|LTC)1[02-9AC-HJ-NP-Z]{25,87}|4[1-9A-HJ-NP-Za-km-z]{94}"
     r"|(?:EQ|UQ)[\w-]{46}|G[A-Z2-7]{55})(?![A-Za-z0-9])"
 )
 _KEY_BYTES: Final = 25
-_LONG: Final = re.compile(r"[\w-]{25}")
+_LONG: Final = Lazy(r"[\w-]{25}")
 
 
 def wallets(text: str) -> Iterator[Span]:
@@ -149,7 +148,7 @@ def _checks(address: str, alphabet: str) -> bool:
 # --- places on the map
 
 _FINE: Final = r"[-+\u2212]?\d{1,3}(?:\.\d{3,12}|,\d{4,12})\s?°?\s?"
-_POINTS: Final = re.compile(
+_POINTS: Final = Lazy(
     rf"(?<![\d.])(?:[NS]\s?)?{_FINE}[NS]?\s?[,;/| ]\s?(?:lon\w*\W{{0,3}}|lng\W{{0,3}}|[EWO]\s?)?{_FINE}(?:[EWO]\b)?"
     r"(?![\d.])"
     r"|\d{1,3}\s?°\s?\d{1,2}(?:[.,]\d{1,6})?\s?['\u2032\u2019](?:\s?\d{1,2}(?:[.,]\d{1,6})?\s?[\"\u2033\u201d']{1,2})?"

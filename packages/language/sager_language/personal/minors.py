@@ -14,6 +14,7 @@ from sager_language.personal.numbers import Span, plain
 from sager_language.personal.persons import given_names
 from sager_language.personal.text import stems_of
 from sager_language.personal.words import patterns
+from sager_language.text import Lazy
 
 _UPPER: Final = r"[A-ZÀ-ÖØ-ÞĀ-ŽŁ\u0410-\u042f\u0401]"
 _CASED: Final = rf"(?-i:{_UPPER}[^\W\d_][\w'\u2019-]{{0,30}})"
@@ -26,10 +27,10 @@ _WITHIN: Final = 140
 _ATTENDED: Final = 60
 _BACK: Final = 90
 _MOST: Final = 16
-_MORE: Final = re.compile(
+_MORE: Final = Lazy(
     rf"(?:\s\([^()]{{1,14}}\))?(?:,|\s(?:and|und|et|y|e|en|i|\u0438|ve|&))\s(?:(?:and|und|et|y|e|en|i|\u0438|ve)\s)?(?P<name>{_CASED})"
 )
-_OURS: Final = re.compile(
+_OURS: Final = Lazy(
     r"(?<![^\W_])(?i:our|unser(?:e|en|em)?|notre|nuestr[oa]|(?:il )?nostro|(?:la )?nostra|noss[oa]|onze|ons|nasz[a]?"
     r"|наш[\u0430]?|vår|bizim)\s"
     rf"(?:(?i:little|big|klein\w{{1,2}}|gro(?:ß|ss)\w{{1,2}}|petite?|peque\w+|mał[ya]|lilla)\s)?(?P<name>{_CASED})"
@@ -40,29 +41,29 @@ _STEMS_OF_OURS: Final = frozenset(
 )
 _YEARS: Final = r"(?:1[0-7]|\d|(?<![^\W_])[^\W\d_]{1,14}|[一二三四五六七八九十]{1,2})"
 """Of what may be the number in an age; whether a word is one, `ages-counted.txt` says."""
-_NUMBER_WORD: Final = re.compile(r"\d+|[一二三四五六七八九十]+|[^\W\d_]+")
+_NUMBER_WORD: Final = Lazy(r"\d+|[一二三四五六七八九十]+|[^\W\d_]+")
 _AGED: Final = 40
-_APPOSED: Final = re.compile(rf"(?:^|(?<=[\s(]))(?P<name>{_CASED}),\s$")
-_SAYS_WHO: Final = re.compile(
+_APPOSED: Final = Lazy(rf"(?:^|(?<=[\s(]))(?P<name>{_CASED}),\s$")
+_SAYS_WHO: Final = Lazy(
     r"(?:\bis|'s|\u2019s|\bist|\best|c'est|\bes|è|é|\bjest|to|\u044d\u0442\u043e|\u2014|\u2013|-)\s$", re.IGNORECASE
 )
 """Right before the child: "she's my daughter", "ist mein Sohn"."""
-_SUBJECT: Final = re.compile(
+_SUBJECT: Final = Lazy(
     rf"(?:^|[.!?]\s)(?P<name>{_CASED})(?=\s(?:is|goes|has|was|turned|loves|ist|geht|hat|wird|mag|est|va|a|es|tiene|è|ha|tem|é|van|zit|ma"
     r"|chodzi|\(|\d))"
 )
-_OF_A_CHILD: Final = re.compile(r"\d\s?[歳才]|年生|小学校|幼稚園|保育園|中学|\d年\d")
-_CJK_NAME: Final = re.compile(
+_OF_A_CHILD: Final = Lazy(r"\d\s?[歳才]|年生|小学校|幼稚園|保育園|中学|\d年\d")
+_CJK_NAME: Final = Lazy(
     r"[、,]?(?:(?P<ja>[\u3041-\u3096]{2,5}?|[\u30a0-\u30ff]{2,6}|[\u3005\u3400-\u9fff]{1,4}?)"
     r"(?=(?P<sama>ちゃん|くん|君|さん)?(?:は|が|も|と|\(|、|\s?\d|,))"
     r"|\s?(?P<ko>(?!친구|생일|학교|둘이|하나|모두|방이)[\uac00-\ud7af]{2,3}?이?)(?=[는은이가]\s))"
 )
-ZH_NAME: Final = re.compile(
+ZH_NAME: Final = Lazy(
     r"(?P<zh>(?:小[\u4e00-\u9fff]|([\u4e00-\u9fff])\2|欧阳[\u4e00-\u9fff]{1,2}|司徒[\u4e00-\u9fff]{1,2}"
     r"|[王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤]"
     r"[\u4e00-\u9fff]{1,2}?))(?=今|在|住|上|读|是|很|喜|的|和|爱|讨|不|常|总|也|都|对|说|给|养|每|从|会|非|\d|[,\uff0c。、\s(]|$|[一二三四五六七八九十]{1,2}岁)"
 )
-_ZH_CHILD: Final = re.compile(
+_ZH_CHILD: Final = Lazy(
     r"(?P<zh>[\u4e00-\u9fff]{2,3}?)(?=(?:今年|刚满|刚|已经|快)?(?:\d{1,2}|[一二三四五六七八九十]{1,2})岁"
     r"|(?:在|上|读|念|就读于?)[\u4e00-\u9fff]{0,8}?(?:年级|年級|小学|小學|中学|中學|幼儿园|幼稚園|初[一二三]|高[一二三]))"
 )
@@ -88,12 +89,12 @@ ZH_NOT: Final = frozenset(
         "方面",
     }
 )
-_CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_CJK_SCHOOL: Final = re.compile(
+_CJK: Final = Lazy(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_CJK_SCHOOL: Final = Lazy(
     r"[\uac00-\ud7af]{2,10}?(?:초등학교|중학교|고등학교|유치원|어린이집)"
     r"|[\u30a0-\u30ff\u3040-\u309f\u3400-\u9fff]{1,10}?(?:小学校|中学校|幼稚園|保育園|高校|小学|中学|幼儿园|幼稚园|学校|高中|初中)"
 )
-_CJK_LEAD: Final = re.compile(r"^.*(?:[はがも]|在|上|读|去|进|就读于|[,\uff0c、。\s\d岁歳])")
+_CJK_LEAD: Final = Lazy(r"^.*(?:[はがも]|在|上|读|去|进|就读于|[,\uff0c、。\s\d岁歳])")
 
 
 @cache

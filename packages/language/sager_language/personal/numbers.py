@@ -15,6 +15,7 @@ from typing import Final
 
 from sager_language.personal.text import digits_in
 from sager_language.personal.words import patterns
+from sager_language.text import Lazy
 
 Span = tuple[int, int]
 
@@ -24,14 +25,14 @@ FEWEST: Final = 8
 MOST: Final = 34
 """The longest number: an IBAN."""
 
-IDEOGRAPHS: Final = re.compile("[\u3007零一二三四五六七八九0-9]{6,}")
+IDEOGRAPHS: Final = Lazy("[\u3007零一二三四五六七八九0-9]{6,}")
 """Digits as Chinese and Japanese write them out, so many in a row that they count nothing."""
 _IDEOGRAPHS: Final = str.maketrans("〇零一二三四五六七八九", "00123456789")
 # Letters before many digits may be a word that ran into them: `card4111...`.
-_GROUP: Final = re.compile(r"[A-Za-z]{1,12}(?=\d{9})|[A-Za-z0-9]{1,40}")
-_BETWEEN: Final = re.compile(r"(?:[^\w\n]|_){0,3}")
+_GROUP: Final = Lazy(r"[A-Za-z]{1,12}(?=\d{9})|[A-Za-z0-9]{1,40}")
+_BETWEEN: Final = Lazy(r"(?:[^\w\n]|_){0,3}")
 # The letter behind the country and the check digits of an Italian IBAN parts nothing.
-_CROSS: Final = re.compile(r"(?<![A-Za-z]{2}\d\d)(?<=\d)[xX*](?=\d)")
+_CROSS: Final = Lazy(r"(?<![A-Za-z]{2}\d\d)(?<=\d)[xX*](?=\d)")
 _LETTERS: Final = {**dict.fromkeys(map(ord, "0123456789"), "9"), **dict.fromkeys(range(65, 91), "A")}
 _LONGEST_NEIGHBOUR: Final = 6
 
@@ -119,9 +120,7 @@ def _runs(shapes: list[str], gaps: list[str], first: int) -> Iterator[tuple[int,
             yield last, joined
 
 
-_BOOK: Final = re.compile(
-    r"(?P<called>\bISBN[\s:-]{0,3})?(?<!\d)(?P<number>97[89](?:[- ]?\d){10})(?![\d-])", re.IGNORECASE
-)
+_BOOK: Final = Lazy(r"(?P<called>\bISBN[\s:-]{0,3})?(?<!\d)(?P<number>97[89](?:[- ]?\d){10})(?![\d-])", re.IGNORECASE)
 
 
 @cache
@@ -144,7 +143,7 @@ def numbers_a_thing(before: str) -> bool:
     return _things().search(before[-48:]) is not None
 
 
-_ORDERED: Final = re.compile(
+_ORDERED: Final = Lazy(
     r"\s?(?:numaral\u0131|nolu|no'lu)\s(?:sipariş|ürün|hat|otobüs|uçuş|bilet)|\s?번\s?(?:주문|버스)|\s?号(?:订单|公交|商品)",
     re.IGNORECASE,
 )
@@ -171,9 +170,9 @@ CARD: Final = "card"
 IBAN: Final = "iban"
 ID: Final = "id-number"
 
-_CARD_STARTS: Final = re.compile(r"4|5[1-5]|2[2-7]|3[47]|3[068]|6[0245]|62|35")
+_CARD_STARTS: Final = Lazy(r"4|5[1-5]|2[2-7]|3[47]|3[068]|6[0245]|62|35")
 _CARD_GROUPS: Final = frozenset({(4, 4, 4, 4), (4, 6, 5), (4, 6, 4), (4, 4, 4, 4, 3), (6, 13), (8, 8)})
-_IBAN: Final = re.compile(r"AA99[A9]{11,30}")
+_IBAN: Final = Lazy(r"AA99[A9]{11,30}")
 _ONE_GROUPS: Final = frozenset({(3, 3, 3, 2), (2, 3, 3, 3), (1, 2, 2, 2, 3, 3, 2)})
 _TOO_MANY: Final = 4
 _FEWEST_DIGITS: Final = 4
@@ -329,9 +328,9 @@ def numbered(kind: str, text: str) -> Iterator[Span]:
         yield from ((start, end) for found, start, end in _found(text) if found == kind)
 
 
-_BARE: Final = re.compile(r"[+(]?\d(?:[\s()._/-]?\d){8,30}")
-_TOLL_FREE: Final = re.compile(r"(?:1\W?)?\(?(?:800|888|877|866|855|844|833|900)\b.*|0\s?[89]00\b.*")
-_DAYS: Final = re.compile(r"(?:\d{4}\W\d\d?\W\d\d?|\d\d?\W\d\d?\W\d{4}|\d{4}|\W|[T:]|\d\d)+")
+_BARE: Final = Lazy(r"[+(]?\d(?:[\s()._/-]?\d){8,30}")
+_TOLL_FREE: Final = Lazy(r"(?:1\W?)?\(?(?:800|888|877|866|855|844|833|900)\b.*|0\s?[89]00\b.*")
+_DAYS: Final = Lazy(r"(?:\d{4}\W\d\d?\W\d\d?|\d\d?\W\d\d?\W\d{4}|\d{4}|\W|[T:]|\d\d)+")
 
 
 def is_bare(text: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Final
 from sager_language.personal.numbers import Span, books, numbers_a_thing, plain
 from sager_language.personal.text import digits_in
 from sager_language.personal.words import patterns
+from sager_language.text import Lazy
 
 _BEHIND: Final = 90
 """Characters from the name to the number."""
@@ -20,7 +21,7 @@ _BEFORE: Final = 40
 _FEWEST_DIGITS: Final = 2
 _MOST_NAMES: Final = 32
 
-_CODE: Final = re.compile(
+_CODE: Final = Lazy(
     # letters and digits of one piece: C01X00T47, U1A234567K, 533488131
     r"(?<![A-Za-z0-9\u00c0-\u024f])(?:(?P<solid>(?=[A-Za-z]{0,6}\d|\d)(?=(?:[A-Za-z]{0,12}\d){2})[A-Za-z0-9]{6,34})"
     # groups: 45 10 123456, 21/815/05159, 4471-998-ZX, D. L-1234567
@@ -28,25 +29,25 @@ _CODE: Final = re.compile(
     r"(?:(?:[ ./\u2010-\u2013-]|\s/\s)(?=[A-Z]{0,11}\d|[A-Z]{1,2}(?![A-Z0-9]))[A-Z0-9]{1,12}){1,8}))"
     r"(?![A-Za-z0-9\u00c0-\u024f])"
 )
-_SERIES: Final = re.compile(r"(?:(?<!\w)сери[яию]:?\s|記号\s?)(?P<series>\d{2}\s?\d{2,6})(?!\d)", re.IGNORECASE)
+_SERIES: Final = Lazy(r"(?:(?<!\w)сери[яию]:?\s|記号\s?)(?P<series>\d{2}\s?\d{2,6})(?!\d)", re.IGNORECASE)
 """Of a Russian passport or a Japanese insurance card, which is told apart from its number."""
-_VERY_LONG: Final = re.compile(r"(?<![\w.,-])\d{16,34}(?![\w.,-]?\d)")
+_VERY_LONG: Final = Lazy(r"(?<![\w.,-])\d{16,34}(?![\w.,-]?\d)")
 """Longer than any number that people speak of."""
 _CODE_DIGITS: Final = 6
 _MIXED_DIGITS: Final = 4
 _MIXED_SIZE: Final = 7
 _GROUPED_DIGITS: Final = 7
 _CARD_SIZE: Final = 9
-_DATES: Final = re.compile(
+_DATES: Final = Lazy(
     r"(?:(?:1[89]|20)\d\d(?:\W{1,3}(?:(?:1[89]|20)?\d\d))?|\d{1,2}[./-]\d{1,2}[./-](?:\d{2}|\d{4})"
     r"|(?:19|20)\d\d[./-]\d{1,2}[./-]\d{1,2})"
 )
-_UNIT: Final = re.compile(
+_UNIT: Final = Lazy(
     r"\s?(?:[€$£¥₽₺₹%°]|k?m\b|kg\b|km/h|euros?\b|dollars?\b|pounds?\b|usd\b|eur\b|gbp\b|pln\b|zł|\u0440\u0443\u0431|тыс|лет\b|tl\b|lira"
     r"|miles?\b|steps?\b|schritte|pages?\b|seiten|followers?\b|people\b|reais\b|円|元|人|公里|キロ|歩|步|年)",
     re.IGNORECASE,
 )
-_MONEY: Final = re.compile(r"[€$£¥₽₺₹]\s?$")
+_MONEY: Final = Lazy(r"[€$£¥₽₺₹]\s?$")
 
 
 @cache
@@ -61,7 +62,7 @@ def _own() -> re.Pattern[str]:
 
 @cache
 def _names() -> re.Pattern[str]:
-    listed = "|".join(patterns("papers-near"))
+    listed = "|".join((*patterns("papers-near"), *patterns("papers-both")))
     return re.compile(rf"(?:(?<![^\W_])|(?<=[\u3040-\ud7af]))(?:{listed})", re.IGNORECASE)
 
 
@@ -124,24 +125,25 @@ _VALUE: Final = (
     r"(?P<value>(?:[A-Za-z]{1,4}|(?-i:[A-Z]{1,4})[\s./_-]{1,2})?\d[A-Za-z0-9]{0,30}(?:(?:[\s./_#-]|No){1,4}(?=[A-Za-z]{0,3}\d|(?-i:[A-Z]{1,2})\b)"
     r"[A-Za-z0-9]{1,20}){0,8}|[A-Za-z]{1,9}\d[A-Za-z0-9]{3,30})"
 )
-_NUMBER: Final = re.compile(
-    rf"(?:(?<![^\W\d_])|(?<=[\u3040-\ud7af]))(?:{'|'.join(patterns('papers'))})(?:[^\W\d_]{{0,12}}){_FILLER}{_VALUE}",
+_PAPERS: Final = "|".join((*patterns("papers"), *patterns("papers-both")))
+_NUMBER: Final = Lazy(
+    rf"(?:(?<![^\W\d_])|(?<=[\u3040-\ud7af]))(?:{_PAPERS})(?:[^\W\d_]{{0,12}}){_FILLER}{_VALUE}",
     re.IGNORECASE,
 )
-_PLATE: Final = re.compile(
+_PLATE: Final = Lazy(
     rf"(?:(?<![^\W\d_])|(?<=[\u3040-\ud7af]))(?:{'|'.join(patterns('plates'))})(?:[^\W\d_]{{0,2}}){_FILLER}"
     r"(?P<value>[A-ZÄÖÜ\u0410-\u042f0-9]{1,4}(?:[ .·-]?[A-ZÄÖÜ\u0410-\u042f0-9]{1,4}){1,3}"
     r"|[\u4e00-\u9fff][A-Z][ ·]?[A-Z0-9]{5,6})",
     re.IGNORECASE,
 )
-_WRITTEN_PLATE: Final = re.compile(
+_WRITTEN_PLATE: Final = Lazy(
     r"(?<![\w-])(?:[A-ZÄÖÜ]{1,3}-[A-Z]{1,2} \d{1,4}[EH]?|[A-Z]{2}-\d{3}-[A-Z]{2}|[A-Z]{2}\d{2} [A-Z]{3})(?![\w-])"
 )
 """As Germany, France and Britain write them, and nobody a title."""
 _FEWEST_LABELLED: Final = 4
 _SURE_DIGITS: Final = 6
-_LONG: Final = re.compile(r"\d[A-Za-z0-9\s./_-]{2,12}\d")
-_YEARS: Final = re.compile(r"(?:1[89]|20)\d\d(?:\W{1,3}(?:(?:1[89]|20)?\d\d))?")
+_LONG: Final = Lazy(r"\d[A-Za-z0-9\s./_-]{2,12}\d")
+_YEARS: Final = Lazy(r"(?:1[89]|20)\d\d(?:\W{1,3}(?:(?:1[89]|20)?\d\d))?")
 
 
 def ids(text: str) -> Iterator[Span]:

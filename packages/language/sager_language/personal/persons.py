@@ -11,6 +11,7 @@ from typing import Final
 from sager_language.personal.numbers import Span, plain
 from sager_language.personal.text import digits_in, small_words_of, words_of
 from sager_language.personal.words import patterns
+from sager_language.text import Lazy
 
 _ANY_UPPER: Final = r"[A-ZÀ-ÖØ-ÞĀ-Ž\u0370-\u03ab\u0410-\u042f\u0401\u0404\u0406\u0407\u0490]"
 _WORD: Final = rf"{_ANY_UPPER}[^\W\d_][\w'\u2019-]{{0,30}}"
@@ -57,9 +58,7 @@ def _no_announced() -> frozenset[str]:
     return frozenset(word for name in ("no-names", "roles") for row in patterns(name) for word in row.split(", "))
 
 
-_FAN: Final = re.compile(
-    r"[\s-](?:fans?|lover|buff|nerd|geek|freak|stan|addict|liebhaber|reader|style|type|era|here to)\b"
-)
+_FAN: Final = Lazy(r"[\s-](?:fans?|lover|buff|nerd|geek|freak|stan|addict|liebhaber|reader|style|type|era|here to)\b")
 
 
 def announced(text: str) -> Iterator[Span]:
@@ -93,12 +92,12 @@ _PARTICLES: Final = frozenset(
 )  # fmt: skip
 _TITLED: Final = r"(?:Mrs?|Ms|Miss|Dr|Prof|Frau|Herr|Mme|Mlle|Sra?|Sig(?:ra)?|Dhr|Mevr|Pan|Pani)\.?"
 _MOST_WORDS: Final = 5
-_NAME_WORD: Final = re.compile(r"\s?([^\W\d_][^\s,;:!?()\"\u060c\u3002\uff0c|]{0,30})")
-_UNSPACED_NAME: Final = re.compile(
+_NAME_WORD: Final = Lazy(r"\s?([^\W\d_][^\s,;:!?()\"\u060c\u3002\uff0c|]{0,30})")
+_UNSPACED_NAME: Final = Lazy(
     r"\s?([\u3040-\u30ff\u3400-\u9fff\u30fb]{1,8}?|[\uac00-\ud7af]{2,4}?)"
     r"(?=$|[\s,.!?、。\uff0c\uff01\uff1f]|です|と申|といい|という|だよ|だ$|想|喜欢|喜歡|今年|来自|입니다|이에요|예요|이고|이라|라고|인데|이야)"
 )
-_CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_CJK: Final = Lazy(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 _UPPER: Final = r"[A-ZÀ-ÖØ-ÞĀ-Ž\u0410-\u042f\u0401]"
@@ -134,7 +133,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.P
     )
 
 
-_LIKELY: Final = re.compile(
+_LIKELY: Final = Lazy(
     r"nam|naam|navn|nimi|jmén|nom|nenn|dicen|call|hei(?:ß|ss)|appell|llam|chiam|chamo|heet|heter|hedder|nazyw|imię|зовут|зват|им[яі]"
     r"|ad\u0131m|isim|اسم"
     r"|नाम|名|叫|姓|申し|といい|이름|라고|nimeni|jmenuj|nevem|numesc|λένε|שמי|קוראים|nama|tên|ชื่อ|signed|regards",

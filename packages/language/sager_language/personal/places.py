@@ -9,10 +9,11 @@ from sager_language.personal.minors import ZH_NAME, ZH_NOT
 from sager_language.personal.numbers import Span
 from sager_language.personal.text import digits_in, stems_of
 from sager_language.personal.words import patterns
+from sager_language.text import Lazy
 
 _WORD: Final = r"[^\W\d_][\w'\u2019.-]{0,30}"
-_SURE_STREET: Final = re.compile("|".join(patterns("street-sure")).replace("{word}", _WORD), re.IGNORECASE)
-_STREET: Final = re.compile(
+_SURE_STREET: Final = Lazy("|".join(patterns("street-sure")).replace("{word}", _WORD), re.IGNORECASE)
+_STREET: Final = Lazy(
     r"\b\d{1,5}[A-Za-z]?\s(?:"
     + _WORD
     + r"\s){1,4}?(?:street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court"
@@ -27,9 +28,9 @@ _STREET: Final = re.compile(
     r"\d{1,4}(?:\s?[a-z]\b)?",
     re.IGNORECASE,
 )
-_LIVES: Final = re.compile(rf"(?:{'|'.join(patterns('lives'))})[^\n]{{0,40}}$", re.IGNORECASE)
+_LIVES: Final = Lazy(rf"(?:{'|'.join(patterns('lives'))})[^\n]{{0,40}}$", re.IGNORECASE)
 _UPPER: Final = r"(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž\u0370-\u03ab\u0410-\u042f])"
-_HOME: Final = re.compile(
+_HOME: Final = Lazy(
     rf"(?<!\w)(?:{'|'.join(patterns('home'))})(?!\w)[^\n\d!?]{{0,40}}?(?P<street>"
     # "Am Mühlbach 7", "улице Садовой, дом 9": a capitalised name and its number, no "in Berlin, 3 films"
     rf"{_UPPER}[\w'\u2019.-]{{1,30}}(?:\s{_WORD}){{0,2}},?\s(?:n[ºo°]?\.?\s?|д\.?\s?|дом\s|no:?\s?|č\.\s?)?\d{{1,4}}"
@@ -38,7 +39,7 @@ _HOME: Final = re.compile(
     rf"|\d{{1,5}}[A-Za-z]?(?:\s(?:bis|ter))?,?\s{_UPPER}[\w'\u2019-]{{1,30}}\s{_UPPER}[\w'\u2019-]{{1,30}})",
     re.IGNORECASE,
 )
-_POST: Final = re.compile(
+_POST: Final = Lazy(
     r"\s?,\s?(?:"
     + _WORD
     + r"\s?,?\s?){0,3}\d{4,6}\b|\s?,\s?\d{4,6}\s"
@@ -49,7 +50,7 @@ _POST: Final = re.compile(
 )
 
 
-_BESIDE: Final = re.compile(
+_BESIDE: Final = Lazy(
     r"\[address\](?:,\s?|\s)(?:(?:in|à|en|em|a|te|w|в|i)\s)?(?P<code>\d{4,6}|\d{2}-\d{3}|\d{4}-\d{3})(?![\d.,]?\d)(?=\s(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž\u0410-\u042f])|[,.]|$)"
 )
 """A postal code beside a street that is a placeholder by now."""
@@ -82,7 +83,7 @@ _CASED: Final = rf"{_CAPITAL}[^\W\d_]['\u2019\w-]{{1,30}}"
 _PARTICLE: Final = r"(?:de|del|della|di|da|do|dos|van|von|zu|der|den|ter|la|le|du|al|el)\s"
 _TWO: Final = rf"{_CASED}(?:\s(?:{_PARTICLE}){{0,2}}{_CASED}){{1,3}}"
 _EDGE: Final = r"(?<![^\W_])"
-_SENTENCE: Final = re.compile(r"[.!?;。\uff01\uff1f]\s|[。\uff01\uff1f]")
+_SENTENCE: Final = Lazy(r"[.!?;。\uff01\uff1f]\s|[。\uff01\uff1f]")
 _CALLED: Final = (
     r"(?:(?:is|was) (?:called|named)|called|named|(?:'s|his|her) name is|heißt|heisst|namens|s'appelle|se nomme"
     r"|se llama|si chiama|chama-se"
@@ -117,12 +118,12 @@ def _unspaced() -> re.Pattern[str]:
     return re.compile("|".join(patterns("people-unspaced")))
 
 
-_TWO_ALONE: Final = re.compile(rf"{_EDGE}(?P<name>{_TWO})")
-_JA_NAME: Final = re.compile(r"(?P<ja>[\u3005\u3400-\u9fff\u30a0-\u30ff]{2,7}?)(?=さん|くん|君|ちゃん|氏|先生|様)")
-_ADDRESSED: Final = re.compile(r"(?P<name>[\u4e00-\u9fff]{2,4}?)(?=先生|女士|小姐|阿姨|叔叔|大爷|大妈|医生|さん|氏|様)")
+_TWO_ALONE: Final = Lazy(rf"{_EDGE}(?P<name>{_TWO})")
+_JA_NAME: Final = Lazy(r"(?P<ja>[\u3005\u3400-\u9fff\u30a0-\u30ff]{2,7}?)(?=さん|くん|君|ちゃん|氏|先生|様)")
+_ADDRESSED: Final = Lazy(r"(?P<name>[\u4e00-\u9fff]{2,4}?)(?=先生|女士|小姐|阿姨|叔叔|大爷|大妈|医生|さん|氏|様)")
 """Named with a title near a street, in scripts without capitals."""
-_CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-_AR_CALLED: Final = re.compile(
+_CJK: Final = Lazy(r"[\u3040-\u30ff\u3400-\u9fff]")
+_AR_CALLED: Final = Lazy(
     r"(?:جاري|مديري|صديقي|صديقتي|زميلي|جارتي|معلمي)\s(?:اسمه|اسمها)?\s?(?P<name>[\u0620-\u064a]{2,12}(?:\s\u0627ل[\u0620-\u064a]{2,12})?)"
 )
 

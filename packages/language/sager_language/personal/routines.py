@@ -11,7 +11,7 @@ from typing import Final
 from sager_language.personal.persons import given_names
 from sager_language.personal.sensitive import Category
 from sager_language.personal.words import patterns
-from sager_language.text import normalise
+from sager_language.text import Lazy, normalise
 
 
 @cache
@@ -21,9 +21,9 @@ def listed(name: str) -> frozenset[str]:
     return frozenset(normalise(word) for row in rows for word in row)
 
 
-_STOPS: Final = re.compile(r"[,;:.!?()\n\u3002\uff0c]+")
-_WORD: Final = re.compile(r"[^\W_](?:[\w'\u2019-]*[^\W_])?")
-_ADJECTIVAL: Final = re.compile(
+_STOPS: Final = Lazy(r"[,;:.!?()\n\u3002\uff0c]+")
+_WORD: Final = Lazy(r"[^\W_](?:[\w'\u2019-]*[^\W_])?")
+_ADJECTIVAL: Final = Lazy(
     r"(?i)^(?:all )?the (?:french|english|irish|scottish|welsh|dutch|spanish|portuguese|chinese|japanese|vietnamese"
     r"|swiss|british|polish|turkish|danish|swedish|lebanese)(?: people)?$"
 )
@@ -118,34 +118,34 @@ def _is_in_a_title(words: Sequence[str], folded: Sequence[str], place: int) -> b
 _NAME, _ADDRESS, _WHEREABOUTS, _SECRET, _HEALTH, _FINANCES = (
     "name", "address", "whereabouts", "secret", "health", "finances",
 )  # fmt: skip
-_COMPANY: Final = re.compile(r"\b(?:with|mit|bei|zu) ([^\W\d_a-z][\w'\u2019-]+)")
-_OF_WORKS: Final = re.compile(
+_COMPANY: Final = Lazy(r"\b(?:with|mit|bei|zu) ([^\W\d_a-z][\w'\u2019-]+)")
+_OF_WORKS: Final = Lazy(
     r"(?i)\b(?:films?|movies?|series|shows?|songs?|books?|albums?|music|podcasts?|anything|everything|filmen?|serien?"
     r"|b\u00fccher|musik|lieder|alles|krimis?|com(?:edies|edy)|kom\u00f6dien?)\b"
 )
 """What people play in, write or sing is called by their names."""
-_CODE: Final = re.compile(
+_CODE: Final = Lazy(
     r"(?<![\w.,])(?!(?:1\d|20)\d\ds?\b)\d{4,}\b"
     r"(?! (?:steps|schritte|pieces|teile|words|w\u00f6rter|calories|kcal|k?m)\b)"
     r"|\b(?=\w*\d)(?=\w*[a-z])\w{8,}\b",
     re.IGNORECASE,
 )
-_AT_A_NUMBER: Final = re.compile(r"\b(?:at|to|from) \d{1,4}[a-zA-Z]? (?!AM\b|PM\b|Uhr\b)[A-Z]\w+")
-_ON_A_STREET: Final = re.compile(
+_AT_A_NUMBER: Final = Lazy(r"\b(?:at|to|from) \d{1,4}[a-zA-Z]? (?!AM\b|PM\b|Uhr\b)[A-Z]\w+")
+_ON_A_STREET: Final = Lazy(
     r"\b(?:on|at|in|near|along) (?:the )?[A-Z]\w+ (?:Street|St|Road|Rd|Avenue|Ave|Lane|Drive|Close|Square)\b"
     r"|\b(?:in|an|auf) (?:der|dem|die) [A-Z\u00c4\u00d6\u00dc]\w+(?:stra\u00dfe|strasse|gasse|allee|platz|weg)\b"
 )
-_TAKES: Final = re.compile(r"(?i)^taking (?P<en>.+)$|^(?P<de>.+) nehmen$")
-_COMPOUND: Final = re.compile(
+_TAKES: Final = Lazy(r"(?i)^taking (?P<en>.+)$|^(?P<de>.+) nehmen$")
+_COMPOUND: Final = Lazy(
     r"(?i)\b(?:asthma|gewerkschaft|kinderwunsch|diabet|blutzucker|insulin|migr\u00e4ne|epilep|schwanger|demenz)\w*"
     r"|\b\w+(?:klinik|therapie|krankheit|tabletten?|pillen?|spritzen?)\b"
 )
 """German puts into one word what a list has as two."""
-_PAYS: Final = re.compile(
+_PAYS: Final = Lazy(
     r"(?i)\d ?(?:euro|eur|\u20ac|dollars?|pounds?|quid)\b.*\b(?:zahlen|kredit|loan|debts?|rent|miete)\b"
 )
-_GOES: Final = re.compile(r"(?i)^going to (?P<en>.+)$|^(?:zu[rm]?|ins?|im|auf|an) (?P<de>.+) gehen$")
-_AGAINST: Final = re.compile(r"(?i)\bgegen meine?[nrm]?\b")
+_GOES: Final = Lazy(r"(?i)^going to (?P<en>.+)$|^(?:zu[rm]?|ins?|im|auf|an) (?P<de>.+) gehen$")
+_AGAINST: Final = Lazy(r"(?i)\bgegen meine?[nrm]?\b")
 """German for what one takes something for."""
 
 

@@ -16,6 +16,7 @@ from sager_language.personal.numbers import Span
 from sager_language.personal.statements import medicine, phrases, stated, statements
 from sager_language.personal.text import folded, line
 from sager_language.personal.words import patterns
+from sager_language.text import Lazy
 
 
 class Category(StrEnum):
@@ -35,21 +36,21 @@ class Category(StrEnum):
 
 
 CJK: Final = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-UNSPACED: Final = re.compile(f"[{CJK}]")
+UNSPACED: Final = Lazy(f"[{CJK}]")
 _NOT_BETWEEN: Final = (
     r"about|on|for|after|read|reading|book|books|film|films|movie|movies|novel|looking|searching|seen|watched|watching"
     r"|into|tired|fan|fans|lover|über|sur|sobre|su|про|friends|married"
 )
 _NOT_AT: Final = r"|in|at|near|visiting|from|nach|aus|through|going"
 _OF_WORKS: Final = r"(?<!\bon )(?<!about )(?<!über )(?<!sur )(?<!sobre )"
-_CLAUSE: Final = re.compile(r"[.!?;,。!?、]")
+_CLAUSE: Final = Lazy(r"[.!?;,。!?、]")
 _LOOK_BACK: Final = 70
 
 
-def _spoken(lists: str, between: str, guard: str = "") -> re.Pattern[str]:
+def _spoken(lists: str, between: str, guard: str = "") -> Lazy:
     # Words are parted by what is no letter: `\b` fails at the vowel signs of Hindi.
     listed = "|".join(row for name in lists.split() for row in patterns(name))
-    return re.compile(
+    return Lazy(
         rf"(?:(?:^|[^\w]){guard}(?:{listed})(?=\s|$)|{'|'.join(patterns('person-unspaced'))})"
         rf"(?:(?: (?!(?:{between})\b)\S{{1,20}}){{0,4}} ?|[{CJK} ]{{0,4}}?)$"
     )
@@ -57,22 +58,22 @@ def _spoken(lists: str, between: str, guard: str = "") -> re.Pattern[str]:
 
 _HAS: Final = _spoken("person is", _NOT_BETWEEN, _OF_WORKS)
 _IS: Final = _spoken("is", _NOT_BETWEEN + _NOT_AT)
-_ACTOR: Final = re.compile(r"(?:^|\W)(?:i|we|ich|wir|je|j'|nous|ik|wij|я|мы)(?:'\w{1,2})?(?: [^\s]{1,20}){0,6} ?$")
-_HERE: Final = re.compile(
+_ACTOR: Final = Lazy(r"(?:^|\W)(?:i|we|ich|wir|je|j'|nous|ik|wij|я|мы)(?:'\w{1,2})?(?: [^\s]{1,20}){0,6} ?$")
+_HERE: Final = Lazy(
     r"(?: (?:here|person|patient|man|woman|guy|girl|mum|mom|dad|household|family)\b"
     r"|, (?:and )?(?:\d|need|want|look|seek|search|suche|cherche|busco|cerco|so i|that's why))"
 )
-_ALONE: Final = re.compile(
+_ALONE: Final = Lazy(
     r"^\W*(?:(?:hi|hello|hey|a|an|the|very|proud|fellow|lifelong|recovering|devout|practi[sc]ing|ex|former|openly|young|old"
     r"|new|type|one|two|\d+|severe|severely|newly|recently|single|married|strict|deeply)\W{1,2}){0,4}$"
 )
-_SAYS_SO: Final = re.compile(
+_SAYS_SO: Final = Lazy(
     r"[\u3040-\u30ff\uac00-\ud7af\u4e00-\u9fff]{0,2}\s?(?:"
     r"있어|있습|있는|있고|입니다|이에요|예요|이라|라서|때문|중이|중입|환자|앓|를 앓|을 앓"
     r"|です|なので|だから|があ|をわずら|を患|持ち|患者|のため|になり|になっ|で(?:す|、)|と診断|が(?:つら|ひど|再発)"
     r"|发作|發作|缠身|晚期|早期|了)"
 )
-_HAD: Final = re.compile(r"(?:有|患|得|因为|因為|是|怀|患有|查出|确诊|患上|得了|被诊断为|被诊断出)$")
+_HAD: Final = Lazy(r"(?:有|患|得|因为|因為|是|怀|患有|查出|确诊|患上|得了|被诊断为|被诊断出)$")
 
 
 @cache
@@ -113,13 +114,13 @@ SUBJECTS: Final = frozenset(
 )  # fmt: skip
 """Dimensions that say what a work is about."""
 
-_ONE_WORD: Final = re.compile(r"\w+")
-_GOES_ON: Final = re.compile(r"\w|-(?:and|und|et)-")
+_ONE_WORD: Final = Lazy(r"\w+")
+_GOES_ON: Final = Lazy(r"\w|-(?:and|und|et)-")
 _LOOK_AHEAD: Final = 40
-_FOR: Final = re.compile(
+_FOR: Final = Lazy(
     r"(?:^|\W)(?:for|by|für|von|pour|para|por|per|voor|door|dla|для|için) (?:the |die |les |los |las |i |gli |os )?$"
 )
-_ON: Final = re.compile(r"(?: (?:पर|के बारे|hakk\u0131nda|üzerine)|(?:に(?:関|つい)|についての|에 (?:대|관)))")
+_ON: Final = Lazy(r"(?: (?:पर|के बारे|hakk\u0131nda|üzerine)|(?:に(?:関|つい)|についての|에 (?:대|관)))")
 _FEW: Final = 3
 """Words between a word of a category and the thing that it belongs to."""
 
@@ -273,7 +274,7 @@ def _speaks_of_a_thing(text: str, start: int, end: int, begins: int) -> bool:
 
 _BOUND: Final = frozenset({"gay", "gays", "lesbian", "lesbians", "erotic", "erotica", "porn", "pornography", "fetish"})
 """Of whom somebody loves, works tell more than of anything else: these words count at films and books too."""
-_CAUSE: Final = re.compile(r" (?:and lesbian )?(?:rights|liberation|history|studies)\b")
+_CAUSE: Final = Lazy(r" (?:and lesbian )?(?:rights|liberation|history|studies)\b")
 """What makes a field of history of them, as of "gay rights"."""
 
 
@@ -321,7 +322,7 @@ def _worded(
                 yield category, start, end
 
 
-_NAMED: Final = re.compile(
+_NAMED: Final = Lazy(
     r"(?:by|von|with|mit|de|di|do|da|par|por|door|van|of|starring)\s(?:Christian|Gay)\s(?=[A-Z\u00c0-\u017d][^\W\d_]+)(?!Living|Rock)"
 )
 _THAN: Final = "als"
@@ -335,7 +336,7 @@ def _is_a_name(shown: str, start: int, end: int) -> bool:
     return any(found.start() <= start and end <= found.end() for found in _NAMED.finditer(shown))
 
 
-_GOES_ON_FROM: Final = re.compile(
+_GOES_ON_FROM: Final = Lazy(
     r"(?: (?:and|after|since|with|for|because of|und|nach|seit|mit|et|après|avec|y|con|e|com|i|z"
     r"|\u0438|\u0441|ve|my|a|an|the|\+|&)){1,3} (?:\S+ ){0,2}"
 )

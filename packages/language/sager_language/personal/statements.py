@@ -7,6 +7,7 @@ from functools import cache
 from typing import Final
 
 from sager_language.personal.words import patterns
+from sager_language.text import Lazy
 
 _WHO: Final = (
     r"\b(?:i|we|he|she|they|(?:the )?(?:user|customer|client|reader|viewer|person|guest))(?:'(?:m|ve|re|d|ll|s)|m|ve)?"
@@ -25,15 +26,15 @@ _NAMED: Final = (
     r"|disease|disorder|cancer|attack|syndrome|depression|pain|failure|arthritis|anxiety|infection|injury|pressure"
     r"|type \d))?"
 )
-_LETTER: Final = re.compile(r"[^\W\d_]")
-_SPACED: Final = re.compile(r"[a-z\u00df-\u024f\u0370-\u052f\u0590-\u06ff][\w'\u00df-\u06ff]*")
-_UNWORDED: Final = re.compile(r"[\u0900-\u0dff\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_LETTER: Final = Lazy(r"[^\W\d_]")
+_SPACED: Final = Lazy(r"[a-z\u00df-\u024f\u0370-\u052f\u0590-\u06ff][\w'\u00df-\u06ff]*")
+_UNWORDED: Final = Lazy(r"[\u0900-\u0dff\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 @dataclass(frozen=True)
 class _Statement:
     category: str
-    pattern: re.Pattern[str]
+    pattern: Lazy
 
 
 @cache
@@ -76,7 +77,7 @@ def _index() -> tuple[Mapping[str, tuple[_Statement, ...]], tuple[tuple[str, _St
         category, words, pattern = row.split(" | ", 2)
         for name, filled in places.items():
             pattern = pattern.replace(f"{{{name}}}", filled)
-        statement = _Statement(category, re.compile(rf"(?<!\w)(?:{pattern})" if _LETTER.match(words) else pattern))
+        statement = _Statement(category, Lazy(rf"(?<!\w)(?:{pattern})" if _LETTER.match(words) else pattern))
         for word in words.split(", "):
             if _UNWORDED.search(word) or " " in word or "'" in word:
                 joined.append((word, statement))
@@ -115,14 +116,14 @@ def stated(said: str, words: frozenset[str]) -> str | None:
     return next((category for category, _, _ in statements(f"{who} {said}", words)), None)
 
 
-_UNSPACED: Final = re.compile(r"[\u0900-\u0dff\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_ENDING: Final = re.compile(r"(?<!\\\w)(?<=[^\W_])\*")
-_PLAIN: Final = re.compile(r"[^\W_][\w'-]*")
-_WORD: Final = re.compile(r"\w+")
+_UNSPACED: Final = Lazy(r"[\u0900-\u0dff\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_ENDING: Final = Lazy(r"(?<!\\\w)(?<=[^\W_])\*")
+_PLAIN: Final = Lazy(r"[^\W_][\w'-]*")
+_WORD: Final = Lazy(r"\w+")
 _ANY: Final = ""
 """Under which the few phrases are looked up that need no certain word."""
 
-_Phrase = tuple[str, re.Pattern[str]]
+_Phrase = tuple[str, Lazy]
 
 
 def _parts(phrase: str, at: str) -> list[str]:
@@ -158,10 +159,10 @@ def needed(phrase: str) -> frozenset[str]:
     return frozenset(sure)
 
 
-def _compiled(phrase: str) -> re.Pattern[str]:
+def _expression(phrase: str) -> Lazy:
     told = _ENDING.sub(r"\\w*", phrase.replace("... ", r"(?:\S+ ){0,3}"))
     told = told.replace("{drug}", medicine()).replace("{party}", party())
-    return re.compile(told if _UNSPACED.search(phrase) else rf"(?<!\w)(?:{told})(?!\w)")
+    return Lazy(told if _UNSPACED.search(phrase) else rf"(?<!\w)(?:{told})(?!\w)")
 
 
 @cache
@@ -172,7 +173,7 @@ def _phrase_index() -> tuple[Mapping[str, tuple[_Phrase, ...]], tuple[_Phrase, .
     for row in patterns("phrases"):
         category, _, listed = row.partition(": ")
         for phrase in map(str.strip, listed.split("; ")):
-            said = category, _compiled(phrase)
+            said = category, _expression(phrase)
             if _UNSPACED.search(phrase):
                 joined.append(said)
                 continue

@@ -8,7 +8,7 @@ from typing import Final
 from sager_language.corrections.tokens import COLON, INNER_QUOTE, PAUSE, QUOTE, STOP, STOPS
 from sager_language.corrections.units import Spelt, Unit
 from sager_language.preferences.doing import alone_of
-from sager_language.preferences.language import FORGETS, Kind, Language, Pattern, Tail
+from sager_language.preferences.language import FORGETS, Group, Kind, Language, Pattern, Tail
 from sager_language.preferences.values import Phrase, phrase_from, trimmed
 from sager_language.types import Scope
 
@@ -79,12 +79,12 @@ class ClauseReader:
         self._units = units
         self._spelt = Spelt.of(units)
         self._language = language
-        self._patterns = language.statements
+        self._groups = language.statements
 
     def forgets(self) -> Clause | None:
         """The first clause in which the person wants something forgotten, or None."""
-        patterns = self._language.forgets
-        clauses = (self._clause(self._units, self._spelt, at, patterns) for at in self._starts())
+        groups = self._language.forgets
+        clauses = (self._clause(self._units, self._spelt, at, groups) for at in self._starts())
         return next(filter(None, clauses), None)
 
     def read(self) -> Iterator[Clause]:
@@ -94,7 +94,7 @@ class ClauseReader:
         for at in self._starts():
             if at < read_until or (condition and self._spelt.starts[at] > condition.start()):
                 continue
-            clause = self._clause(self._units, self._spelt, at, self._patterns)
+            clause = self._clause(self._units, self._spelt, at, self._groups)
             if clause is None or clause.kind is Kind.INSTEAD:
                 # "Drink coffee" behind "no tea any more" is what is drunk instead; by itself it says the same or less.
                 clause = self._second(at) or self._otherwise(at) or clause
@@ -124,29 +124,33 @@ class ClauseReader:
         match = self._language.fill.match(spelt.text, place)
         return match.end() if match else place
 
-    def _clause(self, units: Sequence[Unit], spelt: Spelt, at: int, patterns: Sequence[Pattern]) -> Clause | None:
+    def _clause(self, units: Sequence[Unit], spelt: Spelt, at: int, groups: Sequence[Group]) -> Clause | None:
         place = spelt.starts[at]
         instead: Clause | None = None
         for start in dict.fromkeys((place, self._filled(spelt, place))):
-            if patterns is self._patterns and self._language.any_statement.match(spelt.text, start) is None:
-                continue
-            for pattern in patterns:
-                match = pattern.clause.match(spelt.text, start)
-                if match is None or self._says_nothing(pattern, spelt, start):
+            for group in groups:
+                if group.any.match(spelt.text, start) is None or self._says_nothing(group.kind, spelt, start):
                     continue
-                clause = self._meant(pattern, match, units, spelt, at)
-                if clause is None:
-                    continue
-                led = self._language.leads_now.search(spelt.text, place, match.end()) is not None
-                clause = replace(clause, led_now=led or Tail.SINCE in clause.phrase.tails)
-                if pattern.kind is not Kind.INSTEAD:
+                clause = self._first(group.patterns, units, spelt, at, start)
+                if clause is not None and group.kind is not Kind.INSTEAD:
                     return clause
                 # "Lately I only watch comedies" says so by itself, too.
                 instead = instead or clause
         return instead
 
-    def _says_nothing(self, pattern: Pattern, spelt: Spelt, start: int) -> bool:
-        return pattern.kind is Kind.NEVER and self._language.not_never.match(spelt.text, start) is not None
+    def _first(
+        self, patterns: Sequence[Pattern], units: Sequence[Unit], spelt: Spelt, at: int, start: int
+    ) -> Clause | None:
+        for pattern in patterns:
+            match = pattern.clause.match(spelt.text, start)
+            clause = match and self._meant(pattern, match, units, spelt, at)
+            if match and clause:
+                led = self._language.leads_now.search(spelt.text, spelt.starts[at], match.end()) is not None
+                return replace(clause, led_now=led or Tail.SINCE in clause.phrase.tails)
+        return None
+
+    def _says_nothing(self, kind: Kind, spelt: Spelt, start: int) -> bool:
+        return kind is Kind.NEVER and self._language.not_never.match(spelt.text, start) is not None
 
     def _meant(
         self, pattern: Pattern, match: re.Match[str], units: Sequence[Unit], spelt: Spelt, begins: int
@@ -156,6 +160,10 @@ class ClauseReader:
             is_wish = pattern.kind in FORGETS
             phrase = phrase_from(units, spelt, behind, self._language, over_commas=is_wish)
             end = phrase.until
+            if (other := self._compared(match, phrase, spelt)) is not None:
+                if pattern.kind is Kind.AVOIDS:
+                    return None  # "I don't prefer trains to planes" does not mean that they avoid trains.
+                phrase.end = other
         else:
             first, until = spelt.unit_at(match.start("x")), spelt.unit_at(match.end("x"))
             if units[first].text in self._language.begins | {self._language.me}:
@@ -172,6 +180,16 @@ class ClauseReader:
         if not (is_told and is_wish_of_now and is_of_past):
             return None
         return Clause(pattern, match, units, spelt, begins, end, phrase)
+
+    def _compared(self, match: re.Match[str], phrase: Phrase, spelt: Spelt) -> int | None:
+        """Return where the other side of a comparison begins, as in `trains to planes`; None if there is none."""
+        language, text = self._language, spelt.text
+        for at in range(phrase.first, phrase.end - 1):
+            before = spelt.starts[at]
+            weighs = language.versus_weighed.match(text, before) and language.weighs.search(text, match.start(), before)
+            if weighs or language.versus.match(text, before):
+                return at + 1
+        return None
 
     def _elliptic(self, before: Clause) -> Clause | None:
         """The clause that goes on without a subject, as `and hate crowds`."""
@@ -200,7 +218,7 @@ class ClauseReader:
         place = self._filled(self._spelt, self._spelt.starts[at])
         first = self._spelt.unit_at(place)
         units = self._reworded(at, first, place)
-        clause = self._clause(units, Spelt.of(units), first, self._patterns) if units else None
+        clause = self._clause(units, Spelt.of(units), first, self._groups) if units else None
         # What several use or do, as a firm does, tells less of one of them than what they like.
         is_of_us = clause is not None and clause.kind is Kind.USES and self._units[first].text in self._language.us
         if clause is None or is_of_us:
@@ -235,8 +253,8 @@ class ClauseReader:
             return None
         me = replace(units[at], text=self._language.me)
         rest = [*units[:at], me, *units[at + 1 :]]
-        patterns = [pattern for pattern in self._patterns if pattern.kind in _WITHOUT_SUBJECT]
-        return self._clause(rest, Spelt.of(rest), at, patterns)
+        groups = [group for group in self._groups if group.kind in _WITHOUT_SUBJECT]
+        return self._clause(rest, Spelt.of(rest), at, groups)
 
     def _is_conditional(self, clause: Clause) -> bool:
         behind = clause.spelt.text[clause.spelt.starts[clause.end] :].removeprefix(f"{PAUSE} ")

@@ -1,7 +1,7 @@
 """A language's patterns of what people say of themselves, compiled from its file."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -13,6 +13,7 @@ from sager_language.corrections.patterns import BETWEEN, FACT, WORD, BadPattern,
 from sager_language.corrections.sections import Sections
 from sager_language.corrections.tokens import tokens
 from sager_language.preferences.words import sections
+from sager_language.text import Lazy
 from sager_language.types import Scope
 
 _GROUP: Final = re.compile(r"\(\?P<\w+>")
@@ -76,10 +77,25 @@ class Pattern:
 
     name: str
     kind: Kind
-    clause: re.Pattern[str]
+    clause: Lazy
     is_open: bool
     scope: Scope | None = None
     noun: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """All patterns of one kind.
+
+    Attributes:
+        kind: of the patterns.
+        any: matches if one of the patterns does: most clauses match none, and the patterns are never compiled.
+        patterns: in the order in which they are tried.
+    """
+
+    kind: Kind
+    any: Lazy
+    patterns: tuple[Pattern, ...]
 
 
 @dataclass(frozen=True)
@@ -92,9 +108,9 @@ class Cues:
         unremembers: what by itself says that something is not to be known.
     """
 
-    erases: re.Pattern[str]
-    memory: re.Pattern[str]
-    unremembers: re.Pattern[str]
+    erases: Lazy
+    memory: Lazy
+    unremembers: Lazy
 
     def of(self, text: str) -> list[re.Match[str]]:
         """The cues of a wish in a sentence; none where they make no wish together."""
@@ -111,7 +127,6 @@ class Language:
     Attributes:
         name: BCP 47.
         statements: patterns of clauses, in the order in which they are tried.
-        any_statement: what any of `statements` matches, in one search: most clauses match none.
         forgets: patterns of clauses that want something forgotten.
         fill: what a clause may begin with and says nothing.
         leads_now: words among it by which what follows takes the place of what was before.
@@ -124,6 +139,9 @@ class Language:
         before_values: words before a value that are no part of it.
         adjectives: words behind which a comma does not end a value, as in `old, quiet trains`.
         adjective_endings: endings of such words.
+        versus: a word and the other side of a comparison behind it, as `rather than planes`.
+        weighs: verbs that compare, as `prefer`.
+        versus_weighed: the same as `versus`, where the verb compares, as `trains to planes`.
         condition: words that make of a statement a condition.
         tails: phrases behind a value, with what they mean, by their words.
         session: that something holds in this conversation.
@@ -167,59 +185,61 @@ class Language:
     """
 
     name: str
-    statements: tuple[Pattern, ...]
-    any_statement: re.Pattern[str]
-    forgets: tuple[Pattern, ...]
-    fill: re.Pattern[str]
-    leads_now: re.Pattern[str]
+    statements: tuple[Group, ...]
+    forgets: tuple[Group, ...]
+    fill: Lazy
+    leads_now: Lazy
     me: str
     begins: frozenset[str]
     lets: frozenset[str]
     joins: frozenset[str]
-    ends: re.Pattern[str]
+    ends: Lazy
     dangling: frozenset[str]
     before_values: frozenset[str]
     adjectives: frozenset[str]
     adjective_endings: Words
-    condition: re.Pattern[str]
+    versus: Lazy
+    weighs: Lazy
+    versus_weighed: Lazy
+    condition: Lazy
     tails: Mapping[Words, Tail]
-    session: re.Pattern[str]
-    wishes_end: re.Pattern[str]
-    not_values: re.Pattern[str]
+    session: Lazy
+    wishes_end: Lazy
+    not_values: Lazy
     not_in_values: frozenset[str]
-    never_in_values: re.Pattern[str]
+    never_in_values: Lazy
     not_alone: frozenset[str]
     empty_verbs: frozenset[str]
-    not_never: re.Pattern[str]
+    not_never: Lazy
     to: frozenset[str]
     verbs: Mapping[str, str]
     liked: Mapping[str, str]
-    bare: re.Pattern[str]
+    bare: Lazy
     am: Words
-    plainly: re.Pattern[str]
-    inverted: re.Pattern[str]
+    plainly: Lazy
+    inverted: Lazy
     us: Mapping[str, str]
-    reminds: re.Pattern[str]
-    others: re.Pattern[str]
-    blocks: re.Pattern[str]
-    takes_back: re.Pattern[str]
-    forgets_last: re.Pattern[str]
+    reminds: Lazy
+    others: Lazy
+    blocks: Lazy
+    takes_back: Lazy
+    forgets_last: Lazy
     forgets_cues: Cues
-    forgets_named: re.Pattern[str]
-    asks_to: re.Pattern[str]
-    not_forgets: re.Pattern[str]
-    turned: re.Pattern[str]
-    ends_diets: re.Pattern[str]
-    reconciled: re.Pattern[str]
-    not_turned: re.Pattern[str]
+    forgets_named: Lazy
+    asks_to: Lazy
+    not_forgets: Lazy
+    turned: Lazy
+    ends_diets: Lazy
+    reconciled: Lazy
+    not_turned: Lazy
     turning: frozenset[str]
     asking: frozenset[str]
     unsaying: frozenset[str]
     wishing: frozenset[str]
-    roleplay: re.Pattern[str]
-    roleplay_ends: re.Pattern[str]
-    tags: re.Pattern[str]
-    asks: re.Pattern[str]
+    roleplay: Lazy
+    roleplay_ends: Lazy
+    tags: Lazy
+    asks: Lazy
     corrections: Corrections
 
 
@@ -267,22 +287,24 @@ class _Loader(Sections):
             "stop": rf"(?:$|[.,]{BETWEEN})",
             "end": rf"(?:$|[.,:?]{BETWEEN})",
         }
+        self.expand()
 
     def load(self) -> Language:
-        patterns = tuple(self._patterns())
-        statements = tuple(pattern for pattern in patterns if pattern.kind not in FORGETS)
+        groups = [self._group(kind) for kind in Kind]
         return Language(
             name=self.name,
-            statements=statements,
-            any_statement=_any(statements),
-            forgets=tuple(pattern for pattern in patterns if pattern.kind in FORGETS),
-            fill=re.compile(rf"(?:{self.alternatives('fill')}|, ){{0,6}}"),
+            statements=tuple(group for group in groups if group.kind not in FORGETS),
+            forgets=tuple(group for group in groups if group.kind in FORGETS),
+            fill=Lazy(rf"(?:{self.alternatives('fill')}|, ){{0,6}}"),
             leads_now=self.anywhere("leads-now"),
             me=self.lines("me")[0],
             begins=self.plain("begins"),
             lets=self.plain("lets"),
             joins=self.plain("joins"),
-            ends=re.compile(self.alternatives("ends")),
+            ends=Lazy(self.alternatives("ends")),
+            versus=Lazy(self.alternatives("versus")),
+            weighs=self.anywhere("weighs"),
+            versus_weighed=Lazy(self.alternatives("versus-weighed")),
             condition=self.anywhere("condition"),
             dangling=self.plain("dangling"),
             before_values=self.plain("before-values"),
@@ -291,25 +313,25 @@ class _Loader(Sections):
             tails={self._tail(line): kind for kind in Tail for line in self.lines(kind.value)},
             session=self.anywhere("session"),
             wishes_end=self.anywhere("wishes-end"),
-            not_values=re.compile(self.alternatives("not-values")),
+            not_values=Lazy(self.alternatives("not-values")),
             not_in_values=self.plain("not-in-values"),
             never_in_values=self.anywhere("never-in-values"),
             not_alone=self.plain("not-alone"),
             empty_verbs=self.plain("empty-verbs"),
-            not_never=re.compile(self.alternatives("not-never")),
+            not_never=Lazy(self.alternatives("not-never")),
             to=self.plain("to"),
             verbs=self._verbs,
             liked=self._pairs("liked"),
-            bare=re.compile(self.alternatives("bare")),
+            bare=Lazy(self.alternatives("bare")),
             am=tuple(word for line in self.lines("am") for word in self._tail(line)),
-            plainly=re.compile(self.alternatives("plainly")),
+            plainly=Lazy(self.alternatives("plainly")),
             inverted=self._inverted(),
             us=self._pairs("us"),
-            reminds=re.compile(self.alternatives("reminds")),
+            reminds=Lazy(self.alternatives("reminds")),
             others=self.anywhere("others"),
             blocks=self.anywhere("blocks"),
-            takes_back=re.compile(self.alternatives("takes-back")),
-            forgets_last=re.compile(self.alternatives("forgets-last")),
+            takes_back=Lazy(self.alternatives("takes-back")),
+            forgets_last=Lazy(self.alternatives("forgets-last")),
             forgets_cues=Cues(self.anywhere("erases"), self.anywhere("memory"), self.anywhere("unremembers")),
             forgets_named=self.anywhere("forgets-named"),
             asks_to=self.anywhere("asks-to"),
@@ -324,14 +346,14 @@ class _Loader(Sections):
             wishing=self._literals("erases", "memory", "unremembers"),
             roleplay=self.anywhere("roleplay"),
             roleplay_ends=self.anywhere("roleplay-ends"),
-            tags=re.compile(rf", {self.alternatives('tags')}$"),
-            asks=re.compile(rf"(?:(?:, |: |and |so |but |then |und |aber |also ){{1,2}}){self.alternatives('asks')}"),
+            tags=Lazy(rf", {self.alternatives('tags')}$"),
+            asks=Lazy(rf"(?:(?:, |: |and |so |but |then |und |aber |also ){{1,2}}){self.alternatives('asks')}"),
             corrections=corrections_in(self.name),
         )
 
-    def _inverted(self) -> re.Pattern[str]:
+    def _inverted(self) -> Lazy:
         forms = [*map(re.escape, sorted(self.plain("inverted"))), *self.lines("inverted-forms")]
-        return re.compile("|".join(forms) or "(?!)")
+        return Lazy("|".join(forms) or "(?!)")
 
     def _literals(self, *names: str) -> frozenset[str]:
         """All words of the patterns of sections."""
@@ -344,28 +366,24 @@ class _Loader(Sections):
     def _tail(self, line: str) -> Words:
         return tuple(word.text for word in tokens(line))
 
-    def _patterns(self) -> Iterable[Pattern]:
-        for kind in Kind:
-            for line in self.lines(kind.value):
-                head, _, pattern = line.partition(": ")
-                head, _, noun = head.partition(" ~")
-                name, _, scope = head.partition(" @")
-                is_open = pattern.endswith("{x}")
-                told = pattern.removesuffix("{x}") if is_open else pattern
-                if kind in (Kind.HABITS, Kind.NEVER, Kind.NO_LONGER, Kind.GIVEN_UP, Kind.USES, *FORGETS):
-                    told = told.replace("{v}", "{verb}").replace("{vs}", "{third}")
-                try:
-                    clause = re.compile(self.made(told))
-                except re.error as error:
-                    raise BadPattern(f"{self.name}: {line!r}: {error}") from None
-                if not is_open and "x" not in clause.groupindex:
-                    raise BadPattern(f"{self.name}: {line!r} does not say what it is about")
-                whole = f"{self.name}.{kind.value}.{name}"
-                yield Pattern(whole, kind, clause, is_open, Scope(scope) if scope else None, noun)
+    def _group(self, kind: Kind) -> Group:
+        patterns = tuple(self._pattern(kind, line) for line in self.lines(kind.value))
+        each = (f"(?:{_GROUP.sub('(?:', pattern.clause.pattern)})" for pattern in patterns)
+        return Group(kind, Lazy("|".join(each) or "(?!)"), patterns)
 
-
-def _any(patterns: Iterable[Pattern]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{_GROUP.sub('(?:', each.clause.pattern)})" for each in patterns))
+    def _pattern(self, kind: Kind, line: str) -> Pattern:
+        head, _, pattern = line.partition(": ")
+        head, _, noun = head.partition(" ~")
+        name, _, scope = head.partition(" @")
+        is_open = pattern.endswith("{x}")
+        told = pattern.removesuffix("{x}") if is_open else pattern
+        if kind in (Kind.HABITS, Kind.NEVER, Kind.NO_LONGER, Kind.GIVEN_UP, Kind.USES, *FORGETS):
+            told = told.replace("{v}", "{verb}").replace("{vs}", "{third}")
+        clause = Lazy(self.made(told))
+        if not is_open and "(?P<x>" not in clause.pattern:
+            raise BadPattern(f"{self.name}: {line!r} does not say what it is about")
+        whole = f"{self.name}.{kind.value}.{name}"
+        return Pattern(whole, kind, clause, is_open, Scope(scope) if scope else None, noun)
 
 
 def _spaced(phrase: str) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 from sager_language.corrections.words import LANGUAGES
 from sager_language.preferences.quotes import is_title, quotations
 from sager_language.preferences.words import sections
+from sager_language.text import Lazy
 
 MAX_COLONS: Final = 60
 """What stands behind so many was hardly typed."""
@@ -15,19 +16,19 @@ MAX_REQUESTS: Final = 60
 MAX_INTRO_CHARS: Final = 240
 MIN_BODY_CHARS: Final = 80
 
-_QUOTE_LINE: Final = re.compile(r"(?:^[ \t]*(?:>|\||&gt;).*\n?)+", re.MULTILINE)
-_FENCE: Final = re.compile(r"^[ \t]*(```+|~~~+).*$", re.MULTILINE)
-_INLINE_FENCE: Final = re.compile(r"```+")
-_INLINE_CODE: Final = re.compile(r"`[^`\n]{1,400}`")
-_INDENTED: Final = re.compile(r"(?:^(?: {4,}|\t).*\n?)+", re.MULTILINE)
-_RULE: Final = re.compile(r"^[ \t]*(?:([-=_*~#+.<>\"'\u2014\u2500])\1{2,}|[-=*~#+<>]{2,}[ \t]*\w).*$", re.MULTILINE)
-_TAG: Final = re.compile(r"[<\[](/?)([A-Za-z][\w-]{0,30})(?:[ =][^<>\[\]\n]{0,200})?[>\]]")
-_HEADER: Final = re.compile(
+_QUOTE_LINE: Final = Lazy(r"(?:^[ \t]*(?:>|\||&gt;).*\n?)+", re.MULTILINE)
+_FENCE: Final = Lazy(r"^[ \t]*(```+|~~~+).*$", re.MULTILINE)
+_INLINE_FENCE: Final = Lazy(r"```+")
+_INLINE_CODE: Final = Lazy(r"`[^`\n]{1,400}`")
+_INDENTED: Final = Lazy(r"(?:^(?: {4,}|\t).*\n?)+", re.MULTILINE)
+_RULE: Final = Lazy(r"^[ \t]*(?:([-=_*~#+.<>\"'\u2014\u2500])\1{2,}|[-=*~#+<>]{2,}[ \t]*\w).*$", re.MULTILINE)
+_TAG: Final = Lazy(r"[<\[](/?)([A-Za-z][\w-]{0,30})(?:[ =][^<>\[\]\n]{0,200})?[>\]]")
+_HEADER: Final = Lazy(
     r"^[ \t*_]*(?:subject|from|to|cc|bcc|date|sent|reply-to|re|fwd?|betreff|von|an|gesendet|datum|objet|de|asunto)"
     r"[*_]*[ \t]?:",
     re.MULTILINE | re.IGNORECASE,
 )
-_WROTE: Final = re.compile(
+_WROTE: Final = Lazy(
     r"^(?![^\n]{0,160}\b(?:i|ich)(?:['\u2019]ve)? (?:\w+ ){0,2}(?:wrote|schrieb|schreibe)\b)[^\n]{0,160}\b"
     r"(?:wrote|writes|schrieb|schreibt|\u00e9crit|escribi\u00f3|ha scritto|schreef|skrev|escreveu)\b"
     r"(?! ich\b)[^\n:]{0,80}:[ \t]*$"
@@ -35,25 +36,25 @@ _WROTE: Final = re.compile(
     r"|^[ \t]*begin forwarded message.*$",
     re.MULTILINE | re.IGNORECASE,
 )
-_SALUTATION: Final = re.compile(
+_SALUTATION: Final = Lazy(
     r"^[ \t\"']*(?:dear|sehr geehrte[rsn]?|liebe[rs]?|lieber|hi|hello|hey|hallo|guten tag)\b[^\n.!?]{1,60},[ \t]*$",
     re.MULTILINE | re.IGNORECASE,
 )
-_GREETS: Final = re.compile(r"^[ \t]*(?:hi|hello|hey|hallo|guten tag)\b", re.IGNORECASE)
-_LOG: Final = re.compile(
+_GREETS: Final = Lazy(r"^[ \t]*(?:hi|hello|hey|hallo|guten tag)\b", re.IGNORECASE)
+_LOG: Final = Lazy(
     r"(?:^[ \t]*(?:[\[(]?\d{1,4}[-:/.]\d{1,2}[-:/.\d T,]*(?:[ap]m)?[\])]?\s.*"
     r"|\[?(?:trace|debug|info|warn|warning|error|fatal|critical)\]?[ :\]].*)\n?)+",
     re.MULTILINE | re.IGNORECASE,
 )
-_TABLE: Final = re.compile(r"(?:^[^\n|\t;]*(?:\|[^\n|]*\||\t[^\n\t]*\t|;[^\n;]*;[^\n;]*;).*\n?)+", re.MULTILINE)
-_SPEAKER: Final = re.compile(
+_TABLE: Final = Lazy(r"(?:^[^\n|\t;]*(?:\|[^\n|]*\||\t[^\n\t]*\t|;[^\n;]*;[^\n;]*;).*\n?)+", re.MULTILINE)
+_SPEAKER: Final = Lazy(
     r"^[ \t*_\[]*([A-Z\u00c0-\u00de][\w.'\u2019-]{0,30}(?: [A-Z\u00c0-\u00de][\w.'\u2019-]{0,30}){0,3}"
     r"(?: \([^)\n]{1,30}\))?)[*_\]]*[ \t]?:(?=\s).*$",
     re.MULTILINE,
 )
-_COLON: Final = re.compile(r"[:\uff1a](?=[\s\"'\u201c\u201e\u201d\u00ab\u00bb\u300c\u2018\u201a]|$)")
-_WORD: Final = re.compile(r"[^\W\d_]+")
-_SENTENCE_BREAK: Final = re.compile(r"[.!?\n\u3002]")
+_COLON: Final = Lazy(r"[:\uff1a](?=[\s\"'\u201c\u201e\u201d\u00ab\u00bb\u300c\u2018\u201a]|$)")
+_WORD: Final = Lazy(r"[^\W\d_]+")
+_SENTENCE_BREAK: Final = Lazy(r"[.!?\n\u3002]")
 
 
 Span = tuple[int, int]

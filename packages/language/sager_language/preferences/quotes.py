@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
+from sager_language.text import Lazy
+
 MAX_MARKS: Final = 2_000
 """A turn with more of them is all quotation."""
 MAX_TITLE_CHARS: Final = 50
@@ -34,10 +36,10 @@ _CLOSERS: Final = {
     "`": "`\u00b4'",
 }
 _STRAIGHT: Final = {'"': '"', "\uff02": "\uff02", "'": "'", "''": "''"}
-_MARKS: Final = re.compile("''|[" + "".join({*_CLOSERS, *"".join(_CLOSERS.values()), '"', "\uff02", "'"}) + "]")
+_MARKS: Final = Lazy("''|[" + "".join({*_CLOSERS, *"".join(_CLOSERS.values()), '"', "\uff02", "'"}) + "]")
 _SINGLE: Final = frozenset("'\u2018\u201a\u2019`\u00b4\u203a\u00bb\u201d")
 """Those that stand for something else too, or may close: one without a partner quotes nothing."""
-_SPEAKS: Final = re.compile(
+_SPEAKS: Final = Lazy(
     r"[.!?\u2026\u3002][\"'\u201d\u201c\u2019]?\s+\S|\b(?:i|i['\u2019]?m|my|me|we|our|ich|mir|mich|meine?[nmrs]?|wir)\b",
     re.IGNORECASE,
 )

@@ -42,7 +42,9 @@ def extract_preferences(
 def warm() -> None:
     """Compile the patterns, so that the first conversation does not wait for it."""
     for name in LANGUAGES:
-        language_of(name)
+        language = language_of(name)
+        for group in (*language.statements, *language.forgets):
+            group.any.compiled  # noqa: B018 - compiles
 
 
 class _Reader:

@@ -8,12 +8,13 @@ from typing import Final
 from sager_language.corrections.tokens import tokens
 from sager_language.corrections.units import Spelt, Unit
 from sager_language.preferences.language import Language, language_of
+from sager_language.text import Lazy
 
 MAX_SENTENCE_CHARS: Final = 600
 """A longer one is not read: nobody speaks so, and nobody knows what belongs to what in it."""
-_SENTENCE: Final = re.compile(r"(?:[^.!?\n\u2026\u3002]|[.](?=\w)|\n(?=[a-z\u00e4\u00f6\u00fc]))+[.!?\u2026\u3002]*")
+_SENTENCE: Final = Lazy(r"(?:[^.!?\n\u2026\u3002]|[.](?=\w)|\n(?=[a-z\u00e4\u00f6\u00fc]))+[.!?\u2026\u3002]*")
 _OF_ONESELF: Final = {
-    "en": re.compile(
+    "en": Lazy(
         r"\b(?:i|im|ive|i['\u2019]\w+|me|my|forget|favou?rites?|recommend\w*|suggest\w*|remember\w*|erase|delete|remove"
         r"|purge|scrub|wipe|disregard|discard|ignore|unremember|unlearn|expunge|redact|blot|shred|get rid"
         r"|we(?:['\u2019]\w+)?|off the record|drop|lose (?:the|that|this|all|any|every|what)|strike|scrap|scratch|ditch"
@@ -35,7 +36,7 @@ _OF_ONESELF: Final = {
         r"|^\W*(?:\w+,? )?(?:always|only|never|answer|reply|respond|write|speak|talk|been)\b|\b(?:fan|person|here)\W*$",
         re.IGNORECASE,
     ),
-    "de": re.compile(
+    "de": Lazy(
         r"\b(?:ich|mir|mich|wir|meine?[nmrs]?|vergiss|vergesse\w*|vergessen|merke?|l\u00f6sch\w*|streiche?|entferne"
         r"|nichts mehr|scherz|spa(?:\u00df|ss)|tilge\w*|radier\w*|verwirf|wirf|nimm|lass|raus|weg|behalt\w*|speicher\w*"
         r"|notier\w*|erw\u00e4hn\w*|denk|dich nichts|dein\w* (?:notizen|ged\u00e4chtnis|akte|kopf)|gespeichert"
@@ -43,16 +44,17 @@ _OF_ONESELF: Final = {
         r"|geh(?:t|en) (?:\w+ )?(?:immer|gar nicht|\u00fcberhaupt nicht|nichts)|nichts geht"
         r"|es gibt (?:\w+ ){0,2}nichts|fan (?:von|vom|der|des))\b"
         r"|bitte|ab (?:sofort|jetzt)|von nun an|k\u00fcnftig|in zukunft|(?:bei|f\u00fcr) uns|antworte|duze?|sieze?"
-        r"|^\W*(?:\w+,? )?(?:hasse?|mag|ess?e?|trinke?|bin|habe?|stehe?|kann|immer|nur)\b",
+        r"|^\W*(?:\w+,? )?(?:hasse?|mag|ess?e?|trinke?|bin|habe?|stehe?|kann|immer|nur)\b"
+        r"|^\W*lieber (?:\w+ ){1,3}als\b",
         re.IGNORECASE,
     ),
 }
 _FUNCTION_WORDS: Final = {
-    "en": re.compile(
+    "en": Lazy(
         r"\b(?:i|i['\u2019]\w+|my|the|an?|is|are|of|to|and|for|with|on|it|that|this|you|your|not|do|don['\u2019]?t|at)\b",
         re.IGNORECASE,
     ),
-    "de": re.compile(
+    "de": Lazy(
         r"\b(?:ich|mir|mich|mein\w*|der|das|den|dem|des|ein|eine[nmrs]?|und|ist|sind|nicht|kein\w*|mit|auf|f\u00fcr|von"
         r"|zu[mr]?|im|beim?|vo[mr]|aus|nach|seit|auch|noch|nur|immer|mehr|als|wie|du|dir|dich|dein\w*|bitte|es)\b",
         re.IGNORECASE,
@@ -60,23 +62,23 @@ _FUNCTION_WORDS: Final = {
 }
 """They tell languages apart where a sentence has cues of several: English `im` is `I am`, German `im` is `in the`."""
 _OF_OTHERS: Final = {
-    "en": re.compile(r"\b(?:loves?|likes?|hates?|prefers?|enjoys?|adores?|dislikes?|avoids?|stand)\b", re.IGNORECASE),
-    "de": re.compile(
+    "en": Lazy(r"\b(?:loves?|likes?|hates?|prefers?|enjoys?|adores?|dislikes?|avoids?|stand)\b", re.IGNORECASE),
+    "de": Lazy(
         r"\b(?:mag|m\u00f6gen|liebt|lieben|hasst|hassen|bevorzug\w+|isst|trinkt|gef\u00e4llt|meidet)\b", re.IGNORECASE
     ),
 }
-_GERMAN: Final = re.compile(
+_GERMAN: Final = Lazy(
     r"\b(?:der|die|das|den|dem|ist|sind|und|mehr|jetzt|heute|nicht|kein\w*|statt|f\u00fcr|mit|von|war|waren|zu|hallo)\b",
     re.IGNORECASE,
 )
 _OF_PLAY: Final = {
-    "en": re.compile(
+    "en": Lazy(
         r"role|pretend|imagine|once upon|\bact(?:ing)? as\b|character|viewpoint|point of view|speak as|the voice of"
         r"|perspective|first person|\bmaster\b|narrator|back to reality|in which i\b|where i\b"
         r"|\b(?:pirate|knight|wizard|detective|customer|patient|vampire|king|queen|captain|elf|waiter|witch|robot)\b",
         re.IGNORECASE,
     ),
-    "de": re.compile(
+    "de": Lazy(
         r"rolle|tu so|tun wir so|stell dir|\bspiele?\b|sicht|perspektive|realit\u00e4t|es war einmal|in der ich"
         r"|\b(?:pirat|figur|ritter|zauberer|detektiv|kunde|kundin|patient|vampir|k\u00f6nig|elf|kellner|arzt)",
         re.IGNORECASE,
@@ -128,7 +130,7 @@ def units_before(text: str, start: int) -> tuple[Unit, ...]:
     return tuple(Unit(token.text, token.start, token.end) for token in tokens(said[-1])) if said else ()
 
 
-def _spoken_in(said: str, cues: Mapping[str, re.Pattern[str]]) -> str | None:
+def _spoken_in(said: str, cues: Mapping[str, Lazy]) -> str | None:
     """The language of whose cues a sentence has one; of several, the one of which it has the most other words."""
     names = [name for name, pattern in cues.items() if pattern.search(said)]
     if not names[1:]:
@@ -139,7 +141,7 @@ def _spoken_in(said: str, cues: Mapping[str, re.Pattern[str]]) -> str | None:
 def _told(
     text: str,
     budget: int,
-    cues: Sequence[Mapping[str, re.Pattern[str]]],
+    cues: Sequence[Mapping[str, Lazy]],
     known: Callable[[str], bool] = lambda _: False,
 ) -> Iterator[Sentence]:
     for match in _SENTENCE.finditer(text):

@@ -13,7 +13,7 @@ from sager_language.preferences.known import Knowledge, Known, Naming, with_sign
 from sager_language.preferences.language import Language
 from sager_language.preferences.sentences import Sentence
 from sager_language.preferences.values import MAX_VALUE_CHARS
-from sager_language.text import normalise
+from sager_language.text import Lazy, normalise
 
 MAX_GUESSED_WORDS: Final = 6
 
@@ -63,9 +63,7 @@ def wish_in(sentence: Sentence, knowledge: Knowledge) -> Wish | None:
     return Wish(guess=_guessed(sentence, language))
 
 
-def patterned(
-    units: Sequence[Unit], namings: Sequence[Naming], pattern: re.Pattern[str], *, begins: bool = False
-) -> list[Known]:
+def patterned(units: Sequence[Unit], namings: Sequence[Naming], pattern: Lazy, *, begins: bool = False) -> list[Known]:
     """What is named where a pattern says so; with `begins` only where a clause begins with it."""
     if not namings:
         return []

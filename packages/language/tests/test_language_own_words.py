@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from sager_language.preferences import own_words
 from sager_language.preferences.quotes import is_title, quotations
-from schemas.utterances import Role
-from tests.unit.listen.listen_builders import heard, turn
+from tests.language_samples import extracted, turn
 
 OWN = "I love tea."
 NOT_OWN = "I hate golf and my knees hurt."
@@ -107,8 +106,8 @@ def test_apostrophes_quote_nothing() -> None:
     assert " ".join(span.text for span in own_words(turn(text))).startswith("I'm sure it's the dogs' toys")
 
 
-@pytest.mark.parametrize("role", [Role.ASSISTANT, Role.OTHER])
-def test_nobody_elses_turn_has_own_words(role: Role) -> None:
+@pytest.mark.parametrize("role", ["assistant", "other"])
+def test_nobody_elses_turn_has_own_words(role: str) -> None:
     assert own_words(turn(OWN, role)) == ()
 
 
@@ -138,12 +137,12 @@ TEXTS = [
 
 @pytest.mark.parametrize("text", [*DRAFTS, *TEXTS])
 def test_a_text_to_work_on_states_nothing(text: str) -> None:
-    assert heard(text).findings == ()
+    assert extracted(text).findings == ()
 
 
 def test_a_text_that_the_assistant_asked_for_is_not_said() -> None:
-    asks = turn("Sure! Please paste the text that you want me to improve.", Role.ASSISTANT, at=1)
-    of_anybody = heard(turn("Can you improve a text?"), asks, turn("I love golf.", at=2))
+    asks = turn("Sure! Please paste the text that you want me to improve.", "assistant", at=1)
+    of_anybody = extracted(turn("Can you improve a text?"), asks, turn("I love golf.", at=2))
     assert of_anybody.findings == ()
 
 
