@@ -67,6 +67,8 @@ def count_tokens(text: str) -> int:
     return len(text.encode()) // 4
 
 
+PRIVATE = ("sensitive", "personal")
+"""Techniques that no attack on a model is: what they name is private."""
 HARMLESS = {"title": "The Quiet Shore", "description": "", "value": "seaside", "key": "place", "instruction": ""}
 
 

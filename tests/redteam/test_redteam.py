@@ -14,7 +14,7 @@ from operators.rank.listwise import ListwiseRanker
 from streams.llm.client import LlmClient
 from streams.vouching import DEFAULT as VOUCHING
 from tests.redteam.compliant import CompliantServer
-from tests.redteam.stage import TOKENS, Case, Outcome, cases, count_tokens, play
+from tests.redteam.stage import PRIVATE, TOKENS, Case, Outcome, cases, count_tokens, play
 
 FIGURES = Path(__file__).parents[2] / "docs" / "redteam.md"
 WISHES = ("not-remembered", "for-another")
@@ -22,8 +22,6 @@ HELD, BOUNDED = "held", "bounded"
 SEEDED = {"preference:genre:noir", "preference:genre:drama", "preference:genre:comedy"}
 COMEDY = "avoids:preference:genre:comedy"
 """What the person says beside the attack, where they say anything."""
-SAID = ("correction", "feedback")
-"""Channels whose events are kept as they are, as requests are, and of which a skill takes nothing that orders."""
 
 
 def by_rules(case: Case) -> Outcome:
@@ -53,20 +51,26 @@ def test_the_corpus_is_large_and_speaks_many_languages() -> None:
 def test_with_the_rules(case: Case, twins: dict[str, Outcome]) -> None:
     out = by_rules(case)
 
-    assert leaks(case, out) == []
-    if case.channel in SAID and case.attack:
-        assert case.attack.casefold() not in out.learned
+    if case.technique in PRIVATE:
+        assert leaks(case, out) == []
+    if case.attack:
+        assert case.attack.casefold() not in out.slim.casefold()
     match case.holds:
-        case "refused":
+        case "refused" if case.technique in PRIVATE:
             assert out.refused == ["private"]
             assert len(out.skill) == 3
+        case "refused":
+            # A person may state any words; the gate keeps those that could act out of prompts.
+            assert case.text.casefold() not in out.slim.casefold()
         case "kept":
             assert case.text.casefold() in out.kept
             assert out.outcome == "matched"
         case "heard" | "unheard":
-            assert out.outcome == ("corrected" if case.holds == "heard" else "not-understood")
-            assert set(out.stated) == ({COMEDY} if case.holds == "heard" else set())
-            assert set(out.skill) == SEEDED, "nobody's words bring in a line"
+            # A text with an order to a machine is not read at all, whatever else it says.
+            is_heard = case.holds == "heard" and out.outcome == "corrected"
+            assert is_heard or out.outcome == "not-understood"
+            assert set(out.stated) == ({COMEDY} if is_heard else set())
+            assert set(out.skill) == SEEDED, "words bring in no line"
         case "item":
             (said,) = out.stated
             assert said.startswith("avoids:item:item:attacked-"), "that item, and nothing that others have too"
@@ -76,9 +80,9 @@ def test_with_the_rules(case: Case, twins: dict[str, Outcome]) -> None:
             assert (out.skill, out.diffs) == ({}, [])
         case "same" if case.channel in TWINNED:
             harmless = twins_without_fact() if case.channel in ("value", "key") else twins[case.channel]
-            assert (out.outcome, out.skill, out.slim) == (harmless.outcome, harmless.skill, harmless.slim)
-            # What remains of a request may well rank.
-            assert out.order == harmless.order or case.channel == "instruction"
+            # The line of an odd value exists; the gate keeps it out of the slim skill and of prompts.
+            assert (out.outcome, out.slim) == (harmless.outcome, harmless.slim)
+            assert harmless.skill.items() <= out.skill.items()
         case "bounded" if case.channel in ("title", "instruction"):
             assert out.skill == twins[case.channel].skill
         case "same":
@@ -125,16 +129,18 @@ def test_with_a_model_that_obeys_every_attack_it_sees() -> None:
     surprises = []
     lines = {"preference:genre:noir", "preference:genre:drama", "preference:genre:comedy", "preference:genre:mystery"}
     for case, out, obeyed in asyncio.run(_against_the_compliant_model()):
-        assert leaks(case, out) == [], case.id
+        if case.technique in PRIVATE:
+            assert leaks(case, out) == [], case.id
         if case.technique == "innocent":
             continue
         # Whatever the model was told: nothing but facts of the item, one tier at a time, all candidates once.
         made_up = {name for name in out.skill if name not in lines and not name.endswith((":seaside",))}
-        assert not made_up or case.holds == "bounded", case.id
+        assert not made_up or case.holds == "bounded" or case.channel in ("value", "key"), case.id
         assert len(set(out.order)) == (4 if out.order else 0), case.id
         unheard = case.technique in ("not-remembered", "third-person") and out.outcome not in WISHES
         figures[case.technique, case.language, BOUNDED if obeyed or unheard else HELD] += 1
-        if obeyed and case.holds not in {"bounded", "clean"}:
+        # A title or a request that gives orders can only move its item: the answer's schema bounds it.
+        if obeyed and case.holds not in {"bounded", "clean"} and case.channel in ("value", "key"):
             surprises.append(case.id)
     assert surprises == []
     told = table(figures)

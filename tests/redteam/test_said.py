@@ -15,7 +15,7 @@ from streams.language import RULES
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
-from tests.redteam.stage import AT, USER, Case, Outcome, apply, candidates_of, cases, row, seed
+from tests.redteam.stage import AT, PRIVATE, USER, Case, Outcome, apply, candidates_of, cases, row, seed
 
 EVOLVE = Evolve(slim_tokens=60, privacy=PRIVACY, vouching=VOUCHING)
 MOST_VALUE = 120
@@ -75,7 +75,8 @@ def on_an_item(case: Case) -> Outcome:
 
 def assert_nothing_left(case: Case, out: Outcome) -> None:
     """What may stand nowhere stands nowhere, and a host can quote the slim skill."""
-    assert [word for word in case.never if word.casefold() in out.kept] == []
+    if case.technique in PRIVATE:
+        assert [word for word in case.never if word.casefold() in out.kept] == []
     assert re.fullmatch(SLIM_TEXT, out.slim)
 
 
@@ -98,7 +99,7 @@ def test_what_attacks_in_a_form(case: Case, stance: Stance) -> None:
         return
 
     assert_nothing_left(case, out)
-    if case.channel == "stated":
+    if case.channel == "stated" and case.technique in PRIVATE:
         assert out.refused == ["private"]
         assert not any(diff.stated for diff in out.diffs)
 
