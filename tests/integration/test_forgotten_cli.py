@@ -93,7 +93,7 @@ def test_dead_letters_of_somebody_forgotten_are_neither_shown_nor_replayed(harne
     assert [each["event_id"] for each in told["letters"]] == [letters[2].event_id]
     shown = sager(harness, "dead-letters", "list")
     assert "ann" not in shown.stdout
-    assert "2 more are of people who were forgotten" in shown.stderr
+    assert "2 more are of erased users" in shown.stderr
     with pytest.raises(NoSuchLetter):
         one(harness.settings, letters[0].event_id)
     planned = plan(harness.settings, Chosen(ids=frozenset(each.event_id for each in letters)))

@@ -83,8 +83,9 @@ class Deployment:
     def settings(self) -> Settings:
         return self.harness.settings
 
-    def backlog(self) -> Lag:
-        return Lag(self.settings)
+    def left(self) -> int:
+        with Lag(self.settings) as lag:
+            return lag.left()
 
     def check(self) -> None:
         dead = [each for each in self.harness.processes if each.poll() is not None]

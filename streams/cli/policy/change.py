@@ -26,7 +26,6 @@ from streams.cli.policy.common import (
 )
 from streams.cli.policy.confirm import DryRun, Yes, confirm
 from streams.rights.reading import NoSuchVersion, doubt, near
-from streams.vouching import DEFAULT as VOUCHING
 
 if TYPE_CHECKING:
     from schemas import PolicySkill, SkillCommand, SkillDiff
@@ -121,10 +120,10 @@ class Change:
         """Print the effect on the newest skill; nothing is sent."""
         from operators.merge import resolve_command  # noqa: PLC0415
         from streams.privacy import privacy_of  # noqa: PLC0415
+        from streams.vouching import vouching_of  # noqa: PLC0415
 
-        would = (
-            None if skill is None else resolve_command(skill, command, privacy=privacy_of(chosen), vouching=VOUCHING)
-        )
+        allowed: dict[str, Any] = {"privacy": privacy_of(chosen), "vouching": vouching_of(chosen)}
+        would = None if skill is None else resolve_command(skill, command, **allowed)
         if self.as_json:
             print_json({"dry_run": True, "diff": would and would.model_dump(mode="json")})
         elif would is None:
