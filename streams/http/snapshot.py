@@ -104,14 +104,14 @@ class Snapshot:
         """Closes an outdated file: it takes up disk space, and may hold forgotten users."""
         with self._lock:
             if self._there() != self._file:
-                self._let_go()
+                self._release()
 
     def close(self) -> None:
         """Closes the file once no query reads it."""
         with self._lock:
-            self._let_go()
+            self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         # DuckDB's close() ends every query of the connection's cursors. Without a reference to it, the file is closed
         # with the last of them.
         self._con, self._file = None, NO_FILE
@@ -128,7 +128,7 @@ class Snapshot:
             if self._con is None or file != self._file:
                 fresh = read.connect(self._settings)
                 fresh.execute(f"SET memory_limit = '{read.MEMORY}'")
-                self._let_go()
+                # The old connection is dropped, not closed: see `_release`.
                 self._con, self._file = fresh, file
             cursor = self._con.cursor()
             # Both settings are per connection.
