@@ -6,6 +6,7 @@ workers: end them with it.
 """
 
 import ctypes
+import errno
 import random
 import signal
 import socket
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -36,20 +38,20 @@ def end_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
 def free_port() -> int:
     """Return a free TCP port of this machine, never the same one twice.
 
-    It lies below the ports of outgoing connections: one of those could take it before the process that will listen on
-    it has started.
+    It lies below the usual range of outgoing connections. A client could take a port of that range before the process
+    that will listen on it has started.
+
+    Raises:
+        OSError: no port is free.
     """
-    while True:
-        port = random.choice(_FREE_PORTS)  # noqa: S311 - no secret
+    for port in random.sample(_FREE_PORTS, len(_FREE_PORTS)):
         if port in _given:
             continue
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        _given.add(port)
-        return port
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            _given.add(port)
+            return port
+    raise OSError(errno.EADDRINUSE, f"no port from {_FREE_PORTS.start} to {_FREE_PORTS.stop - 1} is free")
 
 
 class EmbeddedBroker:

@@ -1,6 +1,7 @@
 """Quick forms say the same as the plain ones that they stand for; what a choice calls stays few."""
 
 import hmac
+import math
 from collections import Counter
 from datetime import MAXYEAR, UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -21,7 +22,15 @@ from operators.mac import hmac_sha256
 from operators.render import characters, fits, render_lines, strategy_of
 from operators.vouch import Vouching
 from schemas import Attribute, Contrast, Evidence, Fact, Kind, OpenRankings, Tier, decode, encode
-from schemas.fields import MAX_METADATA_CHARS, MAX_METADATA_DEPTH, MAX_METADATA_NODES, Metadata, UtcDatetime
+from schemas.fields import (
+    MAX_METADATA_CHARS,
+    MAX_METADATA_DEPTH,
+    MAX_METADATA_INT,
+    MAX_METADATA_NODES,
+    MIN_METADATA_INT,
+    Metadata,
+    UtcDatetime,
+)
 from streams.language import RULES
 from tests.builders import NOW, a_contrast, a_position, a_ranking, a_skill, an_attribute, read_item
 
@@ -53,13 +62,7 @@ items = st.lists(facts, max_size=6).map(lambda found: [f"{fact.dimension}: {fact
 contrasts = st.builds(a_contrast, items, st.lists(items, max_size=6))
 
 within = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(-(2**63), 2**63 - 1),  # a wider one is refused
-        st.floats(allow_nan=False, allow_infinity=False),
-        st.text(max_size=8),
-    ),
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8)),
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=4), inner, max_size=4)),
     max_leaves=20,
 )
@@ -68,7 +71,7 @@ MOMENT: TypeAdapter[datetime] = TypeAdapter(UtcDatetime)
 
 
 def is_bounded(metadata: dict[str, Any]) -> bool:
-    """One value after the other: at most so many, with so many characters, so deep."""
+    """One value after the other: at most so many, with so many characters, so deep, and finite numbers of 64 bits."""
     nodes, chars = 1, 0
     waiting: list[tuple[Any, int]] = [(metadata, 0)]
     while waiting:
@@ -76,6 +79,10 @@ def is_bounded(metadata: dict[str, Any]) -> bool:
         inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
         nodes += len(inner)
         chars += len(value) if isinstance(value, str) else sum(map(len, value)) if isinstance(value, dict) else 0
+        if isinstance(value, float) and not math.isfinite(value):
+            return False
+        if isinstance(value, int) and not MIN_METADATA_INT <= value <= MAX_METADATA_INT:
+            return False
         if nodes > MAX_METADATA_NODES or chars > MAX_METADATA_CHARS or depth > MAX_METADATA_DEPTH:
             return False
         waiting += [(part, depth + 1) for part in inner]
@@ -87,6 +94,11 @@ def is_bounded(metadata: dict[str, Any]) -> bool:
 @example({}, 5, 1)
 @example({"a": "x" * (MAX_METADATA_CHARS - 9)}, 0, 1)
 @example({"a": "x" * (MAX_METADATA_CHARS - 8)}, 0, 1)
+@example({"a": MAX_METADATA_INT}, 0, 1)
+@example({"a": MAX_METADATA_INT + 1}, 0, 1)
+@example({"a": MIN_METADATA_INT - 1}, 0, 1)
+@example({"a": math.inf}, 0, 1)
+@example({"a": math.nan}, 0, 1)
 def test_metadata_is_bounded_as_value_by_value(inner: dict[str, Any], depth: int, width: int) -> None:
     metadata: Any = inner
     for _ in range(depth):
