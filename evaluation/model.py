@@ -35,7 +35,7 @@ from streams.vouching import DEFAULT as VOUCHING
 
 SLIM_BUDGETS = (10, 20, 50, 100, 200)
 TAUS = (0, 1, 2, 3)
-FORMS = (Form.LISTWISE, Form.POINTWISE)
+FORMS = (Form.LISTWISE,)
 MODEL = "model"
 """The ranker of an arm's lists beside `By.SKILL`: the model, which sees the slim skill."""
 

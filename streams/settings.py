@@ -114,7 +114,6 @@ class RankerName(StrEnum):
     DETERMINISTIC = "deterministic"
     FIRST_TOKEN = "first-token"  # noqa: S105 - the form of a question, no password
     LISTWISE = "listwise"
-    POINTWISE = "pointwise"
 
 
 class Settings(BaseSettings):
@@ -234,7 +233,7 @@ class Settings(BaseSettings):
     task_slim: bool = Field(default=True, description="Likes that a request asks for come first in its slim skill.")
     ranker: RankerName = Field(
         default=RankerName.DETERMINISTIC,
-        description="Who answers rank requests: deterministic; an LLM as first-token, listwise or pointwise.",
+        description="Who answers rank requests: deterministic; an LLM as first-token or listwise.",
     )
     rank_orders: int = Field(default=2, ge=1, le=8, description="Presentation orders that an LLM's ranking averages.")
     rank_skill: RankSkill = Field(

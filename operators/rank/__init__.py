@@ -1,6 +1,6 @@
 """Rank (paper 2.4, C.3): a strict total order by instruction, facets and skill.
 
-`deterministic` weighs them without an LLM; `first_token`, `listwise` and `pointwise` ask one, and `llm` picks among
+`deterministic` weighs them without an LLM; `first_token` and `listwise` ask one, and `llm` picks among
 them. What a model is asked is in `question`, what comes of its answers in `ranking`.
 """
 

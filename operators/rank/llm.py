@@ -9,7 +9,6 @@ from operators.asks import NO_LOGPROBS, Client
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.rank.first_token import MAX_CANDIDATES, FirstTokenRanker
 from operators.rank.listwise import ListwiseRanker
-from operators.rank.pointwise import PointwiseRanker
 from operators.rank.ranking import LlmRanking
 from operators.rank.task import Task
 from operators.vouch import Vouching
@@ -23,7 +22,6 @@ class Form(StrEnum):
 
     FIRST_TOKEN = "first-token"  # noqa: S105 - no password
     LISTWISE = "listwise"
-    POINTWISE = "pointwise"
 
 
 class LlmRanker:
@@ -38,7 +36,7 @@ class LlmRanker:
         form: the form that is wanted.
         max_prompt_tokens: limit of every prompt, a corrective retry included.
         orders: presentation orders that the wanted form averages; by default 2 for the first token, whose calls are
-            cheap, and 1 else. A grade per candidate is always asked in one.
+            cheap, and 1 else.
         vouching: which values a prompt may show.
 
     Raises:
@@ -66,7 +64,6 @@ class LlmRanker:
         }
         self._first_token = FirstTokenRanker(client, orders=first, **asks)
         self._listwise = ListwiseRanker(client, orders=listed, **asks)
-        self._pointwise = PointwiseRanker(client, **asks)
         self._form = form
         self._without = 0
 
@@ -76,8 +73,6 @@ class LlmRanker:
         Raises:
             ReasonerUnavailable: there is no usable answer.
         """
-        if self._form is Form.POINTWISE:
-            return await self._pointwise.rank(task)
         if self._form is Form.LISTWISE:
             return await self._listwise.rank(task)
         if len(task.items) > MAX_CANDIDATES:

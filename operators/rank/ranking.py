@@ -19,7 +19,6 @@ class LlmRanking:
         repaired: ids that the model left out, invented or repeated.
         scores: per item id, higher is better; comparable only inside one ranking.
         presentations: in how many presentation orders the candidates were judged; the scores are their mean.
-        reasons: per item id a few words of the model's, for people; empty unless asked for.
     """
 
     order: tuple[str, ...]
@@ -27,13 +26,6 @@ class LlmRanking:
     repaired: int = 0
     scores: Mapping[str, float] = field(default_factory=dict)
     presentations: int = 0
-    reasons: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def tied_at_top(self) -> int:
-        """How many candidates share the best score: 1 unless the model left a tie (paper 2.4, Score-Tie Bottleneck)."""
-        best = max(self.scores.values(), default=0.0)
-        return sum(1 for score in self.scores.values() if score == best)
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ PROMPTS: dict[str, Callable[[str], str]] = {
     "slim.v1": extraction,
     "understand.v1": correction,
     "listen.v2": chunk,
-    **{f"rank-{form}.v1": ranking(f"rank-{form}.v1") for form in ("first-token", "listwise", "pointwise")},
+    **{f"rank-{form}.v1": ranking(f"rank-{form}.v1") for form in ("first-token", "listwise")},
 }
 TEXTS: dict[str, Callable[[str], str]] = {
     "slim skill": lambda value: slim(skill(value), count_tokens, 200, vouching=VOUCHING).text,

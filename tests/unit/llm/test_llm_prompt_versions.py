@@ -15,7 +15,6 @@ PINS = {
     "listen.v2": "8c7513028f54fdef",
     "rank-first-token.v1": "a32926f83e504cd5",
     "rank-listwise.v1": "aa9beb81ecfec4b7",
-    "rank-pointwise.v1": "01d8a83e2170c8ca",
     "slim.v1": "4f2a17af7e717319",
     "understand.v1": "15270426037391a6",
     # A new prompt goes here, under its file's name without `.txt`, with the hash that the failing test tells.

@@ -12,7 +12,6 @@ from operators.asks import CORRECTION_TOKENS, NO_LOGPROBS
 from operators.rank import Task
 from operators.rank.first_token import PROMPT as FIRST_TOKEN
 from operators.rank.listwise import PROMPT as LISTWISE
-from operators.rank.pointwise import PROMPT as POINTWISE
 from operators.rank.question import LETTERS, MIN_PROMPT_TOKENS, keys, rendered
 from operators.tokens import count_tokens
 from schemas import Facet, Fact, ItemFacts
@@ -23,7 +22,7 @@ from tests.builders import id_of, item_facts
 from tests.unit.rank.rank_builders import ITEMS, TASK, section
 
 GOLDEN = Path(__file__).parent / "golden"
-PROMPTS = [FIRST_TOKEN, LISTWISE, POINTWISE]
+PROMPTS = [FIRST_TOKEN, LISTWISE]
 TAGS = ["request", "community", "taste", "candidates"]
 BUDGET = 1_500
 
