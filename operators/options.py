@@ -23,12 +23,11 @@ class EvolveMode(StrEnum):
     """How a choice changes a skill.
 
     By counts of what was taken and what was to be expected; or, for comparison, by one tier a choice as the paper has
-    it (2.5), or anew from the choice alone (the paper's Table 5).
+    it (2.5).
     """
 
     COUNTS = "counts"
     INCREMENTAL = "incremental"
-    REPLACE = "replace"
 
 
 class Preset(StrEnum):

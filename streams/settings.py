@@ -244,7 +244,7 @@ class Settings(BaseSettings):
     cold_start: bool = Field(default=True, description="Start users without history from the domain's global skill.")
     evolve_mode: EvolveMode = Field(
         default=EvolveMode.COUNTS,
-        description="counts; to compare: incremental (one tier a choice, as in the paper), or replace (its Table 5).",
+        description="counts; to compare: incremental (one tier a choice, as in the paper).",
     )
     warmup_rounds: int | None = Field(
         default=None, ge=0, description="A skill is frozen after this many choices, as in the paper's tests. [never]"

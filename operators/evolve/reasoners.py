@@ -13,8 +13,6 @@ from schemas import Contrast, Fact, PolicySkill, ReasonedBy, Tier
 CONTRADICTABLE = frozenset({"ambience", "category", "genre", "meal", "mood", "price", "qualifier", "rating"})
 """Dimensions in which choosing elsewhere can contradict a taste. Another director is no contradiction of one."""
 
-COMMON_SHARE = 0.25
-"""A fact that more than this share of the unchosen items have does not explain the choice."""
 COUNTS = ReasonedBy(reasoner="counts")
 _NOTHING = Proposal(reasoned_by=COUNTS)
 
@@ -35,7 +33,7 @@ class RulesReasoner:
         offers: an attribute is contradicted only if at least this many unchosen items had it.
     """
 
-    common_share: float = COMMON_SHARE
+    common_share: float = 0.25
     discoveries: int = 2
     near_misses: int = 5
     offers: int = 1

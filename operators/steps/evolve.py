@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from operators.evolve import Proposal, Replacement, validate
+from operators.evolve import Proposal, validate
 from operators.forget import fit_to_restore, said_still, what_remains
 from operators.language.understood import About, Understood
 from operators.merge import (
@@ -21,7 +21,6 @@ from operators.merge import (
     resolve_correction,
     resolve_counts,
     resolve_feedback,
-    resolve_replacement,
     resolve_unheard,
     resolve_visit,
 )
@@ -127,9 +126,7 @@ class Evolve(Versions):
         """Whether this skill learns from no further choice: a person froze it, or its warm-up is over."""
         return skill.frozen or (self.warmup_rounds is not None and skill.contrasts >= self.warmup_rounds)
 
-    def finish(
-        self, state: State, contrast: Contrast, answer: Proposal | Replacement, source: Position | None = None
-    ) -> Effects:
+    def finish(self, state: State, contrast: Contrast, answer: Proposal, source: Position | None = None) -> Effects:
         """What an answer makes of the skill as it is now.
 
         Args:
@@ -139,14 +136,11 @@ class Evolve(Versions):
             source: where the choice stands.
         """
         skill = state.skill
-        if isinstance(answer, Replacement):
-            diff = resolve_replacement(skill, answer, contrast, source, self.limits, privacy=self.privacy)
+        validated = validate(answer, skill, contrast, self.privacy)
+        if self.mode is EvolveMode.COUNTS:
+            diff = resolve_counts(skill, validated, contrast, source, state.usual, self.limits, state.popularity)
         else:
-            validated = validate(answer, skill, contrast, self.privacy)
-            if self.mode is EvolveMode.COUNTS:
-                diff = resolve_counts(skill, validated, contrast, source, state.usual, self.limits, state.popularity)
-            else:
-                diff = resolve(skill, validated, contrast, source, self.limits)
+            diff = resolve(skill, validated, contrast, source, self.limits)
         return self.evolved(Outcome.EVOLVED, state, diff)
 
     def visit(self, state: State, visit: Interaction, item: ItemFacts, source: Position | None = None) -> Effects:

@@ -2,14 +2,12 @@
 
 from collections.abc import Awaitable, Callable
 
-from operators.evolve import Proposal, Replacement
+from operators.evolve import Proposal
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import Effects, Outcome, State
 from schemas import Contrast, PolicySkill, Position
 
-Answer = Proposal | Replacement
-"""What a reasoner makes of a choice: what to change, or, with full replacement, a skill written anew."""
-Reason = Callable[[Contrast, PolicySkill], Awaitable[Answer]]
+Reason = Callable[[Contrast, PolicySkill], Awaitable[Proposal]]
 
 
 async def learn(

@@ -9,7 +9,6 @@ from operators.prompts import template_hash
 
 FILES = sorted(file.stem for file in Path(operators.prompts.__file__).parent.glob("*.txt"))
 PINS = {
-    "evolve-replace.v1": "2b988e4397aa4765",
     "evolve.v2": "64a669480eda0392",
     "facets.v1": "74bf24635a4b733e",
     "listen.v2": "8c7513028f54fdef",
