@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from operators.asks import Asker
+from operators.asks import MAX_PROMPT_TOKENS, Asker
 from operators.attributes import fact_id
 from operators.evolve.draft import MAX_ANALYSIS_CHARS, words
 from operators.evolve.proposal import Proposal
@@ -11,14 +11,9 @@ from operators.evolve.question import MAX_JUDGED, PROMPT, Question, question
 from operators.prompts import as_data
 from schemas import Contrast, Fact, Judgement, PolicySkill, ReasonedBy, Verdict
 
-MIN_PROMPT_TOKENS = 1_200
-"""The prompt's own words, a corrective retry's, one fact and one line at their longest."""
-
 
 class LlmReasoner(Asker):
     """Has a model judge what a choice says about a skill; habits are counted by code."""
-
-    least_prompt_tokens = MIN_PROMPT_TOKENS
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """What this choice says about this skill. Without anything to judge there is no call.
@@ -30,7 +25,7 @@ class LlmReasoner(Asker):
             contrast,
             skill,
             count_tokens=self._count_tokens,
-            max_tokens=self._max_prompt_tokens,
+            max_tokens=MAX_PROMPT_TOKENS,
             max_attributes=MAX_JUDGED,
             vouching=self._vouching,
         )

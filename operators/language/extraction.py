@@ -13,7 +13,6 @@ from operators.language.extraction_prompt import (
     MAX_FOUND,
     MAX_PROMPT_TOKENS,
     MAX_VALUE_CHARS,
-    MIN_PROMPT_TOKENS,
     NO_LONGER_LIKES,
     NOW_LIKES,
     OTHER,
@@ -49,18 +48,15 @@ _SEEMS: Final = frozenset({SEEMS_TO_LIKE, SEEMS_TO_DISLIKE})
 class LlmListening(Asker):
     """Has a model read what a person said in a chunk of a conversation."""
 
-    least_prompt_tokens = MIN_PROMPT_TOKENS
-
     def __init__(
         self,
         client: Asks,
         *,
         count_tokens: Callable[[str], int],
-        max_prompt_tokens: int = MAX_PROMPT_TOKENS,
         vouching: Vouching,
         extractor: Extractor,
     ) -> None:
-        super().__init__(client, count_tokens=count_tokens, max_prompt_tokens=max_prompt_tokens, vouching=vouching)
+        super().__init__(client, count_tokens=count_tokens, vouching=vouching)
         self._extractor = extractor
 
     async def listen(self, turns: Sequence[Turn], card: Card | None, vocabulary: Vocabulary) -> Heard:
@@ -78,7 +74,7 @@ class LlmListening(Asker):
             turns,
             vocabulary,
             count_tokens=self._count_tokens,
-            max_tokens=self._max_prompt_tokens,
+            max_tokens=MAX_PROMPT_TOKENS,
             vouching=self._vouching,
             extractor=self._extractor,
         )

@@ -24,8 +24,6 @@ from schemas.utterances import Role
 PROMPT: Final = "listen.v2"
 MAX_PROMPT_TOKENS: Final = 3_000
 """Of a chunk's question: a chunk has a thousand tokens of its own."""
-MIN_PROMPT_TOKENS: Final = 1_300
-"""The prompt's own words, a corrective retry's, and the longest sentence."""
 MAX_ASKED: Final = 40
 """Sentences in one question; of more, the newest."""
 MAX_FOUND: Final = 8

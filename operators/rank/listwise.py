@@ -5,9 +5,9 @@ from typing import Any
 
 import orjson
 
-from operators.asks import Asker, Asks, reply_tokens, strict_object
+from operators.asks import MAX_PROMPT_TOKENS, Asker, Asks, reply_tokens, strict_object
 from operators.evolve.proposal import ReasonerUnavailable
-from operators.rank.question import MIN_PROMPT_TOKENS, keys, rendered
+from operators.rank.question import keys, rendered
 from operators.rank.ranking import LlmRanking, by_score, mean, places, presentations, repair, together
 from operators.rank.task import Task
 from schemas import ItemFacts, ReasonedBy
@@ -25,14 +25,11 @@ class ListwiseRanker(Asker):
     Args:
         client: the model's client; its creator closes it.
         count_tokens: counts a text's tokens.
-        max_prompt_tokens: limit of every prompt, a corrective retry included.
         orders: presentation orders that are asked in any case; one more if their answers all were copies.
 
     Raises:
-        ValueError: `max_prompt_tokens` leaves no room for the input, or there are no orders.
+        ValueError: there are no orders.
     """
-
-    least_prompt_tokens = MIN_PROMPT_TOKENS
 
     def __init__(self, client: Asks, *, orders: int = 1, **more: Any) -> None:
         if orders < 1:
@@ -81,7 +78,7 @@ class ListwiseRanker(Asker):
                 task,
                 shown,
                 count_tokens=self._count_tokens,
-                max_tokens=self._max_prompt_tokens,
+                max_tokens=MAX_PROMPT_TOKENS,
                 vouching=self._vouching,
             ),
             _schema(list(by_key)),

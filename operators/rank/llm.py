@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any
 
 from operators.asks import NO_LOGPROBS, Client
 from operators.evolve.proposal import ReasonerUnavailable
@@ -34,13 +33,12 @@ class LlmRanker:
         client: the model's client; its creator closes it.
         count_tokens: counts a text's tokens.
         form: the form that is wanted.
-        max_prompt_tokens: limit of every prompt, a corrective retry included.
         orders: presentation orders that the wanted form averages; by default 2 for the first token, whose calls are
             cheap, and 1 else.
         vouching: which values a prompt may show.
 
     Raises:
-        ValueError: `max_prompt_tokens` leaves no room for the input, or there are no orders.
+        ValueError: there are no orders.
     """
 
     name = "llm"
@@ -51,19 +49,13 @@ class LlmRanker:
         *,
         count_tokens: Callable[[str], int],
         form: Form = Form.FIRST_TOKEN,
-        max_prompt_tokens: int = 1_500,
         orders: int | None = None,
         vouching: Vouching,
     ) -> None:
         first = orders if orders is not None and form is Form.FIRST_TOKEN else 2
         listed = orders if orders is not None and form is Form.LISTWISE else 1
-        asks: dict[str, Any] = {
-            "count_tokens": count_tokens,
-            "max_prompt_tokens": max_prompt_tokens,
-            "vouching": vouching,
-        }
-        self._first_token = FirstTokenRanker(client, orders=first, **asks)
-        self._listwise = ListwiseRanker(client, orders=listed, **asks)
+        self._first_token = FirstTokenRanker(client, orders=first, count_tokens=count_tokens, vouching=vouching)
+        self._listwise = ListwiseRanker(client, orders=listed, count_tokens=count_tokens, vouching=vouching)
         self._form = form
         self._without = 0
 

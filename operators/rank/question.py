@@ -18,8 +18,6 @@ from operators.vouch import Vouching, worded
 from operators.words import words
 from schemas import Fact, ItemFacts
 
-MIN_PROMPT_TOKENS = 1_300
-"""The prompt's own words, a corrective retry's, the ceilings of the other parts, and a hundred keys."""
 LETTERS = "ABCDEFGHJKLMNOPQRSTU"
 """Without `I`: a model that begins to talk (`I would take ...`) has not chosen a candidate."""
 

@@ -5,17 +5,18 @@ domain's weights folds outcomes, and a ranking goes by what came of them.
 """
 
 from operators.weigh.learn import commanded, learned, start
-from operators.weigh.limits import DEFAULT_LIMITS, WeighLimits, in_use
+from operators.weigh.limits import in_use, of_dimension, of_mix, start_of
 from operators.weigh.outcome import outcome, outcome_id, outcome_of
 
 __all__ = [
-    "DEFAULT_LIMITS",
-    "WeighLimits",
     "commanded",
     "in_use",
     "learned",
+    "of_dimension",
+    "of_mix",
     "outcome",
     "outcome_id",
     "outcome_of",
     "start",
+    "start_of",
 ]

@@ -10,9 +10,28 @@ from collections.abc import Mapping
 
 from operators.applied import is_applied, with_applied
 from operators.rank.weights import UNKNOWN
-from operators.weigh.limits import DEFAULT_LIMITS, Bounds, WeighLimits
+from operators.weigh.limits import Bounds, of_dimension, of_mix
 from schemas import Event, Position, derived_id
-from schemas.weights import FEATURE_ONE, WEIGHT_ONE, Learned, Moved, Outcome, WeightAction, WeightCommand, Weights
+from schemas.weights import (
+    FEATURE_ONE,
+    MAX_WEIGHED_DIMENSIONS,
+    WEIGHT_ONE,
+    Learned,
+    Moved,
+    Outcome,
+    WeightAction,
+    WeightCommand,
+    Weights,
+)
+
+MOST_SLOPE = 8
+"""No choice pushes harder."""
+LEAST_PART = 16
+"""A choice adds at least its squared slope divided by this to the precision.
+
+At the best weights the squared slope is as large as the variance on average, so honest choices seldom need it; a claim
+of a slope without a curvature cannot push for ever.
+"""
 
 
 def start(domain: str, event: Event) -> Weights:
@@ -25,17 +44,8 @@ def start(domain: str, event: Event) -> Weights:
     return Weights(event_id=_id(domain, 0), occurred_at=event.occurred_at, domain=domain, version=0)
 
 
-def learned(
-    weights: Weights, outcome: Outcome, source: Position | None = None, limits: WeighLimits = DEFAULT_LIMITS
-) -> Weights:
-    """The weights after one choice; the very same object where it was applied before. Frozen ones only note it.
-
-    Args:
-        weights: the domain's, as they are.
-        outcome: what the choice says about them.
-        source: where it stands.
-        limits: how weights are learned.
-    """
+def learned(weights: Weights, outcome: Outcome, source: Position | None = None) -> Weights:
+    """The weights after one choice; the very same object where it was applied before. Frozen ones only note it."""
     if source is not None and is_applied(weights.applied, source):
         return weights
     if weights.frozen:
@@ -43,12 +53,12 @@ def learned(
         return weights.model_copy(update={"applied": with_applied(weights.applied, source), "seal": None})
     mix = dict(weights.mix)
     for part, moved in outcome.mix.items():
-        bounds = limits.of_mix(part)
-        mix[part] = _moved(mix.get(part, bounds.begin), moved, bounds, limits)
+        bounds = of_mix(part)
+        mix[part] = _moved(mix.get(part, bounds.begin), moved, bounds)
     dimensions = dict(weights.dimensions)
-    for name, moved in _held(weights.dimensions, outcome.dimensions, limits).items():
-        bounds = limits.of_dimension(name)
-        dimensions[name] = _moved(dimensions.get(name, bounds.begin), moved, bounds, limits)
+    for name, moved in _held(weights.dimensions, outcome.dimensions).items():
+        bounds = of_dimension(name)
+        dimensions[name] = _moved(dimensions.get(name, bounds.begin), moved, bounds)
     return _next(weights, outcome, source, mix=mix, dimensions=dimensions, choices=weights.choices + 1)
 
 
@@ -79,9 +89,9 @@ def _id(domain: str, version: int) -> str:
     return derived_id("weights", domain, str(version))
 
 
-def _held(known: Mapping[str, Learned], said: Mapping[str, Moved], limits: WeighLimits) -> Mapping[str, Moved]:
+def _held(known: Mapping[str, Learned], said: Mapping[str, Moved]) -> Mapping[str, Moved]:
     """What a choice says of dimensions that have, or get, a weight of their own; `unknown` speaks for the others."""
-    room = limits.most_dimensions - 1 - len(known.keys() - {UNKNOWN})
+    room = MAX_WEIGHED_DIMENSIONS - 1 - len(known.keys() - {UNKNOWN})
     new = [name for name in said if name not in known and name != UNKNOWN]
     if len(new) <= room:
         return said
@@ -92,11 +102,11 @@ def _held(known: Mapping[str, Learned], said: Mapping[str, Moved], limits: Weigh
     return kept
 
 
-def _moved(held: Learned, moved: Moved, bounds: Bounds, limits: WeighLimits) -> Learned:
+def _moved(held: Learned, moved: Moved, bounds: Bounds) -> Learned:
     pull, variance = moved
     slope = pull - _divided(variance * held.weight, WEIGHT_ONE)
-    slope = max(-limits.most_slope * FEATURE_ONE, min(limits.most_slope * FEATURE_ONE, slope))
-    least = slope * slope // (limits.least_part * FEATURE_ONE)
+    slope = max(-MOST_SLOPE * FEATURE_ONE, min(MOST_SLOPE * FEATURE_ONE, slope))
+    least = slope * slope // (LEAST_PART * FEATURE_ONE)
     precision = min(held.precision + max(variance, least), bounds.surest)
     step = max(-bounds.step, min(bounds.step, _divided(slope * WEIGHT_ONE, precision)))
     return Learned(weight=max(bounds.low, min(bounds.high, held.weight + step)), precision=precision)

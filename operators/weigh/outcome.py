@@ -13,12 +13,13 @@ from operators.habits import POLES
 from operators.mac import hmac_sha256
 from operators.rank.weights import UNKNOWN, RankWeights
 from operators.seals import derived_key
-from operators.weigh.limits import DEFAULT_LIMITS, WeighLimits
 from schemas import Contrast
 from schemas.weights import FEATURE_ONE, WIDEST, Features, Mix, Moved, Outcome
 
 NameT = TypeVar("NameT", bound=str)
 
+FULL_CHOICES = 32
+"""So many choices of a person count fully, and the k-th one behind them `FULL_CHOICES / k`."""
 _OURS = frozenset({UNKNOWN, *(pole.dimension for pole in POLES)})
 _MOST_SLOPE, _MOST_VARIANCE = 2 * WIDEST * FEATURE_ONE, WIDEST * WIDEST * FEATURE_ONE
 
@@ -33,7 +34,6 @@ def outcome(
     occurred_at: datetime,
     domain: str,
     weights_version: int,
-    limits: WeighLimits = DEFAULT_LIMITS,
 ) -> Outcome | None:
     """What a choice among these candidates says about weights; None where it says nothing.
 
@@ -46,7 +46,6 @@ def outcome(
         occurred_at: when; only the hour is told.
         domain: the domain.
         weights_version: the version of the weights.
-        limits: which part of a frequent chooser's choices counts.
     """
     if not 0 <= chosen < features.candidates:
         return None
@@ -56,7 +55,7 @@ def outcome(
     rows |= {part: _real(row) for part, row in features.mix.items() if part is not Mix.SKILL}
     at: dict[str, float] = {part: getattr(weights, part.value) for part in rows}
     shares = _softmax(_sum((at[part], row) for part, row in rows.items()))
-    share = min(1.0, limits.full_choices / max(1, nth))
+    share = min(1.0, FULL_CHOICES / max(1, nth))
     mix = _said(rows, at, chosen, shares, share)
     # The slope of a dimension's weight: what its lines say is multiplied by what the skill counts.
     scaled = {name: [weights.skill * value for value in row] for name, row in dimensions.items()}
