@@ -2,10 +2,9 @@
 
 from operators.global_skill.statistics import (
     DEFAULT_LIMITS,
-    DEFAULT_PRIOR,
     GlobalLimits,
     Population,
     global_skill,
 )
 
-__all__ = ["DEFAULT_LIMITS", "DEFAULT_PRIOR", "GlobalLimits", "Population", "global_skill"]
+__all__ = ["DEFAULT_LIMITS", "GlobalLimits", "Population", "global_skill"]

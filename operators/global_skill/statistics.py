@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from operators.attributes import fact_ids
 from operators.statinit import statinit
-from operators.statinit.prior import PriorLimits
 from schemas import MAX_POPULAR, Attribute, GlobalSkill, Memory, Profile, ReasonedBy, Source, Tier
 from schemas.fields import Domain
 
@@ -53,7 +52,6 @@ class GlobalLimits:
 
 
 DEFAULT_LIMITS = GlobalLimits()
-DEFAULT_PRIOR = PriorLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +81,13 @@ class Population:
 
     Args:
         domain: whose users they are.
-        prior: the limits with which the workers compute priors.
         tracked: most attributes counted at a time.
     """
 
-    def __init__(self, domain: Domain, prior: PriorLimits = DEFAULT_PRIOR, tracked: int = 20_000) -> None:
+    def __init__(self, domain: Domain, tracked: int = 20_000) -> None:
         if tracked < 1:
             raise ValueError(f"at least 1 attribute must be tracked, not {tracked}")
         self.domain = domain
-        self.prior = prior
         self.users = 0
         self._tracked = tracked
         self._held: dict[str, Held] = {}
@@ -113,7 +109,7 @@ class Population:
         if not profile.interactions:
             return
         self.users += 1
-        for attribute in statinit(profile, limits=self.prior):
+        for attribute in statinit(profile):
             if attribute.tier >= Tier.MEDIUM:
                 self._count(attribute)
         self._take(profile)
@@ -160,7 +156,7 @@ class Population:
         others = Population(self.domain, self.prior, self._tracked)
         others.users = self.users - 1
         others._held = dict(self._held)
-        for attribute in statinit(profile, limits=self.prior):
+        for attribute in statinit(profile):
             if attribute.tier >= Tier.MEDIUM:
                 held = self._held[attribute.attribute_id]
                 others._held[attribute.attribute_id] = replace(held, users=held.users - 1)

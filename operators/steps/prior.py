@@ -1,6 +1,6 @@
 """Step of the agent `prior`: an interaction goes into the user's profile and into their memory (paper 2.3)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -8,7 +8,6 @@ from operators.applied import is_applied
 from operators.forget import what_remains
 from operators.propagate import GraphLimits
 from operators.statinit import observe
-from operators.statinit.prior import PriorLimits
 from operators.steps.remember import Remembered, moment_of, remember
 from schemas import Interaction, ItemFacts, Memory, Position, Profile, Receipt
 
@@ -57,11 +56,9 @@ class Prior:
     """How interactions are counted.
 
     Attributes:
-        limits: of StatInit.
         graph: of the graph; None where it is switched off.
     """
 
-    limits: PriorLimits = field(default_factory=PriorLimits)
     graph: GraphLimits | None = None
 
     def step(
@@ -93,5 +90,5 @@ class Prior:
             remembered = remember(state.memory, user_id, domain, known, at, event_id, source, self.graph)
         if state.profile is not None and is_applied(state.profile.applied, source):
             return Effects(Outcome.REPEATED, remembered=remembered)
-        profile = observe(state.profile, interaction, known.facts, source, self.limits)
+        profile = observe(state.profile, interaction, known.facts, source)
         return Effects(Outcome.COUNTED, profile, remembered)
