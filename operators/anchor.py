@@ -40,12 +40,7 @@ class SkillMark:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptMark:
-    """What an anchor says of a receipt.
-
-    Attributes:
-        person: the pseudonym of the user.
-        scopes: until when each scope reached, by its pseudonym.
-    """
+    """What an anchor says of a receipt."""
 
     person: str
     scopes: Mapping[str, datetime]
@@ -53,11 +48,7 @@ class ReceiptMark:
 
 @dataclass(frozen=True)
 class Pseudonyms:
-    """Names for people and scopes that only the holder of the secret can make.
-
-    Args:
-        key: the deployment's secret.
-    """
+    """Names for people and scopes that only the holder of the secret can make."""
 
     key: bytes
 
@@ -142,14 +133,7 @@ def _continues(mark: SkillMark, diffs: Sequence[SkillDiff], receipt: Receipt | N
 
 
 def is_excused(mark: SkillMark, receipts: Iterable[Receipt], names: Pseudonyms, since: datetime) -> bool:
-    """Whether a skill that is gone was forgotten since its anchor.
-
-    Args:
-        mark: what the anchor says of it.
-        receipts: those of the person, or of anybody.
-        names: makes pseudonyms.
-        since: when the anchor was begun.
-    """
+    """Whether a skill that is gone was forgotten since its anchor."""
     for receipt in receipts:
         if names.person(receipt.subject) != mark.person:
             continue

@@ -109,13 +109,7 @@ class Question(Protocol):
 
 
 class Asker:
-    """The base of everything that asks a model for JSON.
-
-    Args:
-        client: the model's client; its creator closes it.
-        count_tokens: counts a text's tokens.
-        vouching: which values a prompt may show.
-    """
+    """The base of everything that asks a model for JSON."""
 
     name = "llm"
 

@@ -20,12 +20,7 @@ _DIFFERS = {"skill": Kind.SKILL_DIFFERS, "card": Kind.CARD_DIFFERS}
 
 @dataclass(frozen=True)
 class Fault:
-    """Something about a skill that is not as it was written.
-
-    Attributes:
-        kind: the class of it.
-        what: for people.
-    """
+    """Something about a skill that is not as it was written."""
 
     kind: Kind
     what: str

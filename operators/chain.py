@@ -36,13 +36,7 @@ class Break:
 
 
 def seal(diff: DiffT, before: str | None, key: bytes = b"") -> DiffT:
-    """The diff with its seal.
-
-    Args:
-        diff: the next version; a seal on it is ignored.
-        before: the seal of the version before; None for the first.
-        key: the deployment's secret; empty for none.
-    """
+    """The diff with its seal."""
     return diff.model_copy(update={"chain": _seal(diff, before, key)})
 
 
@@ -86,13 +80,7 @@ def breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[Break]:
 
 
 def is_sealed(diff: Diff, before: str | None, key: bytes = b"") -> bool:
-    """Whether a version bears its seal.
-
-    Args:
-        diff: the version.
-        before: the seal of the version before; None for the first.
-        key: the key that it was sealed with.
-    """
+    """Whether a version bears its seal."""
     return diff.chain is not None and hmac.compare_digest(diff.chain, _seal(diff, before, key))
 
 

@@ -184,13 +184,7 @@ NOBODY_ASKS = "-"
 
 
 def forgotten_touch(neighbour: str, domain: str | None, request: str) -> Touch:
-    """Tells all items of a partition that this neighbour took none of them; those of one domain, or all.
-
-    Args:
-        neighbour: their pseudonym.
-        domain: None for all.
-        request: what the answer is to name.
-    """
+    """Tells all items of a partition that this neighbour took none of them; those of one domain, or all."""
     return Touch(
         domain=domain or "every",
         taker=neighbour,

@@ -38,12 +38,7 @@ class Seal(StrEnum):
 
 
 def sealed(record: SealedT, key: bytes = b"") -> SealedT:
-    """The record with its seal; one that it bears is replaced.
-
-    Args:
-        record: a ranking, a slim skill, a receipt or weights.
-        key: the deployment's secret; empty for none.
-    """
+    """The record with its seal; one that it bears is replaced."""
     return record.model_copy(update={"seal": _seal(record, key)})
 
 
@@ -106,10 +101,6 @@ def is_plain(value: bytes, event: Model) -> bool:
     """Whether the bytes say exactly what was decoded from them: no field twice, and none that we ignore.
 
     Readers differ in which of two equal names they take; a seal covers the one that we take.
-
-    Args:
-        value: a record, which `event` was decoded from.
-        event: the record.
     """
     try:
         said = json.loads(value, object_pairs_hook=_once)

@@ -69,12 +69,7 @@ def with_diff(card: Card | None, diff: CardDiff) -> Card:
 
 
 def as_of(diffs: Sequence[CardDiff], moment: datetime) -> Card | None:
-    """The card as it was known at a moment: the fold of the log up to the first diff that is later; None before all.
-
-    Args:
-        diffs: all diffs of one card, in the order of their versions.
-        moment: by the clock of the events.
-    """
+    """The card as it was known at a moment: the fold of the log up to the first diff that is later; None before all."""
     card: Card | None = None
     for diff in diffs:
         if diff.occurred_at > moment:

@@ -16,14 +16,7 @@ _SHORTEST: Final = 3
 
 @dataclass(frozen=True)
 class _Gone:
-    """What is to be told nowhere.
-
-    Attributes:
-        line_id: the line's.
-        instead: what stands in the place of its id.
-        values: what it said.
-        words: the quotations that it had.
-    """
+    """What is to be told nowhere."""
 
     line_id: str
     instead: str
@@ -79,13 +72,7 @@ def _unquoted(change: CardChange, bare: set[str]) -> CardChange:
 
 
 def redacted_card(card: Card, diffs: Sequence[CardDiff], line_id: str) -> Card:
-    """The card without this line, as the redacted log folds to.
-
-    Args:
-        card: the fold of `diffs`.
-        diffs: its log, not redacted.
-        line_id: of the line.
-    """
+    """The card without this line, as the redacted log folds to."""
     if is_placeholder(line_id):
         return card
     gone = _gone([diff.changes for diff in diffs], card.user_id, line_id)

@@ -53,13 +53,6 @@ def chosen(card: Card, request: str, at: datetime, *, domain: str | None = None,
 
     A line counts by how many of its words the request has, how certain and how recent it is, and its kind: what is
     pinned or was set, and what is avoided, counts more. A request that speaks of no line, or none, lets the surest out.
-
-    Args:
-        card: whose.
-        request: what is asked for; may be empty.
-        at: now, by the clock of the events.
-        domain: of the request. Lines of other domains say nothing about it.
-        most: how many lines, at most.
     """
     asked = words_of(request) if request.strip() else frozenset()
     found = [

@@ -123,11 +123,6 @@ def quoting(contrast: Contrast, lines: Iterable[Attribute], vouching: Vouching) 
     """How a prompt about a contrast quotes facts and lines: in their words, or by number where nothing vouches.
 
     A number is the same wherever its value stands, so that a model can judge by what it must not read.
-
-    Args:
-        contrast: whose items count as items that have a value.
-        lines: of the skill; the items of their evidence count too.
-        vouching: what vouches for a value.
     """
     # For as long as the question is put together: items of a list have much in common.
     named = cache(_name)

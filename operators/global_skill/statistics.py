@@ -78,10 +78,6 @@ class Population:
     Memory does not grow with the users: at most `tracked` attributes are counted. When there are more, those with the
     fewest users go, in the main names that a single user holds. One that comes again begins at nought, so that a count
     is never too high; only then does the order matter.
-
-    Args:
-        domain: whose users they are.
-        tracked: most attributes counted at a time.
     """
 
     def __init__(self, domain: Domain, tracked: int = 20_000) -> None:

@@ -8,7 +8,6 @@ from operators.habits.axes import BY, PLACE_OF, POLES, Pole
 from operators.habits.counts import nats, proves_less, seen_from
 from schemas import ONE, HabitCounts, Tier
 
-
 APPEARS, RISES, FALLS, VANISHES = 7.0, 15.0, 10.0, 3.5
 """Nats from which a habit is a line at medium, and at high; under which a line is medium again, and goes."""
 ASKED = 8
@@ -19,14 +18,7 @@ MOST = 6
 
 @dataclass(frozen=True)
 class Sure:
-    """A habit that is sure.
-
-    Attributes:
-        pole: what the line says.
-        tier: how sure it is.
-        counts: what speaks for it, from its side.
-        proof: in nats.
-    """
+    """A habit that is sure."""
 
     pole: Pole
     tier: Tier
@@ -39,10 +31,6 @@ def lines_of(habits: Mapping[str, HabitCounts], held: Mapping[str, Tier]) -> dic
 
     Of the dimensions by which somebody decides one is a line: the one that proves most, unless the one that is held
     proves two thirds as much.
-
-    Args:
-        habits: the counts of all axes.
-        held: the tiers of the habit lines that the skill has.
     """
     found: dict[str, Sure] = {}
     for pole in _poles(frozenset(habits)):

@@ -19,11 +19,6 @@ def habit_scores(
 
     An item on the side that a line names gains what the line's evidence says; one on the other side, or on neither,
     gains nothing. Which dimension decides is in the tastes' own weights already.
-
-    Args:
-        items: the candidates.
-        lines: the skill's.
-        popularity: how many users took an item lately.
     """
     sure = [(pole, line) for line in lines if (pole := POLE_OF.get(line.attribute_id)) and _ranks(pole, line)]
     if not sure:

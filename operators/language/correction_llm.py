@@ -66,16 +66,7 @@ def question(
     max_tokens: int,
     vouching: Vouching,
 ) -> Question | None:
-    """The question that these words put, or None if there is nothing that they could be about.
-
-    Args:
-        correction: with the person's words.
-        items: the facts of what they see, in its order.
-        skill: its lines and statements can be named too.
-        count_tokens: how long a text is.
-        max_tokens: the prompt's budget, a corrective retry's addition included.
-        vouching: what vouches for values; others are neither shown nor named.
-    """
+    """The question that these words put, or None if there is nothing that they could be about."""
     said = as_data(correction.text, MAX_SAID_CHARS)
     shown = list(vouching.of_items(items[:MAX_SHOWN]))
     facts = dict(_worded(shown, skill, vouching))

@@ -62,11 +62,6 @@ class LlmListening(Asker):
     async def listen(self, turns: Sequence[Turn], card: Card | None, vocabulary: Vocabulary) -> Heard:
         """What the person says of themselves, by one call; by none where they say nothing.
 
-        Args:
-            turns: of one conversation, in their order.
-            card: what is known of the person.
-            vocabulary: the facts of a domain.
-
         Raises:
             ReasonerUnavailable: there is no usable answer.
         """
@@ -189,10 +184,6 @@ def both(rules: Heard, model: Heard) -> Heard:
 
     Rules are sure of what they understand, and a wish to forget never depends on a model. What both found in the same
     words is one finding: the rules', unless only the model names it by the domain's vocabulary.
-
-    Args:
-        rules: what rules understood.
-        model: what a model understood; it tells who reasoned, and at what cost.
     """
     findings = list(rules.findings)
     for added in model.findings:

@@ -46,13 +46,7 @@ Vocabulary = Callable[[str], Sequence[Fact]]
 
 @dataclass(frozen=True)
 class Asked:
-    """A sentence of the person that is asked about, or a part of a long one.
-
-    Attributes:
-        turn: in which it stands.
-        words: to the letter.
-        strength: how plainly it can say something.
-    """
+    """A sentence of the person that is asked about, or a part of a long one."""
 
     turn: Turn
     words: str

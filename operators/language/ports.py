@@ -123,13 +123,7 @@ class Speaks(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OwnSentence:
-    """A sentence of a person, or a part of a long one.
-
-    Attributes:
-        text: to the letter.
-        speaks: whom it is about.
-        strength: how plainly it can state something.
-    """
+    """A sentence of a person, or a part of a long one."""
 
     text: str
     speaks: Speaks

@@ -130,15 +130,7 @@ class Saying:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a statement is about.
-
-    Attributes:
-        attribute_id: its id, as lines have it.
-        dimension, value: in words.
-        over: the attribute that it is preferred to.
-        item_id: the item, if it is about one.
-        bound: the bound, if it is one.
-    """
+    """What a statement is about."""
 
     attribute_id: str
     dimension: str

@@ -75,9 +75,6 @@ class Spoken:
         """The same in fixed point, as a ranking tells it; None where nothing tells the candidates apart.
 
         Of the dimensions, those whose lines speak loudest; the others decide little.
-
-        Args:
-            order: the candidates' places here, in the ranking's order.
         """
         mix = {Mix.COMPANIONS: self.companions, Mix.POPULARITY: self.popularity, Mix.FACETS: self.facets}
         named: dict[str, list[Sequence[float]]] = {}

@@ -27,12 +27,6 @@ class FirstTokenRanker:
     an order and its reverse take that factor out of a product; in a mean of probabilities the one order in which a
     candidate happened to stand well would outvote the other.
 
-    Args:
-        client: the model's client; its creator closes it.
-        count_tokens: counts a text's tokens.
-        orders: presentation orders that are asked; 2 are an order and its reverse.
-        vouching: which values a prompt may show.
-
     Raises:
         ValueError: there are no orders.
     """

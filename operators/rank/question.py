@@ -71,16 +71,7 @@ def rendered(
     max_tokens: int,
     vouching: Vouching,
 ) -> str:
-    """The prompt of this name about this task, the candidates shown in this order under `keys`.
-
-    Args:
-        prompt: the name of a template, such as `rank-listwise.v1`.
-        task: who wants what.
-        shown: the task's items in their order of presentation.
-        count_tokens: how long a text is.
-        max_tokens: the prompt's budget, a corrective retry's addition included.
-        vouching: which facts and words of the community may be shown.
-    """
+    """The prompt of this name about this task, the candidates shown in this order under `keys`."""
     task = replace(task, items=vouching.of_items(task.items))
 
     def fit(texts: Iterable[str], share: float) -> str:

@@ -123,16 +123,7 @@ def request(
     most: int,
     vouching: Vouching,
 ) -> FacetRequest | None:
-    """What to ask about these neighbours, or None if there is nobody to cite.
-
-    Args:
-        memory: what the user took.
-        neighbours: as pruned.
-        count_tokens: how long a text is.
-        max_tokens: the prompt's budget, a corrective retry's addition included.
-        most: most facets.
-        vouching: which attributes may be shown.
-    """
+    """What to ask about these neighbours, or None if there is nobody to cite."""
     # By place on their own side, so that a tight budget takes from both sides of the graph alike.
     places: dict[str, float] = {}
     sides: tuple[Sequence[ScoredItem | ScoredUser], ...] = (neighbours.items, neighbours.users)

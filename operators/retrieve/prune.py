@@ -77,16 +77,7 @@ def domain_prune(
     limits: RetrieveLimits = DEFAULT_LIMITS,
     preset: Preset = Preset.FULL,
 ) -> Neighbours:
-    """The best 4 users, the best 6 items, and the best of all others up to 16; fewer where there are fewer.
-
-    Args:
-        memory: what the user took.
-        neighbourhood: what those items tell.
-        domain: decides the rule.
-        now: the moment to count days to.
-        limits: how many of each.
-        preset: where the rule's inputs come from.
-    """
+    """The best 4 users, the best 6 items, and the best of all others up to 16; fewer where there are fewer."""
     rule = rule_for(domain)
     graph = Graph(memory, neighbourhood, now)
     items = [

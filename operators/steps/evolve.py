@@ -127,14 +127,7 @@ class Evolve(Versions):
         return skill.frozen or (self.warmup_rounds is not None and skill.contrasts >= self.warmup_rounds)
 
     def finish(self, state: State, contrast: Contrast, answer: Proposal, source: Position | None = None) -> Effects:
-        """What an answer makes of the skill as it is now.
-
-        Args:
-            state: what is known now that there is an answer.
-            contrast: the choice as `begin` gave it.
-            answer: what the reasoner said.
-            source: where the choice stands.
-        """
+        """What an answer makes of the skill as it is now."""
         skill = state.skill
         validated = validate(answer, skill, contrast, self.privacy)
         if self.mode is EvolveMode.COUNTS:
@@ -169,14 +162,7 @@ class Evolve(Versions):
         return self.evolved(Outcome.COUNTED, state, diff)
 
     def hear(self, state: State, feedback: Feedback, item: ItemFacts, source: Position | None = None) -> Effects:
-        """What a signal on an item does to a skill; a skill may begin with it.
-
-        Args:
-            state: what is known of the user.
-            feedback: the event.
-            item: what a parser finds in its item, without what is private.
-            source: where the event stands.
-        """
+        """What a signal on an item does to a skill; a skill may begin with it."""
         skill = state.skill
         known = what_remains(item, feedback.user_id, feedback.domain, state.receipt, *_moments(feedback, source))
         if known is None:

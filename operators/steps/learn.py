@@ -15,13 +15,6 @@ async def learn(
 ) -> Effects:
     """What a choice does to a skill that nobody else writes meanwhile.
 
-    Args:
-        step: how the arm learns.
-        reason: who proposes; asked only if there is something to learn.
-        state: the skill, and what else is known.
-        contrast: the choice.
-        source: where it stands.
-
     Raises:
         ReasonerUnavailable: there is no answer; nothing has changed.
     """

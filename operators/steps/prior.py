@@ -22,13 +22,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class State:
-    """What is known of a user in a domain.
-
-    Attributes:
-        profile: what is counted so far.
-        memory: what they took.
-        receipt: what of this person was forgotten.
-    """
+    """What is known of a user in a domain."""
 
     profile: Profile | None = None
     memory: Memory | None = None
@@ -69,15 +63,7 @@ class Prior:
         source: Position,
         now: datetime | None = None,
     ) -> Effects:
-        """Count an interaction, unless it is forgotten or counted already.
-
-        Args:
-            state: what is known of the user.
-            interaction: the event.
-            item: what its domain's parser finds in the item, without what is private.
-            source: where the event stands.
-            now: the time; an event from after it counts as one of now.
-        """
+        """Count an interaction, unless it is forgotten or counted already."""
         user_id, domain = interaction.user_id, interaction.domain
         moments = (interaction.occurred_at, source.moment)
         known = what_remains(item, user_id, domain, state.receipt, *moments)

@@ -30,13 +30,7 @@ class Effects:
 
 
 def step(held: Callable[[str, str], ItemMemory | None], touch: Touch, now: datetime | None = None) -> Effects:
-    """Items hear who took them.
-
-    Args:
-        held: what an item of a domain knows of its takers; None: nothing.
-        touch: the event.
-        now: the time; a choice from after it counts as one of now.
-    """
+    """Items hear who took them."""
     told = (on_touch(held(item_id, touch.domain), touch.domain, item_id, t, now) for item_id, t in takers_of(touch))
     changed = tuple(item for item in told if item is not None)
     return Effects(Outcome.GATHERED if changed else Outcome.REPEATED, changed)

@@ -151,14 +151,7 @@ class Rank:
         shares: Mapping[str, float] | None = None,
         short: Slimmed | None = None,
     ) -> Sequence[Attribute]:
-        """Return the lines of a skill that rank, outside of any session.
-
-        Args:
-            skill: as it is now.
-            instruction: the user's own words.
-            shares: the share of the domain's users with each attribute.
-            short: the skill's slim skill, if a model has chosen it.
-        """
+        """Return the lines of a skill that rank, outside of any session."""
         match self.by:
             case RankSkill.FULL:
                 return speaking(skill.attributes, lasting(skill.stated))
@@ -176,15 +169,7 @@ class Rank:
         *,
         asks: bool = False,
     ) -> Heard:
-        """What the person said about these candidates, and how well these suit.
-
-        Args:
-            skill: as it is now.
-            items: the candidates, parsed.
-            now: when the request was made: a statement may be over by then.
-            session_id: the session that it was made in.
-            asks: the host would ask the person a question.
-        """
+        """What the person said about these candidates, and how well these suit."""
         statements = live(skill, now, session_id)
         fit = fit_of(items, skill, statements, privacy=self.privacy, asks=asks)
         sure = [said for said in statements if not is_doubtful(skill, said)]
@@ -255,13 +240,7 @@ class Rank:
 
 
 def answer(request: RankRequest, order: Sequence[str], injected: Injected) -> Ranking:
-    """The ranking that answers a request, with an id that follows from it.
-
-    Args:
-        request: the event, its instruction without what is private.
-        order: the candidates' ids, best first.
-        injected: everything that had its say.
-    """
+    """The ranking that answers a request, with an id that follows from it."""
     by_id: dict[str, Candidate] = {candidate.item_id: candidate for candidate in request.candidates}
     return Ranking(
         event_id=derived_id("ranking", request.user_id, request.request_id),

@@ -54,13 +54,7 @@ class Vouching:
             raise ValueError(f"least_items must be 1 to {LEAST_ITEMS}, not {self.least_items}")
 
     def held(self, dimension: str, value: str, items: int = 0) -> Held | None:
-        """Why a value is not let out; None if something vouches for it.
-
-        Args:
-            dimension: what it is about; an odd one is a reason too.
-            value: the words.
-            items: on how many different items they were seen.
-        """
+        """Why a value is not let out; None if something vouches for it."""
         held = self._by_itself(dimension, value)
         if held is None and not self.by_shape and not is_closed(dimension, value):
             held = Held.UNLISTED

@@ -35,12 +35,7 @@ of a slope without a curvature cannot push for ever.
 
 
 def start(domain: str, event: Event) -> Weights:
-    """A domain's weights before anything was learned: version 0, all at their start values.
-
-    Args:
-        domain: the domain.
-        event: what is in hand; the weights carry its time.
-    """
+    """A domain's weights before anything was learned: version 0, all at their start values."""
     return Weights(event_id=_id(domain, 0), occurred_at=event.occurred_at, domain=domain, version=0)
 
 

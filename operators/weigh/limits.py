@@ -50,7 +50,7 @@ MIX: Mapping[Mix, Start] = MappingProxyType(
 
 
 DIMENSION_SPREAD, DIMENSION_FACTOR, DIMENSION_STEP = 1 / 3, 4.0, 0.05
-"""Of a dimension's weight, as parts of its start value: the prior's deviation, the range, the most that a choice moves."""
+"""Of a dimension's weight, as parts of its start value: the prior's deviation, the range, the most a choice moves."""
 SUREST = 1_500
 """Precisions stop growing at so many times the prior's: old choices fade then, as new ones come."""
 
