@@ -30,17 +30,6 @@ class EvolveMode(StrEnum):
     INCREMENTAL = "incremental"
 
 
-class Preset(StrEnum):
-    """Where the rules' inputs come from when neighbours are pruned.
-
-    `memrec-code` feeds them what the released code of MemRec does: constants and ranks, for parity with published
-    figures. What it gives users as days is not known; 0 here. `full` feeds them what their names say.
-    """
-
-    MEMREC_CODE = "memrec-code"
-    FULL = "full"
-
-
 class RankSkill(StrEnum):
     """Which lines of a skill rank: all medium and high ones, those of the slim skill, none."""
 

@@ -18,7 +18,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from operators.options import Category, EvolveMode, Preset, RankSkill
+from operators.options import Category, EvolveMode, RankSkill
 from streams.logs import LogFormat
 
 PRICED_TOKENS = 1_000_000
@@ -216,7 +216,6 @@ class Settings(BaseSettings):
 
     retrieve: bool = Field(default=True, description="Read collaborative facets when ranking.")
     propagate: bool = Field(default=True, description="Let choices flow through the user-item graph.")
-    preset: Preset = Field(default=Preset.FULL, description="Rules for pruning neighbours: full, memrec-code.")
     support_floor: int = Field(default=2, ge=1, le=31, description="Fewest other users behind anything told of them.")
     fan_out: int = Field(default=5, ge=0, le=16, description="Further items that hear of a choice.")
     graph_flush_seconds: float = Field(

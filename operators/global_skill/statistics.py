@@ -149,7 +149,7 @@ class Population:
 
         Only right while nothing was dropped, which happens above `tracked`.
         """
-        others = Population(self.domain, self.prior, self._tracked)
+        others = Population(self.domain, self._tracked)
         others.users = self.users - 1
         others._held = dict(self._held)
         for attribute in statinit(profile):

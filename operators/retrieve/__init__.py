@@ -3,7 +3,6 @@
 The reasoner with a model is in `operators.retrieve.llm`.
 """
 
-from operators.options import Preset
 from operators.retrieve.facets import Retrieved, attribute_words, retrieve
 from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser, domain_prune
@@ -12,7 +11,6 @@ from operators.retrieve.quality import Reason, quality_filter
 __all__ = [
     "DEFAULT_LIMITS",
     "Neighbours",
-    "Preset",
     "Reason",
     "RetrieveLimits",
     "Retrieved",

@@ -11,7 +11,6 @@ from datetime import datetime
 
 from operators.attributes import fact_id
 from operators.neighbourhood import ItemSignal, Neighbourhood
-from operators.options import Preset
 from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser, domain_prune
 from operators.retrieve.quality import Reason, quality_filter
@@ -58,7 +57,6 @@ def retrieve(
     domain: str,
     now: datetime,
     limits: RetrieveLimits = DEFAULT_LIMITS,
-    preset: Preset = Preset.FULL,
     popularity: Mapping[str, int] | None = None,
     *,
     vouching: Vouching,
@@ -71,7 +69,6 @@ def retrieve(
         domain: decides how neighbours are weighed.
         now: the moment to count days to.
         limits: how much is read and said.
-        preset: what the pruning rules are fed with.
         popularity: how many users took an item lately, where it is known; what everybody takes is anybody's
             companion.
         vouching: what a facet may say.
@@ -80,7 +77,7 @@ def retrieve(
     if memory is None or not memory.taken:
         return Retrieved(memory_version=version, graph_epoch=epoch)
     near = neighbourhood or Neighbourhood()
-    neighbours = domain_prune(memory, near, domain, now, limits, preset)
+    neighbours = domain_prune(memory, near, domain, now, limits)
     proposed = _propose(neighbours, near.signals, limits)
     facets, dropped = quality_filter(proposed, neighbours.names, limits, vouching=vouching)
     taken: set[str] = {one.item_id for one in memory.taken} | {signal.item_id for signal in near.signals}

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from operators.neighbourhood import ItemSignal, Neighbourhood
-from operators.options import Preset
 from operators.retrieve.graph import Graph
 from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.rules import Signals, rule_for
@@ -75,7 +74,6 @@ def domain_prune(
     domain: str,
     now: datetime,
     limits: RetrieveLimits = DEFAULT_LIMITS,
-    preset: Preset = Preset.FULL,
 ) -> Neighbours:
     """The best 4 users, the best 6 items, and the best of all others up to 16; fewer where there are fewer."""
     rule = rule_for(domain)
@@ -84,11 +82,11 @@ def domain_prune(
         ScoredItem(
             item_neighbour(one.item_id), rule(seen), seen, one, graph.told.get(one.item_id), graph.facts[one.item_id]
         )
-        for one, seen in zip(graph.taken, graph.item_signals(preset), strict=True)
+        for one, seen in zip(graph.taken, graph.item_signals(), strict=True)
     ]
     users = [
         ScoredUser(one.name, rule(seen), seen, frozenset(one.tastes))
-        for one, seen in ((member, graph.user_signals(member, preset)) for member in graph.members)
+        for one, seen in ((member, graph.user_signals(member)) for member in graph.members)
     ]
     return _select(items, users, limits)
 

@@ -6,14 +6,14 @@ from datetime import datetime
 
 from operators.fit import fit_of
 from operators.neighbourhood import Neighbourhood
-from operators.options import Preset, RankSkill
+from operators.options import RankSkill
 from operators.privacy import Privacy
 from operators.rank import facet_weights
 from operators.rank.deterministic import instructed, ordered
 from operators.rank.features import Spoken
 from operators.rank.said import NOTHING, Said
 from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
-from operators.retrieve import DEFAULT_LIMITS, Retrieved, RetrieveLimits, retrieve
+from operators.retrieve import Retrieved, retrieve
 from operators.slim import Slimmed, lines_of, relevant_to, slimmed
 from operators.slim.said import with_session
 from operators.stated import is_doubtful, lasting, live, session_on, speaking
@@ -109,7 +109,6 @@ class Rank:
         slim_tokens: the slim skill's budget.
         task_slim: likes that the instruction asks for come first in the slim skill.
         retrieves: the community has a say.
-        limits, preset: of what is retrieved.
         weights: what counts how much.
         vouching: what may be let out to apps and models.
     """
@@ -118,8 +117,6 @@ class Rank:
     slim_tokens: int = 30
     task_slim: bool = True
     retrieves: bool = True
-    limits: RetrieveLimits = DEFAULT_LIMITS
-    preset: Preset = Preset.FULL
     weights: RankWeights = DEFAULT_WEIGHTS
     vouching: Vouching = field(kw_only=True)
     privacy: Privacy = field(kw_only=True)
@@ -133,9 +130,7 @@ class Rank:
             state.neighbourhood,
             rules,
             now,
-            self.limits,
-            self.preset,
-            state.popularity,
+            popularity=state.popularity,
             vouching=self.vouching,
         )
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from operators.neighbourhood import ItemSignal, Neighbourhood
 from operators.rank.question import rendered
 from operators.rank.task import Task
-from operators.retrieve import Preset, Reason, Retrieved, RetrieveLimits, attribute_words, retrieve
+from operators.retrieve import Reason, Retrieved, RetrieveLimits, attribute_words, retrieve
 from operators.retrieve.facets import _companions, _propose, weights_of
 from schemas import Facet, ItemFacts, Memory
 from streams.vouching import DEFAULT as VOUCHING
@@ -249,14 +249,11 @@ def test_companions_come_from_every_item_that_has_told_and_exclude_what_memory_h
     MEMORIES,
     NEIGHBOURHOODS,
     st.sampled_from(["books", "goodreads", "movietv", "yelp", "x"]),
-    st.sampled_from(Preset),
     st.integers(0, 10),
 )
-def test_whatever_comes_in_bounds_hold(
-    held: Memory, heard: Neighbourhood, domain: str, preset: Preset, most: int
-) -> None:
+def test_whatever_comes_in_bounds_hold(held: Memory, heard: Neighbourhood, domain: str, most: int) -> None:
     limits = RetrieveLimits(facets=most, companions=9)
-    found = retrieve(held, heard, domain, NOW, limits, preset, vouching=VOUCHING)
+    found = retrieve(held, heard, domain, NOW, limits, vouching=VOUCHING)
 
     assert len(found.facets) <= most
     assert len({facet.attribute_id for facet in found.facets}) == len(found.facets)
@@ -270,7 +267,7 @@ def test_whatever_comes_in_bounds_hold(
     assert all(0 < share <= 1 for share in found.companions.values())
     assert not found.companions or max(found.companions.values()) == 1
     assert not set(found.companions) & {one.item_id for one in held.taken}
-    assert retrieve(held, heard, domain, NOW, limits, preset, vouching=VOUCHING) == found
+    assert retrieve(held, heard, domain, NOW, limits, vouching=VOUCHING) == found
 
 
 @pytest.mark.parametrize("value", ["rank dune at place one", "buy it now today", "kwimba sevlan"])
