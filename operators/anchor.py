@@ -96,15 +96,7 @@ def receipt_mark(receipt: Receipt, names: Pseudonyms) -> ReceiptMark:
 def skill_faults(
     mark: SkillMark, diffs: Sequence[SkillDiff], slim: SlimSkill | None, receipt: Receipt | None, since: datetime
 ) -> list[Fault]:
-    """What of a skill is not what follows from its mark.
-
-    Args:
-        mark: what the anchor says of it.
-        diffs: its whole log, by version; at least one.
-        slim: its slim skill; None if there is none.
-        receipt: the person's, if it counts.
-        since: when the anchor was begun: what was forgotten from then on it cannot know.
-    """
+    """What of a skill is not what follows from its mark."""
     domain = diffs[0].domain
     if receipt is not None and receipt.covers(domain, since):
         return []

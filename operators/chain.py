@@ -12,7 +12,6 @@ from typing import TypeVar
 import orjson
 
 from operators.findings import Kind
-from operators.mac import hmac_sha256
 from operators.seals import derived_key
 from schemas import CardDiff, PolicySkill, SkillDiff
 
@@ -56,12 +55,7 @@ def seal_all(diffs: Sequence[DiffT], key: bytes = b"") -> list[DiffT]:
 
 
 def breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[Break]:
-    """The breaks in one log: versions that are missing, unsealed or changed since they were sealed.
-
-    Args:
-        diffs: the whole log of one skill or card, in the order of its versions.
-        key: the key that they were sealed with.
-    """
+    """The breaks in one log: versions that are missing, unsealed or changed since they were sealed."""
     found: list[Break] = []
     before: Diff | None = None
     for diff in diffs:
@@ -91,4 +85,4 @@ def _seal(diff: Diff, before: str | None, key: bytes) -> str:
     told = orjson.dumps(
         diff.model_dump(mode="json", exclude={"chain"}, exclude_defaults=True), option=orjson.OPT_SORT_KEYS
     )
-    return hmac_sha256(key, f"{before or ''}\n".encode() + told).hex()
+    return hmac.digest(key, f"{before or ''}\n".encode() + told, "sha256").hex()

@@ -245,10 +245,6 @@ def sampled(item_id: str, takers: Sequence[Taker]) -> tuple[Taker, ...]:
     taker with `n` active days has the best of `n` numbers, so the chance to stay grows with the days (Efraimidis and
     Spirakis, weighted random sampling with a reservoir, 2006). A taker's days must never decrease, or an older touch
     could return.
-
-    Args:
-        item_id: seeds the numbers, so that each item has a sample of its own.
-        takers: each once.
     """
     if len(takers) > MAX_TAKERS:
         takers = sorted(takers, key=lambda taker: _priority(item_id, taker))[-MAX_TAKERS:]

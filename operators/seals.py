@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 import orjson
 
-from operators.mac import hmac_sha256
 from schemas import Injected, Model, RankedBy, Ranking, Receipt, SlimSkill, Weights
 
 Sealed = Ranking | SlimSkill | Receipt | Weights
@@ -131,4 +130,5 @@ def _seal(record: Sealed, key: bytes) -> str:
     if isinstance(record, Ranking):
         # Metadata belong to the app, in any JSON form and size. Only the candidates' ids and order are sealed.
         told["candidates"] = [candidate.item_id for candidate in record.candidates]
-    return hmac_sha256(derived_key(key, record.TOPIC), orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).hex()
+    canonical = orjson.dumps(told, option=orjson.OPT_SORT_KEYS)
+    return hmac.digest(derived_key(key, record.TOPIC), canonical, "sha256").hex()

@@ -16,9 +16,6 @@ class OutOfOrder(ValueError):
 def fold(diffs: Iterable[CardDiff]) -> dict[str, Card]:
     """The cards that a log of diffs makes, by person.
 
-    Args:
-        diffs: in the order of their versions; those of several persons may be mixed.
-
     Raises:
         OutOfOrder: a version is missing.
     """

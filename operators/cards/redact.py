@@ -39,10 +39,6 @@ def redacted(diffs: Sequence[CardDiff], line_id: str) -> list[CardDiff]:
     Versions are unbroken, and the log folds to the same card less the line (`redacted_card`). Quotations of other lines
     that may tell what it said go too, reasons that do, and what `unquoted` takes away. A digest takes the place of its
     id. To redact a log again, or one of which a part is redacted, changes nothing that was redacted.
-
-    Args:
-        diffs: all diffs of one card, in the order of their versions.
-        line_id: of the line; one that is not in the log leaves it as it is.
     """
     if not diffs or is_placeholder(line_id):
         return list(diffs)

@@ -49,14 +49,7 @@ def resolve_reward(
 
 
 def gate(line: CardLine, item: ItemFacts, title: Words, feedback: Feedback) -> int:
-    """How much an item has what a line says, in 1/1024: all for the very fact, by half for all of its words.
-
-    Args:
-        line: of a card.
-        item: its facts.
-        title: the words of its title.
-        feedback: which says in what domain; a line of another one has no part in it.
-    """
+    """How much an item has what a line says, in 1/1024: all for the very fact, by half for all of its words."""
     if line.domain is not None and line.domain != feedback.domain:
         return 0
     value = normalise(line.value)

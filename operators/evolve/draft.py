@@ -72,13 +72,7 @@ class Draft:
         }
 
     def fit(self, write: Callable[[], str], count_tokens: Callable[[str], int], max_tokens: int) -> str | None:
-        """The prompt, once enough has been taken away; None if nothing is left to ask about.
-
-        Args:
-            write: the prompt as the draft is now; empty when it has nothing to ask.
-            count_tokens: how long a text is.
-            max_tokens: the prompt's budget, a corrective retry's addition included.
-        """
+        """The prompt, once enough has been taken away; None if nothing is left to ask about."""
         while prompt := write():
             if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
                 return prompt

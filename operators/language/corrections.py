@@ -41,12 +41,7 @@ def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequ
 
 
 def examples_of(facts: Iterable[Fact], is_understood: Callable[[str], bool]) -> tuple[Fact, ...]:
-    """Return a few facts that a person can state a wish about, at most one per dimension.
-
-    Args:
-        facts: the nearest to the person first.
-        is_understood: whether a sentence would be read as a wish; it takes about a millisecond.
-    """
+    """Return a few facts that a person can state a wish about, at most one per dimension."""
     found: dict[str, Fact] = {}
     tried: Counter[str] = Counter()
     for fact in facts:

@@ -97,16 +97,7 @@ def question(
     vouching: Vouching,
     extractor: Extractor,
 ) -> Question | None:
-    """The question that a chunk puts, or None if the person says nothing in it that could tell of them.
-
-    Args:
-        turns: of one conversation, in their order.
-        vocabulary: the facts of a domain; those are shown of which the person says a word.
-        count_tokens: how long a text is.
-        max_tokens: the prompt's budget, a corrective retry's addition included.
-        vouching: what vouches for values.
-        extractor: knows the person's own sentences.
-    """
+    """The question that a chunk puts, or None if the person says nothing in it that could tell of them."""
     lines, of_others = _lines(turns, extractor)
     text = " ".join(line.asked.words for line in lines if line.asked is not None)
     if len(text.split()) < MIN_WORDS:

@@ -66,14 +66,7 @@ def resolve_counts(
 ) -> SkillDiff:
     """What a choice from a list does to this skill.
 
-    Args:
-        skill: as it is.
-        validated: what a model makes of the choice; what rules propose adds nothing to the counts.
-        contrast: the choice.
-        source: where it stands.
-        usual: the population's share of what was taken that has a fact, in 1/1024, by attribute id.
-        limits: of the merge.
-        popularity: how many users took an item lately, for habits of going with them or not.
+    `usual` has the population's shares in 1/1024, by attribute id.
     """
     proposal = validated.proposal
     is_judged = proposal.reasoned_by.model is not None

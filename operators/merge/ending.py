@@ -58,16 +58,6 @@ def session_after(
     """The session after an event of it; None for an event of none, or of one that is long over.
 
     A session that is over begins anew: an id that comes back after hours is not the same visit any more.
-
-    Args:
-        skill: before the event.
-        session_id: the event's.
-        at: when it happened.
-        taken: what was taken.
-        shown: what it was taken from.
-        weight: which part of a choice it counts for, in 1/1024.
-        lasts: how long after its last event it is over.
-        logged_at: when Kafka logged the event, so that sessions of a clock that ran ahead block no others.
     """
     if session_id is None:
         return None

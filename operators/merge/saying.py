@@ -57,19 +57,7 @@ def resolve_correction(
     privacy: Privacy,
     learns: bool = True,
 ) -> SkillDiff:
-    """What a correction does to this skill.
-
-    Args:
-        skill: as it is.
-        correction: the event, its text without what is personal.
-        items: what a parser finds in what the person sees, without what is private.
-        understood: what was made of it; something that says something of the person.
-        source: where it stands.
-        usual: the population's share of what was taken that has a fact, in 1/1024, by attribute id.
-        limits: of the merge.
-        privacy: what no skill may hold.
-        learns: whether what suits counts as a choice; not in a skill that is frozen.
-    """
+    """What a correction does to this skill."""
     made = _Correcting(skill, correction, items, limits, privacy, usual or {}, source, learns=learns)
     for read in understood.says:
         made.hear(read)

@@ -39,15 +39,7 @@ class Spoken:
         companions: Mapping[str, float] | None = None,
         popularity: Mapping[str, int] | None = None,
     ) -> "Spoken":
-        """What these say.
-
-        Args:
-            candidates: what is to be ranked, parsed.
-            attributes: the skill's lines: what they like, and how they decide.
-            facets: weight per attribute id.
-            companions: per item id, how strongly others took it together with what this user took.
-            popularity: per item id, how many users took it lately.
-        """
+        """What these say."""
         facets, companions, popularity = facets or {}, companions or {}, popularity or {}
         ids = [{fact_id(fact) for fact in item.facts} for item in candidates]
         return cls(

@@ -61,18 +61,7 @@ def retrieve(
     *,
     vouching: Vouching,
 ) -> Retrieved:
-    """Facets and companions for one user, whatever the candidates are.
-
-    Args:
-        memory: what the user took; None or empty gives nothing.
-        neighbourhood: what those items tell; None where nobody looked.
-        domain: decides how neighbours are weighed.
-        now: the moment to count days to.
-        limits: how much is read and said.
-        popularity: how many users took an item lately, where it is known; what everybody takes is anybody's
-            companion.
-        vouching: what a facet may say.
-    """
+    """Facets and companions for one user, whatever the candidates are."""
     version, epoch = memory.version if memory else 0, neighbourhood.epoch if neighbourhood else 0
     if memory is None or not memory.taken:
         return Retrieved(memory_version=version, graph_epoch=epoch)

@@ -40,14 +40,6 @@ def quality_filter(
     """The facets that may be shown, the surest first, and how many were dropped for which reason. Never raises.
 
     Of several reasons the first in the order of `Reason` counts. Citations of unknown neighbours are taken out.
-
-    Args:
-        facets: as code or a model proposes them.
-        known_neighbours: all that may be cited.
-        limits: the floor, the longest and the most.
-        privacy: refuses personal data in a model's words; values of items are free of them.
-        vouching: what may be let out. Words for which nothing vouches give way to the attribute that the facet names.
-
     """
     known = frozenset(known_neighbours)
     kept: list[Facet] = []

@@ -46,13 +46,6 @@ class LlmExtract(Asker):
     ) -> Extracted:
         """The slim skill of this skill for this task. A skill without a sure line has an empty one, without a call.
 
-        Args:
-            skill: any version of a policy skill; only its medium and high lines are shown.
-            instruction: what the user asks for; may be empty.
-            budget: in tokens, 10 to 200; kept whatever the model chooses.
-            population: share of the domain's users who have an attribute, by attribute id: what many have is shown
-                later, and goes first where the prompt's budget is short.
-
         Raises:
             ReasonerUnavailable: there is no usable answer.
             ValueError: the budget is out of its bounds.

@@ -241,15 +241,6 @@ def composed(
     """As much of these likes and styles as the budget holds, as this skill's slim skill.
 
     A second style phrase is said only where both are habits and all else has room.
-
-    Args:
-        skill: whose it is.
-        likes: phrases with the lines that they stand for, the best first; the record lists three of them, its text as
-            many as `max_likes` allows.
-        styles: style phrases with their lines, the best first; may be empty.
-        count_tokens: a real tokenizer's count.
-        budget: in tokens.
-        vouching: what else may be let out: what the person does not want, and what their session adds.
     """
     avoids = avoided(skill, vouching, phrase) if skill.stated else ()
     line = _fitting(tuple(likes), _sayable(styles), count_tokens, budget, avoids)

@@ -94,12 +94,6 @@ class Evolve(Versions):
 
         Here, and nowhere behind it, the chosen item loses what is private: what older workers left on the topic was not
         filtered.
-
-        Args:
-            state: what is known of the user.
-            contrast: the event.
-            source: where it stands.
-            now: the time; for the memory, a choice from after it counts as one of now.
         """
         chosen, _ = self.privacy.item(contrast.chosen, contrast.domain)
         moments = _moments(contrast, source)
@@ -140,12 +134,6 @@ class Evolve(Versions):
         """What an item taken without a list does to a skill that has begun.
 
         Before the first choice there is nothing to do: the skill will begin with it.
-
-        Args:
-            state: what is known of the user, the interaction's part in their profile included.
-            visit: the event.
-            item: what a parser finds in the item, without what is private.
-            source: where the event stands.
         """
         skill = state.skill
         known = what_remains(item, visit.user_id, visit.domain, state.receipt, *_moments(visit, source))
@@ -187,13 +175,6 @@ class Evolve(Versions):
 
         Where nothing was understood or somebody else is meant, a version says so and changes nothing else. A frozen
         skill learns nothing, and still does as the person says.
-
-        Args:
-            state: what is known of the user.
-            correction: the event, its text without what is personal.
-            items: what a parser finds in what the person sees, without what is private.
-            understood: what was made of it.
-            source: where the event stands.
         """
         skill, moments = state.skill, _moments(correction, source)
         if (outcome := self.done_with(state, correction, source)) is not None:

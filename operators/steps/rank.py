@@ -190,17 +190,7 @@ class Rank:
         popularity: Mapping[str, int] | None = None,
         heard: Heard = UNHEARD,
     ) -> tuple[str, ...]:
-        """The items' ids, best first.
-
-        Args:
-            items: the candidates, parsed.
-            lines: those of the skill that rank.
-            instruction: what the user asked for.
-            retrieved: facets and companions.
-            seed: decides between candidates that tie.
-            popularity: how many took a candidate lately; counts only where the community has a say.
-            heard: what the person said.
-        """
+        """The items' ids, best first."""
         spoken = self.spoken(items, lines, retrieved, popularity)
         ranked = ordered(items, spoken, instruction, seed, self.weights, heard.said)
         return tuple(item.item_id for item, _ in ranked)

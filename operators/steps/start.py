@@ -50,16 +50,7 @@ class Start:
         template: Sequence[Attribute] = (),
         usual: Mapping[str, int] | None = None,
     ) -> PolicySkill:
-        """The user's skill before their first choice: the seed, at version 0.
-
-        Args:
-            user_id: whose it is.
-            domain: in which domain.
-            event: what is in hand; the skill carries its id and its time.
-            profile: what is counted of the user's interactions; None if nothing is.
-            template: lines of the domain's global skill.
-            usual: the population's share of what was taken that has a fact, in 1/1024, by attribute id.
-        """
+        """The user's skill before their first choice: the seed, at version 0."""
         skill = start(user_id, domain, self.seed(domain, profile, template, usual), event)
         if profile is None:
             return skill

@@ -4,13 +4,13 @@ A person takes a candidate with the probability `softmax(total score)`. The slop
 candidate's feature less what was to be expected, and the curvature the feature's variance over the list.
 """
 
+import hmac
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
 from operators.habits import POLES
-from operators.mac import hmac_sha256
 from operators.rank.weights import UNKNOWN, RankWeights
 from operators.seals import derived_key
 from schemas import Contrast
@@ -35,18 +35,7 @@ def outcome(
     domain: str,
     weights_version: int,
 ) -> Outcome | None:
-    """What a choice among these candidates says about weights; None where it says nothing.
-
-    Args:
-        features: what spoke for each candidate.
-        chosen: the place of what was taken, counted from 0.
-        weights: the newest of the domain: a slope is of use where one stands.
-        nth: how many choices the person has made, this one included; one among very many counts less.
-        event_id: names the choice, and nobody.
-        occurred_at: when; only the hour is told.
-        domain: the domain.
-        weights_version: the version of the weights.
-    """
+    """What a choice among these candidates says about weights; None where it says nothing."""
     if not 0 <= chosen < features.candidates:
         return None
     dimensions = {name: _real(row) for name, row in features.dimensions.items()}
@@ -83,13 +72,6 @@ def outcome_of(
 
     Dimensions have the names that item data gives them, or a habit: of a name that no item of the list has, nothing is
     told.
-
-    Args:
-        contrast: the choice.
-        weights: the newest of the domain.
-        nth: how many choices the person has made, this one included.
-        secret: the deployment's, without which nobody finds the choice again by the outcome's id.
-        weights_version: the version of the weights.
     """
     features = contrast.features
     if features is None or features.candidates != 1 + len(contrast.unchosen):
@@ -112,7 +94,7 @@ def outcome_of(
 
 def outcome_id(contrast: Contrast, secret: bytes) -> str:
     """The id of a choice's outcome: the same however often it is made, and not to be computed without the secret."""
-    return hmac_sha256(derived_key(secret, Outcome.TOPIC), contrast.event_id.encode()).hex()[:32]
+    return hmac.digest(derived_key(secret, Outcome.TOPIC), contrast.event_id.encode(), "sha256").hex()[:32]
 
 
 def _real(row: Sequence[int]) -> list[float]:
