@@ -1,12 +1,15 @@
-"""Which habits are sure, and how sure: with hysteresis, so that a line does not come and go with each choice."""
+"""Which habits are sure, with hysteresis so that lines do not come and go, and what they say in a ranking."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
-from operators.habits.axes import BY, PLACE_OF, POLES, Pole
+from operators.evidence import strength
+from operators.habits.axes import BY, PLACE_OF, POLE_OF, POLES, POSITION, REQUEST, Pole
 from operators.habits.counts import nats, proves_less, seen_from
-from schemas import ONE, HabitCounts, Tier
+from operators.habits.sides import Before, sides_of
+from schemas import ONE, Attribute, HabitCounts, ItemFacts, Tier
 
 APPEARS, RISES, FALLS, VANISHES = 7.0, 15.0, 10.0, 3.5
 """Nats from which a habit is a line at medium, and at high; under which a line is medium again, and goes."""
@@ -75,3 +78,33 @@ def _chosen(found: dict[str, Sure], held: Mapping[str, Tier]) -> dict[str, Sure]
     ranked = sorted(found, key=lambda name: (name not in held, -found[name].proof, PLACE_OF[name]))
     kept = set(ranked[:MOST])
     return {name: sure for name, sure in found.items() if name in kept}
+
+
+_OUTSIDE: Final = frozenset({POSITION, REQUEST})
+"""Where something stands is what a ranking is to find out, and what was asked for comes before any sum."""
+
+
+def habit_scores(
+    items: Sequence[ItemFacts], lines: Sequence[Attribute], popularity: Mapping[str, int] | None
+) -> dict[str, list[float]]:
+    """By the dimension of the line, how much the sure habits speak for each item of a list; nothing for who has none.
+
+    An item on the side that a line names gains what the line's evidence says; one on the other side, or on neither,
+    gains nothing. Which dimension decides is in the tastes' own weights already.
+    """
+    sure = [(pole, line) for line in lines if (pole := POLE_OF.get(line.attribute_id)) and _ranks(pole, line)]
+    if not sure:
+        return {}
+    sides = sides_of(items, Before.of(lines), "", popularity, shown=False)
+    scores: dict[str, list[float]] = {}
+    for pole, line in sure:
+        if pole.axis in sides:
+            row, gain = scores.setdefault(line.dimension, [0.0] * len(items)), strength(line)
+            for place, side in enumerate(sides[pole.axis]):
+                if side is pole.up:
+                    row[place] += gain
+    return scores
+
+
+def _ranks(pole: Pole, line: Attribute) -> bool:
+    return line.tier >= Tier.MEDIUM and pole.axis not in _OUTSIDE and not pole.axis.startswith(BY)

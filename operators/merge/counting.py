@@ -26,11 +26,10 @@ from operators.habits import POLE_OF
 from operators.habits.counts import FORGET as HABITS_FORGET
 from operators.lifted import lifted
 from operators.merge.diffs import next_diff
-from operators.merge.ending import ended, session_after
 from operators.merge.folding import Counts, counts_after
 from operators.merge.habits import asked, decided, habits_after
-from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
-from operators.merge.room import NEVER_CONFIRMED, unconfirmed
+from operators.merge.room import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, unconfirmed
+from operators.merge.statements import ended, session_after
 from operators.render import fits
 from operators.stated import live
 from schemas import (

@@ -10,9 +10,8 @@ from operators.evolve.reasoners import COUNTS
 from operators.fit import learned
 from operators.merge.counting import Counting, visited
 from operators.merge.diffs import next_diff
-from operators.merge.ending import session_after
-from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
-from operators.merge.statements import Saying, Subject
+from operators.merge.room import DEFAULT_LIMITS, MergeLimits
+from operators.merge.statements import Saying, Subject, session_after
 from operators.privacy import Privacy
 from operators.signals import STRONG
 from operators.stated import item_attribute, live, statement_id

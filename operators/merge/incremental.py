@@ -3,8 +3,7 @@
 from operators.attributes import from_fact
 from operators.evolve.validate import Validated
 from operators.merge.diffs import next_diff
-from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
-from operators.merge.room import left_behind, make_room, protected
+from operators.merge.room import DEFAULT_LIMITS, MergeLimits, left_behind, make_room, protected
 from schemas import (
     Attribute,
     Change,

@@ -12,9 +12,8 @@ from operators.language.corrections import CHOSEN, NEWER, NOT_COUNTED, explanati
 from operators.language.understood import About, Read, Understood
 from operators.merge.counting import Counting, visited
 from operators.merge.diffs import next_diff
-from operators.merge.ending import ended, session_after
-from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
-from operators.merge.statements import Saying, Subject
+from operators.merge.room import DEFAULT_LIMITS, MergeLimits
+from operators.merge.statements import Saying, Subject, ended, session_after
 from operators.privacy import Privacy
 from operators.prompts import visible
 from operators.stated import live, speaks_against

@@ -6,7 +6,6 @@ them. What a model is asked is in `question`, what comes of its answers in `rank
 
 from operators.options import RankSkill
 from operators.rank.deterministic import Score, facet_weights, rank
-from operators.rank.ranking import LlmRanking, Repaired, repair
-from operators.rank.task import Task
+from operators.rank.ranking import LlmRanking, Repaired, Task, repair
 
 __all__ = ["LlmRanking", "RankSkill", "Repaired", "Score", "Task", "facet_weights", "rank", "repair"]

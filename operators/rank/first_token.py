@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from operators.asks import MAX_PROMPT_TOKENS, Chooses
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.rank.question import LETTERS, keys, rendered
-from operators.rank.ranking import LlmRanking, by_score, mean, presentations, together
-from operators.rank.task import Task
+from operators.rank.ranking import LlmRanking, Task, by_score, mean, presentations, together
 from operators.vouch import Vouching
 from schemas import ReasonedBy
 

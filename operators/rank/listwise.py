@@ -8,8 +8,7 @@ import orjson
 from operators.asks import MAX_PROMPT_TOKENS, Asker, Asks, reply_tokens, strict_object
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.rank.question import keys, rendered
-from operators.rank.ranking import LlmRanking, by_score, mean, places, presentations, repair, together
-from operators.rank.task import Task
+from operators.rank.ranking import LlmRanking, Task, by_score, mean, places, presentations, repair, together
 from schemas import ItemFacts, ReasonedBy
 
 PROMPT = "rank-listwise.v1"

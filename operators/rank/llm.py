@@ -8,8 +8,7 @@ from operators.asks import NO_LOGPROBS, Client
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.rank.first_token import MAX_CANDIDATES, FirstTokenRanker
 from operators.rank.listwise import ListwiseRanker
-from operators.rank.ranking import LlmRanking
-from operators.rank.task import Task
+from operators.rank.ranking import LlmRanking, Task
 from operators.vouch import Vouching
 
 GIVE_UP_AFTER = 3

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from operators.asks import CORRECTION_TOKENS
 from operators.attributes import fact_id
 from operators.prompts import as_data, template
-from operators.rank.task import Task
+from operators.rank.ranking import Task
 from operators.vouch import Vouching, worded
 from operators.words import words
 from schemas import Fact, ItemFacts

@@ -4,9 +4,8 @@ The reasoner with a model is in `operators.retrieve.llm`.
 """
 
 from operators.retrieve.facets import Retrieved, attribute_words, retrieve
-from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser, domain_prune
-from operators.retrieve.quality import Reason, quality_filter
+from operators.retrieve.quality import DEFAULT_LIMITS, Reason, RetrieveLimits, quality_filter
 
 __all__ = [
     "DEFAULT_LIMITS",

@@ -11,11 +11,9 @@ from datetime import datetime
 
 from operators.attributes import fact_id
 from operators.neighbourhood import ItemSignal, Neighbourhood
-from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser, domain_prune
-from operators.retrieve.quality import Reason, quality_filter
-from operators.vouch import Vouching, in_words
-from operators.vouch.facets import NEAR, OWN
+from operators.retrieve.quality import DEFAULT_LIMITS, Reason, RetrieveLimits, quality_filter
+from operators.vouch import NEAR, OWN, Vouching, in_words
 from schemas import MAX_SUPPORTERS, Facet, Memory
 
 OWN_SHARE, NEAR_SHARE = 0.7, 0.3

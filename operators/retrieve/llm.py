@@ -16,9 +16,8 @@ from operators.attributes import fact_id
 from operators.privacy import Privacy
 from operators.prompts import as_data, template
 from operators.retrieve.facets import names_of
-from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser
-from operators.retrieve.quality import Reason, quality_filter
+from operators.retrieve.quality import DEFAULT_LIMITS, Reason, RetrieveLimits, quality_filter
 from operators.vouch import Vouching, in_words
 from schemas import MAX_SUPPORTERS, Facet, Memory, ReasonedBy
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from operators.neighbourhood import ItemSignal, Neighbourhood
 from operators.retrieve.graph import Graph
-from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
+from operators.retrieve.quality import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.rules import Signals, rule_for
 from schemas import Memory, Taken, derived_id
 

@@ -30,7 +30,7 @@ from operators.propagate import GraphLimits
 from operators.signals import DEFAULT as SIGNALS
 from operators.signals import Signals
 from operators.steps.evolved import Begun, Effects, Outcome, State
-from operators.steps.remember import Remembered, moment_of, remember
+from operators.steps.graph import Remembered, moment_of, remember
 from operators.steps.versions import Versions
 from operators.vouch import Vouching
 from schemas import (

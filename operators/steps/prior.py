@@ -8,7 +8,7 @@ from operators.applied import is_applied
 from operators.forget import what_remains
 from operators.propagate import GraphLimits
 from operators.statinit import observe
-from operators.steps.remember import Remembered, moment_of, remember
+from operators.steps.graph import Remembered, moment_of, remember
 from schemas import Interaction, ItemFacts, Memory, Position, Profile, Receipt
 
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from operators.seals import Seal, seal_of
-from operators.weigh import in_use, of_mix, start_of
-from operators.weigh.limits import MIX, spread
+from operators.weigh import MIX, in_use, of_mix, spread, start_of
 from schemas import BadRecord, Mix, Weights, decode
 from streams.kafka.scanner import Scanner
 from streams.settings import Settings
@@ -44,8 +43,7 @@ class Held:
         """The dimensions that choices have moved, the heaviest first."""
         used = in_use(self.weights)
         found = {
-            name: Shown(used.of(name), start_of(name), spread(held))
-            for name, held in self.weights.dimensions.items()
+            name: Shown(used.of(name), start_of(name), spread(held)) for name, held in self.weights.dimensions.items()
         }
         return dict(sorted(found.items(), key=lambda named: (-named[1].now, named[0])))
 

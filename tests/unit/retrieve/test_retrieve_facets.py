@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from operators.neighbourhood import ItemSignal, Neighbourhood
 from operators.rank.question import rendered
-from operators.rank.task import Task
+from operators.rank.ranking import Task
 from operators.retrieve import Reason, Retrieved, RetrieveLimits, attribute_words, retrieve
 from operators.retrieve.facets import _companions, _propose, weights_of
 from schemas import Facet, ItemFacts, Memory

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from operators import weigh
 from operators.rank.weights import DIMENSIONS, UNKNOWN, UNKNOWN_DIMENSION, RankWeights
-from operators.weigh import commanded, in_use, learned, limits, of_mix
-from operators.weigh.limits import spread
+from operators.weigh import commanded, in_use, learned, of_mix, spread
 from schemas import BadRecord, Mix, Outcome, WeightAction, Weights, decode, encode
 from schemas.weights import FEATURE_ONE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE, WIDEST
 from tests.builders import a_position
@@ -168,7 +168,7 @@ def test_a_claimed_slope_without_curvature_cannot_push_for_ever() -> None:
 
 
 def test_old_choices_fade_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SUREST", 20)
+    monkeypatch.setattr(weigh, "SUREST", 20)
     of_mix.cache_clear()
     before = Planted({Mix.POPULARITY: 1.0}).teach(1_000)
 
