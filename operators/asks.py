@@ -35,12 +35,7 @@ def prompt_hash(prompt: str, schema: Mapping[str, object]) -> str:
 
 def strict_object(properties: dict[str, Any]) -> dict[str, Any]:
     """The schema of an object with exactly these properties, all required."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 class Recorded(Protocol):

@@ -188,10 +188,7 @@ class Population:
 
 
 def global_skill(
-    population: Population,
-    event_id: str,
-    occurred_at: datetime,
-    limits: GlobalLimits = DEFAULT_LIMITS,
+    population: Population, event_id: str, occurred_at: datetime, limits: GlobalLimits = DEFAULT_LIMITS
 ) -> GlobalSkill:
     """The global skill of this population: the same for the same users.
 

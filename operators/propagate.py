@@ -186,12 +186,7 @@ NOBODY_ASKS = "-"
 def forgotten_touch(neighbour: str, domain: str | None, request: str) -> Touch:
     """Tells all items of a partition that this neighbour took none of them; those of one domain, or all."""
     return Touch(
-        domain=domain or "every",
-        taker=neighbour,
-        version=0,
-        degree=0,
-        forgotten=request,
-        every_domain=domain is None,
+        domain=domain or "every", taker=neighbour, version=0, degree=0, forgotten=request, every_domain=domain is None
     )
 
 

@@ -184,11 +184,7 @@ def outcome(
 
 
 def outcome_of(
-    contrast: Contrast,
-    weights: RankWeights,
-    nth: int,
-    secret: bytes,
-    weights_version: int,
+    contrast: Contrast, weights: RankWeights, nth: int, secret: bytes, weights_version: int
 ) -> Outcome | None:
     """What a choice says about weights; None where it says nothing, or the app ordered the list by rules of its own.
 
@@ -237,11 +233,7 @@ def _softmax(scores: Sequence[float]) -> list[float]:
 
 
 def _said(
-    rows: Mapping[NameT, Sequence[float]],
-    at: Mapping[str, float],
-    chosen: int,
-    shares: Sequence[float],
-    share: float,
+    rows: Mapping[NameT, Sequence[float]], at: Mapping[str, float], chosen: int, shares: Sequence[float], share: float
 ) -> dict[NameT, Moved]:
     """Pull and variance per row, times a share of them; without those that say nothing."""
     said: dict[NameT, Moved] = {}

@@ -63,8 +63,7 @@ def chosen(card: Card, request: str, at: datetime, *, domain: str | None = None,
     scored = [Chosen(line, _score(line, touched, at), _reason(line, touched, asked, at)) for touched, line in found]
     warned = [line.stance is Stance.AVOIDS and touched > 0 for touched, line in found]
     order = sorted(
-        range(len(found)),
-        key=lambda place: (not warned[place], -scored[place].score, scored[place].line.line_id),
+        range(len(found)), key=lambda place: (not warned[place], -scored[place].score, scored[place].line.line_id)
     )
     return tuple(scored[place] for place in order[: max(most, 0)])
 

@@ -95,11 +95,7 @@ def is_sensitive(fact: Fact, privacy: Privacy) -> bool:
 
 
 def _gain(
-    listed: Sequence[Candidate],
-    power: Power,
-    options: Sequence[Fact],
-    known: Known,
-    statements: Sequence[Statement],
+    listed: Sequence[Candidate], power: Power, options: Sequence[Fact], known: Known, statements: Sequence[Statement]
 ) -> float:
     """How much likelier the right thing is done once the question is answered."""
     names = [fact_id(fact) for fact in options]

@@ -49,12 +49,7 @@ class LlmListening(Asker):
     """Has a model read what a person said in a chunk of a conversation."""
 
     def __init__(
-        self,
-        client: Asks,
-        *,
-        count_tokens: Callable[[str], int],
-        vouching: Vouching,
-        extractor: Extractor,
+        self, client: Asks, *, count_tokens: Callable[[str], int], vouching: Vouching, extractor: Extractor
     ) -> None:
         super().__init__(client, count_tokens=count_tokens, vouching=vouching)
         self._extractor = extractor

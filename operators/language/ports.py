@@ -93,11 +93,7 @@ class CorrectionReader(Protocol):
     """Reads corrections by rules."""
 
     def read(
-        self,
-        correction: Correction,
-        items: Sequence[ItemFacts],
-        known: Sequence[Fact],
-        vocabulary: Sequence[Fact],
+        self, correction: Correction, items: Sequence[ItemFacts], known: Sequence[Fact], vocabulary: Sequence[Fact]
     ) -> Understood:
         """Read a correction's text; `known` are facts of the person's skill."""
         ...

@@ -9,16 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from operators.attributes import fact_ids, from_fact
 from operators.clocks import kafka_time
 from operators.drift import FASTER, STIRRED, away, drifted, has_shifted
-from operators.evidence import (
-    FORGET,
-    LEAST_FORGOTTEN,
-    Shown,
-    counts_of,
-    first_expected,
-    in_words,
-    is_counted,
-    tier_of,
-)
+from operators.evidence import FORGET, LEAST_FORGOTTEN, Shown, counts_of, first_expected, in_words, is_counted, tier_of
 from operators.evolve.reasoners import COUNTS
 from operators.evolve.validate import Validated
 from operators.fit import learned

@@ -15,19 +15,7 @@ from operators.merge.statements import Saying, Subject, session_after
 from operators.privacy import Privacy
 from operators.signals import STRONG
 from operators.stated import item_attribute, live, statement_id
-from schemas import (
-    ONE,
-    Evidence,
-    Feedback,
-    Heard,
-    ItemFacts,
-    PolicySkill,
-    Position,
-    Scope,
-    SkillDiff,
-    Stance,
-    Tally,
-)
+from schemas import ONE, Evidence, Feedback, Heard, ItemFacts, PolicySkill, Position, Scope, SkillDiff, Stance, Tally
 
 _ENOUGH = ONE // 4
 """A weaker signal confirms lines and brings in none: who looked has not taken."""

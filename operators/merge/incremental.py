@@ -45,11 +45,7 @@ def resolve(
         after = Tier(min(before + 1, Tier.HIGH))
         changes.append(
             Change(
-                kind=ChangeKind.REINFORCED,
-                attribute_id=name,
-                before=before,
-                after=after,
-                reason=reasons.get(name, ""),
+                kind=ChangeKind.REINFORCED, attribute_id=name, before=before, after=after, reason=reasons.get(name, "")
             )
         )
     for place, fact in enumerate(proposal.discovered):

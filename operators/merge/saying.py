@@ -132,10 +132,7 @@ def resolve_unheard(
 
 
 def resolve_abstention(
-    skill: PolicySkill,
-    abstention: Abstention,
-    source: Position | None = None,
-    limits: MergeLimits = DEFAULT_LIMITS,
+    skill: PolicySkill, abstention: Abstention, source: Position | None = None, limits: MergeLimits = DEFAULT_LIMITS
 ) -> SkillDiff:
     """What a list does of which nothing was taken: no word against any item, but none of it suited."""
     return next_diff(
@@ -147,11 +144,7 @@ def resolve_abstention(
             skill, live(skill, abstention.occurred_at, abstention.session_id), suited=(), refused=abstention.shown
         ),
         session=session_after(
-            skill,
-            abstention.session_id,
-            abstention.occurred_at,
-            lasts=limits.session,
-            logged_at=kafka_time(source),
+            skill, abstention.session_id, abstention.occurred_at, lasts=limits.session, logged_at=kafka_time(source)
         ),
         heard=Heard(what="abstention"),
         evidence=Evidence(event_id=abstention.event_id),

@@ -42,11 +42,7 @@ from schemas.sessions import MAX_SESSION_LINES
 
 
 def ended(
-    skill: PolicySkill,
-    at: datetime,
-    taken: Sequence[ItemFacts] | None = None,
-    *,
-    logged_at: datetime | None = None,
+    skill: PolicySkill, at: datetime, taken: Sequence[ItemFacts] | None = None, *, logged_at: datetime | None = None
 ) -> tuple[StatementChange, ...]:
     """The statements that end with an event; they said nothing any more from their time on, with or without it.
 

@@ -31,12 +31,7 @@ class FirstTokenRanker:
     """
 
     def __init__(
-        self,
-        client: Chooses,
-        *,
-        count_tokens: Callable[[str], int],
-        orders: int = 2,
-        vouching: Vouching,
+        self, client: Chooses, *, count_tokens: Callable[[str], int], orders: int = 2, vouching: Vouching
     ) -> None:
         if orders < 1:
             raise ValueError("orders must be at least 1")

@@ -69,11 +69,7 @@ class Neighbours:
 
 
 def domain_prune(
-    memory: Memory,
-    neighbourhood: Neighbourhood,
-    domain: str,
-    now: datetime,
-    limits: RetrieveLimits = DEFAULT_LIMITS,
+    memory: Memory, neighbourhood: Neighbourhood, domain: str, now: datetime, limits: RetrieveLimits = DEFAULT_LIMITS
 ) -> Neighbours:
     """The best 4 users, the best 6 items, and the best of all others up to 16; fewer where there are fewer."""
     rule = rule_for(domain)

@@ -38,11 +38,7 @@ class LlmExtract(Asker):
     """Has a model choose likes and style of a slim skill, among the skill's own lines."""
 
     async def extract(
-        self,
-        skill: PolicySkill,
-        instruction: str = "",
-        budget: int = 30,
-        population: Mapping[str, float] | None = None,
+        self, skill: PolicySkill, instruction: str = "", budget: int = 30, population: Mapping[str, float] | None = None
     ) -> Extracted:
         """The slim skill of this skill for this task. A skill without a sure line has an empty one, without a call.
 

@@ -18,10 +18,7 @@ VALUES, DIMENSIONS = 48, 24
 
 
 def observe(
-    profile: Profile | None,
-    interaction: Interaction,
-    facts: Sequence[Fact],
-    source: Position | None = None,
+    profile: Profile | None, interaction: Interaction, facts: Sequence[Fact], source: Position | None = None
 ) -> Profile:
     """The profile after one more interaction. One that it holds already changes nothing but the fence."""
     if profile is None:

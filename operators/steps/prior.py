@@ -56,12 +56,7 @@ class Prior:
     graph: GraphLimits | None = None
 
     def step(
-        self,
-        state: State,
-        interaction: Interaction,
-        item: ItemFacts,
-        source: Position,
-        now: datetime | None = None,
+        self, state: State, interaction: Interaction, item: ItemFacts, source: Position, now: datetime | None = None
     ) -> Effects:
         """Count an interaction, unless it is forgotten or counted already."""
         user_id, domain = interaction.user_id, interaction.domain

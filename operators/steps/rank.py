@@ -126,12 +126,7 @@ class Rank:
         if not self.retrieves:
             return Retrieved()
         return retrieve(
-            state.memory,
-            state.neighbourhood,
-            rules,
-            now,
-            popularity=state.popularity,
-            vouching=self.vouching,
+            state.memory, state.neighbourhood, rules, now, popularity=state.popularity, vouching=self.vouching
         )
 
     def extract(self, skill: PolicySkill, instruction: str = "", shares: Mapping[str, float] | None = None) -> Slimmed:
