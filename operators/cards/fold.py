@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from operators.applied import remember, with_applied
-from operators.redact import is_placeholder
 from schemas.cards import MAX_PAST_LINES, Card, CardDiff, CardLine
 from schemas.skills import MAX_RECENT
 
@@ -73,25 +72,3 @@ def as_of(diffs: Sequence[CardDiff], moment: datetime) -> Card | None:
             break
         card = with_diff(card, diff)
     return card
-
-
-def last_known(diffs: Iterable[CardDiff]) -> tuple[CardLine, ...]:
-    """Every line of a log as it was told last, also those that the card has no room for; of what is gone nothing."""
-    lines: dict[str, CardLine] = {}
-    for diff in diffs:
-        for change in diff.changes:
-            before = lines.pop(change.line_id, None)
-            if change.line is not None and not is_placeholder(change.line_id):
-                lines[change.line_id] = change.line
-            elif before is not None and change.kind == "crowded-out":
-                lines[change.line_id] = before  # it left the card's past for want of room, no more
-    return tuple(lines.values())
-
-
-def held(diffs: Iterable[CardDiff], moment: datetime) -> tuple[CardLine, ...]:
-    """The lines that held at a moment, by all that is known today: said by then, and not overtaken yet."""
-    return tuple(
-        line
-        for line in last_known(diffs)
-        if line.since <= moment and (line.overtaken_at is None or line.overtaken_at > moment)
-    )

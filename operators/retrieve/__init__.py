@@ -3,7 +3,7 @@
 The reasoner with a model is in `operators.retrieve.llm`.
 """
 
-from operators.retrieve.facets import Retrieved, attribute_words, retrieve
+from operators.retrieve.facets import Retrieved, retrieve
 from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser, domain_prune
 from operators.retrieve.quality import DEFAULT_LIMITS, Reason, RetrieveLimits, quality_filter
 
@@ -15,7 +15,6 @@ __all__ = [
     "Retrieved",
     "ScoredItem",
     "ScoredUser",
-    "attribute_words",
     "domain_prune",
     "quality_filter",
     "retrieve",

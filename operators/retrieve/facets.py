@@ -72,17 +72,6 @@ def retrieve(
     return Retrieved(facets, companions, neighbours, version, epoch, dropped)
 
 
-def attribute_words(attribute_id: str) -> str:
-    """An attribute's id in words, as a facet says it; empty if there are none in it.
-
-    Signals carry ids only, so that nobody's words travel. The letter case is lost in an id.
-
-    >>> attribute_words("preference:genre:science-fiction"), attribute_words("criterion:release_era:1990s")
-    ('science fiction (genre)', '1990s (release era)')
-    """
-    return in_words(*_parts(attribute_id))
-
-
 def _parts(attribute_id: str) -> tuple[str, str]:
     """The dimension and the value of an id, the value in words."""
     _, _, rest = attribute_id.partition(":")
