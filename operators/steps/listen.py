@@ -25,18 +25,12 @@ from operators.language.chunks import (
     Closed,
     chunk_id,
     closed_now,
-    first_closed,
-    has_own_words,
     make_room,
     place_of,
-    said_again,
     turn_of,
-    unsaid,
-    with_thought,
     with_turn,
-    without,
 )
-from operators.language.derived_events import ACTOR, Told
+from operators.language.derived_events import Told
 from operators.language.finding import Effect, Finding, Heard
 from operators.language.ports import Extractor
 from operators.privacy import Privacy
@@ -67,29 +61,6 @@ from schemas import (
 )
 from schemas.cards import MAX_FINDINGS, MAX_PENDING, Strength
 from schemas.skills import moment_of
-
-__all__ = [
-    "ACTOR",
-    "Closed",
-    "Listen",
-    "Outcome",
-    "State",
-    "Taken",
-    "chunk_id",
-    "erasures",
-    "first_closed",
-    "forgotten_until",
-    "gone_from",
-    "has_more",
-    "has_own_words",
-    "is_said",
-    "newer",
-    "said_again",
-    "unlearned",
-    "unsaid",
-    "with_thought",
-    "without",
-]
 
 ERASED = (CardChangeKind.FORGOTTEN, CardChangeKind.REMOVED)
 
