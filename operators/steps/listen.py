@@ -20,16 +20,7 @@ from operators.cards.rewards import resolve_reward
 from operators.chain import seal
 from operators.clocks import TOLERANCE
 from operators.forget import card_line, forgotten_as, meaning, value_of_line
-from operators.language.chunks import (
-    CHUNK_CHARS,
-    Closed,
-    chunk_id,
-    closed_now,
-    make_room,
-    place_of,
-    turn_of,
-    with_turn,
-)
+from operators.language.chunks import CHUNK_CHARS, Closed, chunk_id, closed_now, make_room, place_of, turn_of, with_turn
 from operators.language.derived_events import Told
 from operators.language.finding import Effect, Finding, Heard
 from operators.language.ports import Extractor
