@@ -20,15 +20,7 @@ SEAL_DIGITS = 32
 
 @dataclass(frozen=True, slots=True)
 class SkillMark:
-    """What an anchor says of a skill.
-
-    Attributes:
-        person, skill: pseudonyms of the user, and of the user with the domain.
-        version: the newest.
-        seal: the beginning of that version's seal; empty where it had none.
-        slim: the version of the slim skill; 0 if there was none.
-        rewritten: how often the log had been rewritten to remove a line.
-    """
+    """What an anchor says of a skill."""
 
     person: str
     skill: str

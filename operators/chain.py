@@ -21,13 +21,7 @@ Diff = SkillDiff | CardDiff
 
 @dataclass(frozen=True)
 class Break:
-    """A version at which a chain is broken.
-
-    Attributes:
-        version: the version whose diff does not follow from the one before it.
-        why: the reason, in words.
-        kind: `LOG_GAP`, `LOG_UNSEALED` or `LOG_FORGED`.
-    """
+    """A version at which a chain is broken."""
 
     version: int
     why: str

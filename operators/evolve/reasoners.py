@@ -126,12 +126,7 @@ def nothing_new(contrast: Contrast, skill: PolicySkill) -> bool:
 
 @dataclass(frozen=True)
 class GatedReasoner:
-    """A reasoner that is asked only when there is something new to judge.
-
-    Attributes:
-        inner: who is asked then.
-        on_gated: told of every choice that was answered without it.
-    """
+    """A reasoner that is asked only when there is something new to judge."""
 
     inner: Reasoner
     on_gated: Callable[[], None] = lambda: None

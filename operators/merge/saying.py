@@ -171,18 +171,7 @@ def _by(understood: Understood) -> ReasonedBy:
 
 
 class _Correcting:
-    """A correction's effects, while they are found.
-
-    Attributes:
-        learns: whether it counts anything.
-        saying: the statements.
-        counting: what the items that suit add to the counts.
-        has_changed: the person reports that one of their tastes is over for good.
-        refused: what may not be kept.
-        private: kinds of private data that were left out.
-        picked: the items that suit, those that are wanted first.
-        shown: what they were picked from.
-    """
+    """A correction's effects, while they are found."""
 
     def __init__(
         self,

@@ -60,14 +60,7 @@ class Member:
 
 
 class Graph:
-    """A user's part of the graph, with what is reckoned once for all neighbours.
-
-    Attributes:
-        taken: what the user took, newest last, each item once.
-        told: the newest signal by item.
-        facts: the ids that an item's facts would have as attributes, by item.
-        members: the other takers with most overlap.
-    """
+    """A user's part of the graph, with what is reckoned once for all neighbours."""
 
     def __init__(self, memory: Memory, neighbourhood: Neighbourhood, now: datetime) -> None:
         taken = _each_once(memory)

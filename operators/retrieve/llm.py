@@ -32,13 +32,7 @@ _TITLE_CHARS, _SHOWN, _MOST_TAKEN = 80, 6, 8
 
 @dataclass(frozen=True)
 class Synthesis:
-    """A model's facets.
-
-    Attributes:
-        facets: those that the quality filter kept, the surest first.
-        dropped: how many it refused, by reason.
-        reasoned_by: the record of the call.
-    """
+    """A model's facets."""
 
     facets: tuple[Facet, ...] = ()
     dropped: Mapping[Reason, int] = field(default_factory=dict)

@@ -19,16 +19,7 @@ MAX_CITATION = 258
 
 @dataclass(frozen=True)
 class ScoredItem:
-    """An item that the user took, as a neighbour.
-
-    Attributes:
-        neighbour: how facets cite it.
-        score: by its domain's rule; larger is closer.
-        signals: what the rule saw.
-        taken: the item as the user's memory has it.
-        told: what came back from its other takers, if it did.
-        attributes: ids of the attributes that its facts would be.
-    """
+    """An item that the user took, as a neighbour."""
 
     neighbour: str
     score: float

@@ -61,12 +61,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Effects:
-    """What a touch leads to.
-
-    Attributes:
-        outcome: what became of it.
-        items: those that it changed; to be written before it is acknowledged.
-    """
+    """What a touch leads to."""
 
     outcome: Outcome
     items: tuple[ItemMemory, ...] = ()

@@ -47,11 +47,7 @@ class Effects:
 
 @dataclass(frozen=True)
 class Prior:
-    """How interactions are counted.
-
-    Attributes:
-        graph: of the graph; None where it is switched off.
-    """
+    """How interactions are counted."""
 
     graph: GraphLimits | None = None
 
