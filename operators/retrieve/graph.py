@@ -24,7 +24,7 @@ from datetime import datetime
 from operators.attributes import fact_id, normalise
 from operators.neighbourhood import Crowd, ItemSignal, Neighbourhood
 from operators.propagate import tastes
-from operators.retrieve.rules import NeighbourKind, Signals
+from operators.retrieve.rules import Signals
 from schemas import Memory, Taken
 
 MAX_USER_POOL = 50
@@ -82,7 +82,7 @@ class Graph:
         edges = [rank * (1 + math.log(one.times)) for rank, one in zip(ranks, self.taken, strict=True)]
         return [
             Signals(
-                kind=NeighbourKind.ITEM,
+                is_item=True,
                 edge=edges[place] / max(edges),
                 metadata=self._item_overlap(one),
                 co_count=self._takers(one),
@@ -97,7 +97,7 @@ class Graph:
         """What the rule sees of another user."""
         degree = member.latest.degree
         return Signals(
-            kind=NeighbourKind.USER,
+            is_item=False,
             # A degree is cut off where a memory is: it may be smaller than the overlap.
             edge=member.overlap / max(degree, member.overlap),
             metadata=self._user_overlap(member.tastes),
