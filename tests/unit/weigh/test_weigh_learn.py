@@ -173,6 +173,7 @@ def test_old_choices_fade_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     before = Planted({Mix.POPULARITY: 1.0}).teach(1_000)
 
     after = Planted({Mix.POPULARITY: -1.0}, seed=2).teach(1_000, before)
+    monkeypatch.undo()
     of_mix.cache_clear()
 
     assert in_use(before).popularity > 0.7
