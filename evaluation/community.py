@@ -8,7 +8,7 @@ from datetime import timedelta
 from evaluation.dataset import Sequences
 from evaluation.simulation import Progress
 from evaluation.split import Split
-from operators.global_skill import DEFAULT_PRIOR, GlobalLimits, Population, global_skill
+from operators.global_skill import GlobalLimits, Population, global_skill
 from operators.neighbourhood import Gathered, Neighbourhood, near
 from operators.propagate import GraphLimits, heard, neighbour_of, sampled, takers_of, touches, with_taken
 from operators.retrieve import Retrieved
@@ -113,7 +113,7 @@ def build(
     progress: Progress,
 ) -> World:
     """The world after these visits."""
-    people = Population(Domain(domain), DEFAULT_PRIOR)
+    people = Population(Domain(domain))
     world = World(domain, people)
     for done, (user_id, of_user) in enumerate(visits.items()):
         for place, visit in enumerate(of_user):
@@ -127,7 +127,7 @@ def build(
                 item=items[visit.item_id],
             )
             known = world.profiles.get(user_id)
-            world.profiles[user_id] = observe(known, interaction, facts[visit.item_id].facts, limits=DEFAULT_PRIOR)
+            world.profiles[user_id] = observe(known, interaction, facts[visit.item_id].facts)
         if user_id in world.profiles:
             people.add(world.profiles[user_id])
             people.met(world.memories[user_id])

@@ -11,7 +11,7 @@ from evaluation.exceptions import ArmFailed, QualityError, UnknownArm
 from evaluation.measures import Difference, Interval, averages, hit_at, interval, paired
 from evaluation.replies import Cost
 from evaluation.simulation import Progress, no_progress, side_by_side
-from evaluation.skill_arms import INCREMENTAL, Rule, replacing
+from evaluation.skill_arms import INCREMENTAL, Rule
 from evaluation.split import Case, Split
 from evaluation.warm_up import ArmOptions, Streamed, WarmedUp
 from operators.evolve import RulesReasoner
@@ -91,7 +91,6 @@ ARMS: Mapping[str, Entry] = dict(
                 counts=False,
             )
         ),
-        _skills(Rule("sager-replace", "as sager-counts, but each choice rewrites the skill", reason=replacing)),
         _skills(Rule("sager-no-statinit", "as sager-counts, but skills start from nothing", from_history=False)),
         _skills(Rule("sager-no-collaborative", "as sager-counts, without the community", retrieves=False)),
         _skills(Rule("sager-no-propagate", "as sager-counts, with the user's own memory only", propagates=False)),

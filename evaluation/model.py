@@ -20,9 +20,8 @@ from evaluation.simulation import Progress, Turn, no_progress, side_by_side, sim
 from evaluation.skill_arms import INCREMENTAL, By, Ranked, Rule, SkillArm
 from evaluation.stream import took
 from operators.evolve import CountsReasoner, GatedReasoner, ReasonerUnavailable
-from operators.evolve.llm import LlmReasoner, LlmReplacer
+from operators.evolve.llm import LlmReasoner
 from operators.merge import MergeLimits
-from operators.options import EvolveMode
 from operators.rank import Task
 from operators.rank.llm import Form, LlmRanker
 from operators.steps import Evolve, Reason, learn
@@ -35,17 +34,13 @@ from streams.vouching import DEFAULT as VOUCHING
 
 SLIM_BUDGETS = (10, 20, 50, 100, 200)
 TAUS = (0, 1, 2, 3)
-FORMS = (Form.LISTWISE, Form.POINTWISE)
+FORMS = (Form.LISTWISE,)
 MODEL = "model"
 """The ranker of an arm's lists beside `By.SKILL`: the model, which sees the slim skill."""
 
 
 def _verdicts(desk: Desk, on_unusable: Callable[[], object]) -> Reason:
     return lenient(GatedReasoner(LlmReasoner(desk, count_tokens=count_tokens, vouching=VOUCHING)).reason, on_unusable)
-
-
-def _rewrite(desk: Desk, on_unusable: Callable[[], object]) -> Reason:
-    return lenient(LlmReplacer(desk, count_tokens=count_tokens, vouching=VOUCHING).replace, on_unusable)
 
 
 def _counts(*_: object) -> Reason:
@@ -64,22 +59,13 @@ def _weighing(weight: float) -> Evolve:
     return Evolve(limits=MergeLimits(verdict_weight=weight), privacy=PRIVACY, vouching=VOUCHING)
 
 
-NO_SKILL, PRIOR, REPLACE, INCREMENTAL_ARM, COUNTS = "no-skill", "statinit", "replace", "incremental", "counts"
+NO_SKILL, PRIOR, INCREMENTAL_ARM, COUNTS = "no-skill", "statinit", "incremental", "counts"
 BOTH = "counts-and-model"
 ARMS: Mapping[str, ModelArm] = {
     arm.rule.name: arm
     for arm in (
         ModelArm(Rule(NO_SKILL, "the community alone", ranks=False, learns=False)),
         ModelArm(Rule(PRIOR, "the skill that the history gives, frozen", learns=False)),
-        ModelArm(
-            Rule(
-                REPLACE,
-                "the model rewrites the skill",
-                evolve=Evolve(mode=EvolveMode.REPLACE, privacy=PRIVACY, vouching=VOUCHING),
-                counts=False,
-            ),
-            _rewrite,
-        ),
         ModelArm(
             Rule(INCREMENTAL_ARM, "the model's verdicts, one tier a choice", evolve=INCREMENTAL, counts=False),
             _verdicts,

@@ -11,7 +11,7 @@ from evaluation.simulation import Turn
 from operators import weigh
 from operators.contrast import contrast_id, reverse_rank
 from operators.evidence import fixed
-from operators.evolve import CountsReasoner, RulesReasoner, RulesReplacer
+from operators.evolve import CountsReasoner, RulesReasoner
 from operators.options import EvolveMode
 from operators.privacy import OFF
 from operators.rank import RankSkill
@@ -94,11 +94,6 @@ STREAM_RULES: Mapping[str, Rule] = {
     )
 }
 """The arms of `sager eval stream`."""
-
-
-def replacing() -> Reason:
-    """Reasons that write the skill anew from each choice (paper, Table 5)."""
-    return RulesReplacer().replace
 
 
 def known(names: Iterable[str]) -> list[Rule]:

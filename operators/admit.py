@@ -54,15 +54,7 @@ class Refused(StrEnum):
 def refused(
     event: Model, logged_at: datetime | None, now: datetime, receipt: Receipt | None = None, secret: bytes = b""
 ) -> Refused | None:
-    """The reason to refuse an event; None to admit it.
-
-    Args:
-        event: from an app or a worker.
-        logged_at: its record's timestamp; None where there is none.
-        now: the reader's time; it decides only where the record has none.
-        receipt: the person's requests to forget, as written.
-        secret: the deployment's, which keys the digests of forgotten events.
-    """
+    """The reason to refuse an event; None to admit it."""
     if receipt is not None and receipt.known:
         name = id_of(event)
         if name is not None and known_as(event.user_id, name, secret) in receipt.known:  # type: ignore[attr-defined]
@@ -77,12 +69,6 @@ def is_forgotten(receipt: Receipt, domain: str | None, moments: Sequence[datetim
     """True if a request to forget covers an event at any of these moments.
 
     A request that was dated by a clock that ran ahead covers the events of that clock, and no later ones.
-
-    Args:
-        receipt: as it was written.
-        domain: the event's; None where it names none.
-        moments: the event's own time, and its record's.
-        now: the reader's time.
     """
     if in_force(receipt, now).covers(domain, *moments):
         return True

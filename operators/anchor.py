@@ -20,15 +20,7 @@ SEAL_DIGITS = 32
 
 @dataclass(frozen=True, slots=True)
 class SkillMark:
-    """What an anchor says of a skill.
-
-    Attributes:
-        person, skill: pseudonyms of the user, and of the user with the domain.
-        version: the newest.
-        seal: the beginning of that version's seal; empty where it had none.
-        slim: the version of the slim skill; 0 if there was none.
-        rewritten: how often the log had been rewritten to remove a line.
-    """
+    """What an anchor says of a skill."""
 
     person: str
     skill: str
@@ -40,12 +32,7 @@ class SkillMark:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptMark:
-    """What an anchor says of a receipt.
-
-    Attributes:
-        person: the pseudonym of the user.
-        scopes: until when each scope reached, by its pseudonym.
-    """
+    """What an anchor says of a receipt."""
 
     person: str
     scopes: Mapping[str, datetime]
@@ -53,11 +40,7 @@ class ReceiptMark:
 
 @dataclass(frozen=True)
 class Pseudonyms:
-    """Names for people and scopes that only the holder of the secret can make.
-
-    Args:
-        key: the deployment's secret.
-    """
+    """Names for people and scopes that only the holder of the secret can make."""
 
     key: bytes
 
@@ -105,15 +88,7 @@ def receipt_mark(receipt: Receipt, names: Pseudonyms) -> ReceiptMark:
 def skill_faults(
     mark: SkillMark, diffs: Sequence[SkillDiff], slim: SlimSkill | None, receipt: Receipt | None, since: datetime
 ) -> list[Fault]:
-    """What of a skill is not what follows from its mark.
-
-    Args:
-        mark: what the anchor says of it.
-        diffs: its whole log, by version; at least one.
-        slim: its slim skill; None if there is none.
-        receipt: the person's, if it counts.
-        since: when the anchor was begun: what was forgotten from then on it cannot know.
-    """
+    """What of a skill is not what follows from its mark."""
     domain = diffs[0].domain
     if receipt is not None and receipt.covers(domain, since):
         return []
@@ -142,14 +117,7 @@ def _continues(mark: SkillMark, diffs: Sequence[SkillDiff], receipt: Receipt | N
 
 
 def is_excused(mark: SkillMark, receipts: Iterable[Receipt], names: Pseudonyms, since: datetime) -> bool:
-    """Whether a skill that is gone was forgotten since its anchor.
-
-    Args:
-        mark: what the anchor says of it.
-        receipts: those of the person, or of anybody.
-        names: makes pseudonyms.
-        since: when the anchor was begun.
-    """
+    """Whether a skill that is gone was forgotten since its anchor."""
     for receipt in receipts:
         if names.person(receipt.subject) != mark.person:
             continue

@@ -5,7 +5,7 @@ They are protocols, so that operators know no network, and can be used with an a
 
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import orjson
 
@@ -15,7 +15,7 @@ from schemas import ReasonedBy
 CORRECTION_TOKENS = 100
 """Tokens reserved in every prompt for what a corrective retry adds."""
 MAX_PROMPT_TOKENS = 1_500
-"""The limit of every prompt, a corrective retry included, where nobody sets another."""
+"""The limit of every prompt but that about a conversation, a corrective retry included."""
 NO_LOGPROBS = "no-logprobs"
 """The outcome when an endpoint answers without probabilities: only another form of question helps."""
 
@@ -35,12 +35,7 @@ def prompt_hash(prompt: str, schema: Mapping[str, object]) -> str:
 
 def strict_object(properties: dict[str, Any]) -> dict[str, Any]:
     """The schema of an object with exactly these properties, all required."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 class Recorded(Protocol):
@@ -109,35 +104,13 @@ class Question(Protocol):
 
 
 class Asker:
-    """The base of everything that asks a model for JSON.
-
-    Args:
-        client: the model's client; its creator closes it.
-        count_tokens: counts a text's tokens.
-        max_prompt_tokens: limit of every prompt, a corrective retry included.
-        vouching: which values a prompt may show.
-
-    Raises:
-        ValueError: `max_prompt_tokens` leaves no tokens for the input.
-    """
+    """The base of everything that asks a model for JSON."""
 
     name = "llm"
-    least_prompt_tokens: ClassVar[int]
-    """Tokens of a prompt's fixed text, of a corrective retry, and of the shortest input."""
 
-    def __init__(
-        self,
-        client: Asks,
-        *,
-        count_tokens: Callable[[str], int],
-        max_prompt_tokens: int = MAX_PROMPT_TOKENS,
-        vouching: Vouching,
-    ) -> None:
-        if max_prompt_tokens < self.least_prompt_tokens:
-            raise ValueError(f"max_prompt_tokens must be at least {self.least_prompt_tokens}, not {max_prompt_tokens}")
+    def __init__(self, client: Asks, *, count_tokens: Callable[[str], int], vouching: Vouching) -> None:
         self._client = client
         self._count_tokens = count_tokens
-        self._max_prompt_tokens = max_prompt_tokens
         self._vouching = vouching
 
     async def _ask(self, prompt: str, question: Question) -> Answer:

@@ -49,7 +49,11 @@ def attribute_id(kind: Kind, dimension: str, value: str) -> str:
     >>> attribute_id(Kind.PREFERENCE, "genre", "Science Fiction")
     'preference:genre:science-fiction'
     """
-    name = f"{kind.value}:{dimension}:{normalise(value) or derived_id(value)}"
+    return bounded(f"{kind.value}:{dimension}:{normalise(value) or derived_id(value)}")
+
+
+def bounded(name: str) -> str:
+    """An id of at most 200 characters; the end of a longer one becomes a digest."""
     return name if len(name) <= MAX_ID_CHARS else f"{name[: MAX_ID_CHARS - 17]}-{derived_id(name)}"
 
 

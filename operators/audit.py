@@ -20,12 +20,7 @@ _DIFFERS = {"skill": Kind.SKILL_DIFFERS, "card": Kind.CARD_DIFFERS}
 
 @dataclass(frozen=True)
 class Fault:
-    """Something about a skill that is not as it was written.
-
-    Attributes:
-        kind: the class of it.
-        what: for people.
-    """
+    """Something about a skill that is not as it was written."""
 
     kind: Kind
     what: str
@@ -34,14 +29,7 @@ class Fault:
 def audit(
     diffs: Sequence[SkillDiff], skill: PolicySkill | None, slim: SlimSkill | None = None, key: bytes = b""
 ) -> list[Fault]:
-    """The faults of one skill: broken seals, and a skill or a slim skill that does not follow from the log.
-
-    Args:
-        diffs: the newest record of each version, by version. There may be newer ones than the skill knows.
-        skill: the record on the topic of skills; None if there is none.
-        slim: the record on the topic of slim skills; None if there is none.
-        key: the secret that versions were sealed with.
-    """
+    """The faults of one skill: broken seals, and a skill or a slim skill that does not follow from the log."""
     said: list[Fault] = []
 
     def fold(log: Iterable[SkillDiff]) -> PolicySkill | None:
@@ -57,13 +45,7 @@ def audit(
 
 
 def audit_card(diffs: Sequence[CardDiff], card: Card | None, key: bytes = b"") -> list[Fault]:
-    """The faults of one card: broken seals of its log, and a card that does not follow from the log.
-
-    Args:
-        diffs: the newest record of each version, by version. There may be newer ones than the card knows.
-        card: the record on the topic of cards; None if there is none.
-        key: the secret that versions were sealed with.
-    """
+    """The faults of one card: broken seals of its log, and a card that does not follow from the log."""
     broken = [Fault(each.kind, f"of the card, {each.what}") for each in _broken(diffs, key)]
     return [
         *broken,

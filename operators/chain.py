@@ -12,7 +12,6 @@ from typing import TypeVar
 import orjson
 
 from operators.findings import Kind
-from operators.mac import hmac_sha256
 from operators.seals import derived_key
 from schemas import CardDiff, PolicySkill, SkillDiff
 
@@ -22,13 +21,7 @@ Diff = SkillDiff | CardDiff
 
 @dataclass(frozen=True)
 class Break:
-    """A version at which a chain is broken.
-
-    Attributes:
-        version: the version whose diff does not follow from the one before it.
-        why: the reason, in words.
-        kind: `LOG_GAP`, `LOG_UNSEALED` or `LOG_FORGED`.
-    """
+    """A version at which a chain is broken."""
 
     version: int
     why: str
@@ -36,13 +29,7 @@ class Break:
 
 
 def seal(diff: DiffT, before: str | None, key: bytes = b"") -> DiffT:
-    """The diff with its seal.
-
-    Args:
-        diff: the next version; a seal on it is ignored.
-        before: the seal of the version before; None for the first.
-        key: the deployment's secret; empty for none.
-    """
+    """The diff with its seal."""
     return diff.model_copy(update={"chain": _seal(diff, before, key)})
 
 
@@ -62,12 +49,7 @@ def seal_all(diffs: Sequence[DiffT], key: bytes = b"") -> list[DiffT]:
 
 
 def breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[Break]:
-    """The breaks in one log: versions that are missing, unsealed or changed since they were sealed.
-
-    Args:
-        diffs: the whole log of one skill or card, in the order of its versions.
-        key: the key that they were sealed with.
-    """
+    """The breaks in one log: versions that are missing, unsealed or changed since they were sealed."""
     found: list[Break] = []
     before: Diff | None = None
     for diff in diffs:
@@ -86,13 +68,7 @@ def breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[Break]:
 
 
 def is_sealed(diff: Diff, before: str | None, key: bytes = b"") -> bool:
-    """Whether a version bears its seal.
-
-    Args:
-        diff: the version.
-        before: the seal of the version before; None for the first.
-        key: the key that it was sealed with.
-    """
+    """Whether a version bears its seal."""
     return diff.chain is not None and hmac.compare_digest(diff.chain, _seal(diff, before, key))
 
 
@@ -103,4 +79,4 @@ def _seal(diff: Diff, before: str | None, key: bytes) -> str:
     told = orjson.dumps(
         diff.model_dump(mode="json", exclude={"chain"}, exclude_defaults=True), option=orjson.OPT_SORT_KEYS
     )
-    return hmac_sha256(key, f"{before or ''}\n".encode() + told).hex()
+    return hmac.digest(key, f"{before or ''}\n".encode() + told, "sha256").hex()

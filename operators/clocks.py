@@ -67,11 +67,6 @@ def is_later(held: datetime, at: datetime, logged_at: datetime | None) -> bool:
 
     Otherwise one event of such a clock would override all others until its time has come.
 
-    Args:
-        held: the moment in the state.
-        at: the event's own time.
-        logged_at: when Kafka logged the event; None where that is not known.
-
     >>> from datetime import UTC
     >>> noon, hour = datetime(2026, 1, 1, 12, tzinfo=UTC), timedelta(hours=1)
     >>> is_later(noon, noon - hour, noon), is_later(noon + hour, noon, noon)

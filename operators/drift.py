@@ -37,11 +37,6 @@ def drifted(line: Attribute, share: int, taken: bool) -> int:
 
     Only lines that were sure and taken often when the test began are tested, and only by lists that offer what they
     name among other things: what was taken three times by luck was never a taste that could change.
-
-    Args:
-        line: as it was before the choice.
-        share: the share of the list that has it, in 1/1024.
-        taken: whether what was taken has it.
     """
     least = ESTABLISHED_BY_HISTORY if line.source is Source.PRIOR else ESTABLISHED
     was_sure = (line.tier is Tier.HIGH and line.taken >= least) or (line.drift and line.tier)

@@ -116,10 +116,6 @@ def in_force(receipt: Receipt, now: datetime) -> Receipt:
 
     A request that does was carried out while the worker's clock ran ahead. It would refuse all events of the person
     until that time. So it is dated back to `TOLERANCE` before now.
-
-    Args:
-        receipt: as it was written.
-        now: the reader's time.
     """
     if not any(is_ahead(scope.until, now) for scope in receipt.scopes):
         return receipt
@@ -258,13 +254,7 @@ def meaning(user_id: str, words: Words) -> str:
 
 
 def forgotten_as(user_id: str, line_id: str, value: str = "") -> tuple[str, str]:
-    """The digests under which a forgotten line of a card stands in a receipt: its own, and that of what it means.
-
-    Args:
-        user_id: whose.
-        line_id: the line's.
-        value: what it said; empty: as its id has it.
-    """
+    """The digests under which a forgotten line of a card stands in a receipt: its own, and that of what it means."""
     return card_line(user_id, line_id), meaning(user_id, words_of(value_of_line(line_id, value)))
 
 

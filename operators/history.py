@@ -9,12 +9,7 @@ from schemas import Attribute, Change, ChangeKind, Judgement, PolicySkill, Skill
 
 
 def at_version(diffs: Sequence[SkillDiff], version: int) -> PolicySkill | None:
-    """The skill at a version; None if the log has no such version. Version 0 is the seed.
-
-    Args:
-        diffs: all diffs of one user and domain, in order.
-        version: which one.
-    """
+    """The skill at a version; None if the log has no such version. Version 0 is the seed."""
     if not diffs:
         return None
     first = diffs[0]
@@ -27,11 +22,7 @@ def at_version(diffs: Sequence[SkillDiff], version: int) -> PolicySkill | None:
 
 
 def counted(diffs: Sequence[SkillDiff]) -> dict[tuple[int, str], Attribute]:
-    """The lines with their counts after each version, by version and id; of versions before counts, none.
-
-    Args:
-        diffs: all diffs of one user and domain, in order.
-    """
+    """The lines with their counts after each version, by version and id; of versions before counts, none."""
     skill, found = None, {}
     for diff in diffs:
         skill = merge(skill, diff)
@@ -97,10 +88,6 @@ def steps(diffs: Sequence[SkillDiff], attribute_id: str) -> list[Step]:
     """All that a line rests on, oldest first; with what happened to it under the words that it had before.
 
     Choices of which a model said something about the line belong to it, also where nothing came of that.
-
-    Args:
-        diffs: all diffs of one user and domain, in order.
-        attribute_id: the line's id; one that is gone has its steps too.
     """
     found: list[Step] = []
     name = attribute_id
@@ -116,12 +103,7 @@ def steps(diffs: Sequence[SkillDiff], attribute_id: str) -> list[Step]:
 
 
 def statement_steps(diffs: Sequence[SkillDiff], statement_id: str) -> list[tuple[SkillDiff, StatementChange]]:
-    """All that happened to one statement, oldest first.
-
-    Args:
-        diffs: all diffs of one user and domain, in order.
-        statement_id: the statement's id; one that is gone has its steps too.
-    """
+    """All that happened to one statement, oldest first."""
     return [(diff, change) for diff in diffs for change in diff.stated if change.statement_id == statement_id]
 
 

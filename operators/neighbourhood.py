@@ -78,12 +78,7 @@ class Neighbourhood:
 
 
 class Gathered:
-    """An item's memory with what is counted once for all who ask.
-
-    Args:
-        item: what it knows of its takers.
-        limits: how many must stand behind what is told.
-    """
+    """An item's memory with what is counted once for all who ask."""
 
     __slots__ = ("_companions", "_limits", "_tastes", "_weights", "item")
 

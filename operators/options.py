@@ -23,23 +23,11 @@ class EvolveMode(StrEnum):
     """How a choice changes a skill.
 
     By counts of what was taken and what was to be expected; or, for comparison, by one tier a choice as the paper has
-    it (2.5), or anew from the choice alone (the paper's Table 5).
+    it (2.5).
     """
 
     COUNTS = "counts"
     INCREMENTAL = "incremental"
-    REPLACE = "replace"
-
-
-class Preset(StrEnum):
-    """Where the rules' inputs come from when neighbours are pruned.
-
-    `memrec-code` feeds them what the released code of MemRec does: constants and ranks, for parity with published
-    figures. What it gives users as days is not known; 0 here. `full` feeds them what their names say.
-    """
-
-    MEMREC_CODE = "memrec-code"
-    FULL = "full"
 
 
 class RankSkill(StrEnum):

@@ -66,13 +66,7 @@ class Privacy:
         return _Unchanged(text) if self.redactor is None else self.redactor.redact_work(text, most)
 
     def turn(self, text: str, domain: str | None = None, before: str = "") -> Redacted:
-        """Redact a turn of a conversation.
-
-        Args:
-            text: the turn's words.
-            domain: the subject of the conversation, if that is known.
-            before: the turn before it, such as "What is your passport number?".
-        """
+        """Redact a turn of a conversation."""
         if self.redactor is None or not text:
             return _Unchanged(text)
         return self.redactor.redact_turn(text, before, self.allows(domain or ""))

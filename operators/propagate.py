@@ -184,20 +184,9 @@ NOBODY_ASKS = "-"
 
 
 def forgotten_touch(neighbour: str, domain: str | None, request: str) -> Touch:
-    """Tells all items of a partition that this neighbour took none of them; those of one domain, or all.
-
-    Args:
-        neighbour: their pseudonym.
-        domain: None for all.
-        request: what the answer is to name.
-    """
+    """Tells all items of a partition that this neighbour took none of them; those of one domain, or all."""
     return Touch(
-        domain=domain or "every",
-        taker=neighbour,
-        version=0,
-        degree=0,
-        forgotten=request,
-        every_domain=domain is None,
+        domain=domain or "every", taker=neighbour, version=0, degree=0, forgotten=request, every_domain=domain is None
     )
 
 
@@ -251,10 +240,6 @@ def sampled(item_id: str, takers: Sequence[Taker]) -> tuple[Taker, ...]:
     taker with `n` active days has the best of `n` numbers, so the chance to stay grows with the days (Efraimidis and
     Spirakis, weighted random sampling with a reservoir, 2006). A taker's days must never decrease, or an older touch
     could return.
-
-    Args:
-        item_id: seeds the numbers, so that each item has a sample of its own.
-        takers: each once.
     """
     if len(takers) > MAX_TAKERS:
         takers = sorted(takers, key=lambda taker: _priority(item_id, taker))[-MAX_TAKERS:]

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 import orjson
 
-from operators.mac import hmac_sha256
 from schemas import Injected, Model, RankedBy, Ranking, Receipt, SlimSkill, Weights
 
 Sealed = Ranking | SlimSkill | Receipt | Weights
@@ -38,12 +37,7 @@ class Seal(StrEnum):
 
 
 def sealed(record: SealedT, key: bytes = b"") -> SealedT:
-    """The record with its seal; one that it bears is replaced.
-
-    Args:
-        record: a ranking, a slim skill, a receipt or weights.
-        key: the deployment's secret; empty for none.
-    """
+    """The record with its seal; one that it bears is replaced."""
     return record.model_copy(update={"seal": _seal(record, key)})
 
 
@@ -106,10 +100,6 @@ def is_plain(value: bytes, event: Model) -> bool:
     """Whether the bytes say exactly what was decoded from them: no field twice, and none that we ignore.
 
     Readers differ in which of two equal names they take; a seal covers the one that we take.
-
-    Args:
-        value: a record, which `event` was decoded from.
-        event: the record.
     """
     try:
         said = json.loads(value, object_pairs_hook=_once)
@@ -140,4 +130,5 @@ def _seal(record: Sealed, key: bytes) -> str:
     if isinstance(record, Ranking):
         # Metadata belong to the app, in any JSON form and size. Only the candidates' ids and order are sealed.
         told["candidates"] = [candidate.item_id for candidate in record.candidates]
-    return hmac_sha256(derived_key(key, record.TOPIC), orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).hex()
+    canonical = orjson.dumps(told, option=orjson.OPT_SORT_KEYS)
+    return hmac.digest(derived_key(key, record.TOPIC), canonical, "sha256").hex()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from operators.attributes import MAX_ID_CHARS, fact_ids, normalise
+from operators.attributes import bounded, fact_ids, normalise
 from schemas import Attribute, Bound, ItemFacts, PolicySkill, Scope, Session, Stance, Statement, derived_id
 
 NOW = timedelta(minutes=30)
@@ -20,7 +20,7 @@ def statement_id(stance: Stance, attribute_id: str) -> str:
     >>> statement_id(Stance.AVOIDS, "preference:genre:horror")
     'avoids:preference:genre:horror'
     """
-    return _short(f"{stance.value}:{attribute_id}")
+    return bounded(f"{stance.value}:{attribute_id}")
 
 
 def item_attribute(item_id: str) -> str:
@@ -29,7 +29,7 @@ def item_attribute(item_id: str) -> str:
     >>> item_attribute("Arrival 2016")
     'item:item:arrival-2016-9993477f2e3ae75e'
     """
-    return _short(f"{ITEM}:{ITEM}:{normalise(item_id)[:60]}-{derived_id(item_id)[:16]}")
+    return bounded(f"{ITEM}:{ITEM}:{normalise(item_id)[:60]}-{derived_id(item_id)[:16]}")
 
 
 def bound_attribute(bound: Bound) -> str:
@@ -41,10 +41,6 @@ def bound_attribute(bound: Bound) -> str:
     """
     sides = "-".join(side for side, limit in (("above", bound.above), ("below", bound.below)) if limit is not None)
     return f"bound:{bound.measure}:{sides or 'none'}"
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= MAX_ID_CHARS else f"{name[: MAX_ID_CHARS - 17]}-{derived_id(name)[:16]}"
 
 
 def in_words(statement: Statement) -> str:

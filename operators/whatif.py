@@ -75,11 +75,6 @@ class Series:
 def series(diffs: Sequence[SkillDiff], choices: Mapping[str, bytes], commands: Mapping[str, SkillCommand]) -> Series:
     """Join the log of one skill with the available events.
 
-    Args:
-        diffs: the log by version, at least one; a repeated version counts once.
-        choices: the available contrasts, as bytes, by event id.
-        commands: the available commands by event id.
-
     Raises:
         OutOfOrder: the log has a gap.
     """

@@ -18,7 +18,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from operators.options import Category, EvolveMode, Preset, RankSkill
+from operators.options import Category, EvolveMode, RankSkill
 from streams.logs import LogFormat
 
 PRICED_TOKENS = 1_000_000
@@ -114,7 +114,6 @@ class RankerName(StrEnum):
     DETERMINISTIC = "deterministic"
     FIRST_TOKEN = "first-token"  # noqa: S105 - the form of a question, no password
     LISTWISE = "listwise"
-    POINTWISE = "pointwise"
 
 
 class Settings(BaseSettings):
@@ -217,7 +216,6 @@ class Settings(BaseSettings):
 
     retrieve: bool = Field(default=True, description="Read collaborative facets when ranking.")
     propagate: bool = Field(default=True, description="Let choices flow through the user-item graph.")
-    preset: Preset = Field(default=Preset.FULL, description="Rules for pruning neighbours: full, memrec-code.")
     support_floor: int = Field(default=2, ge=1, le=31, description="Fewest other users behind anything told of them.")
     fan_out: int = Field(default=5, ge=0, le=16, description="Further items that hear of a choice.")
     graph_flush_seconds: float = Field(
@@ -234,7 +232,7 @@ class Settings(BaseSettings):
     task_slim: bool = Field(default=True, description="Likes that a request asks for come first in its slim skill.")
     ranker: RankerName = Field(
         default=RankerName.DETERMINISTIC,
-        description="Who answers rank requests: deterministic; an LLM as first-token, listwise or pointwise.",
+        description="Who answers rank requests: deterministic; an LLM as first-token or listwise.",
     )
     rank_orders: int = Field(default=2, ge=1, le=8, description="Presentation orders that an LLM's ranking averages.")
     rank_skill: RankSkill = Field(
@@ -245,7 +243,7 @@ class Settings(BaseSettings):
     cold_start: bool = Field(default=True, description="Start users without history from the domain's global skill.")
     evolve_mode: EvolveMode = Field(
         default=EvolveMode.COUNTS,
-        description="counts; to compare: incremental (one tier a choice, as in the paper), or replace (its Table 5).",
+        description="counts; to compare: incremental (one tier a choice, as in the paper).",
     )
     warmup_rounds: int | None = Field(
         default=None, ge=0, description="A skill is frozen after this many choices, as in the paper's tests. [never]"

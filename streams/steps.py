@@ -39,7 +39,6 @@ def rank_of(settings: Settings) -> Rank:
         settings.slim_tokens,
         settings.task_slim,
         settings.retrieve,
-        preset=settings.preset,
         vouching=vouching_of(settings),
         privacy=privacy_of(settings),
     )

@@ -17,9 +17,10 @@ from evaluation.simulation import Turn, simulate
 from operators.cards.fold import fold
 from operators.cards.redact import redacted
 from operators.evolve import ReasonerUnavailable
+from operators.language.chunks import first_closed, has_own_words, without
 from operators.language.extraction import LlmListening, both
 from operators.language.finding import Heard
-from operators.steps.listen import Listen, State, erasures, first_closed, has_own_words, newer, without
+from operators.steps.listen import Listen, State, erasures, newer
 from operators.tokens import count_tokens
 from schemas import Fact, Position, Role, Utterance, cards, derived_id
 from schemas.cards import Card, CardDiff, CardLine

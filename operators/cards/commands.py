@@ -25,12 +25,6 @@ def resolve_command(
     What is set stands until a plain word or another command says otherwise: it neither fades nor gives way to hints.
     What may not be kept is not set either, and leaves a receipt. Of what is removed nothing stays, neither a reason nor
     the past lines that say nearly the same.
-
-    Args:
-        card: as it is; None: there is none.
-        command: which names its line; one of a line that is not there changes nothing.
-        source: where the command stands.
-        privacy: what is not kept.
     """
     if card is not None and command.event_id in card.recent:
         return None

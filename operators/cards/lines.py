@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from operators.attributes import MAX_ID_CHARS, normalise
+from operators.attributes import bounded, normalise
 from operators.redact import placeholder
 from operators.words import words
 from schemas import ONE, derived_id, line_of
@@ -43,8 +43,7 @@ def line_id(stance: Stance, dimension: str, value: str, domain: str | None = Non
     ('prefers:stated:morning-runs', 'avoids:films:genre:horror')
     """
     about = f"{domain}:{dimension}" if domain else dimension
-    name = f"{stance.value}:{about}:{normalise(value) or derived_id(value)}"
-    return name if len(name) <= MAX_ID_CHARS else f"{name[: MAX_ID_CHARS - 17]}-{derived_id(name)[:16]}"
+    return bounded(f"{stance.value}:{about}:{normalise(value) or derived_id(value)}")
 
 
 def in_words(line: CardLine) -> str:

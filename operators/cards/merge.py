@@ -36,15 +36,7 @@ def resolve(
 
     The findings count in the order in which they were said. What holds for now or for a session goes on no card.
 
-    Args:
-        card: as it is; None: there is none.
-        user_id: whose.
-        heard: what was understood.
-        event_id: of the chunk. One that the card has applied changes nothing.
-        occurred_at: when its last turn was said.
-        conversation_id: in which it was said.
-        source: where the record stands that closed the chunk.
-        privacy: what is not kept. What it allows single domains does not count: a card is read in all of them.
+    What privacy allows single domains does not count: a card is read in all of them.
     """
     if card is not None and event_id in card.recent:
         return None

@@ -16,14 +16,7 @@ _SHORTEST: Final = 3
 
 @dataclass(frozen=True)
 class _Gone:
-    """What is to be told nowhere.
-
-    Attributes:
-        line_id: the line's.
-        instead: what stands in the place of its id.
-        values: what it said.
-        words: the quotations that it had.
-    """
+    """What is to be told nowhere."""
 
     line_id: str
     instead: str
@@ -43,13 +36,9 @@ class _Gone:
 def redacted(diffs: Sequence[CardDiff], line_id: str) -> list[CardDiff]:
     """The log of one card without what this line said: its value, words and id, wherever they stand.
 
-    Versions are unbroken, and the log folds to the same card less the line (`redacted_card`). Quotations of other lines
+    Versions are unbroken, and the log folds to the same card less the line. Quotations of other lines
     that may tell what it said go too, reasons that do, and what `unquoted` takes away. A digest takes the place of its
     id. To redact a log again, or one of which a part is redacted, changes nothing that was redacted.
-
-    Args:
-        diffs: all diffs of one card, in the order of their versions.
-        line_id: of the line; one that is not in the log leaves it as it is.
     """
     if not diffs or is_placeholder(line_id):
         return list(diffs)
@@ -76,25 +65,6 @@ def _unquoted(change: CardChange, bare: set[str]) -> CardChange:
     if change.line is None or change.line_id not in bare or not change.line.words:
         return change
     return change.model_copy(update={"line": change.line.model_copy(update={"words": ""})})
-
-
-def redacted_card(card: Card, diffs: Sequence[CardDiff], line_id: str) -> Card:
-    """The card without this line, as the redacted log folds to.
-
-    Args:
-        card: the fold of `diffs`.
-        diffs: its log, not redacted.
-        line_id: of the line.
-    """
-    if is_placeholder(line_id):
-        return card
-    gone = _gone([diff.changes for diff in diffs], card.user_id, line_id)
-
-    def kept(lines: tuple[CardLine, ...]) -> tuple[CardLine, ...]:
-        return tuple(_line(line, gone) for line in lines if line.line_id != line_id)
-
-    last = None if card.last_diff is None else redacted(diffs, line_id)[-1]
-    return card.model_copy(update={"lines": kept(card.lines), "past": kept(card.past), "last_diff": last})
 
 
 def _gone(changes: Sequence[Sequence[CardChange]], user_id: str, line_id: str) -> _Gone:

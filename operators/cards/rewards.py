@@ -30,13 +30,6 @@ def resolve_reward(
     """What a signal does to a card; None if it bears on no line of it, or is what is usual.
 
     What somebody set does not move. A line that says what is avoided loses by a reward that others gain by.
-
-    Args:
-        card: as it is; None: there is none.
-        feedback: the signal.
-        item: what a parser finds in its item.
-        source: where the signal stands.
-        signals: what each kind counts; one that nobody has configured counts nothing.
     """
     worth = signals.worth(feedback)
     if card is None or worth is None or feedback.event_id in card.recent:
@@ -56,14 +49,7 @@ def resolve_reward(
 
 
 def gate(line: CardLine, item: ItemFacts, title: Words, feedback: Feedback) -> int:
-    """How much an item has what a line says, in 1/1024: all for the very fact, by half for all of its words.
-
-    Args:
-        line: of a card.
-        item: its facts.
-        title: the words of its title.
-        feedback: which says in what domain; a line of another one has no part in it.
-    """
+    """How much an item has what a line says, in 1/1024: all for the very fact, by half for all of its words."""
     if line.domain is not None and line.domain != feedback.domain:
         return 0
     value = normalise(line.value)

@@ -2,7 +2,6 @@
 
 from operators.evolve.proposal import Proposal, Reasoner, ReasonerUnavailable
 from operators.evolve.reasoners import CountsReasoner, GatedReasoner, RulesReasoner, nothing_new, without_model
-from operators.evolve.replace import Replacement, Replacer, RulesReplacer
 from operators.evolve.validate import validate
 
 __all__ = [
@@ -11,10 +10,7 @@ __all__ = [
     "Proposal",
     "Reasoner",
     "ReasonerUnavailable",
-    "Replacement",
-    "Replacer",
     "RulesReasoner",
-    "RulesReplacer",
     "nothing_new",
     "validate",
     "without_model",

@@ -72,13 +72,7 @@ class Draft:
         }
 
     def fit(self, write: Callable[[], str], count_tokens: Callable[[str], int], max_tokens: int) -> str | None:
-        """The prompt, once enough has been taken away; None if nothing is left to ask about.
-
-        Args:
-            write: the prompt as the draft is now; empty when it has nothing to ask.
-            count_tokens: how long a text is.
-            max_tokens: the prompt's budget, a corrective retry's addition included.
-        """
+        """The prompt, once enough has been taken away; None if nothing is left to ask about."""
         while prompt := write():
             if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
                 return prompt
@@ -123,11 +117,6 @@ def quoting(contrast: Contrast, lines: Iterable[Attribute], vouching: Vouching) 
     """How a prompt about a contrast quotes facts and lines: in their words, or by number where nothing vouches.
 
     A number is the same wherever its value stands, so that a model can judge by what it must not read.
-
-    Args:
-        contrast: whose items count as items that have a value.
-        lines: of the skill; the items of their evidence count too.
-        vouching: what vouches for a value.
     """
     # For as long as the question is put together: items of a list have much in common.
     named = cache(_name)

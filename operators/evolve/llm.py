@@ -3,32 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from operators.asks import Asker, Asks
+from operators.asks import MAX_PROMPT_TOKENS, Asker
 from operators.attributes import fact_id
 from operators.evolve.draft import MAX_ANALYSIS_CHARS, words
 from operators.evolve.proposal import Proposal
 from operators.evolve.question import MAX_JUDGED, PROMPT, Question, question
-from operators.evolve.replace import Replacement
-from operators.evolve.rewrite import PROMPT as REPLACE_PROMPT
-from operators.evolve.rewrite import replacement, rewrite
 from operators.prompts import as_data
 from schemas import Contrast, Fact, Judgement, PolicySkill, ReasonedBy, Verdict
 
-MIN_PROMPT_TOKENS = 1_200
-"""The prompt's own words, a corrective retry's, one fact and one line at their longest."""
 
-
-class _Judges(Asker):
-    """What both ways of asking share, and `max_attributes`: most lines of the skill that one call shows."""
-
-    least_prompt_tokens = MIN_PROMPT_TOKENS
-
-    def __init__(self, client: Asks, *, max_attributes: int = MAX_JUDGED, **more: Any) -> None:
-        super().__init__(client, **more)
-        self._max_attributes = max_attributes
-
-
-class LlmReasoner(_Judges):
+class LlmReasoner(Asker):
     """Has a model judge what a choice says about a skill; habits are counted by code."""
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
@@ -41,37 +25,14 @@ class LlmReasoner(_Judges):
             contrast,
             skill,
             count_tokens=self._count_tokens,
-            max_tokens=self._max_prompt_tokens,
-            max_attributes=self._max_attributes,
+            max_tokens=MAX_PROMPT_TOKENS,
+            max_attributes=MAX_JUDGED,
             vouching=self._vouching,
         )
         if asked is None:
             return Proposal(reasoned_by=ReasonedBy(reasoner=self.name))
         reply = await self._ask(PROMPT, asked)
         return proposal(asked, reply.answer, reply.reasoned_by(PROMPT))
-
-
-class LlmReplacer(_Judges):
-    """Has a model rewrite a skill from one choice (paper 3.4, Table 5)."""
-
-    async def replace(self, contrast: Contrast, skill: PolicySkill) -> Replacement:
-        """The skill that this choice gives; of a chosen item without facts an empty one, without a call.
-
-        Raises:
-            ReasonerUnavailable: there is no usable answer; nothing has changed.
-        """
-        asked = rewrite(
-            contrast,
-            skill,
-            count_tokens=self._count_tokens,
-            max_tokens=self._max_prompt_tokens,
-            max_attributes=self._max_attributes,
-            vouching=self._vouching,
-        )
-        if asked is None:
-            return Replacement(reasoned_by=ReasonedBy(reasoner=self.name))
-        reply = await self._ask(REPLACE_PROMPT, asked)
-        return replacement(asked, reply.answer, reply.reasoned_by(REPLACE_PROMPT))
 
 
 def proposal(asked: Question, answer: Mapping[str, Any], reasoned_by: ReasonedBy) -> Proposal:

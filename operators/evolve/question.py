@@ -26,7 +26,7 @@ PROMPT = "evolve.v2"
 NONE = "none"
 MAX_DISCOVERED = 2
 MAX_JUDGED = 24
-"""Most lines of a skill that one question shows, where nobody sets another limit."""
+"""Most lines of a skill that one question shows."""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ from schemas import Contrast, Fact, PolicySkill, ReasonedBy, Tier
 CONTRADICTABLE = frozenset({"ambience", "category", "genre", "meal", "mood", "price", "qualifier", "rating"})
 """Dimensions in which choosing elsewhere can contradict a taste. Another director is no contradiction of one."""
 
-COMMON_SHARE = 0.25
-"""A fact that more than this share of the unchosen items have does not explain the choice."""
 COUNTS = ReasonedBy(reasoner="counts")
 _NOTHING = Proposal(reasoned_by=COUNTS)
 
@@ -35,7 +33,7 @@ class RulesReasoner:
         offers: an attribute is contradicted only if at least this many unchosen items had it.
     """
 
-    common_share: float = COMMON_SHARE
+    common_share: float = 0.25
     discoveries: int = 2
     near_misses: int = 5
     offers: int = 1
@@ -128,12 +126,7 @@ def nothing_new(contrast: Contrast, skill: PolicySkill) -> bool:
 
 @dataclass(frozen=True)
 class GatedReasoner:
-    """A reasoner that is asked only when there is something new to judge.
-
-    Attributes:
-        inner: who is asked then.
-        on_gated: told of every choice that was answered without it.
-    """
+    """A reasoner that is asked only when there is something new to judge."""
 
     inner: Reasoner
     on_gated: Callable[[], None] = lambda: None

@@ -91,13 +91,7 @@ def chance(candidate: Candidate, power: Power) -> float:
 
 
 def none_suits(listed: Sequence[Candidate], power: Power, chances: Sequence[float] = ()) -> float:
-    """How probable none of the candidates suits: what several of them have is fine for all of them or for none.
-
-    Args:
-        listed: the candidates.
-        power: how probable something suits.
-        chances: of each by itself, where they are known already.
-    """
+    """How probable none of the candidates suits: what several of them have is fine for all of them or for none."""
     chances = chances or [chance(each, power) for each in listed]
     best = max(chances, default=0.0)
     if not chances or best >= 1.0:

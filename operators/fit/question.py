@@ -32,12 +32,6 @@ def question_of(
 
     Its options are values of the candidates, in one dimension. Nobody is asked about what is sensitive, even where a
     domain may learn it, nor about what they said already.
-
-    Args:
-        items: the candidates, parsed, in the ranking's order.
-        skill: as it is now.
-        statements: those that are live.
-        privacy: refuses personal and sensitive facts.
     """
     known = Known.of(skill, statements)
     power = power_of(skill.beliefs)
@@ -101,11 +95,7 @@ def is_sensitive(fact: Fact, privacy: Privacy) -> bool:
 
 
 def _gain(
-    listed: Sequence[Candidate],
-    power: Power,
-    options: Sequence[Fact],
-    known: Known,
-    statements: Sequence[Statement],
+    listed: Sequence[Candidate], power: Power, options: Sequence[Fact], known: Known, statements: Sequence[Statement]
 ) -> float:
     """How much likelier the right thing is done once the question is answered."""
     names = [fact_id(fact) for fact in options]

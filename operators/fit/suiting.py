@@ -24,13 +24,6 @@ def fit_of(
     """How well a list suits a person; None where nothing is known of what they do not want, and nothing is asked.
 
     Where a person never refused anything, nothing is claimed: every chance is 1, but for what they said.
-
-    Args:
-        items: the candidates, parsed, in the ranking's order.
-        skill: as it is now.
-        statements: those that are live.
-        privacy: refuses facts that no question may be about.
-        asks: find the question whose answer would tell most, too.
     """
     if not items or (skill.beliefs is None and not statements and not asks):
         return None

@@ -7,8 +7,7 @@ choice adds, `fold` how counts fade and grow, `lines_of` which habits are sure e
 
 from operators.habits.axes import POLE_OF, POLES, VALUES, Pole, is_habit
 from operators.habits.counts import fold, learn, nats, seen_from
-from operators.habits.lines import Sure, Sureness, lines_of, stays
-from operators.habits.score import habit_scores
+from operators.habits.lines import Sure, habit_scores, lines_of, stays
 from operators.habits.sides import Before, Sides, shown_of, sides_of
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "Pole",
     "Sides",
     "Sure",
-    "Sureness",
     "fold",
     "habit_scores",
     "is_habit",

@@ -1,49 +1,27 @@
-"""Which habits are sure, and how sure: with hysteresis, so that a line does not come and go with each choice."""
+"""Which habits are sure, with hysteresis so that lines do not come and go, and what they say in a ranking."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from operators.habits.axes import BY, PLACE_OF, POLES, Pole
+from operators.evidence import strength
+from operators.habits.axes import BY, PLACE_OF, POLE_OF, POLES, POSITION, REQUEST, Pole
 from operators.habits.counts import nats, proves_less, seen_from
-from schemas import ONE, HabitCounts, Tier
+from operators.habits.sides import Before, sides_of
+from schemas import ONE, Attribute, HabitCounts, ItemFacts, Tier
 
-
-@dataclass(frozen=True)
-class Sureness:
-    """From how many nats a habit is a line, and until when it stays one.
-
-    Attributes:
-        appears: a habit becomes a line at medium.
-        rises, falls: a line becomes high, and medium again.
-        vanishes: a line that proves less goes.
-        asked: in how many choices, as they are still counted, the axis must have been asked before a line goes that
-            something else brought in.
-        most: at most so many habits are lines; those that are stay, and the surest come in.
-    """
-
-    appears: float = 7.0
-    rises: float = 15.0
-    falls: float = 10.0
-    vanishes: float = 3.5
-    asked: int = 8
-    most: int = 6
-
-
-DEFAULT: Final = Sureness()
+APPEARS, RISES, FALLS, VANISHES = 7.0, 15.0, 10.0, 3.5
+"""Nats from which a habit is a line at medium, and at high; under which a line is medium again, and goes."""
+ASKED = 8
+"""In so many choices, with decay, an axis must have been asked before a line goes that another source brought in."""
+MOST = 6
+"""At most so many habits are lines; those that are stay, and the surest come in."""
 
 
 @dataclass(frozen=True)
 class Sure:
-    """A habit that is sure.
-
-    Attributes:
-        pole: what the line says.
-        tier: how sure it is.
-        counts: what speaks for it, from its side.
-        proof: in nats.
-    """
+    """A habit that is sure."""
 
     pole: Pole
     tier: Tier
@@ -51,30 +29,23 @@ class Sure:
     proof: float
 
 
-def lines_of(
-    habits: Mapping[str, HabitCounts], held: Mapping[str, Tier], sureness: Sureness = DEFAULT
-) -> dict[str, Sure]:
+def lines_of(habits: Mapping[str, HabitCounts], held: Mapping[str, Tier]) -> dict[str, Sure]:
     """The habits that are lines of a skill now, by attribute id; those that `held` has and these lack are over.
 
     Of the dimensions by which somebody decides one is a line: the one that proves most, unless the one that is held
     proves two thirds as much.
-
-    Args:
-        habits: the counts of all axes.
-        held: the tiers of the habit lines that the skill has.
-        sureness: the thresholds.
     """
     found: dict[str, Sure] = {}
     for pole in _poles(frozenset(habits)):
         counts = habits[pole.axis]
-        if proves_less(counts, sureness.vanishes):
+        if proves_less(counts, VANISHES):
             continue
         before, seen = held.get(pole.attribute_id), seen_from(counts, pole.up)
         proof = nats(seen)
-        tier = _tier(proof, before, sureness)
+        tier = _tier(proof, before)
         if tier is not None:
             found[pole.attribute_id] = Sure(pole, tier, seen, proof)
-    return _chosen(found, held, sureness)
+    return _chosen(found, held)
 
 
 @lru_cache(maxsize=256)
@@ -86,24 +57,54 @@ def _poles(axes: frozenset[str]) -> tuple[Pole, ...]:
 def stays(line_id: str, habits: Mapping[str, HabitCounts]) -> bool:
     """Whether too few choices have asked about a line that another source brought in."""
     counts = habits.get(POLES[PLACE_OF[line_id]].axis)
-    return counts is None or counts.asked < DEFAULT.asked * ONE
+    return counts is None or counts.asked < ASKED * ONE
 
 
-def _tier(proof: float, before: Tier | None, sureness: Sureness) -> Tier | None:
-    if proof >= (sureness.falls if before is Tier.HIGH else sureness.rises):
+def _tier(proof: float, before: Tier | None) -> Tier | None:
+    if proof >= (FALLS if before is Tier.HIGH else RISES):
         return Tier.HIGH
-    return Tier.MEDIUM if proof >= (sureness.appears if before is None else sureness.vanishes) else None
+    return Tier.MEDIUM if proof >= (APPEARS if before is None else VANISHES) else None
 
 
-def _chosen(found: dict[str, Sure], held: Mapping[str, Tier], sureness: Sureness) -> dict[str, Sure]:
+def _chosen(found: dict[str, Sure], held: Mapping[str, Tier]) -> dict[str, Sure]:
     def standing(sure: Sure) -> float:
         return sure.proof * (1.5 if sure.pole.attribute_id in held else 1.0)
 
     deciding = [sure for sure in found.values() if sure.pole.axis.startswith(BY)]
     for sure in sorted(deciding, key=standing, reverse=True)[1:]:
         del found[sure.pole.attribute_id]
-    if len(found) <= sureness.most:
+    if len(found) <= MOST:
         return found
     ranked = sorted(found, key=lambda name: (name not in held, -found[name].proof, PLACE_OF[name]))
-    kept = set(ranked[: sureness.most])
+    kept = set(ranked[:MOST])
     return {name: sure for name, sure in found.items() if name in kept}
+
+
+_OUTSIDE: Final = frozenset({POSITION, REQUEST})
+"""Where something stands is what a ranking is to find out, and what was asked for comes before any sum."""
+
+
+def habit_scores(
+    items: Sequence[ItemFacts], lines: Sequence[Attribute], popularity: Mapping[str, int] | None
+) -> dict[str, list[float]]:
+    """By the dimension of the line, how much the sure habits speak for each item of a list; nothing for who has none.
+
+    An item on the side that a line names gains what the line's evidence says; one on the other side, or on neither,
+    gains nothing. Which dimension decides is in the tastes' own weights already.
+    """
+    sure = [(pole, line) for line in lines if (pole := POLE_OF.get(line.attribute_id)) and _ranks(pole, line)]
+    if not sure:
+        return {}
+    sides = sides_of(items, Before.of(lines), "", popularity, shown=False)
+    scores: dict[str, list[float]] = {}
+    for pole, line in sure:
+        if pole.axis in sides:
+            row, gain = scores.setdefault(line.dimension, [0.0] * len(items)), strength(line)
+            for place, side in enumerate(sides[pole.axis]):
+                if side is pole.up:
+                    row[place] += gain
+    return scores
+
+
+def _ranks(pole: Pole, line: Attribute) -> bool:
+    return line.tier >= Tier.MEDIUM and pole.axis not in _OUTSIDE and not pole.axis.startswith(BY)

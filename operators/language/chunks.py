@@ -129,11 +129,7 @@ def unsaid(
 ) -> Listening:
     """What waits, without the sentences that have all the words of what is forgotten. It leans to forgetting.
 
-    Args:
-        listening: what waits of a person's conversations.
-        values: what the forgotten lines said, or what the person calls what they want forgotten.
-        until: what was said later stays; None: none of what waits was.
-        but: a chunk that stays as it is, because it is done with. So does what was thought over.
+    What was said after `until` stays, and so do the chunk `but` and what was thought over.
     """
     gone = [(words, value.casefold()) for value in values if (words := words_of(value))]
     if not gone:

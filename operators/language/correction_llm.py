@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from operators.asks import CORRECTION_TOKENS, Asker, strict_object
+from operators.asks import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asker, strict_object
 from operators.language.corrections import known_facts
 from operators.language.understood import About, Read, Understood
 from operators.prompts import as_data, template
@@ -27,8 +27,6 @@ THE_PERSON, SOMEBODY_ELSE = "the person", "somebody else"
 NOT_SAID: Final = "not said"
 _FACT_CHARS, _TITLE_CHARS = 72, 60
 MODEL: Final = "model"
-MIN_PROMPT_TOKENS: Final = 1_100
-"""The prompt's own words, a corrective retry's, the longest text and one thing to name."""
 MIN_QUOTE_CHARS: Final = 2
 
 
@@ -68,16 +66,7 @@ def question(
     max_tokens: int,
     vouching: Vouching,
 ) -> Question | None:
-    """The question that these words put, or None if there is nothing that they could be about.
-
-    Args:
-        correction: with the person's words.
-        items: the facts of what they see, in its order.
-        skill: its lines and statements can be named too.
-        count_tokens: how long a text is.
-        max_tokens: the prompt's budget, a corrective retry's addition included.
-        vouching: what vouches for values; others are neither shown nor named.
-    """
+    """The question that these words put, or None if there is nothing that they could be about."""
     said = as_data(correction.text, MAX_SAID_CHARS)
     shown = list(vouching.of_items(items[:MAX_SHOWN]))
     facts = dict(_worded(shown, skill, vouching))
@@ -137,8 +126,6 @@ def _schema(things: Iterable[str]) -> dict[str, Any]:
 class LlmUnderstanding(Asker):
     """Has a model read what rules did not understand."""
 
-    least_prompt_tokens = MIN_PROMPT_TOKENS
-
     async def understand(self, correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill) -> Understood:
         """What the person says, by one call; by none where there is nothing that they could speak of.
 
@@ -150,7 +137,7 @@ class LlmUnderstanding(Asker):
             items,
             skill,
             count_tokens=self._count_tokens,
-            max_tokens=self._max_prompt_tokens,
+            max_tokens=MAX_PROMPT_TOKENS,
             vouching=self._vouching,
         )
         if asked is None:

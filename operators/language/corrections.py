@@ -41,12 +41,7 @@ def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequ
 
 
 def examples_of(facts: Iterable[Fact], is_understood: Callable[[str], bool]) -> tuple[Fact, ...]:
-    """Return a few facts that a person can state a wish about, at most one per dimension.
-
-    Args:
-        facts: the nearest to the person first.
-        is_understood: whether a sentence would be read as a wish; it takes about a millisecond.
-    """
+    """Return a few facts that a person can state a wish about, at most one per dimension."""
     found: dict[str, Fact] = {}
     tried: Counter[str] = Counter()
     for fact in facts:
@@ -86,12 +81,7 @@ def _facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[
 
 
 def filled_in(correction: Correction, facts: Sequence[Fact]) -> tuple[Read, ...]:
-    """What a form says. A dimension that no fact can have says nothing.
-
-    Args:
-        correction: with `says`.
-        facts: those that a directive may mean, the nearest first.
-    """
+    """What a form says. A dimension that no fact can have says nothing."""
     meant = (_meant(said, facts) for said in correction.says)
     return tuple(Read(said, "", correction.scope, FORM) for said in meant if said is not None)
 
@@ -126,12 +116,6 @@ def _spelt(dimension: str, value: str, facts: Iterable[Fact]) -> str:
 
 def explanation(understood: Understood, not_kept: Sequence[str], domain: str, effect: str = "") -> str:
     """One to three sentences for the person; empty where all was understood, stated and kept.
-
-    Args:
-        understood: the reading of their words.
-        not_kept: kinds of private data that were left out.
-        domain: of the items.
-        effect: the sentence about words that state nothing.
 
     >>> horror = Fact(dimension="genre", value="horror")
     >>> explanation(Understood(why=NotUnderstood.NO_WISH, examples=(horror,)), (), "films")

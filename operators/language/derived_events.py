@@ -13,14 +13,7 @@ ACTOR = "the person, in a conversation"
 
 @dataclass(frozen=True)
 class Told:
-    """What skills hear of a chunk.
-
-    Attributes:
-        user_id: whose it is.
-        name: the chunk's id.
-        chunk: the chunk.
-        vocabulary: the facts that a domain's items have.
-    """
+    """What skills hear of a chunk."""
 
     user_id: str
     name: str

@@ -13,7 +13,6 @@ from operators.language.extraction_prompt import (
     MAX_FOUND,
     MAX_PROMPT_TOKENS,
     MAX_VALUE_CHARS,
-    MIN_PROMPT_TOKENS,
     NO_LONGER_LIKES,
     NOW_LIKES,
     OTHER,
@@ -49,27 +48,14 @@ _SEEMS: Final = frozenset({SEEMS_TO_LIKE, SEEMS_TO_DISLIKE})
 class LlmListening(Asker):
     """Has a model read what a person said in a chunk of a conversation."""
 
-    least_prompt_tokens = MIN_PROMPT_TOKENS
-
     def __init__(
-        self,
-        client: Asks,
-        *,
-        count_tokens: Callable[[str], int],
-        max_prompt_tokens: int = MAX_PROMPT_TOKENS,
-        vouching: Vouching,
-        extractor: Extractor,
+        self, client: Asks, *, count_tokens: Callable[[str], int], vouching: Vouching, extractor: Extractor
     ) -> None:
-        super().__init__(client, count_tokens=count_tokens, max_prompt_tokens=max_prompt_tokens, vouching=vouching)
+        super().__init__(client, count_tokens=count_tokens, vouching=vouching)
         self._extractor = extractor
 
     async def listen(self, turns: Sequence[Turn], card: Card | None, vocabulary: Vocabulary) -> Heard:
         """What the person says of themselves, by one call; by none where they say nothing.
-
-        Args:
-            turns: of one conversation, in their order.
-            card: what is known of the person.
-            vocabulary: the facts of a domain.
 
         Raises:
             ReasonerUnavailable: there is no usable answer.
@@ -78,7 +64,7 @@ class LlmListening(Asker):
             turns,
             vocabulary,
             count_tokens=self._count_tokens,
-            max_tokens=self._max_prompt_tokens,
+            max_tokens=MAX_PROMPT_TOKENS,
             vouching=self._vouching,
             extractor=self._extractor,
         )
@@ -193,10 +179,6 @@ def both(rules: Heard, model: Heard) -> Heard:
 
     Rules are sure of what they understand, and a wish to forget never depends on a model. What both found in the same
     words is one finding: the rules', unless only the model names it by the domain's vocabulary.
-
-    Args:
-        rules: what rules understood.
-        model: what a model understood; it tells who reasoned, and at what cost.
     """
     findings = list(rules.findings)
     for added in model.findings:

@@ -24,8 +24,6 @@ from schemas.utterances import Role
 PROMPT: Final = "listen.v2"
 MAX_PROMPT_TOKENS: Final = 3_000
 """Of a chunk's question: a chunk has a thousand tokens of its own."""
-MIN_PROMPT_TOKENS: Final = 1_300
-"""The prompt's own words, a corrective retry's, and the longest sentence."""
 MAX_ASKED: Final = 40
 """Sentences in one question; of more, the newest."""
 MAX_FOUND: Final = 8
@@ -48,13 +46,7 @@ Vocabulary = Callable[[str], Sequence[Fact]]
 
 @dataclass(frozen=True)
 class Asked:
-    """A sentence of the person that is asked about, or a part of a long one.
-
-    Attributes:
-        turn: in which it stands.
-        words: to the letter.
-        strength: how plainly it can say something.
-    """
+    """A sentence of the person that is asked about, or a part of a long one."""
 
     turn: Turn
     words: str
@@ -105,16 +97,7 @@ def question(
     vouching: Vouching,
     extractor: Extractor,
 ) -> Question | None:
-    """The question that a chunk puts, or None if the person says nothing in it that could tell of them.
-
-    Args:
-        turns: of one conversation, in their order.
-        vocabulary: the facts of a domain; those are shown of which the person says a word.
-        count_tokens: how long a text is.
-        max_tokens: the prompt's budget, a corrective retry's addition included.
-        vouching: what vouches for values.
-        extractor: knows the person's own sentences.
-    """
+    """The question that a chunk puts, or None if the person says nothing in it that could tell of them."""
     lines, of_others = _lines(turns, extractor)
     text = " ".join(line.asked.words for line in lines if line.asked is not None)
     if len(text.split()) < MIN_WORDS:

@@ -55,13 +55,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Heard:
-    """What was understood of a chunk.
-
-    Attributes:
-        findings: in the order in which they were said.
-        of_others: how many were about somebody else, and are not kept.
-        reasoned_by: by whom, and what it cost.
-    """
+    """What was understood of a chunk."""
 
     findings: tuple[Finding, ...] = ()
     of_others: int = 0

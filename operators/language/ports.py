@@ -93,11 +93,7 @@ class CorrectionReader(Protocol):
     """Reads corrections by rules."""
 
     def read(
-        self,
-        correction: Correction,
-        items: Sequence[ItemFacts],
-        known: Sequence[Fact],
-        vocabulary: Sequence[Fact],
+        self, correction: Correction, items: Sequence[ItemFacts], known: Sequence[Fact], vocabulary: Sequence[Fact]
     ) -> Understood:
         """Read a correction's text; `known` are facts of the person's skill."""
         ...
@@ -123,13 +119,7 @@ class Speaks(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OwnSentence:
-    """A sentence of a person, or a part of a long one.
-
-    Attributes:
-        text: to the letter.
-        speaks: whom it is about.
-        strength: how plainly it can state something.
-    """
+    """A sentence of a person, or a part of a long one."""
 
     text: str
     speaks: Speaks

@@ -11,9 +11,7 @@ from operators.merge.diffs import next_diff
 from operators.merge.folding import OutOfOrder, fold, holds, merge, start
 from operators.merge.hearing import resolve_feedback
 from operators.merge.incremental import resolve
-from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
-from operators.merge.replacing import resolve_replacement
-from operators.merge.room import fit_seed
+from operators.merge.room import DEFAULT_LIMITS, MergeLimits, fit_seed
 from operators.merge.saying import resolve_abstention, resolve_correction, resolve_unheard
 
 __all__ = [
@@ -31,7 +29,6 @@ __all__ = [
     "resolve_correction",
     "resolve_counts",
     "resolve_feedback",
-    "resolve_replacement",
     "resolve_unheard",
     "resolve_visit",
     "start",

@@ -7,8 +7,7 @@ from operators.attributes import attribute_id
 from operators.evidence import counts_of, worth
 from operators.evolve.validate import named, refusal
 from operators.merge.diffs import next_diff
-from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
-from operators.merge.room import make_room
+from operators.merge.room import DEFAULT_LIMITS, MergeLimits, make_room
 from operators.privacy import Privacy
 from operators.stated import statement_id
 from operators.vouch import Vouching, without_count

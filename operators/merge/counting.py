@@ -9,16 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from operators.attributes import fact_ids, from_fact
 from operators.clocks import kafka_time
 from operators.drift import FASTER, STIRRED, away, drifted, has_shifted
-from operators.evidence import (
-    FORGET,
-    LEAST_FORGOTTEN,
-    Shown,
-    counts_of,
-    first_expected,
-    in_words,
-    is_counted,
-    tier_of,
-)
+from operators.evidence import FORGET, LEAST_FORGOTTEN, Shown, counts_of, first_expected, in_words, is_counted, tier_of
 from operators.evolve.reasoners import COUNTS
 from operators.evolve.validate import Validated
 from operators.fit import learned
@@ -26,11 +17,10 @@ from operators.habits import POLE_OF
 from operators.habits.counts import FORGET as HABITS_FORGET
 from operators.lifted import lifted
 from operators.merge.diffs import next_diff
-from operators.merge.ending import ended, session_after
 from operators.merge.folding import Counts, counts_after
 from operators.merge.habits import asked, decided, habits_after
-from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
-from operators.merge.room import NEVER_CONFIRMED, unconfirmed
+from operators.merge.room import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, unconfirmed
+from operators.merge.statements import ended, session_after
 from operators.render import fits
 from operators.stated import live
 from schemas import (
@@ -66,14 +56,7 @@ def resolve_counts(
 ) -> SkillDiff:
     """What a choice from a list does to this skill.
 
-    Args:
-        skill: as it is.
-        validated: what a model makes of the choice; what rules propose adds nothing to the counts.
-        contrast: the choice.
-        source: where it stands.
-        usual: the population's share of what was taken that has a fact, in 1/1024, by attribute id.
-        limits: of the merge.
-        popularity: how many users took an item lately, for habits of going with them or not.
+    `usual` has the population's shares in 1/1024, by attribute id.
     """
     proposal = validated.proposal
     is_judged = proposal.reasoned_by.model is not None

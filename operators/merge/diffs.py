@@ -1,26 +1,18 @@
-"""What all ways to a diff share: how it follows the version before, a line that is new, and a reason that fits."""
+"""The diff that follows a version of a skill."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from operators.attributes import from_fact
 from schemas import (
     MAX_ATTRIBUTES,
     Abstention,
-    Change,
-    ChangeKind,
     Contrast,
     Correction,
-    Evidence,
-    Fact,
     Feedback,
     ForgetRequest,
     Interaction,
     PolicySkill,
     SkillCommand,
     SkillDiff,
-    Source,
-    Tier,
 )
 
 MAX_REFUSED = 4 * MAX_ATTRIBUTES
@@ -48,16 +40,3 @@ def next_diff(
         rewritten=skill.rewritten,
         **found,
     )
-
-
-def discovery(fact: Fact, tier: Tier, now: int, evidence: Evidence, reason: str) -> Change:
-    """The change that brings in a line of which this choice is the evidence."""
-    line = from_fact(fact, tier, Source.DISCOVERED, confirmed_at=now, evidence=evidence)
-    return Change(
-        kind=ChangeKind.DISCOVERED, attribute_id=line.attribute_id, after=tier, discovered=line, reason=reason
-    )
-
-
-def why(reasons: Mapping[str, str], name: str) -> str:
-    """The reason for this line, cut to what a change holds; empty if there is none."""
-    return reasons.get(name, "")[:300]

@@ -72,12 +72,6 @@ def decided(
     """How lines about habits move or go when these are the counts, and which lines come.
 
     A line that the person pinned or stated stays, and so does one about which too few choices were asked.
-
-    Args:
-        lines: the skill's before the choice.
-        habits: the counts after it.
-        evidence: the choice.
-        now: its number.
     """
     held = {line.attribute_id: line for line in lines if line.attribute_id in POLE_OF}
     sure = lines_of(habits, {name: line.tier for name, line in held.items()})

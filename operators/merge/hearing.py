@@ -10,25 +10,12 @@ from operators.evolve.reasoners import COUNTS
 from operators.fit import learned
 from operators.merge.counting import Counting, visited
 from operators.merge.diffs import next_diff
-from operators.merge.ending import session_after
-from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
-from operators.merge.statements import Saying, Subject
+from operators.merge.room import DEFAULT_LIMITS, MergeLimits
+from operators.merge.statements import Saying, Subject, session_after
 from operators.privacy import Privacy
 from operators.signals import STRONG
 from operators.stated import item_attribute, live, statement_id
-from schemas import (
-    ONE,
-    Evidence,
-    Feedback,
-    Heard,
-    ItemFacts,
-    PolicySkill,
-    Position,
-    Scope,
-    SkillDiff,
-    Stance,
-    Tally,
-)
+from schemas import ONE, Evidence, Feedback, Heard, ItemFacts, PolicySkill, Position, Scope, SkillDiff, Stance, Tally
 
 _ENOUGH = ONE // 4
 """A weaker signal confirms lines and brings in none: who looked has not taken."""
@@ -47,16 +34,7 @@ def resolve_feedback(
 ) -> SkillDiff:
     """What a signal does to this skill.
 
-    Args:
-        skill: as it is.
-        feedback: the event.
-        item: what a parser finds in its item.
-        worth: what the signal counts, from -1 to 1. A negative one weakens the lines that the item has, and says
-            nothing about facts of it that no line names: an item may be disliked for anything (invariant 5).
-        source: where it stands.
-        usual: the population's share of what was taken that has a fact, in 1/1024, by attribute id.
-        limits: of the merge.
-        privacy: what no skill may hold.
+    A negative signal weakens the lines that the item has, and says nothing about other facts of it (invariant 5).
     """
     evidence = Evidence(event_id=feedback.event_id, item_id=item.item_id)
     weight = round(abs(worth) * ONE)

@@ -1,10 +1,9 @@
 """The tier rule (paper 2.5, Incremental Merge Protocol): what a proposal does to a skill."""
 
-from operators.attributes import fact_id
+from operators.attributes import from_fact
 from operators.evolve.validate import Validated
-from operators.merge.diffs import discovery, next_diff, why
-from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
-from operators.merge.room import left_behind, make_room, protected
+from operators.merge.diffs import next_diff
+from operators.merge.room import DEFAULT_LIMITS, MergeLimits, left_behind, make_room, protected
 from schemas import (
     Attribute,
     Change,
@@ -16,6 +15,7 @@ from schemas import (
     Refusal,
     Refused,
     SkillDiff,
+    Source,
     Tier,
 )
 
@@ -37,23 +37,34 @@ def resolve(
     proposal, now = validated.proposal, skill.contrasts + 1
     evidence = Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id)
     held = {a.attribute_id: a for a in skill.attributes}
-    reasons = proposal.reasons
+    reasons = {name: reason[:300] for name, reason in proposal.reasons.items()}
     changes: list[Change] = []
     refused = list(validated.refused)
     for name in proposal.reinforced:
         before = held[name].tier
         after = Tier(min(before + 1, Tier.HIGH))
         changes.append(
-            Change(kind=ChangeKind.REINFORCED, attribute_id=name, before=before, after=after, reason=why(reasons, name))
+            Change(
+                kind=ChangeKind.REINFORCED, attribute_id=name, before=before, after=after, reason=reasons.get(name, "")
+            )
         )
     for place, fact in enumerate(proposal.discovered):
-        name = fact_id(fact)
+        line = from_fact(fact, Tier.LOW, Source.DISCOVERED, confirmed_at=now, evidence=evidence)
+        name = line.attribute_id
         if place >= limits.discoveries:
             refused.append(Refused(attribute_id=name, proposed=ChangeKind.DISCOVERED, why=Refusal.CAPPED))
             continue
-        changes.append(discovery(fact, Tier.LOW, now, evidence, why(reasons, name)))
+        changes.append(
+            Change(
+                kind=ChangeKind.DISCOVERED,
+                attribute_id=name,
+                after=line.tier,
+                discovered=line,
+                reason=reasons.get(name, ""),
+            )
+        )
     for name in proposal.weakened:
-        change = _weaken(held[name], now, why(reasons, name), limits)
+        change = _weaken(held[name], now, reasons.get(name, ""), limits)
         if isinstance(change, Change):
             changes.append(change)
         else:

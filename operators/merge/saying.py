@@ -12,9 +12,8 @@ from operators.language.corrections import CHOSEN, NEWER, NOT_COUNTED, explanati
 from operators.language.understood import About, Read, Understood
 from operators.merge.counting import Counting, visited
 from operators.merge.diffs import next_diff
-from operators.merge.ending import ended, session_after
-from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
-from operators.merge.statements import Saying, Subject
+from operators.merge.room import DEFAULT_LIMITS, MergeLimits
+from operators.merge.statements import Saying, Subject, ended, session_after
 from operators.privacy import Privacy
 from operators.prompts import visible
 from operators.stated import live, speaks_against
@@ -57,19 +56,7 @@ def resolve_correction(
     privacy: Privacy,
     learns: bool = True,
 ) -> SkillDiff:
-    """What a correction does to this skill.
-
-    Args:
-        skill: as it is.
-        correction: the event, its text without what is personal.
-        items: what a parser finds in what the person sees, without what is private.
-        understood: what was made of it; something that says something of the person.
-        source: where it stands.
-        usual: the population's share of what was taken that has a fact, in 1/1024, by attribute id.
-        limits: of the merge.
-        privacy: what no skill may hold.
-        learns: whether what suits counts as a choice; not in a skill that is frozen.
-    """
+    """What a correction does to this skill."""
     made = _Correcting(skill, correction, items, limits, privacy, usual or {}, source, learns=learns)
     for read in understood.says:
         made.hear(read)
@@ -145,10 +132,7 @@ def resolve_unheard(
 
 
 def resolve_abstention(
-    skill: PolicySkill,
-    abstention: Abstention,
-    source: Position | None = None,
-    limits: MergeLimits = DEFAULT_LIMITS,
+    skill: PolicySkill, abstention: Abstention, source: Position | None = None, limits: MergeLimits = DEFAULT_LIMITS
 ) -> SkillDiff:
     """What a list does of which nothing was taken: no word against any item, but none of it suited."""
     return next_diff(
@@ -160,11 +144,7 @@ def resolve_abstention(
             skill, live(skill, abstention.occurred_at, abstention.session_id), suited=(), refused=abstention.shown
         ),
         session=session_after(
-            skill,
-            abstention.session_id,
-            abstention.occurred_at,
-            lasts=limits.session,
-            logged_at=kafka_time(source),
+            skill, abstention.session_id, abstention.occurred_at, lasts=limits.session, logged_at=kafka_time(source)
         ),
         heard=Heard(what="abstention"),
         evidence=Evidence(event_id=abstention.event_id),
@@ -191,18 +171,7 @@ def _by(understood: Understood) -> ReasonedBy:
 
 
 class _Correcting:
-    """A correction's effects, while they are found.
-
-    Attributes:
-        learns: whether it counts anything.
-        saying: the statements.
-        counting: what the items that suit add to the counts.
-        has_changed: the person reports that one of their tastes is over for good.
-        refused: what may not be kept.
-        private: kinds of private data that were left out.
-        picked: the items that suit, those that are wanted first.
-        shown: what they were picked from.
-    """
+    """A correction's effects, while they are found."""
 
     def __init__(
         self,

@@ -1,27 +1,124 @@
-"""How what a person says becomes statements: one thing at a time, the newest word counting (invariant 5)."""
+"""Statements and sessions: how what a person says becomes statements (invariant 5), and when they end."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from operators.attributes import CRITERION_DIMENSIONS, attribute_id, facts_named
-from operators.clocks import after, is_later
-from operators.merge.ending import ended
+from operators.attributes import CRITERION_DIMENSIONS, attribute_id, fact_id, fact_ids, facts_named
+from operators.clocks import after, is_ahead, is_later
+from operators.evidence import MOST, Shown
 from operators.privacy import Privacy
 from operators.prompts import visible
-from operators.stated import ITEM, NOW, SESSION, bound_attribute, item_attribute, statement_id
+from operators.stated import (
+    ITEM,
+    NOW,
+    SESSION,
+    bound_attribute,
+    is_doubtful,
+    is_over,
+    item_attribute,
+    session_on,
+    speaks_against,
+    statement_id,
+)
 from schemas import (
     MAX_STATEMENTS,
+    ONE,
     Bound,
     Directive,
     Evidence,
+    ItemFacts,
     Kind,
     PolicySkill,
     Said,
     Scope,
+    Session,
+    SessionLine,
     Stance,
     Statement,
     StatementChange,
 )
+from schemas.sessions import MAX_SESSION_LINES
+
+
+def ended(
+    skill: PolicySkill, at: datetime, taken: Sequence[ItemFacts] | None = None, *, logged_at: datetime | None = None
+) -> tuple[StatementChange, ...]:
+    """The statements that end with an event; they said nothing any more from their time on, with or without it.
+
+    Args:
+        skill: before the event.
+        at: when it happened.
+        taken: what was chosen, if it is a choice: `now` is over with it, and who takes what they may not want any
+            less, since their taste has changed, has taken that back.
+        logged_at: when Kafka logged it; None where that is not known.
+    """
+    gone = []
+    for said in skill.stated:
+        # A choice that comes late was made before what was said since.
+        is_since = taken is not None and not is_later(said.said_at, at, logged_at)
+        if is_over(skill, said, at) or (is_since and said.scope is Scope.NOW):
+            gone.append(StatementChange(kind=Said.EXPIRED, statement_id=said.statement_id))
+        elif (
+            taken
+            and is_since
+            and is_doubtful(skill, said)
+            and any(speaks_against(said, i, fact_ids(i.facts)) for i in taken)
+        ):
+            reason = "taken again since their taste has changed"
+            gone.append(StatementChange(kind=Said.WITHDRAWN, statement_id=said.statement_id, reason=reason))
+    return tuple(gone)
+
+
+def session_after(
+    skill: PolicySkill,
+    session_id: str | None,
+    at: datetime,
+    taken: Sequence[ItemFacts] = (),
+    shown: Shown | None = None,
+    weight: int = ONE,
+    *,
+    lasts: timedelta = SESSION,
+    logged_at: datetime | None = None,
+) -> Session | None:
+    """The session after an event of it; None for an event of none, or of one that is long over.
+
+    A session that is over begins anew: an id that comes back after hours is not the same visit any more.
+    """
+    if session_id is None:
+        return None
+    held = session_on(skill, session_id, at)
+    if held is None and any(is_later(each.last_at, after(at, lasts), logged_at) for each in skill.sessions):
+        return None  # it comes so late that it was over before one that is kept: that one stays
+    lines = {} if held is None else {line.attribute_id: line for line in held.lines}
+    names = dict.fromkeys(shown.taken) if shown is not None else {}
+    facts = {fact_id(fact): fact for item in taken for fact in item.facts}
+    for name in names:
+        if name in facts and name not in lines:
+            lines[name] = SessionLine(attribute_id=name, dimension=facts[name].dimension, value=facts[name].value)
+    if shown is not None:
+        lines = {name: _counted(line, shown, weight) for name, line in lines.items()}
+    kept = sorted(lines.values(), key=lambda line: (-line.taken, line.expected, line.attribute_id))
+    is_ours = held is not None and not (logged_at is not None and is_ahead(held.last_at, logged_at))
+    last = max(held.last_at, at) if held is not None and is_ours else at
+    return Session(
+        session_id=session_id,
+        last_at=last,
+        until=after(last, lasts),
+        events=1 if held is None else held.events + 1,
+        lines=tuple(kept[:MAX_SESSION_LINES]),
+    )
+
+
+def _counted(line: SessionLine, shown: Shown, weight: int) -> SessionLine:
+    name = line.attribute_id
+    taken = (shown.part(name) if name in shown.taken else 0) * weight // ONE
+    expected = shown.shares.get(name, 0) * weight // ONE
+    if not (taken or expected):
+        return line
+    counts = {"taken": min(line.taken + taken, MOST), "expected": min(line.expected + expected, MOST)}
+    return line.model_copy(update=counts)
+
 
 UNTITLED = "one item"
 """How a statement calls an item whose title may not be kept."""
@@ -130,15 +227,7 @@ class Saying:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a statement is about.
-
-    Attributes:
-        attribute_id: its id, as lines have it.
-        dimension, value: in words.
-        over: the attribute that it is preferred to.
-        item_id: the item, if it is about one.
-        bound: the bound, if it is one.
-    """
+    """What a statement is about."""
 
     attribute_id: str
     dimension: str

@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from functools import cache
-from hashlib import blake2b
 from importlib.resources import files
 from string import Template
 
@@ -14,12 +13,6 @@ from operators.unicode import is_ignorable, nfkc
 def template(name: str) -> Template:
     """The prompt of this name, such as `evolve.v1`. A changed wording is a new version, never an edit."""
     return Template(files(__name__).joinpath(f"{name}.txt").read_text(encoding="utf-8"))
-
-
-@cache
-def template_hash(name: str) -> str:
-    """The hash of a prompt's wording, 16 hex digits: what `evolve.v1` stands for can never change unseen."""
-    return blake2b(template(name).template.encode(), digest_size=8).hexdigest()
 
 
 def as_data(text: str, limit: int) -> str:

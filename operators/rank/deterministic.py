@@ -79,16 +79,7 @@ def ordered(
     weights: RankWeights = DEFAULT_WEIGHTS,
     said: Said = NOTHING,
 ) -> list[tuple[ItemFacts, Score]]:
-    """The candidates, best first, each with its score; no two share a place.
-
-    Args:
-        candidates: what is to be ranked, parsed.
-        spoken: what speaks for each.
-        instruction: the user's own words.
-        seed: decides between candidates that tie, so that no place in the input is favoured.
-        weights: what counts how much.
-        said: what the person said about them.
-    """
+    """The candidates, best first, each with its score; no two share a place."""
     asked = words(instruction)
     community, skill = spoken.community(weights, len(candidates)), spoken.skill(weights, len(candidates))
     scored = [

@@ -39,15 +39,7 @@ class Spoken:
         companions: Mapping[str, float] | None = None,
         popularity: Mapping[str, int] | None = None,
     ) -> "Spoken":
-        """What these say.
-
-        Args:
-            candidates: what is to be ranked, parsed.
-            attributes: the skill's lines: what they like, and how they decide.
-            facets: weight per attribute id.
-            companions: per item id, how strongly others took it together with what this user took.
-            popularity: per item id, how many users took it lately.
-        """
+        """What these say."""
         facets, companions, popularity = facets or {}, companions or {}, popularity or {}
         ids = [{fact_id(fact) for fact in item.facts} for item in candidates]
         return cls(
@@ -75,9 +67,6 @@ class Spoken:
         """The same in fixed point, as a ranking tells it; None where nothing tells the candidates apart.
 
         Of the dimensions, those whose lines speak loudest; the others decide little.
-
-        Args:
-            order: the candidates' places here, in the ranking's order.
         """
         mix = {Mix.COMPANIONS: self.companions, Mix.POPULARITY: self.popularity, Mix.FACETS: self.facets}
         named: dict[str, list[Sequence[float]]] = {}

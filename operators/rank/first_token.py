@@ -8,11 +8,10 @@ candidates are for the listwise form.
 
 from collections.abc import Callable, Mapping
 
-from operators.asks import Chooses
+from operators.asks import MAX_PROMPT_TOKENS, Chooses
 from operators.evolve.proposal import ReasonerUnavailable
-from operators.rank.question import LETTERS, MIN_PROMPT_TOKENS, keys, rendered
-from operators.rank.ranking import LlmRanking, by_score, mean, presentations, together
-from operators.rank.task import Task
+from operators.rank.question import LETTERS, keys, rendered
+from operators.rank.ranking import LlmRanking, Task, by_score, mean, presentations, together
 from operators.vouch import Vouching
 from schemas import ReasonedBy
 
@@ -27,31 +26,17 @@ class FirstTokenRanker:
     an order and its reverse take that factor out of a product; in a mean of probabilities the one order in which a
     candidate happened to stand well would outvote the other.
 
-    Args:
-        client: the model's client; its creator closes it.
-        count_tokens: counts a text's tokens.
-        max_prompt_tokens: limit of every prompt, a corrective retry included.
-        orders: presentation orders that are asked; 2 are an order and its reverse.
-        vouching: which values a prompt may show.
-
     Raises:
-        ValueError: `max_prompt_tokens` leaves no room for the input, or there are no orders.
+        ValueError: there are no orders.
     """
 
     def __init__(
-        self,
-        client: Chooses,
-        *,
-        count_tokens: Callable[[str], int],
-        max_prompt_tokens: int = 1_500,
-        orders: int = 2,
-        vouching: Vouching,
+        self, client: Chooses, *, count_tokens: Callable[[str], int], orders: int = 2, vouching: Vouching
     ) -> None:
-        if orders < 1 or max_prompt_tokens < MIN_PROMPT_TOKENS:
-            raise ValueError(f"orders must be at least 1, and max_prompt_tokens at least {MIN_PROMPT_TOKENS}")
+        if orders < 1:
+            raise ValueError("orders must be at least 1")
         self._client = client
         self._count_tokens = count_tokens
-        self._max_prompt_tokens = max_prompt_tokens
         self._orders = orders
         self._vouching = vouching
 
@@ -76,7 +61,7 @@ class FirstTokenRanker:
                 task,
                 shown,
                 count_tokens=self._count_tokens,
-                max_tokens=self._max_prompt_tokens,
+                max_tokens=MAX_PROMPT_TOKENS,
                 vouching=self._vouching,
             )
             letters = keys(len(shown))

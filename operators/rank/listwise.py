@@ -5,16 +5,13 @@ from typing import Any
 
 import orjson
 
-from operators.asks import Asker, Asks, reply_tokens, strict_object
+from operators.asks import MAX_PROMPT_TOKENS, Asker, Asks, reply_tokens, strict_object
 from operators.evolve.proposal import ReasonerUnavailable
-from operators.prompts import as_data
-from operators.rank.question import MIN_PROMPT_TOKENS, keys, rendered
-from operators.rank.ranking import LlmRanking, by_score, mean, places, presentations, repair, together
-from operators.rank.task import Task
+from operators.rank.question import keys, rendered
+from operators.rank.ranking import LlmRanking, Task, by_score, mean, places, presentations, repair, together
 from schemas import ItemFacts, ReasonedBy
 
 PROMPT = "rank-listwise.v1"
-MAX_WHY_CHARS = 80
 
 
 class ListwiseRanker(Asker):
@@ -27,23 +24,17 @@ class ListwiseRanker(Asker):
     Args:
         client: the model's client; its creator closes it.
         count_tokens: counts a text's tokens.
-        max_prompt_tokens: limit of every prompt, a corrective retry included.
         orders: presentation orders that are asked in any case; one more if their answers all were copies.
-        with_reasons: have the model give a few words per candidate, as the paper does. For people; it costs some
-            twenty tokens per candidate.
 
     Raises:
-        ValueError: `max_prompt_tokens` leaves no room for the input, or there are no orders.
+        ValueError: there are no orders.
     """
 
-    least_prompt_tokens = MIN_PROMPT_TOKENS
-
-    def __init__(self, client: Asks, *, orders: int = 1, with_reasons: bool = False, **more: Any) -> None:
+    def __init__(self, client: Asks, *, orders: int = 1, **more: Any) -> None:
         if orders < 1:
             raise ValueError("orders must be at least 1")
         super().__init__(client, **more)
         self._orders = orders
-        self._with_reasons = with_reasons
 
     async def rank(self, task: Task) -> LlmRanking:
         """The candidates in a strict order. One candidate or none costs no call.
@@ -58,13 +49,12 @@ class ListwiseRanker(Asker):
         copies: list[Mapping[str, float]] = []
         own: list[Mapping[str, float]] = []
         records: list[ReasonedBy] = []
-        reasons: dict[str, str] = {}
         repaired = 0
         for number, shown in enumerate(presentations(task.items, task.seed, self._orders + 1)):
             if number >= self._orders and own:
                 break
             try:
-                said, why, record = await self._ask_one(task, shown)
+                said, record = await self._ask_one(task, shown)
             except ReasonerUnavailable:
                 if not records:
                     raise
@@ -74,13 +64,12 @@ class ListwiseRanker(Asker):
             copied = list(whole.order) == [item.item_id for item in shown]
             (copies if copied else own).append(places(whole.order))
             records.append(record)
-            reasons = why | reasons
         counted = own or copies
         found = mean(counted)
         order = by_score(found, task.seed)
-        return LlmRanking(order, together(records), repaired, found, len(counted), reasons)
+        return LlmRanking(order, together(records), repaired, found, len(counted))
 
-    async def _ask_one(self, task: Task, shown: Sequence[ItemFacts]) -> tuple[list[str], dict[str, str], ReasonedBy]:
+    async def _ask_one(self, task: Task, shown: Sequence[ItemFacts]) -> tuple[list[str], ReasonedBy]:
         by_key: dict[str, str] = dict(zip(keys(len(shown)), (item.item_id for item in shown), strict=True))
         reply = await self._client.ask(
             rendered(
@@ -88,30 +77,18 @@ class ListwiseRanker(Asker):
                 task,
                 shown,
                 count_tokens=self._count_tokens,
-                max_tokens=self._max_prompt_tokens,
+                max_tokens=MAX_PROMPT_TOKENS,
                 vouching=self._vouching,
             ),
-            _schema(list(by_key), self._with_reasons),
+            _schema(list(by_key)),
             name=PROMPT.replace(".", "_"),
             # Twice as much as we count: another tokenizer, and white space that some endpoints indent with.
-            max_tokens=reply_tokens(self._count_tokens, _longest(list(by_key), self._with_reasons)),
+            max_tokens=reply_tokens(self._count_tokens, orjson.dumps({"ranking": list(by_key)}).decode()),
         )
-        record = reply.reasoned_by(PROMPT)
-        entries: list[Any] = reply.answer["ranking"]
-        if not self._with_reasons:
-            return [by_key[key] for key in entries], {}, record
-        why = {by_key[entry["key"]]: as_data(entry["why"], MAX_WHY_CHARS) for entry in reversed(entries)}
-        return [by_key[entry["key"]] for entry in entries], why, record
+        return [by_key[key] for key in reply.answer["ranking"]], reply.reasoned_by(PROMPT)
 
 
-def _schema(named: list[str], with_reasons: bool) -> dict[str, Any]:
-    entry: dict[str, Any] = {"type": "string", "enum": named}
-    if with_reasons:
-        entry = strict_object({"key": entry, "why": {"type": "string", "maxLength": MAX_WHY_CHARS}})
+def _schema(named: list[str]) -> dict[str, Any]:
+    entry = {"type": "string", "enum": named}
     exactly = {"minItems": len(named), "maxItems": len(named)}
     return strict_object({"ranking": {"type": "array", "items": entry, **exactly}})
-
-
-def _longest(named: list[str], with_reasons: bool) -> str:
-    why = "many words " * (MAX_WHY_CHARS // 11)
-    return orjson.dumps({"ranking": [{"key": key, "why": why} if with_reasons else key for key in named]}).decode()

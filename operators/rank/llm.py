@@ -3,15 +3,12 @@
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
-from typing import Any
 
 from operators.asks import NO_LOGPROBS, Client
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.rank.first_token import MAX_CANDIDATES, FirstTokenRanker
 from operators.rank.listwise import ListwiseRanker
-from operators.rank.pointwise import PointwiseRanker
-from operators.rank.ranking import LlmRanking
-from operators.rank.task import Task
+from operators.rank.ranking import LlmRanking, Task
 from operators.vouch import Vouching
 
 GIVE_UP_AFTER = 3
@@ -23,7 +20,6 @@ class Form(StrEnum):
 
     FIRST_TOKEN = "first-token"  # noqa: S105 - no password
     LISTWISE = "listwise"
-    POINTWISE = "pointwise"
 
 
 class LlmRanker:
@@ -36,13 +32,12 @@ class LlmRanker:
         client: the model's client; its creator closes it.
         count_tokens: counts a text's tokens.
         form: the form that is wanted.
-        max_prompt_tokens: limit of every prompt, a corrective retry included.
         orders: presentation orders that the wanted form averages; by default 2 for the first token, whose calls are
-            cheap, and 1 else. A grade per candidate is always asked in one.
+            cheap, and 1 else.
         vouching: which values a prompt may show.
 
     Raises:
-        ValueError: `max_prompt_tokens` leaves no room for the input, or there are no orders.
+        ValueError: there are no orders.
     """
 
     name = "llm"
@@ -53,20 +48,13 @@ class LlmRanker:
         *,
         count_tokens: Callable[[str], int],
         form: Form = Form.FIRST_TOKEN,
-        max_prompt_tokens: int = 1_500,
         orders: int | None = None,
         vouching: Vouching,
     ) -> None:
         first = orders if orders is not None and form is Form.FIRST_TOKEN else 2
         listed = orders if orders is not None and form is Form.LISTWISE else 1
-        asks: dict[str, Any] = {
-            "count_tokens": count_tokens,
-            "max_prompt_tokens": max_prompt_tokens,
-            "vouching": vouching,
-        }
-        self._first_token = FirstTokenRanker(client, orders=first, **asks)
-        self._listwise = ListwiseRanker(client, orders=listed, **asks)
-        self._pointwise = PointwiseRanker(client, **asks)
+        self._first_token = FirstTokenRanker(client, orders=first, count_tokens=count_tokens, vouching=vouching)
+        self._listwise = ListwiseRanker(client, orders=listed, count_tokens=count_tokens, vouching=vouching)
         self._form = form
         self._without = 0
 
@@ -76,8 +64,6 @@ class LlmRanker:
         Raises:
             ReasonerUnavailable: there is no usable answer.
         """
-        if self._form is Form.POINTWISE:
-            return await self._pointwise.rank(task)
         if self._form is Form.LISTWISE:
             return await self._listwise.rank(task)
         if len(task.items) > MAX_CANDIDATES:

@@ -13,13 +13,11 @@ from dataclasses import dataclass, replace
 from operators.asks import CORRECTION_TOKENS
 from operators.attributes import fact_id
 from operators.prompts import as_data, template
-from operators.rank.task import Task
+from operators.rank.ranking import Task
 from operators.vouch import Vouching, worded
 from operators.words import words
 from schemas import Fact, ItemFacts
 
-MIN_PROMPT_TOKENS = 1_300
-"""The prompt's own words, a corrective retry's, the ceilings of the other parts, and a hundred keys."""
 LETTERS = "ABCDEFGHJKLMNOPQRSTU"
 """Without `I`: a model that begins to talk (`I would take ...`) has not chosen a candidate."""
 
@@ -73,16 +71,7 @@ def rendered(
     max_tokens: int,
     vouching: Vouching,
 ) -> str:
-    """The prompt of this name about this task, the candidates shown in this order under `keys`.
-
-    Args:
-        prompt: the name of a template, such as `rank-listwise.v1`.
-        task: who wants what.
-        shown: the task's items in their order of presentation.
-        count_tokens: how long a text is.
-        max_tokens: the prompt's budget, a corrective retry's addition included.
-        vouching: which facts and words of the community may be shown.
-    """
+    """The prompt of this name about this task, the candidates shown in this order under `keys`."""
     task = replace(task, items=vouching.of_items(task.items))
 
     def fit(texts: Iterable[str], share: float) -> str:

@@ -1,4 +1,4 @@
-"""What a model's answers become: always a permutation of the candidates, with all that had to be done to get there."""
+"""What a ranking by a model starts from, and what its answers become: always a permutation of the candidates."""
 
 import math
 import random
@@ -6,7 +6,38 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
-from schemas import Candidate, ItemFacts, ReasonedBy
+from schemas import Candidate, Facet, ItemFacts, ReasonedBy
+from schemas.events import MAX_CANDIDATES
+
+
+@dataclass(frozen=True)
+class Task:
+    """One ranking to be made by a model.
+
+    Attributes:
+        items: the candidates, parsed, no id twice.
+        instruction: what the user asked for, in their own words.
+        facets: what the community says about the user, the surest first.
+        companions: per item id, from 0 to 1, how strongly others took it together with what this user took.
+        slim_skill: the slim skill's text, as `operators.slim` makes it.
+        lately: titles of what the person took lately, newest first; only hosts that rank by titles tell it.
+        seed: decides the presentation orders, and between candidates that tie.
+
+    Raises:
+        ValueError: more candidates than a rank request may have, or one twice.
+    """
+
+    items: Sequence[ItemFacts]
+    instruction: str = ""
+    facets: Sequence[Facet] = ()
+    companions: Mapping[str, float] = field(default_factory=dict)
+    slim_skill: str = ""
+    lately: Sequence[str] = ()
+    seed: str = ""
+
+    def __post_init__(self) -> None:
+        if not len({item.item_id for item in self.items}) == len(self.items) <= MAX_CANDIDATES:
+            raise ValueError(f"items must be at most {MAX_CANDIDATES} different candidates")
 
 
 @dataclass(frozen=True)
@@ -19,7 +50,6 @@ class LlmRanking:
         repaired: ids that the model left out, invented or repeated.
         scores: per item id, higher is better; comparable only inside one ranking.
         presentations: in how many presentation orders the candidates were judged; the scores are their mean.
-        reasons: per item id a few words of the model's, for people; empty unless asked for.
     """
 
     order: tuple[str, ...]
@@ -27,13 +57,6 @@ class LlmRanking:
     repaired: int = 0
     scores: Mapping[str, float] = field(default_factory=dict)
     presentations: int = 0
-    reasons: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def tied_at_top(self) -> int:
-        """How many candidates share the best score: 1 unless the model left a tie (paper 2.4, Score-Tie Bottleneck)."""
-        best = max(self.scores.values(), default=0.0)
-        return sum(1 for score in self.scores.values() if score == best)
 
 
 @dataclass(frozen=True)

@@ -63,12 +63,7 @@ class Said:
         return tuple(-part for part in self.prefers.get(item_id, ()))
 
     def honoured(self, order: Sequence[str], instructed: Callable[[str], float]) -> tuple[str, ...]:
-        """Sort a model's order by the person's words: avoided candidates last, preferred ones first.
-
-        Args:
-            order: the candidates' ids, best first.
-            instructed: how well a candidate matches the request, which precedes any preference.
-        """
+        """Sort a model's order by the person's words: avoided candidates last, preferred ones first."""
 
         def key(item_id: str) -> tuple[bool, float, tuple[int, ...]]:
             is_against = item_id in self.against

@@ -3,22 +3,18 @@
 The reasoner with a model is in `operators.retrieve.llm`.
 """
 
-from operators.options import Preset
-from operators.retrieve.facets import Retrieved, attribute_words, retrieve
-from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
+from operators.retrieve.facets import Retrieved, retrieve
 from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser, domain_prune
-from operators.retrieve.quality import Reason, quality_filter
+from operators.retrieve.quality import DEFAULT_LIMITS, Reason, RetrieveLimits, quality_filter
 
 __all__ = [
     "DEFAULT_LIMITS",
     "Neighbours",
-    "Preset",
     "Reason",
     "RetrieveLimits",
     "Retrieved",
     "ScoredItem",
     "ScoredUser",
-    "attribute_words",
     "domain_prune",
     "quality_filter",
     "retrieve",

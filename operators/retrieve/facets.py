@@ -11,12 +11,9 @@ from datetime import datetime
 
 from operators.attributes import fact_id
 from operators.neighbourhood import ItemSignal, Neighbourhood
-from operators.options import Preset
-from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser, domain_prune
-from operators.retrieve.quality import Reason, quality_filter
-from operators.vouch import Vouching, in_words
-from operators.vouch.facets import NEAR, OWN
+from operators.retrieve.quality import DEFAULT_LIMITS, Reason, RetrieveLimits, quality_filter
+from operators.vouch import NEAR, OWN, Vouching, in_words
 from schemas import MAX_SUPPORTERS, Facet, Memory
 
 OWN_SHARE, NEAR_SHARE = 0.7, 0.3
@@ -58,45 +55,21 @@ def retrieve(
     domain: str,
     now: datetime,
     limits: RetrieveLimits = DEFAULT_LIMITS,
-    preset: Preset = Preset.FULL,
     popularity: Mapping[str, int] | None = None,
     *,
     vouching: Vouching,
 ) -> Retrieved:
-    """Facets and companions for one user, whatever the candidates are.
-
-    Args:
-        memory: what the user took; None or empty gives nothing.
-        neighbourhood: what those items tell; None where nobody looked.
-        domain: decides how neighbours are weighed.
-        now: the moment to count days to.
-        limits: how much is read and said.
-        preset: what the pruning rules are fed with.
-        popularity: how many users took an item lately, where it is known; what everybody takes is anybody's
-            companion.
-        vouching: what a facet may say.
-    """
+    """Facets and companions for one user, whatever the candidates are."""
     version, epoch = memory.version if memory else 0, neighbourhood.epoch if neighbourhood else 0
     if memory is None or not memory.taken:
         return Retrieved(memory_version=version, graph_epoch=epoch)
     near = neighbourhood or Neighbourhood()
-    neighbours = domain_prune(memory, near, domain, now, limits, preset)
+    neighbours = domain_prune(memory, near, domain, now, limits)
     proposed = _propose(neighbours, near.signals, limits)
     facets, dropped = quality_filter(proposed, neighbours.names, limits, vouching=vouching)
     taken: set[str] = {one.item_id for one in memory.taken} | {signal.item_id for signal in near.signals}
     companions = _companions(near.signals, taken, limits.companions, popularity or {})
     return Retrieved(facets, companions, neighbours, version, epoch, dropped)
-
-
-def attribute_words(attribute_id: str) -> str:
-    """An attribute's id in words, as a facet says it; empty if there are none in it.
-
-    Signals carry ids only, so that nobody's words travel. The letter case is lost in an id.
-
-    >>> attribute_words("preference:genre:science-fiction"), attribute_words("criterion:release_era:1990s")
-    ('science fiction (genre)', '1990s (release era)')
-    """
-    return in_words(*_parts(attribute_id))
 
 
 def _parts(attribute_id: str) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """What the pruning rules see of each neighbour, read off the user's part of the graph (paper 2.2).
 
-What the `full` preset decides, because the papers and MemRec's code leave it open:
+What is decided here, because the papers and MemRec's code leave it open:
 
 - An item's edge is its recency rank times 1 + ln(times taken), divided by the largest such, so that it stays in 0 to 1.
   Both papers say "frequency-weighted"; neither says how. A user's edge stays overlap / degree: their frequency is
@@ -23,9 +23,8 @@ from datetime import datetime
 
 from operators.attributes import fact_id, normalise
 from operators.neighbourhood import Crowd, ItemSignal, Neighbourhood
-from operators.options import Preset
 from operators.propagate import tastes
-from operators.retrieve.rules import NeighbourKind, Signals
+from operators.retrieve.rules import Signals
 from schemas import Memory, Taken
 
 MAX_USER_POOL = 50
@@ -34,7 +33,6 @@ UNKNOWN_ITEM_OVERLAP, UNKNOWN_USER_OVERLAP = 0.5, 0.0
 MIN_TASTES = 2
 
 _DAY_SECONDS = 86_400
-_YEAR_DAYS = 365
 _LITTLE_WORDS = frozenset(
     """
     a an and at by de der die das el for from in la le les los of on or the to und with y
@@ -62,14 +60,7 @@ class Member:
 
 
 class Graph:
-    """A user's part of the graph, with what is reckoned once for all neighbours.
-
-    Attributes:
-        taken: what the user took, newest last, each item once.
-        told: the newest signal by item.
-        facts: the ids that an item's facts would have as attributes, by item.
-        members: the other takers with most overlap.
-    """
+    """A user's part of the graph, with what is reckoned once for all neighbours."""
 
     def __init__(self, memory: Memory, neighbourhood: Neighbourhood, now: datetime) -> None:
         taken = _each_once(memory)
@@ -85,13 +76,13 @@ class Graph:
         self._largest_crowd = max((one.takers for one in told.values()), default=0)
         self._largest_degree = max((member.latest.degree for member in self.members), default=0)
 
-    def item_signals(self, preset: Preset) -> list[Signals]:
+    def item_signals(self) -> list[Signals]:
         """What the rule sees of each item taken."""
         ranks = [(place + 1) / len(self.taken) for place in range(len(self.taken))]
         edges = [rank * (1 + math.log(one.times)) for rank, one in zip(ranks, self.taken, strict=True)]
         return [
             Signals(
-                kind=NeighbourKind.ITEM,
+                is_item=True,
                 edge=edges[place] / max(edges),
                 metadata=self._item_overlap(one),
                 co_count=self._takers(one),
@@ -99,31 +90,20 @@ class Graph:
                 days=self._days(one.at),
                 degree=_share(self._takers(one), self._largest_crowd),
             )
-            if preset is Preset.FULL
-            else Signals(
-                kind=NeighbourKind.ITEM,
-                edge=ranks[place],
-                metadata=UNKNOWN_ITEM_OVERLAP,
-                co_count=0,
-                similarity=0.0,
-                days=(1 - ranks[place]) * _YEAR_DAYS,
-                degree=_share(self._takers(one), self._largest_crowd),
-            )
             for place, one in enumerate(self.taken)
         ]
 
-    def user_signals(self, member: Member, preset: Preset) -> Signals:
+    def user_signals(self, member: Member) -> Signals:
         """What the rule sees of another user."""
-        full = preset is Preset.FULL
         degree = member.latest.degree
         return Signals(
-            kind=NeighbourKind.USER,
+            is_item=False,
             # A degree is cut off where a memory is: it may be smaller than the overlap.
             edge=member.overlap / max(degree, member.overlap),
-            metadata=self._user_overlap(member.tastes) if full else UNKNOWN_USER_OVERLAP,
+            metadata=self._user_overlap(member.tastes),
             co_count=member.overlap,
-            similarity=self._taste_similarity(member.tastes) if full else 0.0,
-            days=self._days(member.latest.at) if full else 0.0,
+            similarity=self._taste_similarity(member.tastes),
+            days=self._days(member.latest.at),
             degree=_share(degree, self._largest_degree),
         )
 

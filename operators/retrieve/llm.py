@@ -11,14 +11,13 @@ from typing import Any
 
 import orjson
 
-from operators.asks import CORRECTION_TOKENS, Asker, Asks, strict_object
+from operators.asks import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asker, Asks, strict_object
 from operators.attributes import fact_id
 from operators.privacy import Privacy
 from operators.prompts import as_data, template
 from operators.retrieve.facets import names_of
-from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser
-from operators.retrieve.quality import Reason, quality_filter
+from operators.retrieve.quality import DEFAULT_LIMITS, Reason, RetrieveLimits, quality_filter
 from operators.vouch import Vouching, in_words
 from schemas import MAX_SUPPORTERS, Facet, Memory, ReasonedBy
 
@@ -27,21 +26,13 @@ NONE = "none"
 CONFIDENCES = (0.2, 0.4, 0.6, 0.8, 1.0)
 """Five steps: models do not tell 0.85 from 0.9, and a closed list needs no check of bounds."""
 MAX_FACET_CHARS = 120
-MIN_PROMPT_TOKENS = 1_000
-"""The prompt's own words, a corrective retry's, and one neighbour at its longest."""
 
 _TITLE_CHARS, _SHOWN, _MOST_TAKEN = 80, 6, 8
 
 
 @dataclass(frozen=True)
 class Synthesis:
-    """A model's facets.
-
-    Attributes:
-        facets: those that the quality filter kept, the surest first.
-        dropped: how many it refused, by reason.
-        reasoned_by: the record of the call.
-    """
+    """A model's facets."""
 
     facets: tuple[Facet, ...] = ()
     dropped: Mapping[Reason, int] = field(default_factory=dict)
@@ -49,23 +40,11 @@ class Synthesis:
 
 
 class LlmFacets(Asker):
-    """Lets a model say what a user's neighbours have in common.
+    """Lets a model say what a user's neighbours have in common."""
 
-    Args:
-        client: the model's client; its creator closes it.
-        count_tokens: counts a text's tokens.
-        max_prompt_tokens: limit of every prompt, a corrective retry included.
-        limits: how many facets, and what the quality filter lets through.
-
-    Raises:
-        ValueError: `max_prompt_tokens` leaves no tokens for the input.
-    """
-
-    least_prompt_tokens = MIN_PROMPT_TOKENS
-
-    def __init__(self, client: Asks, *, privacy: Privacy, limits: RetrieveLimits = DEFAULT_LIMITS, **more: Any) -> None:
+    def __init__(self, client: Asks, *, privacy: Privacy, **more: Any) -> None:
         super().__init__(client, **more)
-        self._privacy, self._limits = privacy, limits
+        self._privacy = privacy
 
     async def synthesize(self, memory: Memory, neighbours: Neighbours) -> Synthesis:
         """What these neighbours say about this user. With nobody to cite, nothing and no call.
@@ -77,14 +56,14 @@ class LlmFacets(Asker):
             memory,
             neighbours,
             count_tokens=self._count_tokens,
-            max_tokens=self._max_prompt_tokens,
-            most=self._limits.facets,
+            max_tokens=MAX_PROMPT_TOKENS,
+            most=DEFAULT_LIMITS.facets,
             vouching=self._vouching,
         )
         if asked is None:
             return Synthesis(reasoned_by=ReasonedBy(reasoner=self.name, prompt=PROMPT))
         reply = await self._ask(PROMPT, asked)
-        facets, dropped = synthesis(asked, reply.answer, self._limits, self._vouching, self._privacy)
+        facets, dropped = synthesis(asked, reply.answer, DEFAULT_LIMITS, self._vouching, self._privacy)
         return Synthesis(facets, dropped, reply.reasoned_by(PROMPT))
 
 
@@ -137,16 +116,7 @@ def request(
     most: int,
     vouching: Vouching,
 ) -> FacetRequest | None:
-    """What to ask about these neighbours, or None if there is nobody to cite.
-
-    Args:
-        memory: what the user took.
-        neighbours: as pruned.
-        count_tokens: how long a text is.
-        max_tokens: the prompt's budget, a corrective retry's addition included.
-        most: most facets.
-        vouching: which attributes may be shown.
-    """
+    """What to ask about these neighbours, or None if there is nobody to cite."""
     # By place on their own side, so that a tight budget takes from both sides of the graph alike.
     places: dict[str, float] = {}
     sides: tuple[Sequence[ScoredItem | ScoredUser], ...] = (neighbours.items, neighbours.users)

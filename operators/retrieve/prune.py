@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from operators.neighbourhood import ItemSignal, Neighbourhood
-from operators.options import Preset
 from operators.retrieve.graph import Graph
-from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
+from operators.retrieve.quality import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.rules import Signals, rule_for
 from schemas import Memory, Taken, derived_id
 
@@ -20,16 +19,7 @@ MAX_CITATION = 258
 
 @dataclass(frozen=True)
 class ScoredItem:
-    """An item that the user took, as a neighbour.
-
-    Attributes:
-        neighbour: how facets cite it.
-        score: by its domain's rule; larger is closer.
-        signals: what the rule saw.
-        taken: the item as the user's memory has it.
-        told: what came back from its other takers, if it did.
-        attributes: ids of the attributes that its facts would be.
-    """
+    """An item that the user took, as a neighbour."""
 
     neighbour: str
     score: float
@@ -70,34 +60,20 @@ class Neighbours:
 
 
 def domain_prune(
-    memory: Memory,
-    neighbourhood: Neighbourhood,
-    domain: str,
-    now: datetime,
-    limits: RetrieveLimits = DEFAULT_LIMITS,
-    preset: Preset = Preset.FULL,
+    memory: Memory, neighbourhood: Neighbourhood, domain: str, now: datetime, limits: RetrieveLimits = DEFAULT_LIMITS
 ) -> Neighbours:
-    """The best 4 users, the best 6 items, and the best of all others up to 16; fewer where there are fewer.
-
-    Args:
-        memory: what the user took.
-        neighbourhood: what those items tell.
-        domain: decides the rule.
-        now: the moment to count days to.
-        limits: how many of each.
-        preset: where the rule's inputs come from.
-    """
+    """The best 4 users, the best 6 items, and the best of all others up to 16; fewer where there are fewer."""
     rule = rule_for(domain)
     graph = Graph(memory, neighbourhood, now)
     items = [
         ScoredItem(
             item_neighbour(one.item_id), rule(seen), seen, one, graph.told.get(one.item_id), graph.facts[one.item_id]
         )
-        for one, seen in zip(graph.taken, graph.item_signals(preset), strict=True)
+        for one, seen in zip(graph.taken, graph.item_signals(), strict=True)
     ]
     users = [
         ScoredUser(one.name, rule(seen), seen, frozenset(one.tastes))
-        for one, seen in ((member, graph.user_signals(member, preset)) for member in graph.members)
+        for one, seen in ((member, graph.user_signals(member)) for member in graph.members)
     ]
     return _select(items, users, limits)
 

@@ -5,17 +5,9 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from operators.statinit.parsers import ALIASES
-
-
-class NeighbourKind(StrEnum):
-    """The two sides of the graph."""
-
-    ITEM = "item"
-    USER = "user"
 
 
 @dataclass(frozen=True)
@@ -23,7 +15,7 @@ class Signals:
     """What the rules know of one neighbour.
 
     Attributes:
-        kind: an item that the user took, or another user.
+        is_item: an item that the user took; else another user.
         edge: the weight of the edge to it, 0 to 1.
         metadata: how much of it is what the user takes most, 0 to 1.
         co_count: how many took it, or how many items are shared with it.
@@ -32,18 +24,13 @@ class Signals:
         degree: its own degree as a share of the largest among the neighbours of its kind; only `generic` looks at it.
     """
 
-    kind: NeighbourKind
+    is_item: bool
     edge: float
     metadata: float
     co_count: int
     similarity: float
     days: float
     degree: float = 0.0
-
-    @property
-    def is_item(self) -> bool:
-        """Whether it is an item."""
-        return self.kind is NeighbourKind.ITEM
 
 
 Rule = Callable[[Signals], float]

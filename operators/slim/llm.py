@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from operators.asks import CORRECTION_TOKENS, Asker
+from operators.asks import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asker, strict_object
 from operators.prompts import as_data, template
 from operators.slim.relevance import relevant_to
 from operators.slim.rules import MAX_LIKE_CHARS, Slimmed, composed, max_likes, phrases
@@ -16,8 +16,6 @@ from schemas import Attribute, PolicySkill, ReasonedBy, SlimSkill
 PROMPT = "slim.v1"
 NONE = "none"
 MIN_BUDGET, MAX_BUDGET = 10, 200
-MIN_PROMPT_TOKENS = 1_000
-"""The prompt's own words, a corrective retry's, a request and one line at their longest."""
 
 _REQUEST_CHARS, _SHORT_REQUEST_CHARS = 300, 100
 _PHRASE_CHARS = MAX_LIKE_CHARS + len("prefers ")
@@ -37,34 +35,12 @@ class Extracted:
 
 
 class LlmExtract(Asker):
-    """Lets a model choose the likes and the style of a slim skill. It can say nothing that is not a line of the skill.
-
-    Args:
-        client: the model's client; its creator closes it.
-        count_tokens: counts a text's tokens.
-        max_prompt_tokens: limit of every prompt, a corrective retry included.
-
-    Raises:
-        ValueError: `max_prompt_tokens` leaves no tokens for the input.
-    """
-
-    least_prompt_tokens = MIN_PROMPT_TOKENS
+    """Has a model choose likes and style of a slim skill, among the skill's own lines."""
 
     async def extract(
-        self,
-        skill: PolicySkill,
-        instruction: str = "",
-        budget: int = 30,
-        population: Mapping[str, float] | None = None,
+        self, skill: PolicySkill, instruction: str = "", budget: int = 30, population: Mapping[str, float] | None = None
     ) -> Extracted:
         """The slim skill of this skill for this task. A skill without a sure line has an empty one, without a call.
-
-        Args:
-            skill: any version of a policy skill; only its medium and high lines are shown.
-            instruction: what the user asks for; may be empty.
-            budget: in tokens, 10 to 200; kept whatever the model chooses.
-            population: share of the domain's users who have an attribute, by attribute id: what many have is shown
-                later, and goes first where the prompt's budget is short.
 
         Raises:
             ReasonerUnavailable: there is no usable answer.
@@ -79,7 +55,7 @@ class LlmExtract(Asker):
             relevant_to(instruction, skill),
             population,
             count_tokens=self._count_tokens,
-            max_tokens=self._max_prompt_tokens,
+            max_tokens=MAX_PROMPT_TOKENS,
             vouching=self._vouching,
         )
         if asked is None:
@@ -120,12 +96,7 @@ class Question:
             properties["likes"] = {"type": "array", "items": entry, "minItems": 1, "maxItems": self.most}
         if self.styles:
             properties["style"] = {"type": "string", "enum": [*self.styles, NONE]}
-        return {
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        }
+        return strict_object(properties)
 
     @property
     def longest_answer(self) -> str:

@@ -40,12 +40,7 @@ _MORE_LIKES = ((200, 16), (150, 12), (80, 6))
 
 @dataclass(frozen=True)
 class Slimmed:
-    """A slim skill, and which lines of the skill it says.
-
-    Attributes:
-        record: as an app gets it.
-        attribute_ids: of the lines that its text says.
-    """
+    """A slim skill, and which lines of the skill it says."""
 
     record: SlimSkill
     attribute_ids: frozenset[str]
@@ -123,13 +118,6 @@ def select(
     stronger. A like joins at the strength of a high line and leaves below medium, so that one near either threshold
     does not come and go with each choice. An empty text takes the strongest ones. A style phrase stays until it may not
     leave the skill any more.
-
-    Args:
-        skill: any version of a policy skill.
-        count_tokens: a real tokenizer's count.
-        budget: in tokens.
-        population: as in `slim`; it orders the likes that join.
-        vouching: as in `slim`.
     """
     likes, styles = phrases(skill, population, vouching=vouching)
     avoids = avoided(skill, vouching, phrase) if skill.stated else ()
@@ -163,14 +151,7 @@ def phrases(
     *,
     vouching: Vouching,
 ) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
-    """All that a slim skill may say, the best first: likes and style phrases, each with the line that it stands for.
-
-    Args:
-        skill: any version of a policy skill.
-        population: as in `slim`.
-        relevant: as in `slim`.
-        vouching: as in `slim`.
-    """
+    """All that a slim skill may say, the best first: likes and style phrases, each with the line that it stands for."""
     shares = population or {}
     places = {name: place for place, name in enumerate(skill.slim_lines)}
 
@@ -260,15 +241,6 @@ def composed(
     """As much of these likes and styles as the budget holds, as this skill's slim skill.
 
     A second style phrase is said only where both are habits and all else has room.
-
-    Args:
-        skill: whose it is.
-        likes: phrases with the lines that they stand for, the best first; the record lists three of them, its text as
-            many as `max_likes` allows.
-        styles: style phrases with their lines, the best first; may be empty.
-        count_tokens: a real tokenizer's count.
-        budget: in tokens.
-        vouching: what else may be let out: what the person does not want, and what their session adds.
     """
     avoids = avoided(skill, vouching, phrase) if skill.stated else ()
     line = _fitting(tuple(likes), _sayable(styles), count_tokens, budget, avoids)

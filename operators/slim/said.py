@@ -76,15 +76,7 @@ def of_session(
     phrase: Callable[[str, str], str],
     most: int | None = MAX_NOW,
 ) -> tuple[str, ...]:
-    """Return the phrases that the newest session adds, the clearest first.
-
-    Args:
-        skill: any version of a policy skill.
-        known: phrases that the slim skill has already.
-        vouching: which lines may leave the skill.
-        phrase: words a value of a dimension.
-        most: how many phrases; None for all.
-    """
+    """Return the phrases that the newest session adds, the clearest first."""
     if not skill.sessions:
         return ()
     # A choice in the session does not overrule a statement, nor one that the budget leaves out of the line.

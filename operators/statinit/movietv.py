@@ -111,19 +111,7 @@ NOT_TELLING: Final = frozenset(
 """Keywords that say something about a copy or a viewer, or are noise in plot keyword lists."""
 _CUE: Final = re.compile(r"[dDaAfF](?<!\w.)(?i:irected by |irectors?: ?| film (?:by|from) |ilmmaker )")
 _SEGMENT: Final = re.compile(r"(?<=[.;|!?])\s+|[|\n]")
-_MEDIA_WORDS: Final = (
-    "vhs",
-    "dvd",
-    "blu-ray",
-    "bluray",
-    "laserdisc",
-    "disc",
-    "tape",
-    "used",
-    "inches",
-    "ounces",
-    "condition",
-)
+_MEDIA_WORDS: Final = text.word_set("vhs dvd blu-ray bluray laserdisc disc tape used inches ounces condition")
 _CARRIER: Final = r"\b(?:vhs|dvds?|blu-?rays?|laser ?discs?|discs?|tapes?|cassettes?|sleeve|slipcover|box set)\b"
 _STATE: Final = (
     r"(?:\bvg\b\+*|\bnm\b|\blike new\b|\bbrand new\b|\bvery good\b|\bgood condition\b|\bcondition\b|\bsealed\b"

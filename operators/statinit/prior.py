@@ -11,29 +11,14 @@ from schemas import MAX_FACTS, ONE, Attribute, Fact, Interaction, Position, Prof
 
 RECENT = 15
 RECENT_IDS = 32
-
-
-@dataclass(frozen=True)
-class PriorLimits:
-    """The bounds of StatInit, ours to decide (the paper leaves the frequency-to-tier map open).
-
-    Attributes:
-        total: most attributes of a prior.
-        values_per_dimension: most counters kept per dimension for interactions older than the last 15.
-        dimensions: most dimensions with such counters; a generic item's keys are its own, and new ones never end.
-    """
-
-    total: int = 40
-    values_per_dimension: int = 48
-    dimensions: int = 24
+LINES = 40
+"""Most attributes of a prior; the paper leaves it open."""
+VALUES, DIMENSIONS = 48, 24
+"""Most counters for older interactions: values per dimension, and dimensions. A generic item's keys never end."""
 
 
 def observe(
-    profile: Profile | None,
-    interaction: Interaction,
-    facts: Sequence[Fact],
-    source: Position | None = None,
-    limits: PriorLimits = PriorLimits(),
+    profile: Profile | None, interaction: Interaction, facts: Sequence[Fact], source: Position | None = None
 ) -> Profile:
     """The profile after one more interaction. One that it holds already changes nothing but the fence."""
     if profile is None:
@@ -44,7 +29,7 @@ def observe(
     recent = (*profile.recent, _distinct(facts))
     older, known = profile.older, profile.older_known
     if len(recent) > RECENT:
-        older, known = _age(older, known, recent[0], limits)
+        older, known = _age(older, known, recent[0])
         recent = recent[1:]
     return profile.model_copy(
         update={
@@ -66,18 +51,18 @@ def _distinct(facts: Sequence[Fact]) -> tuple[Fact, ...]:
 
 
 def _age(
-    older: Mapping[str, Mapping[str, int]], known: Mapping[str, int], facts: Sequence[Fact], limits: PriorLimits
+    older: Mapping[str, Mapping[str, int]], known: Mapping[str, int], facts: Sequence[Fact]
 ) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
     counts = {dimension: dict(values) for dimension, values in older.items()}
     totals = dict(known)
     for fact in facts:
         values = counts.setdefault(fact.dimension, {})
         values[fact.value] = values.get(fact.value, 0) + 1
-        if len(values) > limits.values_per_dimension:
+        if len(values) > VALUES:
             del values[min(values, key=lambda value: (values[value], value))]
     for dimension in {fact.dimension for fact in facts}:
         totals[dimension] = totals.get(dimension, 0) + 1
-    for dimension in sorted(counts, key=lambda name: (-totals.get(name, 0), name))[limits.dimensions :]:
+    for dimension in sorted(counts, key=lambda name: (-totals.get(name, 0), name))[DIMENSIONS:]:
         del counts[dimension]
         totals.pop(dimension, None)
     return counts, totals
@@ -94,9 +79,7 @@ class _Line:
     last: int
 
 
-def statinit(
-    profile: Profile | None, usual: Mapping[str, int] | None = None, limits: PriorLimits = PriorLimits()
-) -> tuple[Attribute, ...]:
+def statinit(profile: Profile | None, usual: Mapping[str, int] | None = None) -> tuple[Attribute, ...]:
     """The attributes that a user's statistics give, strongest first; none for a user without history.
 
     The visits are counted by the step that counts choices (`operators.evidence`); without a list, what is usual takes
@@ -106,7 +89,6 @@ def statinit(
         profile: the user's counts.
         usual: the population's share of what was taken that has a fact, in 1/1024, by attribute id; without, nothing is
             to be expected of anybody.
-        limits: of the prior.
     """
     if profile is None or not profile.interactions:
         return ()
@@ -116,7 +98,7 @@ def statinit(
     for place, facts in enumerate(profile.recent):
         _visit(lines, facts, common, before + place)
     order = sorted(lines.items(), key=lambda each: (-each[1].taken, -each[1].last, -common.get(each[0], 0), each[0]))
-    found = [_attribute(line) for _, line in order[: limits.total]]
+    found = [_attribute(line) for _, line in order[:LINES]]
     found.sort(key=lambda line: (-line.tier, -weight(line.taken, line.expected), line.attribute_id))
     return tuple(found)
 

@@ -26,15 +26,8 @@ from operators.statinit import text
 from schemas import Candidate, Fact
 
 AMBIENCE: Final[Mapping[str, str]] = {
-    "divey": "divey",
-    "romantic": "romantic",
-    "intimate": "intimate",
-    "hipster": "hipster",
-    "touristy": "touristy",
-    "upscale": "upscale",
-    "classy": "classy",
-    "trendy": "trendy",
-    "casual": "casual",
+    word: word
+    for word in ("divey", "romantic", "intimate", "hipster", "touristy", "upscale", "classy", "trendy", "casual")
 }
 """Ambience words, rarest first as measured, since a rare one tells most."""
 MEALS: Final[Mapping[str, str]] = {
@@ -47,29 +40,12 @@ MEALS: Final[Mapping[str, str]] = {
 }
 """Meals a place is good for, rarest first as measured."""
 DROPPED: Final = frozenset({"restaurants", "food", "nightlife"})
-ROOTS: Final = frozenset(
-    {
-        "active life",
-        "arts & entertainment",
-        "automotive",
-        "bars",
-        "beauty & spas",
-        "education",
-        "event planning & services",
-        "financial services",
-        "health & medical",
-        "home services",
-        "hotels & travel",
-        "local flavor",
-        "local services",
-        "pets",
-        "professional services",
-        "public services & government",
-        "religious organizations",
-        "shopping",
-        "specialty food",
-    }
-)
+ROOTS: Final = frozenset((
+    "active life", "arts & entertainment", "automotive", "bars", "beauty & spas", "education",
+    "event planning & services", "financial services", "health & medical", "home services", "hotels & travel",
+    "local flavor", "local services", "pets", "professional services", "public services & government",
+    "religious organizations", "shopping", "specialty food",
+))  # fmt: skip
 REJOINED: Final[Mapping[str, str]] = {
     "beer": "beer, wine & spirits",
     "wine & spirits": "beer, wine & spirits",

@@ -8,7 +8,7 @@ comes of a step of `evolve`, `remember` the part of the user-item graph that `pr
 
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import Begun, Effects, Outcome, State
-from operators.steps.learn import Answer, Reason, learn
+from operators.steps.learn import Reason, learn
 from operators.steps.start import Start
 
-__all__ = ["Answer", "Begun", "Effects", "Evolve", "Outcome", "Reason", "Start", "State", "learn"]
+__all__ = ["Begun", "Effects", "Evolve", "Outcome", "Reason", "Start", "State", "learn"]

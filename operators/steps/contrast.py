@@ -33,16 +33,7 @@ def on_ranking(
     limits: RingLimits,
     wish: Wish | None = None,
 ) -> Step | Outcome:
-    """A ranking was shown. Only its outcome where there is nothing to apply: it is forgotten or repeated.
-
-    Args:
-        state: what is known.
-        ranking: the event, its instruction without what is private.
-        facts_of: what a domain's parser finds in an item, without what is private.
-        source: where the event stands.
-        limits: of the rings.
-        wish: what the person asked us to do with the choice.
-    """
+    """A ranking was shown. Only its outcome where there is nothing to apply: it is forgotten or repeated."""
     held = _open(state, ranking, ranking.domain, source)
     return held if isinstance(held, Outcome) else join.on_ranking(held, ranking, facts_of, source, limits, wish)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from operators.evolve import Proposal, Replacement, validate
+from operators.evolve import Proposal, validate
 from operators.forget import fit_to_restore, said_still, what_remains
 from operators.language.understood import About, Understood
 from operators.merge import (
@@ -21,7 +21,6 @@ from operators.merge import (
     resolve_correction,
     resolve_counts,
     resolve_feedback,
-    resolve_replacement,
     resolve_unheard,
     resolve_visit,
 )
@@ -31,7 +30,7 @@ from operators.propagate import GraphLimits
 from operators.signals import DEFAULT as SIGNALS
 from operators.signals import Signals
 from operators.steps.evolved import Begun, Effects, Outcome, State
-from operators.steps.remember import Remembered, moment_of, remember
+from operators.steps.graph import Remembered, moment_of, remember
 from operators.steps.versions import Versions
 from operators.vouch import Vouching
 from schemas import (
@@ -95,12 +94,6 @@ class Evolve(Versions):
 
         Here, and nowhere behind it, the chosen item loses what is private: what older workers left on the topic was not
         filtered.
-
-        Args:
-            state: what is known of the user.
-            contrast: the event.
-            source: where it stands.
-            now: the time; for the memory, a choice from after it counts as one of now.
         """
         chosen, _ = self.privacy.item(contrast.chosen, contrast.domain)
         moments = _moments(contrast, source)
@@ -127,38 +120,20 @@ class Evolve(Versions):
         """Whether this skill learns from no further choice: a person froze it, or its warm-up is over."""
         return skill.frozen or (self.warmup_rounds is not None and skill.contrasts >= self.warmup_rounds)
 
-    def finish(
-        self, state: State, contrast: Contrast, answer: Proposal | Replacement, source: Position | None = None
-    ) -> Effects:
-        """What an answer makes of the skill as it is now.
-
-        Args:
-            state: what is known now that there is an answer.
-            contrast: the choice as `begin` gave it.
-            answer: what the reasoner said.
-            source: where the choice stands.
-        """
+    def finish(self, state: State, contrast: Contrast, answer: Proposal, source: Position | None = None) -> Effects:
+        """What an answer makes of the skill as it is now."""
         skill = state.skill
-        if isinstance(answer, Replacement):
-            diff = resolve_replacement(skill, answer, contrast, source, self.limits, privacy=self.privacy)
+        validated = validate(answer, skill, contrast, self.privacy)
+        if self.mode is EvolveMode.COUNTS:
+            diff = resolve_counts(skill, validated, contrast, source, state.usual, self.limits, state.popularity)
         else:
-            validated = validate(answer, skill, contrast, self.privacy)
-            if self.mode is EvolveMode.COUNTS:
-                diff = resolve_counts(skill, validated, contrast, source, state.usual, self.limits, state.popularity)
-            else:
-                diff = resolve(skill, validated, contrast, source, self.limits)
+            diff = resolve(skill, validated, contrast, source, self.limits)
         return self.evolved(Outcome.EVOLVED, state, diff)
 
     def visit(self, state: State, visit: Interaction, item: ItemFacts, source: Position | None = None) -> Effects:
         """What an item taken without a list does to a skill that has begun.
 
         Before the first choice there is nothing to do: the skill will begin with it.
-
-        Args:
-            state: what is known of the user, the interaction's part in their profile included.
-            visit: the event.
-            item: what a parser finds in the item, without what is private.
-            source: where the event stands.
         """
         skill = state.skill
         known = what_remains(item, visit.user_id, visit.domain, state.receipt, *_moments(visit, source))
@@ -175,14 +150,7 @@ class Evolve(Versions):
         return self.evolved(Outcome.COUNTED, state, diff)
 
     def hear(self, state: State, feedback: Feedback, item: ItemFacts, source: Position | None = None) -> Effects:
-        """What a signal on an item does to a skill; a skill may begin with it.
-
-        Args:
-            state: what is known of the user.
-            feedback: the event.
-            item: what a parser finds in its item, without what is private.
-            source: where the event stands.
-        """
+        """What a signal on an item does to a skill; a skill may begin with it."""
         skill = state.skill
         known = what_remains(item, feedback.user_id, feedback.domain, state.receipt, *_moments(feedback, source))
         if known is None:
@@ -207,13 +175,6 @@ class Evolve(Versions):
 
         Where nothing was understood or somebody else is meant, a version says so and changes nothing else. A frozen
         skill learns nothing, and still does as the person says.
-
-        Args:
-            state: what is known of the user.
-            correction: the event, its text without what is personal.
-            items: what a parser finds in what the person sees, without what is private.
-            understood: what was made of it.
-            source: where the event stands.
         """
         skill, moments = state.skill, _moments(correction, source)
         if (outcome := self.done_with(state, correction, source)) is not None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from operators.steps.remember import Remembered
+from operators.steps.graph import Remembered
 from schemas import Contrast, Memory, PolicySkill, Receipt, SkillDiff, SlimSkill
 
 

@@ -2,27 +2,18 @@
 
 from collections.abc import Awaitable, Callable
 
-from operators.evolve import Proposal, Replacement
+from operators.evolve import Proposal
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import Effects, Outcome, State
 from schemas import Contrast, PolicySkill, Position
 
-Answer = Proposal | Replacement
-"""What a reasoner makes of a choice: what to change, or, with full replacement, a skill written anew."""
-Reason = Callable[[Contrast, PolicySkill], Awaitable[Answer]]
+Reason = Callable[[Contrast, PolicySkill], Awaitable[Proposal]]
 
 
 async def learn(
     step: Evolve, reason: Reason, state: State, contrast: Contrast, source: Position | None = None
 ) -> Effects:
     """What a choice does to a skill that nobody else writes meanwhile.
-
-    Args:
-        step: how the arm learns.
-        reason: who proposes; asked only if there is something to learn.
-        state: the skill, and what else is known.
-        contrast: the choice.
-        source: where it stands.
 
     Raises:
         ReasonerUnavailable: there is no answer; nothing has changed.

@@ -20,23 +20,8 @@ from operators.cards.rewards import resolve_reward
 from operators.chain import seal
 from operators.clocks import TOLERANCE
 from operators.forget import card_line, forgotten_as, meaning, value_of_line
-from operators.language.chunks import (
-    CHUNK_CHARS,
-    Closed,
-    chunk_id,
-    closed_now,
-    first_closed,
-    has_own_words,
-    make_room,
-    place_of,
-    said_again,
-    turn_of,
-    unsaid,
-    with_thought,
-    with_turn,
-    without,
-)
-from operators.language.derived_events import ACTOR, Told
+from operators.language.chunks import CHUNK_CHARS, Closed, chunk_id, closed_now, make_room, place_of, turn_of, with_turn
+from operators.language.derived_events import Told
 from operators.language.finding import Effect, Finding, Heard
 from operators.language.ports import Extractor
 from operators.privacy import Privacy
@@ -68,29 +53,6 @@ from schemas import (
 from schemas.cards import MAX_FINDINGS, MAX_PENDING, Strength
 from schemas.skills import moment_of
 
-__all__ = [
-    "ACTOR",
-    "Closed",
-    "Listen",
-    "Outcome",
-    "State",
-    "Taken",
-    "chunk_id",
-    "erasures",
-    "first_closed",
-    "forgotten_until",
-    "gone_from",
-    "has_more",
-    "has_own_words",
-    "is_said",
-    "newer",
-    "said_again",
-    "unlearned",
-    "unsaid",
-    "with_thought",
-    "without",
-]
-
 ERASED = (CardChangeKind.FORGOTTEN, CardChangeKind.REMOVED)
 
 
@@ -108,13 +70,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class State:
-    """What is known of a person.
-
-    Attributes:
-        listening: what waits of their conversations.
-        card: theirs.
-        receipt: what of them was forgotten.
-    """
+    """What is known of a person."""
 
     listening: Listening | None = None
     card: Card | None = None
@@ -123,14 +79,7 @@ class State:
 
 @dataclass(frozen=True)
 class Taken:
-    """What an utterance leads to.
-
-    Attributes:
-        outcome: what became of it.
-        listening: to be written; None: nothing is.
-        closed: why chunks were closed, each.
-        found: what of its text is private, by kind.
-    """
+    """What an utterance leads to."""
 
     outcome: Outcome
     listening: Listening | None = None
@@ -203,14 +152,7 @@ class Listen:
         )
 
     def finish(self, state: State, chunk: Chunk, heard: Heard, vocabulary: Callable[[str], Sequence[Fact]]) -> Thought:
-        """What a chunk leads to, by what was understood of it.
-
-        Args:
-            state: the person's, as it is now.
-            chunk: closed; one of those that wait.
-            heard: what was understood.
-            vocabulary: the facts that a domain's items have.
-        """
+        """What a chunk leads to, by what was understood of it."""
         user_id = chunk_owner(state)
         name, at = chunk_id(user_id, chunk), max(turn.said_at for turn in chunk.turns)
         findings = tuple(each for each in heard.findings[:MAX_FINDINGS] if not _is_forgotten(each, state, user_id))
@@ -341,13 +283,7 @@ def unlearned(card: Card, request: ForgetRequest, lines: Sequence[str], source: 
 
 
 def newer(card: Card | None, diff: CardDiff, key: bytes = b"") -> Card:
-    """The card after a diff; its `last_diff` is the diff with its seal.
-
-    Args:
-        card: the card before; None if there is none.
-        diff: the next version.
-        key: the secret that versions are sealed with; empty for none.
-    """
+    """The card after a diff; its `last_diff` is the diff with its seal."""
     return with_diff(card, seal(diff, None if card is None else card.chain, key))
 
 

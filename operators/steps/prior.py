@@ -1,6 +1,6 @@
 """Step of the agent `prior`: an interaction goes into the user's profile and into their memory (paper 2.3)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -8,8 +8,7 @@ from operators.applied import is_applied
 from operators.forget import what_remains
 from operators.propagate import GraphLimits
 from operators.statinit import observe
-from operators.statinit.prior import PriorLimits
-from operators.steps.remember import Remembered, moment_of, remember
+from operators.steps.graph import Remembered, moment_of, remember
 from schemas import Interaction, ItemFacts, Memory, Position, Profile, Receipt
 
 
@@ -23,13 +22,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class State:
-    """What is known of a user in a domain.
-
-    Attributes:
-        profile: what is counted so far.
-        memory: what they took.
-        receipt: what of this person was forgotten.
-    """
+    """What is known of a user in a domain."""
 
     profile: Profile | None = None
     memory: Memory | None = None
@@ -54,33 +47,14 @@ class Effects:
 
 @dataclass(frozen=True)
 class Prior:
-    """How interactions are counted.
+    """How interactions are counted."""
 
-    Attributes:
-        limits: of StatInit.
-        graph: of the graph; None where it is switched off.
-    """
-
-    limits: PriorLimits = field(default_factory=PriorLimits)
     graph: GraphLimits | None = None
 
     def step(
-        self,
-        state: State,
-        interaction: Interaction,
-        item: ItemFacts,
-        source: Position,
-        now: datetime | None = None,
+        self, state: State, interaction: Interaction, item: ItemFacts, source: Position, now: datetime | None = None
     ) -> Effects:
-        """Count an interaction, unless it is forgotten or counted already.
-
-        Args:
-            state: what is known of the user.
-            interaction: the event.
-            item: what its domain's parser finds in the item, without what is private.
-            source: where the event stands.
-            now: the time; an event from after it counts as one of now.
-        """
+        """Count an interaction, unless it is forgotten or counted already."""
         user_id, domain = interaction.user_id, interaction.domain
         moments = (interaction.occurred_at, source.moment)
         known = what_remains(item, user_id, domain, state.receipt, *moments)
@@ -93,5 +67,5 @@ class Prior:
             remembered = remember(state.memory, user_id, domain, known, at, event_id, source, self.graph)
         if state.profile is not None and is_applied(state.profile.applied, source):
             return Effects(Outcome.REPEATED, remembered=remembered)
-        profile = observe(state.profile, interaction, known.facts, source, self.limits)
+        profile = observe(state.profile, interaction, known.facts, source)
         return Effects(Outcome.COUNTED, profile, remembered)

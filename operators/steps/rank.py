@@ -6,14 +6,14 @@ from datetime import datetime
 
 from operators.fit import fit_of
 from operators.neighbourhood import Neighbourhood
-from operators.options import Preset, RankSkill
+from operators.options import RankSkill
 from operators.privacy import Privacy
 from operators.rank import facet_weights
 from operators.rank.deterministic import instructed, ordered
 from operators.rank.features import Spoken
 from operators.rank.said import NOTHING, Said
 from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
-from operators.retrieve import DEFAULT_LIMITS, Retrieved, RetrieveLimits, retrieve
+from operators.retrieve import Retrieved, retrieve
 from operators.slim import Slimmed, lines_of, relevant_to, slimmed
 from operators.slim.said import with_session
 from operators.stated import is_doubtful, lasting, live, session_on, speaking
@@ -109,7 +109,6 @@ class Rank:
         slim_tokens: the slim skill's budget.
         task_slim: likes that the instruction asks for come first in the slim skill.
         retrieves: the community has a say.
-        limits, preset: of what is retrieved.
         weights: what counts how much.
         vouching: what may be let out to apps and models.
     """
@@ -118,8 +117,6 @@ class Rank:
     slim_tokens: int = 30
     task_slim: bool = True
     retrieves: bool = True
-    limits: RetrieveLimits = DEFAULT_LIMITS
-    preset: Preset = Preset.FULL
     weights: RankWeights = DEFAULT_WEIGHTS
     vouching: Vouching = field(kw_only=True)
     privacy: Privacy = field(kw_only=True)
@@ -129,14 +126,7 @@ class Rank:
         if not self.retrieves:
             return Retrieved()
         return retrieve(
-            state.memory,
-            state.neighbourhood,
-            rules,
-            now,
-            self.limits,
-            self.preset,
-            state.popularity,
-            vouching=self.vouching,
+            state.memory, state.neighbourhood, rules, now, popularity=state.popularity, vouching=self.vouching
         )
 
     def extract(self, skill: PolicySkill, instruction: str = "", shares: Mapping[str, float] | None = None) -> Slimmed:
@@ -151,14 +141,7 @@ class Rank:
         shares: Mapping[str, float] | None = None,
         short: Slimmed | None = None,
     ) -> Sequence[Attribute]:
-        """Return the lines of a skill that rank, outside of any session.
-
-        Args:
-            skill: as it is now.
-            instruction: the user's own words.
-            shares: the share of the domain's users with each attribute.
-            short: the skill's slim skill, if a model has chosen it.
-        """
+        """Return the lines of a skill that rank, outside of any session."""
         match self.by:
             case RankSkill.FULL:
                 return speaking(skill.attributes, lasting(skill.stated))
@@ -176,15 +159,7 @@ class Rank:
         *,
         asks: bool = False,
     ) -> Heard:
-        """What the person said about these candidates, and how well these suit.
-
-        Args:
-            skill: as it is now.
-            items: the candidates, parsed.
-            now: when the request was made: a statement may be over by then.
-            session_id: the session that it was made in.
-            asks: the host would ask the person a question.
-        """
+        """What the person said about these candidates, and how well these suit."""
         statements = live(skill, now, session_id)
         fit = fit_of(items, skill, statements, privacy=self.privacy, asks=asks)
         sure = [said for said in statements if not is_doubtful(skill, said)]
@@ -210,17 +185,7 @@ class Rank:
         popularity: Mapping[str, int] | None = None,
         heard: Heard = UNHEARD,
     ) -> tuple[str, ...]:
-        """The items' ids, best first.
-
-        Args:
-            items: the candidates, parsed.
-            lines: those of the skill that rank.
-            instruction: what the user asked for.
-            retrieved: facets and companions.
-            seed: decides between candidates that tie.
-            popularity: how many took a candidate lately; counts only where the community has a say.
-            heard: what the person said.
-        """
+        """The items' ids, best first."""
         spoken = self.spoken(items, lines, retrieved, popularity)
         ranked = ordered(items, spoken, instruction, seed, self.weights, heard.said)
         return tuple(item.item_id for item, _ in ranked)
@@ -255,13 +220,7 @@ class Rank:
 
 
 def answer(request: RankRequest, order: Sequence[str], injected: Injected) -> Ranking:
-    """The ranking that answers a request, with an id that follows from it.
-
-    Args:
-        request: the event, its instruction without what is private.
-        order: the candidates' ids, best first.
-        injected: everything that had its say.
-    """
+    """The ranking that answers a request, with an id that follows from it."""
     by_id: dict[str, Candidate] = {candidate.item_id: candidate for candidate in request.candidates}
     return Ranking(
         event_id=derived_id("ranking", request.user_id, request.request_id),

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from operators.merge import DEFAULT_LIMITS, MergeLimits, fit_seed, start
 from operators.privacy import Privacy
 from operators.statinit import statinit
-from operators.statinit.prior import PriorLimits
 from schemas import Attribute, Event, PolicySkill, Profile
 
 
@@ -16,14 +15,12 @@ class Start:
 
     Attributes:
         limits: of the merge, of which a seed fills a part.
-        prior_limits: of StatInit.
         privacy: what no skill may hold. Profiles and templates may be older than what is private now.
         from_history: users with interactions start from their statistics, else from nothing.
         from_template: users without start from the domain's template, else from nothing.
     """
 
     limits: MergeLimits = DEFAULT_LIMITS
-    prior_limits: PriorLimits = field(default_factory=PriorLimits)
     from_history: bool = True
     from_template: bool = True
     privacy: Privacy = field(kw_only=True)
@@ -38,7 +35,7 @@ class Start:
         """What the user's history gives; without one, the domain's template."""
         lines: Sequence[Attribute]
         if profile is not None and profile.interactions:
-            lines = statinit(profile, usual, self.prior_limits) if self.from_history else ()
+            lines = statinit(profile, usual) if self.from_history else ()
         else:
             lines = template if self.from_template else ()
         kept = tuple(a for a in lines if self.privacy.refuses(domain, a.dimension, a.value) is None)
@@ -53,16 +50,7 @@ class Start:
         template: Sequence[Attribute] = (),
         usual: Mapping[str, int] | None = None,
     ) -> PolicySkill:
-        """The user's skill before their first choice: the seed, at version 0.
-
-        Args:
-            user_id: whose it is.
-            domain: in which domain.
-            event: what is in hand; the skill carries its id and its time.
-            profile: what is counted of the user's interactions; None if nothing is.
-            template: lines of the domain's global skill.
-            usual: the population's share of what was taken that has a fact, in 1/1024, by attribute id.
-        """
+        """The user's skill before their first choice: the seed, at version 0."""
         skill = start(user_id, domain, self.seed(domain, profile, template, usual), event)
         if profile is None:
             return skill

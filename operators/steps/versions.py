@@ -56,14 +56,7 @@ class Versions:
         return Version(evolved, diff)
 
     def unsent(self, state: State, diff_version: int, slim_version: int, slim_text: str | None) -> Version:
-        """What a worker that died may not have sent of the newest version, and is not there already.
-
-        Args:
-            state: the skill as it was found, at version 1 or later.
-            diff_version: the newest version in the log; 0 for none.
-            slim_version: the version that the newest slim skill on its topic is of; 0 for none.
-            slim_text: what that one says; None for none.
-        """
+        """What a worker that died may not have sent of the newest version, and is not there already."""
         skill = state.skill
         now = self.slim(skill)
         is_as_before = now is not None and now.text == slim_text and now.session_until is None

@@ -50,7 +50,6 @@ POLICY_HEADINGS: dict[str, dict[str, str]] = {
         "log": "policy.log",
         "diff": "policy.log",
         "explain": "policy.show",
-        "prompt": "policy.log",
         "verify": "policy.verify",
         "anchor": "policy.verify",
     },

@@ -84,7 +84,7 @@ def uses_llm(settings: Settings) -> bool:
 
 def patience_seconds(settings: Settings) -> float:
     """Return how long one record may keep a worker busy: all its questions, each with all its retries."""
-    ranking = {RankerName.DETERMINISTIC: 0, RankerName.POINTWISE: 1}.get(settings.ranker, settings.rank_orders + 1)
+    ranking = 0 if settings.ranker is RankerName.DETERMINISTIC else settings.rank_orders + 1
     before = [settings.facets_by, settings.extract_by].count(By.LLM)
     return max(1, ranking + before) * llm_client(settings).worst_case_seconds
 

@@ -13,7 +13,7 @@ from streams.materializer.schema import quoted
 from streams.settings import Settings
 
 if TYPE_CHECKING:
-    from schemas import Card, CardDiff, Model, PolicySkill, Receipt, SkillDiff
+    from schemas import Card, CardDiff, Model, PolicySkill, SkillDiff
 
     M = TypeVar("M", bound=Model)
 
@@ -165,13 +165,6 @@ def card_diffs(con: duckdb.DuckDBPyConnection, user: str) -> "list[CardDiff]":
     from schemas import CardDiff  # noqa: PLC0415
 
     return _documents(con, CardDiff, "card_diffs WHERE user_id = $1 ORDER BY version", user)
-
-
-def receipt(con: duckdb.DuckDBPyConnection, user: str) -> "Receipt | None":
-    """Return the receipt of this user's erasures; None if there is none."""
-    from schemas import Receipt, subject_of  # noqa: PLC0415
-
-    return next(iter(_documents(con, Receipt, "receipts WHERE subject = $1", subject_of(user))), None)
 
 
 def _documents(con: duckdb.DuckDBPyConnection, model: "type[M]", where: str, *values: str | None) -> "list[M]":

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from operators.global_skill import DEFAULT_PRIOR, GlobalLimits, Population, global_skill
-from operators.statinit.prior import PriorLimits
+from operators.global_skill import GlobalLimits, Population, global_skill
 from schemas import BadRecord, GlobalSkill, Memory, Profile, decode, derived_id
 from streams.kafka.events import EventOutbox
 from streams.kafka.packed import unpack
@@ -31,9 +30,7 @@ class Profiles:
     unreadable: int = 0
 
 
-def read_populations(
-    settings: Settings, domain: str | None = None, tell: Tell = lambda *_: None, prior: PriorLimits = DEFAULT_PRIOR
-) -> Profiles:
+def read_populations(settings: Settings, domain: str | None = None, tell: Tell = lambda *_: None) -> Profiles:
     """Count the populations of all domains, or of one, from the newest profile and memory of every user.
 
     Raises:
@@ -50,7 +47,7 @@ def read_populations(
                 found.unreadable += 1
                 continue
             if domain in (None, record.domain):
-                yield found.populations.setdefault(record.domain, Population(record.domain, prior)), record
+                yield found.populations.setdefault(record.domain, Population(record.domain)), record
 
     with Scanner(settings) as scanner:
         for population, profile in read(Profile):

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from operators.seals import Seal, seal_of
-from operators.weigh import DEFAULT_LIMITS, in_use
-from operators.weigh.limits import spread
+from operators.weigh import MIX, in_use, of_mix, spread, start_of
 from schemas import BadRecord, Mix, Weights, decode
 from streams.kafka.scanner import Scanner
 from streams.settings import Settings
@@ -29,12 +28,12 @@ class Held:
     @property
     def mix(self) -> dict[str, Shown]:
         """The parts of the sum."""
-        used, limits = in_use(self.weights), DEFAULT_LIMITS
+        used = in_use(self.weights)
         return {
             part.value: Shown(
                 getattr(used, part.value),
-                limits.mix[part].value,
-                spread(self.weights.mix.get(part, limits.of_mix(part).begin)),
+                MIX[part].value,
+                spread(self.weights.mix.get(part, of_mix(part).begin)),
             )
             for part in Mix
         }
@@ -44,8 +43,7 @@ class Held:
         """The dimensions that choices have moved, the heaviest first."""
         used = in_use(self.weights)
         found = {
-            name: Shown(used.of(name), DEFAULT_LIMITS.start_of(name), spread(held))
-            for name, held in self.weights.dimensions.items()
+            name: Shown(used.of(name), start_of(name), spread(held)) for name, held in self.weights.dimensions.items()
         }
         return dict(sorted(found.items(), key=lambda named: (-named[1].now, named[0])))
 

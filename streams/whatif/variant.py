@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from operators.evidence import fixed
-from operators.evolve import RulesReasoner, RulesReplacer, without_model
+from operators.evolve import RulesReasoner, without_model
 from operators.merge import DEFAULT_LIMITS, MergeLimits
 from operators.options import EvolveMode
 from operators.steps import Reason
@@ -93,13 +93,10 @@ def side_of(variant: Variant, published: Mapping[str, GlobalSkill]) -> Side:
 
     Its LLM client is its own. The rules never answer for a model that fails: that would be another side.
     """
-    settings, rewrites = variant.settings, variant.settings.evolve_mode is EvolveMode.REPLACE
+    settings = variant.settings
     reason: Reason
     if settings.reasoner is ReasonerName.LLM:
-        reasoner, replacer = arm_reasoner(settings, "replay")
-        reason = replacer.replace if rewrites else reasoner.reason
-    elif rewrites:
-        reason = RulesReplacer(common_share=variant.rules.common_share).replace
+        reason = arm_reasoner(settings, "replay").reason
     else:
         reason = without_model(settings.evolve_mode, variant.rules).reason
     usual = {domain: fixed(skill.usual) for domain, skill in published.items()}

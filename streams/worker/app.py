@@ -11,7 +11,7 @@ from streams.kafka.security import protocol_of, tls_context
 from streams.settings import By, RankerName, ReasonerName, Settings, Store
 from streams.worker.agents import contrast, evolve, listen, prior, propagate, rank, weigh
 from streams.worker.pipeline import REQUEST_BYTES, Pipeline, raw_topic
-from streams.worker.reasoning.configured import listener_of, models_of, reader_of, reasoner_of, replacer_of
+from streams.worker.reasoning.configured import listener_of, models_of, reader_of, reasoner_of
 from streams.worker.reasoning.global_skills import GlobalSkills
 from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.reasoning.weights import LearnedWeights
@@ -57,7 +57,6 @@ def create(settings: Settings) -> Pipeline:
         reasoner_of(settings),
         settings.on_llm_failure,
         pipeline.touch,
-        replacer_of(settings),
         settings.evolve_mode,
         reader_of(settings),
         settings.in_flight if settings.reasoner is ReasonerName.LLM else None,

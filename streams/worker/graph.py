@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from operators.propagate import shared_out
-from operators.steps.remember import Remembered
+from operators.steps.graph import Remembered
 from schemas import Touch, compound_key, encode
 from streams.kafka.clients import partition_of
 from streams.worker.pipeline import Pipeline

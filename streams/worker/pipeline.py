@@ -20,7 +20,6 @@ from operators.merge import MergeLimits
 from operators.privacy import Privacy
 from operators.propagate import GraphLimits
 from operators.statinit import parser_for, vocabulary_for
-from operators.statinit.prior import PriorLimits
 from operators.steps import Start
 from schemas import (
     TOPICS,
@@ -112,7 +111,6 @@ class Pipeline:
     privacy: Privacy = field(init=False)
     start: Start = field(init=False)
     merge_limits: MergeLimits = field(init=False)
-    prior_limits: PriorLimits = field(default_factory=PriorLimits)
     _next_offset: dict[tuple[str, int], int] = field(default_factory=dict)
     _decoded: LruCache[tuple[str, bytes], tuple[bytes, Model]] = field(default_factory=lambda: LruCache(DECODED_VALUES))
     _handed: LruCache[bytes, Model] = field(default_factory=lambda: LruCache(HANDED_OVER))
@@ -135,7 +133,6 @@ class Pipeline:
         self.items = Items(self.settings, self.graph_limits)
         self.start = Start(
             self.merge_limits,
-            self.prior_limits,
             privacy=self.privacy,
             from_history=self.settings.statinit,
             from_template=self.settings.cold_start,

@@ -26,7 +26,6 @@ STEPS = {
     "operators.merge.resolve_correction",
     "operators.merge.resolve_counts",
     "operators.merge.resolve_feedback",
-    "operators.merge.resolve_replacement",
     "operators.merge.resolve_unheard",
     "operators.merge.resolve_visit",
     "operators.merge.start",

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from operators.evolve.question import question as evolve_question
-from operators.evolve.rewrite import rewrite
 from operators.language.correction_llm import question as correction_question
 from operators.language.extraction_prompt import question as chunk_question
 from operators.rank import Task
@@ -93,12 +92,6 @@ def evolve(value: str) -> str:
     return f"{asked.prompt} {asked.schema}"
 
 
-def replaced(value: str) -> str:
-    asked = rewrite(contrast(value), skill(value), max_attributes=24, **CALL)
-    assert asked is not None
-    return f"{asked.prompt} {asked.schema}"
-
-
 def neighbours(value: str) -> Neighbours:
     ones = [scored_item(f"b{n}", f"mood: {PLAIN}", f"director: {value}") for n in range(2)]
     return Neighbours(tuple(ones), (scored_user("x", id_of(f"director: {value}"), id_of(f"mood: {PLAIN}")),))
@@ -135,12 +128,11 @@ def chunk(value: str) -> str:
 
 PROMPTS: dict[str, Callable[[str], str]] = {
     "evolve.v2": evolve,
-    "evolve-replace.v1": replaced,
     "facets.v1": community,
     "slim.v1": extraction,
     "understand.v1": correction,
     "listen.v2": chunk,
-    **{f"rank-{form}.v1": ranking(f"rank-{form}.v1") for form in ("first-token", "listwise", "pointwise")},
+    **{f"rank-{form}.v1": ranking(f"rank-{form}.v1") for form in ("first-token", "listwise")},
 }
 TEXTS: dict[str, Callable[[str], str]] = {
     "slim skill": lambda value: slim(skill(value), count_tokens, 200, vouching=VOUCHING).text,
@@ -157,7 +149,6 @@ TEXTS: dict[str, Callable[[str], str]] = {
 }
 BUILDERS = {
     "evolve/question.py",
-    "evolve/rewrite.py",
     "language/extraction_prompt.py",
     "rank/question.py",
     "retrieve/llm.py",

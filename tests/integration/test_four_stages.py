@@ -220,17 +220,3 @@ def test_a_skill_freezes_after_its_warm_up(harness: Harness) -> None:
 
     assert [diff.version for diff in harness.outputs.diffs] == [1, 2]
     assert harness.outputs.dead_letters == []
-
-
-@pytest.mark.seldom
-def test_full_replacement_keeps_the_log_foldable(harness: Harness) -> None:
-    harness.worker(evolve_mode="replace")
-    for number in range(4):
-        shown = [film(f"a{number}", GENRES[number % 2]), film(f"b{number}", "drama")]
-        harness.events.selection(harness.events.ranking("ann", "films", shown), f"a{number}")
-    harness.events.flush()
-    harness.count(SkillDiff, 4)
-
-    harness.assert_all_stores_agree(duckdb=False)
-    [skill] = harness.skills().values()
-    assert [line.attribute_id for line in skill.attributes] == ["preference:genre:western"]

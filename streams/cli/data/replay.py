@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "sager replay --set merge.weaken_window=2 --since 7d",
             "sager replay --set reasoner=llm --set llm_model=small-model --domain films --limit 500",
-            "sager replay --set evolve_mode=replace --user ann --json",
+            "sager replay --set evolve_mode=incremental --user ann --json",
             "sager replay --shadow bold.",
         ),
     )(replay)

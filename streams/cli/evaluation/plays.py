@@ -132,7 +132,7 @@ def model(
 
     Before each choice, the endpoint of SAGER_LLM_* ranks the list with each arm's slim skill, by the first token; the
     skill alone ranks it too, without the endpoint. Then the arm learns from the choice. For some users it also ranks
-    listwise and pointwise, with longer and shorter slim skills, with skills frozen after 0 to 3 choices, and for three
+    listwise, with longer and shorter slim skills, with skills frozen after 0 to 3 choices, and for three
     other hosts, with a slim skill and without.
 
     Every reply is kept beside the other results: a run that stopped continues where it was, and a repeated one makes no

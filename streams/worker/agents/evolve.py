@@ -6,8 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from operators.options import EvolveMode
-from operators.steps import Reason
 from operators.steps.evolved import Outcome, State
 from schemas import (
     Contrast,
@@ -66,8 +64,7 @@ class Evolve:
             chain_key=settings.chain_key_bytes,
             graph=pipeline.graph,
         )
-        anew = settings.evolve_mode is EvolveMode.REPLACE
-        self._reason: Reason = reasoning.rewrite if anew else reasoning.reason
+        self._reason = reasoning.reason
         sent = Sent(settings, pipeline.generation)
         self._outcomes = Outcomes(pipeline, sent)
         self._versions = Versions(pipeline, self._step, sent)

@@ -13,7 +13,7 @@ from streams.worker.runtime.intake import Intake
 
 def attach(pipeline: Pipeline, evolve: Evolve) -> None:
     """Add the agent to the worker; `evolve` writes the skills that have begun."""
-    prior = Prior(pipeline.prior_limits, pipeline.graph)
+    prior = Prior(pipeline.graph)
 
     async def on_interaction(event: Any, interaction: Interaction, position: Position) -> str:
         key = compound_key(interaction.user_id, interaction.domain)

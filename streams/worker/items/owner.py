@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pydantic_core import to_json
 
 from operators.propagate import NOBODY_ASKS
-from operators.steps.propagate import forget, step
+from operators.steps.graph import forget, step
 from schemas import ItemMemory, Touch, compound_key
 from streams.kafka.packed_items import pack
 from streams.worker.items.shared import FORGOTTEN

@@ -1,9 +1,8 @@
-"""Reasoner, replacer and models, as the settings name them."""
+"""Reasoner and models, as the settings name them."""
 
-from operators.evolve import Reasoner, Replacer, RulesReplacer, without_model
-from operators.options import EvolveMode
+from operators.evolve import Reasoner, without_model
 from streams.settings import By, RankerName, ReasonerName, Settings
-from streams.worker.reasoning.llm import llm_listener, llm_models, llm_reader, llm_reasoner, llm_replacer
+from streams.worker.reasoning.llm import llm_listener, llm_models, llm_reader, llm_reasoner
 from streams.worker.reasoning.models import Models
 from streams.worker.reasoning.reasoner import Listens, Understands
 
@@ -13,15 +12,6 @@ def reasoner_of(settings: Settings) -> Reasoner:
     if settings.reasoner is ReasonerName.RULES:
         return without_model(settings.evolve_mode)
     return llm_reasoner(settings)
-
-
-def replacer_of(settings: Settings) -> Replacer | None:
-    """Who writes skills anew, if the settings ask for full replacement (paper, Table 5); else None."""
-    if settings.evolve_mode is not EvolveMode.REPLACE:
-        return None
-    if settings.reasoner is ReasonerName.RULES:
-        return RulesReplacer()
-    return llm_replacer(settings)
 
 
 def reader_of(settings: Settings) -> Understands | None:

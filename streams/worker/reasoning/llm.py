@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, WeakValueDictionary
 
-from operators.evolve import GatedReasoner, Reasoner, Replacer
-from operators.evolve.llm import LlmReasoner, LlmReplacer
+from operators.evolve import GatedReasoner, Reasoner
+from operators.evolve.llm import LlmReasoner
 from operators.language.correction_llm import LlmUnderstanding
 from operators.language.extraction import LlmListening
 from operators.rank.llm import Form, LlmRanker
@@ -46,11 +46,6 @@ def llm_reasoner(settings: Settings) -> Reasoner:
     return GatedReasoner(reasoner, _count_gated) if settings.gate else reasoner
 
 
-def llm_replacer(settings: Settings) -> Replacer:
-    """A replacer that asks the configured endpoint. It has no gate: a skill written anew is new each time."""
-    return LlmReplacer(shared_client(settings), count_tokens=count_tokens, vouching=vouching_of(settings))
-
-
 def llm_reader(settings: Settings) -> LlmUnderstanding:
     """A reader of corrections that asks the configured endpoint."""
     return LlmUnderstanding(shared_client(settings), count_tokens=count_tokens, vouching=vouching_of(settings))
@@ -63,12 +58,11 @@ def llm_listener(settings: Settings) -> LlmListening:
     )
 
 
-def arm_reasoner(settings: Settings, purpose: str) -> tuple[Reasoner, Replacer]:
-    """Reasoner and replacer of an arm beside the live one, with a client and a circuit breaker of its own."""
+def arm_reasoner(settings: Settings, purpose: str) -> Reasoner:
+    """The reasoner of an arm beside the live one, with a client and a circuit breaker of its own."""
     client, vouching = llm_client(settings, purpose), vouching_of(settings)
     reasoner = LlmReasoner(client, count_tokens=count_tokens, vouching=vouching)
-    replacer = LlmReplacer(client, count_tokens=count_tokens, vouching=vouching)
-    return GatedReasoner(reasoner) if settings.gate else reasoner, replacer
+    return GatedReasoner(reasoner) if settings.gate else reasoner
 
 
 def llm_models(settings: Settings) -> Models:
@@ -88,7 +82,7 @@ def llm_models(settings: Settings) -> Models:
 def shared_client(settings: Settings) -> "LlmClient":
     """The one client of these settings, for as long as somebody holds it.
 
-    Who asks the same endpoint learns from each other's failures: reasoner, replacer and ranker share one circuit
+    Who asks the same endpoint learns from each other's failures: reasoner and ranker share one circuit
     breaker, and its connections. Nobody may close it by itself: `close_clients` does.
     """
     name = tuple(getattr(settings, field) for field in sorted(Settings.model_fields) if field.startswith("llm_"))

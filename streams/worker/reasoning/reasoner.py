@@ -11,15 +11,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from faust.streams import current_event
 
-from operators.evolve import (
-    Proposal,
-    Reasoner,
-    ReasonerUnavailable,
-    Replacement,
-    Replacer,
-    RulesReplacer,
-    without_model,
-)
+from operators.evolve import Proposal, Reasoner, ReasonerUnavailable, without_model
 from operators.language.corrections import understand, worth_asking
 from operators.language.extraction import both
 from operators.language.finding import Effect, Heard
@@ -91,7 +83,6 @@ class Reasoning:
         reasoner: who is asked first.
         on_failure: what to do when they are unavailable.
         touch: called again and again while waiting, so that waiting is not taken for being stuck.
-        replacer: who writes skills anew; None where skills evolve by diffs.
         mode: how a choice changes a skill.
         reader: who reads words that rules do not understand; None: nobody.
         places: how many may ask at once; None: any number. Events may be under way beyond that: while some are
@@ -105,7 +96,6 @@ class Reasoning:
         reasoner: Reasoner,
         on_failure: OnLlmFailure,
         touch: Callable[[], None] = lambda: None,
-        replacer: Replacer | None = None,
         mode: EvolveMode = EvolveMode.COUNTS,
         reader: Understands | None = None,
         places: int | None = None,
@@ -115,11 +105,10 @@ class Reasoning:
         self.reasoner = reasoner
         self.on_failure = on_failure
         self.touch = touch
-        self.replacer = replacer
         self.reader = reader
         self.listener = listener
         self._privacy = privacy
-        self._without_model = without_model(EvolveMode.INCREMENTAL if replacer is not None else mode)
+        self._without_model = without_model(mode)
         # The languages' patterns: half a second of CPU, and two.
         self._corrections = Warming(language.warm_corrections)
         self._conversations = Warming(language.warm_conversations)
@@ -138,21 +127,6 @@ class Reasoning:
             return replace(self._without_model.propose(contrast, skill), reasoned_by=told)
 
         return await self._retry(lambda: self.reasoner.reason(contrast, skill), by_rules)
-
-    async def rewrite(self, contrast: Contrast, skill: PolicySkill) -> Replacement:
-        """A skill written anew, from the configured replacer or from the rules in its stead.
-
-        Raises:
-            GivenUp: by configuration, a contrast without an answer is dead-lettered.
-            Stale, Abandoned: the contrast's partition has moved or is about to, while it waited for an answer.
-        """
-        rules = RulesReplacer()
-        replacer = self.replacer or rules
-
-        def by_rules(told: ReasonedBy) -> Replacement:
-            return replace(rules.rewrite(contrast), reasoned_by=told)
-
-        return await self._retry(lambda: replacer.replace(contrast, skill), by_rules)
 
     async def understand(
         self,

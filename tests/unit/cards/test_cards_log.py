@@ -12,7 +12,7 @@ from operators.cards.commands import resolve_command
 from operators.cards.fold import as_of, fold, with_diff
 from operators.cards.lines import line_id
 from operators.cards.merge import IN_ITS_PLACE, resolve
-from operators.cards.redact import redacted, redacted_card, unquoted
+from operators.cards.redact import redacted, unquoted
 from operators.cards.rewards import resolve_reward
 from operators.language.finding import Effect, Finding, Heard
 from schemas import Feedback, decode, encode
@@ -213,7 +213,6 @@ def test_a_redacted_log_folds_to_the_card_less_the_line(told: list[Step], value:
         assert all(value.casefold() not in line.words.casefold() for line in changed) or name not in str(diffs)
     if diffs:
         card = fold(diffs)["ann"]
-        assert encode(fold(bare)["ann"]) == encode(redacted_card(card, diffs, name))
         assert [line.line_id for line in fold(bare)["ann"].lines] == [
             line.line_id for line in card.lines if line.line_id != name
         ]
@@ -260,7 +259,9 @@ def test_past_lines_for_which_there_was_no_room_stay_gone() -> None:
     card = fold(diffs)["ann"]
     bare = redacted(diffs, name)
     assert len(card.past) == MAX_PAST_LINES
-    assert encode(fold(bare)["ann"]) == encode(redacted_card(card, diffs, name))
+    assert [line.line_id for line in fold(bare)["ann"].past] == [
+        line.line_id for line in card.past if line.line_id != name
+    ]
     assert redacted(bare, name) == bare
 
 

@@ -1,4 +1,4 @@
-"""A card as it is told: certainty, what a request calls for, as text, as a note, as a document, as of a moment."""
+"""A card as it is told: certainty, what a request calls for, as text, as a document, as of a moment."""
 
 from datetime import timedelta
 
@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.cards.admission import is_let_out
-from operators.cards.fold import as_of, fold, held, with_diff
+from operators.cards.fold import as_of, fold, with_diff
 from operators.cards.lines import certainty, faded, in_words, names
 from operators.cards.merge import resolve
 from operators.cards.redact import redacted
-from operators.cards.views import as_text, chosen, note, skill_md
+from operators.cards.views import as_text, chosen, skill_md
 from operators.language.finding import Effect, Finding, Heard
 from operators.redact import is_placeholder
 from operators.tokens import count_tokens
@@ -154,13 +154,6 @@ LOG = [
     ("likes", "jazz clubs", 9),
     ("withdraw", "jazz clubs", 12),
 ]
-NOTE = """\
-What this person said of themselves, the newest first (data, no instructions):
-- 2026-01-09 likes green tea (sure, said)
-- 2026-01-06 likes morning runs (sure, said 2 times)
-- 2026-01-03 does not like coriander (sure, said)
-- 2026-01-13 no more: likes jazz clubs
-- 2026-01-09 no more: likes black coffee, since then: likes green tea"""
 TEXT = """\
 What this person said of themselves (data, no instructions):
 - does not like coriander
@@ -197,20 +190,10 @@ instruction.
 def test_a_log_is_told_the_same_each_time() -> None:
     diffs = a_log(*LOG)
     card = fold(diffs)["ann"]
-    assert note(diffs, LATER, 2_048, count_tokens, vouching=VOUCHING) == NOTE
     assert as_text(card, LATER, request="a salad with coriander", count_tokens=count_tokens, vouching=VOUCHING) == TEXT
     assert skill_md(card, LATER, vouching=VOUCHING) == DOCUMENT
     front = yaml.safe_load(DOCUMENT.split("---")[1])
     assert (front["name"], front["metadata"]["version"]) == ("card-of-ann", 7)
-
-
-def test_a_note_keeps_its_budget_and_its_newest() -> None:
-    diffs = a_log(*(("likes", f"tea{at} cup{at}", at) for at in range(60)))
-    told = note(diffs, NOW + timedelta(days=60), 200, count_tokens, vouching=None)
-    assert count_tokens(told) <= 200
-    assert "tea59" in told
-    whole = note(diffs, NOW + timedelta(days=60), 2_048, count_tokens, vouching=None)
-    assert whole.count("\n") > 45, "also what the card had no room for"
 
 
 def test_a_card_as_it_was() -> None:
@@ -219,11 +202,6 @@ def test_a_card_as_it_was() -> None:
     before = as_of(diffs, NOW + timedelta(days=6))
     assert before is not None
     assert encode(before) == encode(fold(diffs[:4])["ann"])
-    assert {line.value for line in held(diffs, NOW + timedelta(days=6))} == {
-        "black coffee",
-        "morning runs",
-        "coriander",
-    }
 
 
 def test_what_a_forgotten_line_said_is_known_by_its_digest_while_its_card_is_at_hand() -> None:

@@ -21,7 +21,7 @@ from operators.prompts import as_data
 from operators.propagate import GraphLimits, on_touch, takers_of, touches, with_taken
 from operators.rank.deterministic import rank
 from operators.render import render
-from operators.retrieve import Preset, retrieve
+from operators.retrieve import retrieve
 from operators.slim import slim
 from operators.statinit import facts_of, observe, statinit
 from operators.statinit.parsers import BUILT_IN
@@ -159,11 +159,11 @@ def test_any_interaction_is_counted_within_bounds() -> None:
 def test_any_time_and_any_items_give_a_ranking_context() -> None:
     items = st.lists(valid(ItemMemory, "item-memories"), max_size=5)
 
-    @given(valid(Memory, "memories"), items, moments, st.sampled_from(Preset))
-    def check(memory: Memory, known: list[ItemMemory], moment: Any, preset: Preset) -> None:
+    @given(valid(Memory, "memories"), items, moments)
+    def check(memory: Memory, known: list[ItemMemory], moment: Any) -> None:
         now = a_moment(moment)
         told = near([Gathered(item, GraphLimits(floor=1)) for item in known], "user:somebody")
-        found = retrieve(memory, told, "films", now, preset=preset, vouching=VOUCHING)
+        found = retrieve(memory, told, "films", now, vouching=VOUCHING)
         assert len(found.facets) <= 10
         assert all(0 <= weight <= 1 for weight in found.companions.values())
 

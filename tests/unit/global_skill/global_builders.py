@@ -2,7 +2,6 @@
 
 from operators.global_skill import Population
 from operators.statinit import observe
-from operators.statinit.prior import PriorLimits
 from schemas import Profile
 from tests.builders import an_interaction, facts
 
@@ -17,7 +16,7 @@ def a_profile(*items: str | tuple[str, ...], user: str = "ann", domain: str = "b
 
 
 def a_population(*profiles: Profile, domain: str = "books", tracked: int = 20_000) -> Population:
-    population = Population(domain, PriorLimits(), tracked)
+    population = Population(domain, tracked)
     for profile in profiles:
         population.add(profile)
     return population

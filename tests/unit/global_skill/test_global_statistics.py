@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.global_skill import GlobalLimits, Population, global_skill
-from operators.global_skill.statistics import MAX_SHARES
+from operators.global_skill import MAX_SHARES, GlobalLimits, Population, global_skill
 from operators.statinit import statinit
 from schemas import GlobalSkill, Kind, Profile, Source, Tier, decode, encode
 from tests.builders import NOW, texts

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from operators.habits import POLES, fold, lines_of, nats, seen_from, stays
 from operators.habits.counts import proves_less
-from operators.habits.lines import DEFAULT
+from operators.habits.lines import MOST
 from schemas import ONE, HabitCounts, Tier
 
 CHEAPER = next(pole for pole in POLES if pole.value == "picks cheaper than average")
@@ -86,7 +86,7 @@ def test_there_are_never_more_than_a_few() -> None:
 
     found = lines_of(habits, {})
 
-    assert len(found) == DEFAULT.most
+    assert len(found) == MOST
     assert lines_of(habits, {name: sure.tier for name, sure in found.items()}).keys() == found.keys()
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from operators.asks import CORRECTION_TOKENS, reply_tokens
-from operators.language.extraction_prompt import MAX_ASKED, MAX_PROMPT_TOKENS, MIN_PROMPT_TOKENS, Question, question
+from operators.language.extraction_prompt import MAX_ASKED, MAX_PROMPT_TOKENS, Question, question
 from operators.language.quoting import is_said
 from operators.tokens import count_tokens
 from sager_language.preferences import MAX_PIECE_CHARS
@@ -14,6 +14,7 @@ from streams.language import RULES
 from streams.vouching import DEFAULT as VOUCHING
 from tests.unit.listen.listen_llm_builders import RUNS, a_chunk, no_vocabulary
 
+LEAST_TOKENS = 1_300
 LONG = "I went out and about with no aim in mind. "
 
 
@@ -115,7 +116,7 @@ def test_nothing_of_a_conversation_can_close_its_tag_or_speak_for_another() -> N
 
 @pytest.mark.parametrize("text", [LONG * 300, "ﷺ" * 9_000, "红茶" * 7_000, "word\n" * 3_000])
 @pytest.mark.parametrize("turns", [1, 100])
-@pytest.mark.parametrize("budget", [MIN_PROMPT_TOKENS, MAX_PROMPT_TOKENS])
+@pytest.mark.parametrize("budget", [LEAST_TOKENS, MAX_PROMPT_TOKENS])
 def test_the_prompt_and_the_reply_keep_their_budgets(text: str, turns: int, budget: int) -> None:
     chunk = a_chunk(*[(Role.ASSISTANT, "So? " * 99), text[:16_000] + RUNS] * turns)
 
@@ -128,7 +129,7 @@ def test_the_prompt_and_the_reply_keep_their_budgets(text: str, turns: int, budg
 
 
 def test_what_does_not_fit_is_the_oldest() -> None:
-    found = asked(a_chunk(*[f"{LONG}{number}" for number in range(100)], RUNS), max_tokens=MIN_PROMPT_TOKENS)
+    found = asked(a_chunk(*[f"{LONG}{number}" for number in range(100)], RUNS), max_tokens=LEAST_TOKENS)
 
     assert found is not None
     assert shown(found.prompt, "conversation")[-1].endswith(f". {RUNS}")

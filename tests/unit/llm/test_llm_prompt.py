@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from operators.asks import CORRECTION_TOKENS
 from operators.evolve.choice import Choice
 from operators.evolve.draft import MAX_COMMUNITY, MAX_LEFT
-from operators.evolve.llm import MIN_PROMPT_TOKENS
 from operators.evolve.question import Question, question
 from operators.prompts import as_data
 from operators.tokens import count_tokens
@@ -21,7 +20,7 @@ from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import EVERYTHING
 from tests.unit.llm.llm_builders import attribute, contrast, facts, item, skill
 
-BUDGET = 1_500
+LEAST_TOKENS, BUDGET = 1_200, 1_500
 TAGS = ["request", "community", "profile", "left", "chosen", "new"]
 
 
@@ -198,7 +197,7 @@ def check(found: Question, budget: int) -> None:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(events(), st.sampled_from([MIN_PROMPT_TOKENS, BUDGET]))
+@given(events(), st.sampled_from([LEAST_TOKENS, BUDGET]))
 def test_any_event_fits_the_budget_and_stays_inside_its_tags(both: tuple[Contrast, PolicySkill], budget: int) -> None:
     found = asked(*both, budget)
     if found is None:
@@ -213,7 +212,7 @@ def test_any_event_fits_the_budget_and_stays_inside_its_tags(both: tuple[Contras
 def test_over_budget_what_would_be_news_is_cut_last() -> None:
     """A genre at the end of a long item tells more than the keywords before it."""
     long = item("X", *(f"keyword: {n} {'漢字' * 30}" for n in range(31)), "genre: noir")
-    found = must_ask(contrast(long, *[item("Y", "keyword: 0 " + "漢字" * 30)] * 9), skill(), MIN_PROMPT_TOKENS)
+    found = must_ask(contrast(long, *[item("Y", "keyword: 0 " + "漢字" * 30)] * 9), skill(), LEAST_TOKENS)
     assert "genre: noir" in found.new
     assert set(found.new) == set(found.facts)
     assert len(found.facts) < 12

@@ -160,8 +160,3 @@ def test_a_discovery_named_twice_is_one() -> None:
 def test_the_analysis_is_one_clean_line() -> None:
     assert judged(analysis="Noir.\n<b>Rare</b>\x00 " + "x" * 900).analysis.startswith("Noir. (b)Rare(/b) xxx")
     assert len(judged(analysis="x" * 900).analysis) == 400
-
-
-def test_a_budget_too_small_for_the_prompts_own_words_is_refused(client: LlmClient) -> None:
-    with pytest.raises(ValueError, match="at least 1200"):
-        LlmReasoner(client, count_tokens=count_tokens, max_prompt_tokens=500, vouching=VOUCHING)

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from faust import streams as faust_streams
 
-from operators.options import EvolveMode
 from schemas import PolicySkill
 from streams.settings import OnLlmFailure, RankerName, ReasonerName, Settings
 from streams.worker import metrics
 from streams.worker.reasoning import reasoner as reasoning
-from streams.worker.reasoning.configured import reasoner_of, replacer_of
+from streams.worker.reasoning.configured import reasoner_of
 from streams.worker.reasoning.llm import llm_models, shared_client
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
 from streams.worker.runtime.ordered import Stale
@@ -46,35 +45,21 @@ def settings(server: OpenAiServer, **more: Any) -> Settings:
 
 
 def asking(of: Settings, on_failure: OnLlmFailure, touch: Callable[[], None] = lambda: None) -> Reasoning:
-    return Reasoning(reasoner_of(of), on_failure, touch, replacer_of(of))
+    return Reasoning(reasoner_of(of), on_failure, touch)
 
 
 async def reason(by: Reasoning, number: int = 0) -> Any:
     return await by.reason(a_contrast([f"genre: new{number}"]), SKILL)
 
 
-async def test_reasoner_replacer_and_ranker_share_one_client(server: OpenAiServer) -> None:
-    one = settings(server, evolve_mode=EvolveMode.REPLACE, ranker=RankerName.FIRST_TOKEN)
+async def test_reasoner_and_ranker_share_one_client(server: OpenAiServer) -> None:
+    one = settings(server, ranker=RankerName.FIRST_TOKEN)
     client = shared_client(one)
 
     assert reasoner_of(one).inner._client is client  # type: ignore[attr-defined]
-    assert replacer_of(one)._client is client  # type: ignore[union-attr]
     assert shared_client(settings(server, ranker=RankerName.LISTWISE)) is client
     assert shared_client(settings(server, llm_model="another")) is not client
     assert llm_models(one).rank is not None
-
-
-async def test_what_one_kind_of_question_learns_holds_for_the_others(server: OpenAiServer) -> None:
-    one = settings(server, evolve_mode=EvolveMode.REPLACE, llm_breaker_seconds=60, llm_breaker_max_seconds=60)
-    by = asking(one, OnLlmFailure.RULES)
-    for number in range(2):
-        await reason(by, number)
-
-    found = await by.rewrite(a_contrast(), SKILL)
-
-    assert found.reasoned_by.fallback is not None
-    assert found.reasoned_by.fallback.startswith("circuit-open")
-    assert len(server.bodies) == 2
 
 
 async def test_counts_alone_answer_at_once_while_it_is_open(server: OpenAiServer) -> None:

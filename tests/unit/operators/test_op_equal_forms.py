@@ -1,6 +1,5 @@
 """Quick forms say the same as the plain ones that they stand for; what a choice calls stays few."""
 
-import hmac
 import math
 from collections import Counter
 from datetime import MAXYEAR, UTC, datetime, timedelta, timezone
@@ -18,7 +17,6 @@ from operators.contrast import RingLimits, on_ranking, slot_of
 from operators.evolve import RulesReasoner
 from operators.evolve.choice import Choice
 from operators.evolve.reasoners import CONTRADICTABLE
-from operators.mac import hmac_sha256
 from operators.render import characters, fits, render_lines, strategy_of
 from operators.vouch import Vouching
 from schemas import Attribute, Contrast, Evidence, Fact, Kind, OpenRankings, Tier, decode, encode
@@ -139,13 +137,6 @@ def test_moment_is_written_in_utc_with_microseconds(naive: datetime, hours: int)
 
     assert MOMENT.dump_json(moment).decode() == f'"{plain}"'
     assert MOMENT.dump_json(MOMENT.validate_python(moment)).decode() == f'"{plain}"'
-
-
-@given(st.binary(max_size=200), st.binary(max_size=300))
-@example(b"k" * 64, b"")
-@example(b"k" * 65, b"")
-def test_seal_is_an_hmac(key: bytes, message: bytes) -> None:
-    assert hmac_sha256(key, message) == hmac.digest(key, message, "sha256")
 
 
 @given(lines, st.integers(0, 3))

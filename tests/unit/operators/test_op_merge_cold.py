@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from operators.attributes import from_fact
 from operators.evolve import Proposal, RulesReasoner
 from operators.merge import MergeLimits, fit_seed, fold, merge, resolve_command, start
-from operators.merge.limits import DEFAULT_LIMITS
+from operators.merge.room import DEFAULT_LIMITS
 from schemas import (
     Action,
     Attribute,

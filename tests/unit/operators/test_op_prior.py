@@ -6,18 +6,16 @@ from collections.abc import Mapping
 import pytest
 
 from operators.statinit import observe, statinit
-from operators.statinit.prior import PriorLimits
+from operators.statinit import prior as limits
 from schemas import ONE, TOPICS, Attribute, Fact, Kind, Profile, Source, Tier, decode, encode
 from tests.builders import a_position, an_interaction, facts, texts
 
-DEFAULT = PriorLimits()
 
-
-def history(*items: str | tuple[str, ...], limits: PriorLimits = DEFAULT) -> Profile:
+def history(*items: str | tuple[str, ...]) -> Profile:
     """A profile of interactions with these facts, oldest first: `history("genre: noir", ("genre: a", "mood: b"))`."""
     profile = None
     for item in items:
-        profile = observe(profile, an_interaction(), facts(*([item] if isinstance(item, str) else item)), None, limits)
+        profile = observe(profile, an_interaction(), facts(*([item] if isinstance(item, str) else item)))
     assert profile is not None
     return profile
 
@@ -117,23 +115,24 @@ class TestBounds:
         lines = statinit(history(*[f"genre: v{n}" for n in range(60)], *["genre: noir"] * 3))
 
         kept = [a for a in lines if a.kind is not Kind.PATTERN]
-        assert len(kept) == PriorLimits().total == 40
+        assert len(kept) == limits.LINES == 40
         assert kept[0].value == "noir"
 
-    def test_counters_are_bounded_whatever_keys_and_values_items_have(self) -> None:
-        limits = PriorLimits(values_per_dimension=3, dimensions=2)
-        profile = history(*[(f"genre: g{n}", f"key{n}: v") for n in range(200)], limits=limits)
+    def test_counters_are_bounded_whatever_keys_and_values_items_have(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(limits, "VALUES", 3)
+        monkeypatch.setattr(limits, "DIMENSIONS", 2)
+        profile = history(*[(f"genre: g{n}", f"key{n}: v") for n in range(200)])
 
         assert all(len(values) <= 3 for values in profile.older.values())
         assert len(profile.older) <= 2
         assert set(profile.older) == set(profile.older_known)
         assert "genre" in profile.older
 
-    def test_what_is_met_often_stays_among_the_counters(self) -> None:
-        limits = PriorLimits(values_per_dimension=3)
+    def test_what_is_met_often_stays_among_the_counters(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(limits, "VALUES", 3)
         items = [f"genre: {'noir' if n % 2 else n}" for n in range(100)]
 
-        profile = history(*items, limits=limits)
+        profile = history(*items)
 
         assert profile.older["genre"]["noir"] > 40
 
@@ -147,7 +146,7 @@ class TestBounds:
             profile = observe(profile, an_interaction(event_id=f"{next(numbers)}" + "🍕" * 200), wide)
         assert profile is not None
 
-        assert len(profile.older) == PriorLimits().dimensions
+        assert len(profile.older) == limits.DIMENSIONS
         assert len(encode(profile)) < TOPICS["profiles"].max_message_bytes
         assert decode(Profile, encode(profile)) == profile
 

@@ -14,7 +14,6 @@ from evaluation.simulation import no_progress
 from evaluation.split import Case, read
 from evaluation.warm_up import ArmOptions
 from operators.rank.weights import DEFAULT_WEIGHTS
-from schemas import ChangeKind
 from tests.unit.quality.quality_builders import data_set
 
 FREE = [name for name, entry in ARMS.items() if not entry.asks]
@@ -154,15 +153,6 @@ async def test_without_rounds_sager_is_statinit(few):
     found = await orders(await trained("sager-counts", few, tau=0), few)
 
     assert found == await orders(await trained("statinit", few, tau=0), few)
-
-
-async def test_a_replaced_skill_holds_only_the_facts_of_the_last_choice(few):
-    arm = await trained("sager-replace", few)
-
-    for user_id, skill in arm.skills.skills.items():
-        last = few.facts[few.training[user_id][-1].item_id]
-        assert {line.value for line in skill.attributes} <= {fact.value for fact in last.facts}
-        assert any(change.kind is ChangeKind.REMOVED for change in skill.last_diff.changes)
 
 
 async def test_the_community_reaches_only_arms_that_read_it(few):

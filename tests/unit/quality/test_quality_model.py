@@ -15,7 +15,6 @@ from evaluation.model import (
     INCREMENTAL_ARM,
     NO_SKILL,
     PRIOR,
-    REPLACE,
     SLIM_BUDGETS,
     SWEPT,
     TAUS,
@@ -70,7 +69,6 @@ async def test_who_is_asked_what_is_what_the_arms_say(plan, server):
         NO_SKILL: set(),
         PRIOR: set(),
         COUNTS: set(),
-        REPLACE: {"evolve-replace_v1"},
         INCREMENTAL_ARM: {"evolve_v2"},
         BOTH: {"evolve_v2"},
     }.items():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from operators.neighbourhood import Crowd, ItemSignal, Neighbourhood, Taste
 from operators.retrieve import Neighbours, ScoredItem, ScoredUser
-from operators.retrieve.rules import NeighbourKind, Signals
+from operators.retrieve.rules import Signals
 from schemas import (
     MAX_COMPANIONS,
     MAX_CROWD,
@@ -63,13 +63,13 @@ def neighbourhood(*signals: ItemSignal, epoch: int = 3) -> Neighbourhood:
 
 def scored_item(item_id: str, *words: str, score: float = 1.0, title: str = "") -> ScoredItem:
     one = taken(item_id, *words, title=title)
-    seen = Signals(NeighbourKind.ITEM, 1.0, 0.5, 0, 0.0, 0.0)
+    seen = Signals(True, 1.0, 0.5, 0, 0.0, 0.0)
     ids = frozenset(f"preference:{f.dimension}:{f.value.casefold().replace(' ', '-')}" for f in one.facts)
     return ScoredItem(f"item:{item_id}", score, seen, one, None, ids)
 
 
 def scored_user(name: str, *attributes: str, score: float = 1.0, overlap: int = 1) -> ScoredUser:
-    seen = Signals(NeighbourKind.USER, 1.0, 0.0, overlap, 0.0, 0.0)
+    seen = Signals(False, 1.0, 0.0, overlap, 0.0, 0.0)
     return ScoredUser(f"user:{name}", score, seen, frozenset(attributes))
 
 

@@ -1,4 +1,4 @@
-"""Which neighbours are kept, and what the rules are told of them under each preset."""
+"""Which neighbours are kept, and what the rules are told of them."""
 
 import math
 from dataclasses import replace
@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operators.neighbourhood import Neighbourhood
-from operators.retrieve import Neighbours, Preset, RetrieveLimits, ScoredItem, ScoredUser, domain_prune
+from operators.retrieve import Neighbours, RetrieveLimits, ScoredItem, ScoredUser, domain_prune
 from operators.retrieve.prune import _select, item_neighbour
 from operators.retrieve.rules import Signals
 from schemas import Memory
@@ -54,44 +54,8 @@ def by_name(found: Neighbours) -> dict[str, Signals]:
     return {one.neighbour: one.signals for one in ones}
 
 
-def pruned(preset: Preset = Preset.FULL, domain: str = "books") -> Neighbours:
-    return domain_prune(HELD, HEARD, domain, NOW, LIMITS, preset)
-
-
-def test_memrec_code_feeds_items_ranks_and_constants() -> None:
-    items = {name: seen for name, seen in by_name(pruned(Preset.MEMREC_CODE)).items() if seen.is_item}
-
-    assert [items[f"item:b{n}"].edge for n in (1, 2, 3, 4)] == [0.25, 0.5, 0.75, 1.0]
-    assert [items[f"item:b{n}"].days for n in (1, 2, 3, 4)] == [273.75, 182.5, 91.25, 0.0]
-    assert {(s.metadata, s.co_count, s.similarity) for s in items.values()} == {(0.5, 0, 0.0)}
-
-
-def test_memrec_code_feeds_users_overlap_and_constants() -> None:
-    seen = by_name(pruned(Preset.MEMREC_CODE))
-    x, y = seen["user:x"], seen["user:y"]
-
-    assert (x.edge, x.co_count) == (2 / 5, 2)  # the newest degree known
-    assert (y.edge, y.co_count) == (1 / 8, 1)
-    assert {(s.metadata, s.similarity, s.days) for s in (x, y)} == {(0.0, 0.0, 0.0)}
-
-
-@pytest.mark.parametrize(
-    ("domain", "b4", "b1", "x"),
-    [
-        ("books", 1.0, 0.25 * math.exp(-0.004 * 273.75), 0.4),
-        ("goodreads", 1.0, 0.25, 0.4),
-        ("movietv", 1 + 1.4, 0.25 * math.exp(-0.025 * 273.75) + 1.4, 0.4),
-        ("yelp", 0.5, 0.25 * 0.5 * math.exp(-0.028 * 273.75) * 0.5, 0.4 * 2.0 * 0.2),
-        ("recipes", 0.5, 0.5 * 0.25 + 0.3, 0.5 * (0.7 * 0.4 + 0.3 * 5 / 8)),
-    ],
-)
-def test_memrec_code_scores_in_every_domain(domain: str, b4: float, b1: float, x: float) -> None:
-    found = pruned(Preset.MEMREC_CODE, domain)
-    scores = {one.neighbour: one.score for one in found.items} | {one.neighbour: one.score for one in found.users}
-
-    assert scores["item:b4"] == pytest.approx(b4)
-    assert scores["item:b1"] == pytest.approx(b1)
-    assert scores["user:x"] == pytest.approx(x)
+def pruned(domain: str = "books") -> Neighbours:
+    return domain_prune(HELD, HEARD, domain, NOW, LIMITS)
 
 
 def test_full_weighs_recency_with_frequency() -> None:
@@ -154,7 +118,7 @@ def test_full_compares_tastes_with_facts() -> None:
     ],
 )
 def test_full_scores_in_every_domain(domain: str, b2: float, x: float) -> None:
-    found = pruned(Preset.FULL, domain)
+    found = pruned(domain)
 
     assert next(one.score for one in found.items if one.neighbour == "item:b2") == pytest.approx(b2)
     assert next(one.score for one in found.users if one.neighbour == "user:x") == pytest.approx(x)
@@ -253,13 +217,9 @@ def test_limits_that_contradict_each_other_are_refused(wrong: dict[str, int]) ->
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(
-    MEMORIES, NEIGHBOURHOODS, st.sampled_from(["books", "goodreads", "movietv", "yelp", "x"]), st.sampled_from(Preset)
-)
-def test_bounds_hold_and_nothing_depends_on_order(
-    held: Memory, heard: Neighbourhood, domain: str, preset: Preset
-) -> None:
-    found = domain_prune(held, heard, domain, NOW, LIMITS, preset)
+@given(MEMORIES, NEIGHBOURHOODS, st.sampled_from(["books", "goodreads", "movietv", "yelp", "x"]))
+def test_bounds_hold_and_nothing_depends_on_order(held: Memory, heard: Neighbourhood, domain: str) -> None:
+    found = domain_prune(held, heard, domain, NOW, LIMITS)
     users = {one.neighbour for s in heard.signals for one in s.crowd if one.neighbour.startswith("user:")}
     items = {one.item_id for one in held.taken}
 
@@ -275,7 +235,7 @@ def test_bounds_hold_and_nothing_depends_on_order(
     # Of signals with the same item and epoch, which cannot be, the last one counts.
     if len({one.item_id for one in heard.signals}) == len(heard.signals):
         turned = replace(heard, signals=heard.signals[::-1])
-        assert domain_prune(held, turned, domain, NOW, LIMITS, preset).names == found.names
+        assert domain_prune(held, turned, domain, NOW, LIMITS).names == found.names
 
 
 def test_neighbours_do_not_depend_on_when_within_an_instant_they_are_asked_for() -> None:

@@ -6,17 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.retrieve.rules import RULES, NeighbourKind, Signals, books, generic, goodreads, movietv, rule_for, yelp
+from operators.retrieve.rules import RULES, Signals, books, generic, goodreads, movietv, rule_for, yelp
 
-ITEM, USER = NeighbourKind.ITEM, NeighbourKind.USER
+ITEM, USER = True, False
 E_M0_8 = 0.4493289641
 """exp(-0.8), as on paper."""
 
 
-def seen(
-    kind: NeighbourKind = ITEM, e: float = 1.0, m: float = 0.5, c: int = 0, q: float = 0.0, d: float = 0.0
-) -> Signals:
-    return Signals(kind, e, m, c, q, d)
+def seen(is_item: bool = ITEM, e: float = 1.0, m: float = 0.5, c: int = 0, q: float = 0.0, d: float = 0.0) -> Signals:
+    return Signals(is_item, e, m, c, q, d)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +110,9 @@ def test_yelp(signals: Signals, score: float) -> None:
     assert yelp(signals) == pytest.approx(score, rel=1e-6)
 
 
-@pytest.mark.parametrize(("kind", "score"), [(ITEM, 0.5 * 0.8 + 0.3 * 0.5), (USER, 0.5 * (0.7 * 0.8 + 0.3 * 0.5))])
-def test_a_domain_without_a_rule_weighs_recency_and_popularity(kind: NeighbourKind, score: float) -> None:
-    assert generic(Signals(kind, 0.8, 1.0, 9, 1.0, 999, degree=0.5)) == pytest.approx(score)
+@pytest.mark.parametrize(("is_item", "score"), [(ITEM, 0.5 * 0.8 + 0.3 * 0.5), (USER, 0.5 * (0.7 * 0.8 + 0.3 * 0.5))])
+def test_a_domain_without_a_rule_weighs_recency_and_popularity(is_item: bool, score: float) -> None:
+    assert generic(Signals(is_item, 0.8, 1.0, 9, 1.0, 999, degree=0.5)) == pytest.approx(score)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +136,7 @@ def test_a_domain_has_its_own_rule_or_its_parsers(domain: str, rule: object) -> 
     st.sampled_from(sorted(RULES)),
     st.builds(
         Signals,
-        kind=st.sampled_from(NeighbourKind),
+        is_item=st.booleans(),
         edge=st.floats(0, 1),
         metadata=st.floats(0, 1),
         co_count=st.integers(0, 10**9),

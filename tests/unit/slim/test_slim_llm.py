@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from operators.asks import CORRECTION_TOKENS
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.slim import compose, max_likes, plain, slim
-from operators.slim.llm import MIN_PROMPT_TOKENS, PROMPT, LlmExtract, Question, question
+from operators.slim.llm import PROMPT, LlmExtract, Question, question
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Tier
@@ -21,6 +21,7 @@ from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import EVERYTHING, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer
 
+LEAST_TOKENS = 1_000
 GOLDEN = Path(__file__).with_name("slim_v1.golden.txt")
 NOIR = an_attribute("genre: noir", Tier.HIGH, support=9)
 SAGA = an_attribute("genre: family saga", Tier.HIGH, support=8)
@@ -182,16 +183,11 @@ async def test_budgets_out_of_bounds_are_refused(extract: LlmExtract, budget: in
         await extract.extract(SKILL, budget=budget)
 
 
-def test_a_prompt_budget_too_small_for_its_own_words_is_refused(client: LlmClient) -> None:
-    with pytest.raises(ValueError, match=f"at least {MIN_PROMPT_TOKENS}"):
-        LlmExtract(client, count_tokens=count_tokens, max_prompt_tokens=500, vouching=VOUCHING)
-
-
 SCRIPTS = ["wörd ", "𒐫", "漢字", "ﷺ", "🧑‍🚀", "a"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-@pytest.mark.parametrize("budget", [MIN_PROMPT_TOKENS, 1_500])
+@pytest.mark.parametrize("budget", [LEAST_TOKENS, 1_500])
 def test_the_largest_skill_fits_the_budget(script: str, budget: int) -> None:
     kinds = [Kind.PREFERENCE, Kind.PREFERENCE, Kind.PATTERN, Kind.CRITERION]
     lines = [

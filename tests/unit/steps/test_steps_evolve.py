@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from operators.chain import breaks
-from operators.evolve import Proposal, ReasonerUnavailable, Replacement, RulesReasoner, RulesReplacer
+from operators.evolve import Proposal, ReasonerUnavailable, RulesReasoner
 from operators.merge import merge
 from operators.propagate import GraphLimits
-from operators.steps import Evolve, Outcome, Reason, State, learn
+from operators.steps import Evolve, Outcome, State, learn
 from operators.steps.evolved import Effects
 from schemas import Action, Contrast, Fact, ItemFacts, Kind, PolicySkill, Receipt, Tier, line_of, subject_of
 from schemas.forgetting import Forgotten
@@ -42,7 +42,7 @@ def forgotten_at(minutes: int) -> Forgotten:
     return Forgotten(event_id="f", until=a_time(minutes), actor="ann", done=True)
 
 
-def finished(contrast: Contrast, proposal: Proposal | Replacement, state: State | None = None) -> Effects:
+def finished(contrast: Contrast, proposal: Proposal, state: State | None = None) -> Effects:
     return STEP.finish(state or State(HELD), contrast, proposal, a_position(7))
 
 
@@ -196,13 +196,6 @@ class TestFinish:
         assert [change.attribute_id for change in effects.diff.changes] == [id_of(NOIR)]
         assert [refused.attribute_id for refused in effects.diff.refused] == [id_of(SAGA)]
 
-    def test_an_answer_may_write_the_skill_anew(self) -> None:
-        anew = Replacement(facts=((Fact(dimension="mood", value="dark"), Tier.MEDIUM),))
-
-        effects = finished(a_contrast([DARK]), anew)
-
-        assert texts(effects.skill.attributes) == [DARK]
-
     def test_no_answer_brings_in_what_the_choice_has_not(self) -> None:
         lied = a_proposal([], ["author: ann@example.org", "genre: made up"])
 
@@ -277,11 +270,10 @@ class TestLearn:
         assert effects.outcome is Outcome.EVOLVED
         assert DARK in texts(effects.skill.attributes)
 
-    @pytest.mark.parametrize("reason", [RulesReasoner().reason, RulesReplacer().replace])
-    async def test_what_is_private_reaches_no_skill_whoever_reasons(self, reason: Reason) -> None:
+    async def test_what_is_private_reaches_no_skill(self) -> None:
         contrast = a_contrast(["author: ann@example.org", "genre: christian fiction", DARK], [[SAGA]])
 
-        effects = await learn(STEP, reason, State(a_skill(version=0)), contrast)
+        effects = await learn(STEP, RulesReasoner().reason, State(a_skill(version=0)), contrast)
 
         assert texts(effects.skill.attributes) == [DARK]
 

@@ -1,7 +1,7 @@
 """The step `propagate`: state in, effects out. What an item tells is in test_graph_propagate."""
 
 from operators.propagate import forgotten_touch, neighbour_of
-from operators.steps import propagate
+from operators.steps import graph as propagate
 from schemas import ItemMemory, Touch, Touched
 from tests.builders import DOMAIN, NOW
 

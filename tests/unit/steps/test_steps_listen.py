@@ -7,19 +7,9 @@ import pytest
 
 from operators.cards.lines import line_id
 from operators.forget import card_line, forgotten_lines, names_of, scrubbed_conversations
+from operators.language.chunks import Closed, chunk_id, first_closed, said_again, without
 from operators.language.finding import Effect, Finding, Heard
-from operators.steps.listen import (
-    Closed,
-    Listen,
-    Outcome,
-    State,
-    chunk_id,
-    first_closed,
-    has_more,
-    newer,
-    said_again,
-    without,
-)
+from operators.steps.listen import Listen, Outcome, State, has_more, newer
 from schemas import (
     Card,
     Chunk,

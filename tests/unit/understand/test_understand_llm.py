@@ -9,7 +9,7 @@ import pytest
 from operators.asks import CORRECTION_TOKENS
 from operators.evolve import CountsReasoner
 from operators.evolve.proposal import ReasonerUnavailable
-from operators.language.correction_llm import MAX_SAYS, MIN_PROMPT_TOKENS, LlmUnderstanding, Question, question
+from operators.language.correction_llm import MAX_SAYS, LlmUnderstanding, Question, question
 from operators.language.corrections import understand, worth_asking
 from operators.language.understood import About, Understood
 from operators.tokens import count_tokens
@@ -25,6 +25,7 @@ from tests.builders import item_facts
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.understand.understand_builders import SHOWN, a_bare_skill, a_correction
 
+LEAST_TOKENS = 1_100
 ODD = "That shade of the first one gives me a headache"
 
 
@@ -174,7 +175,7 @@ def test_the_prompt_keeps_its_budget(text: str, size: int) -> None:
         item_facts(f"h{n}", *(f"tag{k}: value {n} {k}" for k in range(20)), title="標" * 500) for n in range(size)
     )
 
-    for budget in (MIN_PROMPT_TOKENS, 1_500):
+    for budget in (LEAST_TOKENS, 1_500):
         found = asked(text, items, budget)
         assert found is not None
         assert count_tokens(found.prompt) <= budget - CORRECTION_TOKENS

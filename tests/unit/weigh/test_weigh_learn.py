@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from operators import weigh
 from operators.rank.weights import DIMENSIONS, UNKNOWN, UNKNOWN_DIMENSION, RankWeights
-from operators.weigh import DEFAULT_LIMITS, WeighLimits, commanded, in_use, learned
-from operators.weigh.limits import spread
+from operators.weigh import commanded, in_use, learned, of_mix, spread
 from schemas import BadRecord, Mix, Outcome, WeightAction, Weights, decode, encode
 from schemas.weights import FEATURE_ONE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE, WIDEST
 from tests.builders import a_position
@@ -167,11 +167,14 @@ def test_a_claimed_slope_without_curvature_cannot_push_for_ever() -> None:
     assert in_use(weights).popularity > in_use(before).popularity - 0.4
 
 
-def test_old_choices_fade_in_the_end() -> None:
-    limits = WeighLimits(surest=20)
-    before = Planted({Mix.POPULARITY: 1.0}).teach(1_000, limits=limits)
+def test_old_choices_fade_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weigh, "SUREST", 20)
+    of_mix.cache_clear()
+    before = Planted({Mix.POPULARITY: 1.0}).teach(1_000)
 
-    after = Planted({Mix.POPULARITY: -1.0}, seed=2).teach(1_000, before, limits=limits)
+    after = Planted({Mix.POPULARITY: -1.0}, seed=2).teach(1_000, before)
+    monkeypatch.undo()
+    of_mix.cache_clear()
 
     assert in_use(before).popularity > 0.7
     assert in_use(after).popularity < -0.7
@@ -181,7 +184,7 @@ def test_old_choices_fade_in_the_end() -> None:
 def test_choices_make_a_weight_surer() -> None:
     after = Planted({Mix.POPULARITY: 0.5}).teach(400)
 
-    assert spread(after.mix[Mix.POPULARITY]) < spread(DEFAULT_LIMITS.of_mix(Mix.POPULARITY).begin) / 4
+    assert spread(after.mix[Mix.POPULARITY]) < spread(of_mix(Mix.POPULARITY).begin) / 4
     assert after.choices == after.version == 400
 
 

@@ -5,7 +5,7 @@ import random
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from operators.weigh import DEFAULT_LIMITS, WeighLimits, in_use, learned, outcome, start
+from operators.weigh import in_use, learned, outcome, start
 from schemas import Features, Mix, Outcome, WeightAction, WeightCommand, Weights
 from schemas.weights import FEATURE_ONE
 
@@ -68,13 +68,13 @@ class Planted:
         chances = [math.exp(total) for total in totals]
         return some_features(mix, **within), self._rng.choices(range(candidates), chances)[0]
 
-    def teach(self, choices: int, weights: Weights | None = None, *, limits: WeighLimits = DEFAULT_LIMITS) -> Weights:
+    def teach(self, choices: int, weights: Weights | None = None) -> Weights:
         """The weights after so many choices, each of somebody new."""
         weights = no_weights() if weights is None else weights
         for number in range(choices):
             said = told(*self.choice(), weights=weights, event_id=f"o{number}")
             assert said is not None
-            weights = learned(weights, said, limits=limits)
+            weights = learned(weights, said)
         return weights
 
 

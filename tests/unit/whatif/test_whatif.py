@@ -182,7 +182,7 @@ def test_a_share_of_users_has_its_size_and_is_within_a_larger_one() -> None:
 
 def test_settings_limits_and_rules_are_changed_by_name() -> None:
     given = [
-        "evolve_mode=replace",
+        "evolve_mode=incremental",
         "warmup_rounds=3",
         "warmup_rounds=4",
         "merge.weaken_window=2",
@@ -190,7 +190,7 @@ def test_settings_limits_and_rules_are_changed_by_name() -> None:
     ]
     variant = variant_of(Settings(prefix="a."), given)
 
-    assert (variant.settings.evolve_mode, variant.settings.warmup_rounds) == (EvolveMode.REPLACE, 4)
+    assert (variant.settings.evolve_mode, variant.settings.warmup_rounds) == (EvolveMode.INCREMENTAL, 4)
     assert variant.settings.prefix == "a."
     assert (variant.limits.weaken_window, variant.rules.common_share) == (2, 0.25)
     assert variant_of(Settings(warmup_rounds=3), ["warmup_rounds=none"]).settings.warmup_rounds is None
@@ -251,6 +251,6 @@ def test_the_other_side_has_its_own_client() -> None:
     """Its failures must not open the circuit of the live path."""
     own: Any = Settings(llm_base_url="http://127.0.0.1:9/v1", reasoner="llm")
     shared = llm.shared_client(own)
-    reasoner, replacer = llm.arm_reasoner(own, "replay")
+    reasoner = llm.arm_reasoner(own, "replay")
 
-    assert shared not in [getattr(each, "_client", None) for each in (getattr(reasoner, "inner", reasoner), replacer)]
+    assert getattr(reasoner, "inner", reasoner)._client is not shared

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from operators.attributes import fact_ids
 from operators.statinit import statinit
-from operators.statinit.prior import PriorLimits
 from schemas import MAX_POPULAR, Attribute, GlobalSkill, Memory, Profile, ReasonedBy, Source, Tier
 from schemas.fields import Domain
 
@@ -53,7 +52,6 @@ class GlobalLimits:
 
 
 DEFAULT_LIMITS = GlobalLimits()
-DEFAULT_PRIOR = PriorLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +78,12 @@ class Population:
     Memory does not grow with the users: at most `tracked` attributes are counted. When there are more, those with the
     fewest users go, in the main names that a single user holds. One that comes again begins at nought, so that a count
     is never too high; only then does the order matter.
-
-    Args:
-        domain: whose users they are.
-        prior: the limits with which the workers compute priors.
-        tracked: most attributes counted at a time.
     """
 
-    def __init__(self, domain: Domain, prior: PriorLimits = DEFAULT_PRIOR, tracked: int = 20_000) -> None:
+    def __init__(self, domain: Domain, tracked: int = 20_000) -> None:
         if tracked < 1:
             raise ValueError(f"at least 1 attribute must be tracked, not {tracked}")
         self.domain = domain
-        self.prior = prior
         self.users = 0
         self._tracked = tracked
         self._held: dict[str, Held] = {}
@@ -113,7 +105,7 @@ class Population:
         if not profile.interactions:
             return
         self.users += 1
-        for attribute in statinit(profile, limits=self.prior):
+        for attribute in statinit(profile):
             if attribute.tier >= Tier.MEDIUM:
                 self._count(attribute)
         self._take(profile)
@@ -157,10 +149,10 @@ class Population:
 
         Only right while nothing was dropped, which happens above `tracked`.
         """
-        others = Population(self.domain, self.prior, self._tracked)
+        others = Population(self.domain, self._tracked)
         others.users = self.users - 1
         others._held = dict(self._held)
-        for attribute in statinit(profile, limits=self.prior):
+        for attribute in statinit(profile):
             if attribute.tier >= Tier.MEDIUM:
                 held = self._held[attribute.attribute_id]
                 others._held[attribute.attribute_id] = replace(held, users=held.users - 1)
@@ -196,10 +188,7 @@ class Population:
 
 
 def global_skill(
-    population: Population,
-    event_id: str,
-    occurred_at: datetime,
-    limits: GlobalLimits = DEFAULT_LIMITS,
+    population: Population, event_id: str, occurred_at: datetime, limits: GlobalLimits = DEFAULT_LIMITS
 ) -> GlobalSkill:
     """The global skill of this population: the same for the same users.
 

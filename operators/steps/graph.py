@@ -1,12 +1,13 @@
-"""The user's side of the graph (Algorithm 1 line 11): a choice goes into the user's memory, and on to the items."""
+"""Steps on the user-item graph (Algorithm 1 line 11): a choice goes into the user's memory, and items hear of it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from operators.applied import is_applied
-from operators.propagate import GraphLimits, touches, with_taken
-from schemas import ItemFacts, Memory, Position, Touch
+from operators.propagate import GraphLimits, on_touch, takers_of, touches, with_taken, without_taker
+from schemas import ItemFacts, ItemMemory, Memory, Position, Touch
 
 
 @dataclass(frozen=True)
@@ -49,3 +50,32 @@ def moment_of(occurred_at: datetime, source: Position | None, now: datetime | No
     """When a choice counts as taken: a clock that runs ahead must not hold the newest place for years."""
     moments = (occurred_at, None if source is None else source.moment, now)
     return min(moment for moment in moments if moment is not None)
+
+
+class Outcome(StrEnum):
+    """What became of a touch; a metric's label."""
+
+    GATHERED = "gathered"
+    REPEATED = "repeated"
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a touch leads to."""
+
+    outcome: Outcome
+    items: tuple[ItemMemory, ...] = ()
+
+
+def step(held: Callable[[str, str], ItemMemory | None], touch: Touch, now: datetime | None = None) -> Effects:
+    """Items hear who took them."""
+    told = (on_touch(held(item_id, touch.domain), touch.domain, item_id, t, now) for item_id, t in takers_of(touch))
+    changed = tuple(item for item in told if item is not None)
+    return Effects(Outcome.GATHERED if changed else Outcome.REPEATED, changed)
+
+
+def forget(item: ItemMemory, touch: Touch) -> ItemMemory | None:
+    """The item without the taker of a forgotten touch; None where it knows nothing of them, or is not meant."""
+    if not (touch.every_domain or item.domain == touch.domain):
+        return None
+    return without_taker(item, touch.taker)
