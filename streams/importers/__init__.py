@@ -17,10 +17,8 @@ class Format(StrEnum):
 
     SAGER = "sager"
     MOVIELENS = "movielens"
-    GOODREADS = "goodreads"
     YELP = "yelp"
     INSTRUCTREC = "instructrec"
-    AMAZON = "amazon"
 
 
 def detect(path: Path) -> Format:
