@@ -165,11 +165,8 @@ class Api:
     ) -> AnswerT | None:
         """Send an event of a user and return a worker's answer; None if there is none within `http_wait_seconds`.
 
-        Args:
-            event: the event.
-            kind: the answer's class.
-            is_answer: recognizes the answer; runs in another thread.
-            name: an id in the answer's JSON, by default the event's: records without it are not decoded.
+        `is_answer`: recognizes the answer; runs in another thread. `name`: an id in the answer's JSON, by
+        default the event's: records without it are not decoded.
         """
         with self.answers.expect(kind, user_of(event) or "", is_answer, name or event.event_id) as answer:
             await self.sender.send([self.sender.outgoing(event)])

@@ -44,9 +44,7 @@ class Buckets:
     def take(self, key: str, rate: float | None = None) -> float:
         """Take a token from the key's bucket and return 0, or the seconds until there is one.
 
-        Args:
-            key: names the bucket.
-            rate: this key's own rate, which is also its burst where that is more.
+        `rate`: this key's own rate, which is also its burst where that is more.
         """
         with self._lock:
             now = self._clock()
@@ -89,10 +87,6 @@ class Gate:
 
         Other clients' failures at the same address, such as behind a proxy, never refuse a valid token: a token cannot
         be guessed, and the limit on failures only bounds the work that they cause.
-
-        Args:
-            authorization: the header `Authorization`.
-            address: the client's address.
 
         Raises:
             Unauthorized: it has no valid token.

@@ -24,7 +24,6 @@ class Config(uvicorn.Config):
     """uvicorn's configuration for one listener.
 
     Args:
-        app: the application.
         connections: maximum number of connections.
         per_address: the same for one address (IPv6: one /64).
         request_seconds: time limit for the head of a request.

@@ -45,12 +45,8 @@ def load(
 ) -> Dataset:
     """Read the data set in a folder.
 
-    Args:
-        path: the folder.
-        limit_users: keep only the first users of the file, for a quick look.
-        format: its layout; detected by default.
-        domain: the items' domain, overriding their own.
-        min_rating: skip visits rated lower.
+    `path`: the folder. `limit_users`: keep only the first users of the file, for a quick look. `format`: its
+    layout; detected by default. `min_rating`: skip visits rated lower.
 
     Raises:
         DataSetError: it cannot be read; the message says where.

@@ -49,11 +49,7 @@ Ctx: TypeAlias = Context[Target, Any]
 
 
 class Api:
-    """The HTTP API as the caller of one request may use it.
-
-    Args:
-        ctx: the request.
-    """
+    """The HTTP API as the caller of one request may use it."""
 
     def __init__(self, ctx: Ctx) -> None:
         self.target = ctx.request_context.lifespan_context

@@ -26,11 +26,7 @@ async def skill(ctx: Ctx, user: str, domain: str) -> str:
 def run(url: str, token: str, user: str | None, domain: str | None) -> None:
     """Serve on standard input and output until the input ends.
 
-    Args:
-        url: of the API.
-        token: shown with every call.
-        user: the only user; None: the token's.
-        domain: the only domain; None: each call names one.
+    `user`: the only user; None: the token's. `domain`: the only domain; None: each call names one.
     """
 
     async def serve() -> None:
@@ -47,10 +43,7 @@ def run(url: str, token: str, user: str | None, domain: str | None) -> None:
 async def over_http(app: ASGIApp, names: list[str], max_bytes: int) -> AsyncIterator[StreamableHTTPSessionManager]:
     """Serve within the API's process: tools call the application without a socket, with each request's own token.
 
-    Args:
-        app: the API.
-        names: the hosts that requests may name, against DNS rebinding.
-        max_bytes: maximum size of a message.
+    `names`: the hosts that requests may name, against DNS rebinding. `max_bytes`: maximum size of a message.
     """
     transport = httpx2.ASGITransport(app=app)
     base = "http://127.0.0.1"

@@ -84,13 +84,9 @@ def card_told(
 ) -> ToldCard:
     """Return the card, line by line.
 
-    Args:
-        card: the card, or an earlier version.
-        at: the moment by which lines have faded.
-        vouching: decides which lines a prompt may have.
-        request: the request at hand; lines about it come first, and of the others only the surest.
-        budget_tokens: the tokens that the lines' words may have; None: any number.
-        domain: only lines of this domain or of any.
+    `at`: the moment by which lines have faded. `vouching`: decides which lines a prompt may have. `request`: the
+    request at hand; lines about it come first, and of the others only the surest. `budget_tokens`: the tokens that
+    the lines' words may have; None: any number. `domain`: only lines of this domain or of any.
     """
     most = MOST_FOR_A_REQUEST if request.strip() else MAX_CARD_LINES
     lines: list[ToldCardLine] = []

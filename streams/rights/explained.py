@@ -168,13 +168,8 @@ def explain(
 ) -> Explained | ExplainedStatement:
     """Explain a line or a statement, also one that is gone or was reworded.
 
-    Args:
-        con: a connection of `read.connect`.
-        user: the owner of the skill.
-        domain: the skill's domain.
-        attribute_id: the id of the line or statement.
-        vouching: decides whether models get the line.
-        now: the moment by which statements are over; by default the clock's, in UTC.
+    `attribute_id`: the id of the line or statement. `now`: the moment by which statements are over; by default the
+    clock's, in UTC.
 
     Raises:
         UnknownUser: there is no such skill.

@@ -128,11 +128,6 @@ def skills(settings: Settings, user: str) -> Holdings:
 def count(settings: Settings, user: str, progress: Callable[[int, int], None] = lambda *_: None) -> Holdings:
     """Count everything held, in every store. Erased records that wait for a topic's retention do not count.
 
-    Args:
-        settings: the deployment.
-        user: the person.
-        progress: receives the number of topics read, and of all.
-
     Raises:
         BrokerUnreachable: Kafka cannot be read.
     """

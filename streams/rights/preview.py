@@ -99,12 +99,7 @@ def goes(
 ) -> Goes:
     """Count the records that an erasure would reach, in every store.
 
-    Args:
-        settings: the deployment.
-        user: the person.
-        domain: only this domain; None: all.
-        line: only this line of the domain, by its id.
-        progress: receives the number of topics read, and of all.
+    `domain`: only this domain; None: all. `line`: only this line of the domain, by its id.
 
     Raises:
         BrokerUnreachable: Kafka cannot be read.
@@ -218,13 +213,8 @@ def comes(
 ) -> Comes:
     """Return the effect of importing a checked folder.
 
-    Args:
-        settings: the deployment.
-        bundle: the result of `portable.load`.
-        user: the person who receives it.
-        at: the time of the import; statements that are over by then are left out.
-        domain: only this domain; None: all.
-        interactions: True to send the past interactions too.
+    `at`: the time of the import; statements that are over by then are left out. `domain`: only this domain; None:
+    all. `interactions`: True to send the past interactions too.
 
     Raises:
         NotPortable: there is nothing to import.

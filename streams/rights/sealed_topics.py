@@ -91,7 +91,6 @@ class PartitionReader:
     """Reads the sealed topics, one partition number at a time.
 
     Args:
-        scanner: of the deployment's topics.
         where: the partitions of each topic, by its base name.
         is_selected: True for a user and domain to verify.
     """
@@ -169,12 +168,7 @@ class PartitionReader:
 
 
 class Receipts:
-    """The newest receipt of each person. Only one with a right seal excuses anything.
-
-    Args:
-        scanner: of the deployment's topics.
-        key: the deployment's secret.
-    """
+    """The newest receipt of each person. Only one with a right seal excuses anything."""
 
     def __init__(self, scanner: Scanner, key: bytes) -> None:
         self.by_subject: dict[str, Receipt] = {}

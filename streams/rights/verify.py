@@ -69,12 +69,8 @@ def verify(
 ) -> Verified:
     """Verify the skills of all users, or of one.
 
-    Args:
-        settings: the deployment, with the key of its seals.
-        user: only this user; None: all.
-        domain: only this domain; None: all.
-        progress: receives progress.
-        anchor: a file of `make_anchor`; None: without one.
+    `user`: only this user; None: all. `domain`: only this domain; None: all. `anchor`: a file of `make_anchor`;
+    None: without one.
 
     Raises:
         NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
@@ -88,11 +84,6 @@ def verify(
 
 def make_anchor(settings: Settings, to: Path, progress: Progress = lambda *_: None) -> Verified:
     """Verify the topics and write an anchor file, unless there are findings.
-
-    Args:
-        settings: the deployment, with the key of its seals.
-        to: a new file.
-        progress: receives progress.
 
     Raises:
         NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.

@@ -140,10 +140,7 @@ _WORDS = re.compile(r"(?P<value>.+) \((?P<dimension>[^()]+)\)")
 def skill_for_model(skill: PolicySkill, vouching: Vouching, now: datetime) -> ToldSkill:
     """Return the lines and statements of a skill that a model may read.
 
-    Args:
-        skill: as it is.
-        vouching: the gate.
-        now: which statements hold at this moment, outside of any session.
+    `now`: which statements hold at this moment, outside of any session.
     """
     standing = live(skill, now)
     speak = speaking(skill.attributes, standing)
@@ -163,10 +160,7 @@ def skill_for_model(skill: PolicySkill, vouching: Vouching, now: datetime) -> To
 def log_for_model(diffs: Sequence[SkillDiff], vouching: Vouching, last: int) -> ToldLog:
     """Return the newest versions of a skill, each with its changes.
 
-    Args:
-        diffs: all diffs of one user and domain, in order; at least one.
-        vouching: the gate.
-        last: how many versions.
+    `diffs`: all diffs of one user and domain, in order; at least one. `last`: how many versions.
     """
     known = [line for diff in diffs for line in diff.seed or ()]
     known += [change.discovered for diff in diffs for change in diff.changes if change.discovered]
@@ -187,12 +181,7 @@ def log_for_model(diffs: Sequence[SkillDiff], vouching: Vouching, last: int) -> 
 
 
 def line_for_model(explained: Explained | ExplainedStatement, vouching: Vouching) -> ToldLine | None:
-    """Return the explanation of a line; None if the gate holds the line back.
-
-    Args:
-        explained: for people.
-        vouching: the gate, which titles and actors pass too.
-    """
+    """Return the explanation of a line; None if the gate holds the line back."""
     now = explained.now
     if isinstance(now, Attribute):
         is_allowed = isinstance(explained, Explained) and explained.unvouched is None

@@ -134,10 +134,7 @@ async def post(session: aiohttp.ClientSession, endpoint: Endpoint, message_id: s
 def refusal_of(status: int, retry_after: str, now: float) -> str:
     """Return why a status refuses the message; empty if it accepts it.
 
-    Args:
-        status: of HTTP.
-        retry_after: the header, in seconds or as a date; empty without one.
-        now: in seconds since 1970.
+    `retry_after`: the header, in seconds or as a date; empty without one. `now`: in seconds since 1970.
 
     Raises:
         EndpointDown: the status is about the endpoint or the moment.

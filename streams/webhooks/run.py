@@ -61,7 +61,6 @@ class Webhooks:
     """The process.
 
     Args:
-        settings: the deployment.
         health: updated as the loop runs.
     """
 

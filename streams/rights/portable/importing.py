@@ -153,14 +153,8 @@ def take_in(
 ) -> Imported:
     """Send one command per skill, the statements, the card and, if asked to, the interactions; wait for all.
 
-    Args:
-        settings: the deployment.
-        bundle: the result of `load`.
-        user: the person who receives it.
-        order: the actor and the reason.
-        seconds: how long to wait for each command and correction; 0: do not wait.
-        domain: only this domain; None: all.
-        interactions: send these too, under their own event ids, so that known ones are recognised.
+    `seconds`: how long to wait for each command and correction; 0: do not wait. `domain`: only this domain; None:
+    all. `interactions`: send these too, under their own event ids, so that known ones are recognised.
 
     Raises:
         NotPortable: there is nothing to import.

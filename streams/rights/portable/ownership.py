@@ -102,9 +102,7 @@ class Owner:
     def part_of(self, event: Model, value: bytes) -> Any:
         """Return the part of a record that is this person's, as JSON values; None if there is none.
 
-        Args:
-            event: the decoded record.
-            value: its bytes.
+        `value`: its bytes.
         """
         own = own_part(event, self.neighbour)
         if own is None:
@@ -116,9 +114,7 @@ class Owner:
 def own_part(event: Model, neighbour: str) -> Model | None:
     """Return the record without data of other people; the same record if it has none.
 
-    Args:
-        event: the decoded record.
-        neighbour: the person's pseudonym.
+    `neighbour`: the person's pseudonym.
     """
     if isinstance(event, Touch):
         return event if event.taker == neighbour else None

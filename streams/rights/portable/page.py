@@ -25,9 +25,7 @@ ModelT = TypeVar("ModelT", bound=Model)
 def page_of(folder: Path, manifest: Manifest) -> str:
     """The page of an export's folder, worded for a lay person. All text in it is escaped.
 
-    Args:
-        folder: with the topics' files written.
-        manifest: of the folder.
+    `manifest`: of the folder.
     """
     slims = {slim.domain: slim.text for slim in _records(folder, SlimSkill)}
     skills = [
