@@ -168,7 +168,7 @@ async def command_card(api: TheApi, token: TheToken, user: UserPath, asked: Card
         lines = (*held.lines, *held.past) if held is not None and token.may_read(user) else ()
         says = next((in_words(line) for line in lines if line.line_id == command.line_id), "")
         return as_json({"says": says, **api.confirmations.make(token, what, about)})
-    diff = await carry_out(api, token, command)
+    diff = await api.change_card(token, command)
     if diff is None:
         return as_json(CardCommanded(event_id=event_id, carried_out=False), 202)
     done = CardCommanded(event_id=event_id, carried_out=True, version=diff.version)
@@ -207,12 +207,6 @@ def would_be(api: Api, card: Card | None, command: CardCommand) -> CardDiff:
     else:
         why = "the card has no such line"
     raise Problem(409, f"the command would change nothing: {why}", refused=[{"why": kind} for kind in not_kept])
-
-
-async def carry_out(api: Api, token: Token, command: CardCommand) -> CardDiff | None:
-    """Send a command and return a worker's diff; None if there is none in time."""
-    with api.waiting(token, command.user_id):
-        return await api.change_card(command)
 
 
 def now() -> datetime:

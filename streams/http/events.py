@@ -240,8 +240,7 @@ async def rank(api: TheApi, token: TheToken, asked: RankBody) -> Response:
         is_named = (found.ranking_id, found.user_id) == (name, user)
         return is_named and authenticated(found, api.ranking_key).ranked_by is RankedBy.SAGER
 
-    with api.waiting(token, user):
-        found = await api.ask(request, Ranking, is_answer, name)
+    found = await api.ask(token, request, Ranking, is_answer)
     if found is None:
         detail = "no worker has ranked this in time; the request is kept, and the ranking will be on its topic"
         raise Problem(504, detail, request_id=name)
@@ -267,8 +266,7 @@ async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPa
     if privacy_of(api.settings).wish(correction.text) is wish:
         why = {"understood": False, "why": wish.value, "explanation": NOT_REMEMBERED}
         return as_json(Corrected(event_id=name, carried_out=False, **why))
-    with api.waiting(token, user):
-        diff = await api.change_skill(correction)
+    diff = await api.change_skill(token, correction)
     if diff is None:
         return as_json(Corrected(event_id=name, carried_out=False), 202)
     heard = diff.heard

@@ -174,8 +174,7 @@ async def forget_user(api: TheApi, token: TheToken, user: UserPath, asked: Forge
         request = forget_request(user, asked.domain, asked.line, token.name, confirmed.name(), confirmed.at)
     except ValidationError as error:
         raise not_valid(error) from None
-    with api.waiting(token, user):
-        receipt = await api.forget(request)
+    receipt = await api.forget(token, request)
     done = RightForgotten(event_id=request.event_id, carried_out=receipt is not None, receipt=receipt)
     if receipt is None:
         return as_json(done, 202)
@@ -222,7 +221,7 @@ async def import_user(
     if (before := api.confirmations.answer_of(confirmed)) is not None:
         return as_json(before)
     order = portable.Order(token.name, reason, confirmed.at, confirmed.name)
-    done = await api.change(token, user, partial(_import, api, body, user, order, domain, past))
+    done = await api.import_(token, user, partial(_import, api, body, user, order, domain, past))
     if done.carried_out:
         api.confirmations.remember(confirmed, done)
     return as_json(done, 200 if done.carried_out else 202)

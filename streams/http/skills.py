@@ -208,8 +208,7 @@ async def command(api: TheApi, token: TheToken, user: UserPath, asked: Command) 
     """Changes a skill: what `sager policy` can do, in the name of the token."""
     fields = asked.model_dump(exclude_unset=True)
     made = await api.read(token, partial(command_of, fields, user, token.name, api.snapshot.history))
-    with api.waiting(token, user):
-        diff = await api.change_skill(made)
+    diff = await api.change_skill(token, made)
     if diff is None:
         return as_json(Commanded(event_id=made.event_id, carried_out=False), 202)
     if diff.refused and not diff.changes:

@@ -59,7 +59,7 @@ async def change(visit: Visit) -> Response:
         given["to_version"] = visit.number("to_version")
     body = {"domain": domain, "action": action.value, "reason": form.get("reason", "").strip(), **given}
     command = await api.read(visit.token, partial(command_of, body, user, visit.token.name, api.snapshot.history))
-    diff = await api.change(visit.token, user, partial(api.changes.carry_out, command))
+    diff = await api.change_skill(visit.token, command)
     line = command.attribute_id
     if diff is not None and action is Action.REWORD:
         line = next((each.attribute_id for each in diff.changes if each.kind is ChangeKind.ADDED), line)
@@ -81,7 +81,7 @@ async def say(visit: Visit) -> Response:
         correction = Correction.model_validate(envelope | {"text": words, "scope": visit.fields.get("scope") or None})
     except ValidationError as error:
         raise not_valid(error) from None
-    diff = await visit.api.change(visit.token, user, partial(visit.api.changes.carry_out, correction))
+    diff = await visit.api.change_skill(visit.token, correction)
     return visit.go("/person", *_understood(diff), **about)
 
 
@@ -113,7 +113,7 @@ async def forget(visit: Visit) -> Response:
         request = forget_request(user, domain, line, visit.token.name, uuid.uuid4().hex, datetime.now(UTC))
     except ValidationError as error:
         raise not_valid(error) from None
-    receipt = await visit.api.change(visit.token, user, partial(visit.api.changes.forget, request))
+    receipt = await visit.api.forget(visit.token, request)
     notice = (LATER, "wait") if receipt is None else ("Forgotten. A receipt without the name proves it.", "good")
     if domain is not None and visit.token.may_read(user):
         return visit.go("/person", *notice, user=user, domain=domain if line is not None else None)
