@@ -1,20 +1,19 @@
 """Changes to a user's data: lines, skills, statements, the export and erasure. The actor is the token's name."""
 
-import os
 import uuid
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from schemas import Action, ChangeKind, Correction, Said, SkillDiff, Wish
 from streams.console.pages import Visit, page
 from streams.console.people.cards import LATER
 from streams.console.people.history import names_of, refused
 from streams.http.problems import Problem, not_valid
-from streams.http.rights import ZIP, chunks, exported
+from streams.http.rights import zipped
 from streams.http.skills import command_of
 from streams.http.tokens import Scope
 from streams.privacy import privacy_of
@@ -88,13 +87,7 @@ async def say(visit: Visit) -> Response:
 @page("GET", "/export", Scope.READ_USER, under="/people")
 async def export(visit: Visit) -> Response:
     """All data about a user as a zip file, the folder of `sager policy export`."""
-    user = visit.user(Scope.READ_USER)
-    file = await visit.api.search(visit.token, partial(exported, visit.api.settings, user))
-    if file is None:
-        raise Problem(404, "nothing is held about this person")
-    size = file.seek(0, os.SEEK_END)
-    headers = {"Content-Disposition": 'attachment; filename="sager-export.zip"', "Content-Length": str(size)}
-    return StreamingResponse(chunks(file), headers=headers, media_type=ZIP)
+    return await zipped(visit.api, visit.token, visit.user(Scope.READ_USER))
 
 
 @page("GET", "/forget", Scope.FORGET_USER, under="/people")
