@@ -74,6 +74,14 @@ def network_of(address: str) -> str:
     return str(found)
 
 
+def is_loopback(host: str) -> bool:
+    """Return True if a name or an address is this machine's own, with no network between."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 class Gate:
     """Authenticates requests by their token and limits their rate. Thread-safe."""
 
