@@ -24,6 +24,7 @@ from streams.rights.sentences import (
     actor_of,
     change_of,
     holds,
+    names_of,
     sentence,
     state,
     statement_sentence,
@@ -191,7 +192,7 @@ def explain(
     return Explained(
         attribute_id=attribute_id,
         domain=domain,
-        words=_words(diffs, attribute_id),
+        words=names_of(diffs).get(attribute_id, attribute_id),
         state=state(None if line is None else line.model_dump(mode="json")) + silence,
         now=line,
         counts=Counts(**_counts(line if line is not None and is_counted(line) else None)),
@@ -305,15 +306,6 @@ def _others_with(diff: SkillDiff, attribute: str, choice: Choice) -> int | None:
     taken, expected = diff.tally.lines[attribute]
     shown = len(choice.shown)
     return min(max(0, round(expected * shown / ONE) - bool(taken)), shown - 1)
-
-
-def _words(diffs: Sequence[SkillDiff], attribute: str) -> str:
-    """Return the line's newest words, also of one that is gone; its id where no version has them."""
-    words = attribute
-    for diff in diffs:
-        lines = [*(diff.seed or ()), *(change.discovered for change in diff.changes if change.discovered)]
-        words = next((f"{each.value} ({each.dimension})" for each in lines if each.attribute_id == attribute), words)
-    return words
 
 
 def _unknown_line(diffs: Sequence[SkillDiff], attribute: str) -> str:

@@ -11,13 +11,14 @@ from starlette.responses import Response
 from schemas import Action, ChangeKind, Correction, Said, SkillDiff, Wish
 from streams.console.pages import Visit, page
 from streams.console.people.cards import LATER
-from streams.console.people.history import names_of, refused
+from streams.console.people.history import refused
 from streams.http.problems import Problem, not_valid
 from streams.http.rights import zipped
 from streams.http.skills import command_of
 from streams.http.tokens import Scope
 from streams.privacy import privacy_of
 from streams.rights.preview import forget_request, goes
+from streams.rights.sentences import names_of
 
 FIELDS = {
     Action.PIN: ("attribute_id",),

@@ -12,12 +12,12 @@ import orjson
 from pydantic import ValidationError
 
 from operators.cards.lines import in_words
-from schemas import TOPICS, Card, Contrast, Correction, Model, PolicySkill, SlimSkill, Tier, Utterance
+from schemas import TOPICS, Card, Contrast, Correction, Model, PolicySkill, SlimSkill, Utterance
 from streams.rights.portable.archive import Manifest, topic_file
+from streams.rights.sentences import SURE
 
 NEWEST = 500
 """How many choices, statements and turns the page lists; the files have all of them."""
-SURE = {Tier.SILENT: "no longer", Tier.LOW: "a guess", Tier.MEDIUM: "likely", Tier.HIGH: "sure"}
 
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -33,7 +33,7 @@ def page_of(folder: Path, manifest: Manifest) -> str:
             "domain": skill.domain,
             "text": slims.get(skill.domain, ""),
             "lines": [
-                (line.value, line.dimension.replace("_", " "), SURE[line.tier])
+                (line.value, line.dimension.replace("_", " "), SURE[str(line.tier)])
                 for line in sorted(skill.attributes, key=lambda line: -line.tier)
                 if line.tier
             ],
