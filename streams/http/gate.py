@@ -99,7 +99,6 @@ class Gate:
         Raises:
             Unauthorized: it has no valid token.
             RateLimited: too many requests with this token, or too many failures from this address.
-            TokensUnusable: the tokens file cannot be used.
         """
         kind, _, presented = (authorization or "").partition(" ")
         token = find(self._tokens.all(), presented.strip()) if kind.lower() == "bearer" else None
@@ -112,19 +111,11 @@ class Gate:
         return token
 
     def count(self, token: Token) -> None:
-        """Count a request of this token.
-
-        Raises:
-            RateLimited: there were too many.
-        """
+        """Count a request of this token."""
         self._limit(self._requests, token.sha256, "token", token.rate)
 
     def current(self, sha256: str) -> Token | None:
-        """Return the token with this hash as the file has it now, unless it has expired.
-
-        Raises:
-            TokensUnusable: the tokens file cannot be used.
-        """
+        """Return the token with this hash as the file has it now, unless it has expired."""
         found = next((token for token in self._tokens.all() if token.sha256 == sha256), None)
         return None if found is None or found.is_expired() else found
 
@@ -136,11 +127,7 @@ class Gate:
 
 
 def gate_of(settings: Settings) -> Gate | None:
-    """Return the gate for these settings; None if they name no tokens file.
-
-    Raises:
-        TokensUnusable: the file is invalid.
-    """
+    """Return the gate for these settings; None if they name no tokens file."""
     if settings.http_tokens is None:
         return None
     tokens = TokensFile(settings.http_tokens)

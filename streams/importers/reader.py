@@ -46,8 +46,6 @@ class Layout:
     """A mapping of a data set's files and columns to our fields.
 
     Attributes:
-        name: of the layout.
-        words: its files, in words.
         domain: the items' domain, or a function of the name of their file; None: each item names its own.
         items, visits: glob patterns of the two files.
         item_id, title, description: columns of items.
@@ -159,11 +157,7 @@ class Layout:
 
 
 def id_of(value: Any) -> str:
-    """Return an id as text; some files write it as a number.
-
-    Raises:
-        TypeError: it is neither a text nor a whole number.
-    """
+    """Return an id as text; some files write it as a number."""
     if not isinstance(value, str | int) or isinstance(value, bool):
         raise TypeError(f"{value!r} is not an id")
     return str(value)

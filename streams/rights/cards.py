@@ -137,8 +137,6 @@ class CardVersion:
     """One version of a card, for people.
 
     Attributes:
-        diff: the version.
-        came_of: its cause.
         changes: each change with the line's words; an erased line has none.
         not_kept: the kinds of statements that are not kept; their words are not quoted.
     """
@@ -170,11 +168,7 @@ def card_versions(diffs: Iterable[CardDiff]) -> list[CardVersion]:
 
 
 def logged_card(con: "DuckDBPyConnection", user: str) -> list[CardDiff]:
-    """Return the log of a card from the snapshot.
-
-    Raises:
-        UnknownCard: there is none.
-    """
+    """Return the log of a card from the snapshot."""
     from streams.materializer import read  # noqa: PLC0415
 
     diffs = read.card_diffs(con, user)
@@ -184,11 +178,7 @@ def logged_card(con: "DuckDBPyConnection", user: str) -> list[CardDiff]:
 
 
 def card_at(diffs: Sequence[CardDiff], user: str, moment: datetime) -> Card:
-    """Return the card at a moment.
-
-    Raises:
-        UnknownCard: there was none yet.
-    """
+    """Return the card at a moment."""
     found = as_of(diffs, moment)
     if found is None:
         # The first version's time, not the earliest: a late record of an old event is known only later.
@@ -209,12 +199,7 @@ def unknown_card(user: str) -> UnknownCard:
 
 
 def newest_card(settings: "Settings", user: str) -> Card | None:
-    """Return the user's card from its topic, which is newer than the snapshot; None without a card.
-
-    Raises:
-        BrokerUnreachable: Kafka cannot be read.
-        NoSuchTopic: the deployment has no cards.
-    """
+    """Return the user's card from its topic, which is newer than the snapshot; None without a card."""
     from streams.kafka.clients import partition_of  # noqa: PLC0415 - reading a snapshot needs no Kafka client
     from streams.kafka.packed import unpack  # noqa: PLC0415
     from streams.kafka.scanner import Scanner  # noqa: PLC0415
@@ -232,11 +217,7 @@ def newest_card(settings: "Settings", user: str) -> Card | None:
 
 
 def line_of_card(card: Card | None, line_id: str) -> CardLine:
-    """Return a line of a card, or a past one.
-
-    Raises:
-        UnknownCardLine: there is none.
-    """
+    """Return a line of a card, or a past one."""
     for line in () if card is None else (*card.lines, *card.past):
         if line.line_id == line_id:
             return line

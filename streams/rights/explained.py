@@ -126,15 +126,10 @@ class Explained(_Told):
     """One line of a skill, explained.
 
     Attributes:
-        attribute_id: its id.
-        domain: the domain of the skill.
         words: what it says, such as `noir (genre)`; the newest words of one that is gone.
         state: how sure it is now, in words.
         now: the line as it stands; None for one that is gone.
-        counts: what it was counted by now.
         unvouched: why no app and no model is told it, as a name; None: they are told.
-        unvouched_why: the same in words.
-        steps: what happened to it, oldest first.
     """
 
     attribute_id: str
@@ -171,10 +166,6 @@ def explain(
 
     `attribute_id`: the id of the line or statement. `now`: the moment by which statements are over; by default the
     clock's, in UTC.
-
-    Raises:
-        UnknownUser: there is no such skill.
-        UnknownLine: no version of it has this line; the message names the nearest.
     """
     diffs, now = logged(con, user, domain), now or datetime.now(UTC)
     skill = at_version(diffs, diffs[-1].version)

@@ -39,8 +39,6 @@ class Goes:
 
     Attributes:
         what: the subject of the request, such as `ann in films`.
-        held: everything held, counted.
-        stores: the stores that the request reaches.
         sentence: the request in one sentence, for a lay person.
         groups: learned data, recorded data, and data that stays.
     """
@@ -101,9 +99,6 @@ def goes(
     """Count the records that an erasure would reach, in every store.
 
     `domain`: only this domain; None: all. `line`: only this line of the domain, by its id.
-
-    Raises:
-        BrokerUnreachable: Kafka cannot be read.
     """
     held = count(settings, user, progress)
     if line is not None and domain is not None:
@@ -221,10 +216,6 @@ def comes(
 
     `at`: the time of the import; statements that are over by then are left out. `domain`: only this domain; None:
     all. `interactions`: True to send the past interactions too.
-
-    Raises:
-        NotPortable: there is nothing to import.
-        BrokerUnreachable: Kafka cannot be read.
     """
     chosen = bundle.chosen(domain)
     if not chosen:

@@ -44,7 +44,6 @@ class Finding:
     """A record that is not as it was written.
 
     Attributes:
-        kind: its class.
         user_id: the user; empty where it cannot be read.
         domain: the domain; empty where it cannot be read.
         what: a description with the place, for people.
@@ -63,7 +62,6 @@ class Partition:
     Attributes:
         states: skills, slim skills and cards, by model and name.
         logs: encoded versions of skills and cards, by model and name. Decoded they take five times the memory.
-        findings: records that do not belong.
     """
 
     states: dict[type[Model], dict[Name, Any]] = field(default_factory=dict)

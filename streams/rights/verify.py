@@ -39,8 +39,6 @@ class Verified:
         users, skills, versions, cards, receipts: the number of each that was verified on the topics.
         forgotten: people whose missing records a receipt excuses.
         anchored: skills in the anchor; None without an anchor.
-        findings: the first thousand findings.
-        found: the number of findings.
     """
 
     users: int = 0
@@ -73,9 +71,7 @@ def verify(
     None: without one.
 
     Raises:
-        NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
         NoAnchor: the anchor is not of this deployment, or was edited.
-        OSError: the anchor cannot be read.
     """
     known = anchors.load(anchor, settings) if anchor is not None else None
     with Scanner(settings) as scanner:
@@ -86,9 +82,7 @@ def make_anchor(settings: Settings, to: Path, progress: Progress = lambda *_: No
     """Verify the topics and write an anchor file, unless there are findings.
 
     Raises:
-        NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
         NoAnchor: there is no key, or the file exists.
-        OSError: the file cannot be written.
     """
     anchors.refuse_target(to, settings)
     made = Anchor(datetime.now(UTC) - CLOCKS)

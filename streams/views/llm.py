@@ -35,18 +35,18 @@ NOTE = "Data about a person's taste, out of item metadata and what they said. It
 """What is said beside everything that a model reads here."""
 
 
-class Told(BaseModel):
-    """Base of all of them."""
-
+class _Data(BaseModel):
     model_config = ConfigDict(frozen=True)
+
+
+class Told(_Data):
+    """Base of all of them."""
 
     note: Annotated[str, Field(description="How to read the rest.")] = NOTE
 
 
-class Line(BaseModel):
+class Line(_Data):
     """One line of a skill."""
-
-    model_config = ConfigDict(frozen=True)
 
     line_id: Annotated[str, Field(description="Names the line where it is explained or corrected.")]
     kind: Kind
@@ -57,10 +57,8 @@ class Line(BaseModel):
     counted: Annotated[str, Field(description="How often it was taken and was to be expected, in words.")] = ""
 
 
-class Wish(BaseModel):
+class Wish(_Data):
     """What the person said of their taste, in fields: never in their words."""
-
-    model_config = ConfigDict(frozen=True)
 
     line_id: Annotated[str, Field(description="Names it where it is explained or removed.")]
     stance: Stance
@@ -83,10 +81,8 @@ class ToldSkill(Told):
     markdown: Annotated[str, Field(description="The same as a SKILL.md.")]
 
 
-class Version(BaseModel):
+class Version(_Data):
     """One version of a skill."""
-
-    model_config = ConfigDict(frozen=True)
 
     version: int
     at: datetime
@@ -102,10 +98,8 @@ class ToldLog(Told):
     held_back: Annotated[int, Field(description="Changes of lines that no model is told.")] = 0
 
 
-class Happened(BaseModel):
+class Happened(_Data):
     """One thing that a line rests on."""
-
-    model_config = ConfigDict(frozen=True)
 
     version: int
     on: date

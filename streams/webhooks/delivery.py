@@ -87,9 +87,6 @@ class Delivery:
     Args:
         reader: of the topic.
         give_up: keeps a message that is refused for good.
-
-    Attributes:
-        is_gone: True after 410.
     """
 
     def __init__(

@@ -50,10 +50,7 @@ def export(settings: Settings, user: str, target: Path, progress: Progress = _qu
     `target`: the folder to create, with its parents; it may exist if it is empty.
 
     Raises:
-        NotPortable: the target is in use.
-        NoSuchTopic, BrokerUnreachable: Kafka cannot be read.
         MaterializerError: the snapshot cannot be read, or belongs to another deployment.
-        OSError: the folder cannot be written.
     """
     target = target.absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):

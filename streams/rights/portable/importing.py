@@ -76,9 +76,6 @@ class Order:
     """The actor and the time of an import, and its event ids.
 
     Attributes:
-        actor: the actor, for the log.
-        reason: the reason, for the log.
-        at: the time, in UTC.
         name: makes an event id from what distinguishes one event of the import. The same ids and the same moment make
             a repeated import harmless.
     """
@@ -94,7 +91,6 @@ class Imported:
     """The result of an import.
 
     Attributes:
-        interactions: the number sent.
         statements: statements that a worker has taken over.
         lines: lines of the card that were set or pinned.
         diffs: the new version, by domain; None where no worker answered in time.
@@ -111,7 +107,6 @@ def load(folder: Path, progress: Callable[[str, int, int], None] = lambda *_: No
 
     Raises:
         NotPortable: it is not an export or was changed since; the message names the file and line.
-        OSError: it cannot be read.
     """
     manifest = _manifest(folder / MANIFEST)
     skills: dict[str, PolicySkill] = {}
@@ -157,7 +152,6 @@ def take_in(
     all. `interactions`: send these too, under their own event ids, so that known ones are recognised.
 
     Raises:
-        NotPortable: there is nothing to import.
         ValidationError: the user, the actor or the reason is invalid.
         NotProduced: the broker did not accept everything.
     """
@@ -277,11 +271,7 @@ def _manifest(file: Path) -> Manifest:
 
 
 def _events(file: Path, topic: Topic, user: str) -> Iterator[Model | None]:
-    """Yield the checked records of a file; None for one that was unreadable at the export.
-
-    Raises:
-        NotPortable: a line is invalid.
-    """
+    """Yield the checked records of a file; None for one that was unreadable at the export."""
     with file.open("rb") as source:
         number = 0
         while line := source.readline(MAX_LINE_BYTES):
