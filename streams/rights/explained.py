@@ -126,10 +126,15 @@ class Explained(_Told):
     """One line of a skill, explained.
 
     Attributes:
+        attribute_id: its id.
+        domain: the domain of the skill.
         words: what it says, such as `noir (genre)`; the newest words of one that is gone.
         state: how sure it is now, in words.
         now: the line as it stands; None for one that is gone.
+        counts: what it was counted by now.
         unvouched: why no app and no model is told it, as a name; None: they are told.
+        unvouched_why: the same in words.
+        steps: what happened to it, oldest first.
     """
 
     attribute_id: str

@@ -142,11 +142,11 @@ def why_unvouched(held: "Held") -> str:
     return _UNVOUCHED[held.value]
 
 
-def what(said: "Statement") -> str:
+def what(statement: "Statement") -> str:
     """Return the meaning of a statement, such as `avoids horror (genre)`."""
     from operators.stated import in_words  # noqa: PLC0415 - `--help` starts without the operators
 
-    return in_words(said)
+    return in_words(statement)
 
 
 def names_of(diffs: "Iterable[SkillDiff]") -> dict[str, str]:
@@ -159,15 +159,15 @@ def names_of(diffs: "Iterable[SkillDiff]") -> dict[str, str]:
     return found
 
 
-def holds(said: "Statement", shifted: int, now: datetime) -> str:
+def holds(statement: "Statement", shifted: int, now: datetime) -> str:
     """Return how long a statement holds, such as `until 2026-01-31 18:00 UTC`, and since when it is doubtful."""
-    if said.until is None:
+    if statement.until is None:
         parts = ["always"]
     else:
-        parts = ["over" if said.until <= now else f"until {said.until:%Y-%m-%d %H:%M} UTC"]
-    if said.session_id is not None:
-        parts.append(f"in session {said.session_id}")
-    if said.since < shifted:
+        parts = ["over" if statement.until <= now else f"until {statement.until:%Y-%m-%d %H:%M} UTC"]
+    if statement.session_id is not None:
+        parts.append(f"in session {statement.session_id}")
+    if statement.since < shifted:
         parts.append(f"doubtful since version {shifted}")
     return ", ".join(parts)
 

@@ -139,7 +139,7 @@ def skill_for_model(skill: PolicySkill, vouching: Vouching, now: datetime) -> To
     standing = live(skill, now)
     speak = speaking(skill.attributes, standing)
     lines = sorted(vouching.let_out(speak), key=lambda line: (-line.tier, -line.confirmed_at))
-    wishes = [said for said in standing if _is_allowed(said, vouching)]
+    wishes = [statement for statement in standing if _is_allowed(statement, vouching)]
     return ToldSkill(
         domain=skill.domain,
         version=skill.version,
@@ -208,27 +208,27 @@ def _line(line: Attribute) -> Line:
     )
 
 
-def _wish(skill: PolicySkill, said: Statement) -> Wish:
+def _wish(skill: PolicySkill, statement: Statement) -> Wish:
     return Wish(
-        line_id=said.statement_id,
-        stance=said.stance,
-        dimension=as_data(said.dimension, DIMENSION_CHARS),
-        value=as_data(said.value, MAX_VALUE_CHARS),
-        rather_than=next((as_data(value, MAX_VALUE_CHARS) for value in _replaced(said)), None),
-        scope=said.scope,
-        doubtful=is_doubtful(skill, said),
+        line_id=statement.statement_id,
+        stance=statement.stance,
+        dimension=as_data(statement.dimension, DIMENSION_CHARS),
+        value=as_data(statement.value, MAX_VALUE_CHARS),
+        rather_than=next((as_data(value, MAX_VALUE_CHARS) for value in _replaced(statement)), None),
+        scope=statement.scope,
+        doubtful=is_doubtful(skill, statement),
     )
 
 
-def _is_allowed(said: Statement, vouching: Vouching) -> bool:
+def _is_allowed(statement: Statement, vouching: Vouching) -> bool:
     """A bound's words are ours; an item's are its title, and pass like any value."""
-    values = [said.value, *_replaced(said)]
-    return said.bound is not None or not any(vouching.held(said.dimension, value) for value in values)
+    values = [statement.value, *_replaced(statement)]
+    return statement.bound is not None or not any(vouching.held(statement.dimension, value) for value in values)
 
 
-def _replaced(said: Statement) -> list[str]:
+def _replaced(statement: Statement) -> list[str]:
     """Return the value that a statement replaces, if any, as its id has it."""
-    return [] if said.over is None else [said.over.split(":", 2)[-1]]
+    return [] if statement.over is None else [statement.over.split(":", 2)[-1]]
 
 
 def _cause(diff: SkillDiff) -> str:
@@ -248,10 +248,10 @@ def _change(change: Change, line: Attribute | None, vouching: Vouching) -> str:
     return f"{clean.value} ({clean.dimension}): {change.kind.value}, {moved}"
 
 
-def _statement_change(change: StatementChange, said: Statement | None, vouching: Vouching) -> str:
-    if said is None or not _is_allowed(said, vouching):
+def _statement_change(change: StatementChange, statement: Statement | None, vouching: Vouching) -> str:
+    if statement is None or not _is_allowed(statement, vouching):
         return ""
-    return f"{said.stance.value} {as_data(said.value, MAX_VALUE_CHARS)}: {change.kind.value}"
+    return f"{statement.stance.value} {as_data(statement.value, MAX_VALUE_CHARS)}: {change.kind.value}"
 
 
 def _happened(step: SeededStep | MovedStep | StatementStep, words: str) -> Happened:
