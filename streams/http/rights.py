@@ -90,23 +90,13 @@ class ImportPreview(BaseModel):
     expires_at: datetime
 
 
-class SkillCame(BaseModel):
-    """The version that an imported skill became; None: no worker has carried it out in time, and one will."""
-
-    domain: str
-    version: int | None
-    lines_in: int
-    lines_out: int
-    refused: int
-
-
 class ImportDone(BaseModel):
     """What was imported."""
 
     carried_out: bool
     interactions: int
     statements: int
-    skills: list[SkillCame]
+    skills: list[portable.SkillCame]
 
 
 @routes.get(
@@ -211,14 +201,12 @@ def _import(api: Api, body: bytes, user: str, order: portable.Order, domain: str
         raise not_valid(error) from None
     except (KafkaException, NotProduced) as error:
         raise Problem(503, "Kafka did not acknowledge it; it may or may not be carried out", RETRY) from error
-    skills = []
-    for name, diff in done.diffs.items():
-        version, changes, refused = (None, (), ()) if diff is None else (diff.version, diff.changes, diff.refused)
-        lines_in = sum(change.after is not None for change in changes)
-        counts = {"lines_in": lines_in, "lines_out": len(changes) - lines_in, "refused": len(refused)}
-        skills.append(SkillCame(domain=name, version=version, **counts))
-    is_done = None not in done.diffs.values()
-    return ImportDone(carried_out=is_done, interactions=done.interactions, statements=done.statements, skills=skills)
+    return ImportDone(
+        carried_out=None not in done.diffs.values(),
+        interactions=done.interactions,
+        statements=done.statements,
+        skills=done.skills,
+    )
 
 
 async def zipped(api: Api, token: Token, user: str) -> StreamingResponse:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from schemas import (
@@ -86,6 +87,16 @@ class Order:
     name: Callable[[str], str] = lambda _: uuid4().hex
 
 
+class SkillCame(BaseModel):
+    """The version that an imported skill became; None: no worker has carried it out in time, and one will."""
+
+    domain: str
+    version: int | None
+    lines_in: int
+    lines_out: int
+    refused: int
+
+
 @dataclass
 class Imported:
     """The result of an import.
@@ -100,6 +111,17 @@ class Imported:
     statements: int = 0
     lines: int = 0
     diffs: dict[str, SkillDiff | None] = field(default_factory=dict)
+
+    @property
+    def skills(self) -> list[SkillCame]:
+        """The version that each skill became, with the number of its lines that came and went."""
+        found = []
+        for domain, diff in self.diffs.items():
+            version, changes, refused = (None, (), ()) if diff is None else (diff.version, diff.changes, diff.refused)
+            lines_in = sum(change.after is not None for change in changes)
+            counts = {"lines_in": lines_in, "lines_out": len(changes) - lines_in, "refused": len(refused)}
+            found.append(SkillCame(domain=domain, version=version, **counts))
+        return found
 
 
 def load(folder: Path, progress: Callable[[str, int, int], None] = lambda *_: None) -> Bundle:
