@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from operators.cards.admission import is_let_out
+from operators.cards.commands import is_as_it_was, resolve_command
 from operators.cards.fold import as_of
 from operators.cards.lines import certainty, in_words, why_not
 from operators.cards.views import chosen
+from operators.privacy import Privacy
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
-from schemas import TOPICS, BadRecord, Card, CardChange, CardDiff, CardLine, Model, Strength, decode
+from schemas import TOPICS, BadRecord, Card, CardChange, CardCommand, CardDiff, CardLine, Model, Strength, decode
 from schemas.cards import MAX_CARD_LINES
 from schemas.fields import UtcDatetime
 from schemas.statements import Stance
@@ -36,6 +38,14 @@ class UnknownCard(StreamsError, LookupError):
 
 class UnknownCardLine(StreamsError, LookupError):
     """The card has no such line."""
+
+
+class NoEffect(StreamsError, ValueError):
+    """A command would change nothing; `not_kept` has the kinds of private words in it."""
+
+    def __init__(self, why: str, not_kept: Sequence[str] = ()) -> None:
+        super().__init__(f"the command would change nothing: {why}")
+        self.not_kept = not_kept
 
 
 class ToldCardLine(Model):
@@ -214,6 +224,24 @@ def newest_card(settings: "Settings", user: str) -> Card | None:
         return None if raw is None else decode(Card, unpack(raw) if TOPICS[Card.TOPIC].packed else raw)
     except BadRecord:  # the materializer reports it
         return None
+
+
+def effect_of(card: Card | None, command: CardCommand, privacy: Privacy) -> CardDiff:
+    """Return the effect of a command on a card.
+
+    Raises:
+        NoEffect: it would change nothing.
+    """
+    diff = resolve_command(card, command, None, privacy)
+    if diff is not None and not is_as_it_was(card, diff):
+        return diff
+    if diff is not None and diff.not_kept:
+        not_kept = [each.kind for each in diff.not_kept]
+        raise NoEffect(f"{', '.join(map(why_not, not_kept))} is not kept", not_kept)
+    lines = () if card is None else (*card.lines, *card.past)
+    if command.line_id is None or any(line.line_id == command.line_id for line in lines):
+        raise NoEffect("it is so already")
+    raise NoEffect("the card has no such line")
 
 
 def line_of_card(card: Card | None, line_id: str) -> CardLine:
