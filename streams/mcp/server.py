@@ -12,7 +12,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp
 
 from streams.mcp.api import ANSWER_SECONDS, CONNECT_SECONDS, TARGET, Ctx, Target
-from streams.mcp.tools import list_lines, server
+from streams.mcp.tools import read_for_model, server
+from streams.views.llm import ToldSkill
 
 logger = logging.getLogger("sager.mcp")
 
@@ -20,7 +21,7 @@ logger = logging.getLogger("sager.mcp")
 @server.resource("sager://users/{user}/domains/{domain}/skill", title="A person's skill", mime_type="text/markdown")
 async def skill(ctx: Ctx, user: str, domain: str) -> str:
     """How a person decides, as a document in Markdown."""
-    return (await list_lines(ctx, domain, user)).markdown
+    return ToldSkill.model_validate(await read_for_model(ctx, user, domain)).markdown
 
 
 def run(url: str, token: str, user: str | None, domain: str | None) -> None:

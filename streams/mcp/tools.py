@@ -220,7 +220,7 @@ async def list_lines(ctx: Ctx, domain: Domain = None, user: User = None) -> Told
     Call it when they ask what you know of them, or before explain_line and correct_line. To personalise an answer,
     get_slim_skill is shorter.
     """
-    return ToldSkill.model_validate(await _read(ctx, user, domain))
+    return ToldSkill.model_validate(await read_for_model(ctx, user, domain))
 
 
 @server.tool(title="Explain a line", annotations=READS)
@@ -229,7 +229,7 @@ async def explain_line(ctx: Ctx, line_id: LineId, domain: Domain = None, user: U
 
     Call it when they ask "why do you think that I like ...?". Repeat the sentences, and add no reason of your own.
     """
-    return ToldLine.model_validate(await _read(ctx, user, domain, "lines", line_id))
+    return ToldLine.model_validate(await read_for_model(ctx, user, domain, "lines", line_id))
 
 
 @server.tool(title="Change a line", annotations=CHANGES)
@@ -317,7 +317,7 @@ async def record_utterance(
     return RecordedTurn(event_id=named)
 
 
-async def _read(ctx: Ctx, user: str | None, domain: str | None, *rest: str) -> dict[str, Any]:
+async def read_for_model(ctx: Ctx, user: str | None, domain: str | None, *rest: str) -> dict[str, Any]:
     """Return the answer of an API route under `told`."""
     api = Api(ctx)
     return await api.get(await api.path(user, "domains", api.domain(domain), "told", *rest))

@@ -130,7 +130,7 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
         held = Holdings(user, topics={"selections": Counter({"books": 2})}, unread=["cards"])
         return Goes("", held, [StoreGoes(store="topic selections", records=2, fate="goes")], "", ())
 
-    async def forget(_: Api, request: ForgetRequest) -> Receipt:
+    async def forget(_: Api, token: object, request: ForgetRequest) -> Receipt:
         sent.append(request)
         return Receipt(event_id=request.event_id, occurred_at=NOW, subject=subject_of(request.user_id))
 
