@@ -224,6 +224,11 @@ class Answers(Generic[AnswerT]):
         self._awaited: dict[tuple[str, str], Future[AnswerT]] = {}
         """By the user and the request."""
 
+    @property
+    def topic(self) -> str:
+        """The topic's name in the registry."""
+        return self._model.TOPIC
+
     def follow(self) -> Follower:
         """Return the reader of the topic, which starts with the first call; once it is ready no answer is missed.
 
@@ -234,7 +239,7 @@ class Answers(Generic[AnswerT]):
             if self._closed:
                 raise Closed("this producer is closed: make a new one")
             if self._follower is None:
-                self._follower = Follower(self._connection, self._model.TOPIC, self._take, from_end=True)
+                self._follower = Follower(self._connection, self.topic, self._take, from_end=True)
                 self._follower.start()
             return self._follower
 
