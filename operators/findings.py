@@ -7,7 +7,7 @@ class Kind(StrEnum):
     """What is not as it was written."""
 
     UNREADABLE = "unreadable"
-    """A record or a row that cannot be read."""
+    """A record that cannot be read."""
     MISPLACED = "misplaced"
     """A record under another's key, or on another user's partition."""
     DISGUISED = "disguised"
@@ -42,7 +42,3 @@ class Kind(StrEnum):
     """A version, a skill or a slim skill that was forgotten, and is there again."""
     UNKNOWN = "unknown"
     """The user asked for has neither a log nor a receipt."""
-    ROW_WITHOUT_RECORD = "row-without-record"
-    """A row in DuckDB that was forged, or whose record the log has lost: a crash, or a backup that was restored."""
-    ROW_EDITED = "row-edited"
-    ROW_MISSING = "row-missing"

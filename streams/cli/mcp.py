@@ -1,6 +1,5 @@
 """`sager mcp`: an MCP server on standard input and output, for agents."""
 
-import ipaddress
 import os
 import re
 from pathlib import Path
@@ -70,10 +69,12 @@ def _checked(url: str) -> str:
     Raises:
         Misconfigured: it is not an address.
     """
+    from streams.http.gate import is_loopback  # noqa: PLC0415
+
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
         raise Misconfigured("SAGER_URL must be the address of the HTTP API, such as http://127.0.0.1:8088")
-    if parts.scheme == "http" and not _is_loopback(parts.hostname):
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
         note("warning: the token and all answers cross the network unencrypted: use https")
     return url.rstrip("/")
 
@@ -100,10 +101,3 @@ def _token(file: Path | None, data_dir: Path) -> str:
     if not re.fullmatch(r"sager_[A-Za-z0-9_-]{43}", found):
         raise Misconfigured(f"{where} holds no token: it begins with sager_, and `sager token new` makes one")
     return found
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -8,6 +8,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from schemas import Tier
+from streams.rights.sentences import day
 
 NOTHING = "—"
 SURE = {Tier.HIGH: "sure", Tier.MEDIUM: "likely", Tier.LOW: "first sign", Tier.SILENT: "says nothing yet"}
@@ -59,11 +60,6 @@ def duration(seconds: float | None) -> str:
         if seconds >= size:
             return f"{seconds / size:.1f}".removesuffix(".0") + f" {unit}"
     return f"{1000 * seconds:.0f} ms"
-
-
-def day(when: datetime) -> str:
-    """A date, such as `9 January 2026`."""
-    return f"{when.day} {when:%B %Y}"
 
 
 def moment(when: datetime) -> str:

@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from starlette.requests import Request
 
+from streams.http.gate import is_loopback
 from streams.http.problems import Problem
 from streams.settings import Settings
 
@@ -37,7 +38,7 @@ def check_host(request: Request, settings: Settings) -> None:
     """
     name = host_of(request.headers.get("host", ""))
     named = {each.strip().lower() for each in (settings.console_hosts or "").split(",")} - {""}
-    if not (is_loopback(name) or name in named or (settings.http_certificate is not None and _ip(name))):
+    if not (is_loopback(name) or name in named or (settings.http_certificate is not None and _is_ip(name))):
         raise Problem(421, "the console does not answer to this name: SAGER_CONSOLE_HOSTS lists those it does")
 
 
@@ -53,17 +54,12 @@ def host_of(netloc: str) -> str:
         return ""
 
 
-def is_loopback(name: str) -> bool:
-    """True if a name or an address is this machine's own, with no network between."""
-    found = _ip(name)
-    return name == "localhost" or (found is not None and found.is_loopback)
-
-
-def _ip(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _is_ip(name: str) -> bool:
     try:
-        return ipaddress.ip_address(name)
+        ipaddress.ip_address(name)
     except ValueError:
-        return None
+        return False
+    return True
 
 
 def check_origin(request: Request) -> None:

@@ -154,11 +154,8 @@ class Answers:
     ) -> Iterator[Awaited[AnswerT]]:
         """Wait from now on, so send the question within.
 
-        Args:
-            kind: the class of one of `TOPICS`.
-            user: the user whose partition has the answer.
-            is_answer: recognizes the answer; runs in another thread.
-            hint: an id in the answer's JSON. Without it each call would pay for decoding all answers.
+        `is_answer`: recognizes the answer; runs in another thread. `hint`: an id in the answer's JSON. Without
+        it each call would pay for decoding all answers.
         """
         place = (kind.TOPIC, partition_of(user, self._partitions))
         awaited = Awaited(kind, is_answer, to_json(hint)[1:-1])

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Annotated, NamedTuple, TypeVar, cast
@@ -97,8 +97,7 @@ class Threads:
 class Api:
     """The state that routes share; `running` starts its connections to Kafka.
 
-    `snapshot` blocks, so use it in `read`; so does `changes`, which the console uses in `change`. `ranking_key` is the
-    secret that seals rankings, if this process has one.
+    `snapshot` blocks, so use it in `read`. `ranking_key` is the secret that seals rankings, if this process has one.
     """
 
     def __init__(self, settings: Settings, gate: Gate) -> None:
@@ -109,10 +108,9 @@ class Api:
         self.live = Live(settings, self.answers)
         self.slims = Slims(settings, self.live)
         self.sender = Sender(settings)
-        self.changes = Changes(self)
         self.confirmations = Confirmations(settings)
         self._reading = Threads("read", 4, 64)
-        self._changing = Threads("change", 16, 0)  # no queue: the slowest worker would keep all others waiting
+        self._importing = Threads("import", 4, 0)  # each waits for workers
         self._searching = Threads("search", 2, 8)  # each reads whole topics, for seconds or minutes
         self._waiting = Limiter(WAITING)
         self._streams = Limiter(max(1, settings.http_connections // 2))
@@ -120,7 +118,6 @@ class Api:
     @asynccontextmanager
     async def running(self, *, follows: bool = True) -> AsyncIterator[None]:
         """Run the work between requests; without `follows` topics are not read."""
-        self.changes.loop = asyncio.get_running_loop()
         self.slims.begin()
         if follows:
             self.live.start()
@@ -134,7 +131,7 @@ class Api:
             self.slims.end()
             await asyncio.to_thread(self.live.stop)
             await asyncio.to_thread(self.sender.close)
-            for threads in (self._reading, self._changing, self._searching):
+            for threads in (self._reading, self._importing, self._searching):
                 threads.close()
             self.snapshot.close()
 
@@ -149,47 +146,47 @@ class Api:
         except (KafkaException, NoSuchTopic, BrokerUnreachable) as error:
             raise Problem(503, "Kafka did not let this server read all that it needs", RETRY) from error
 
-    async def change(self, token: Token, user: str, do: Callable[[], _Result]) -> _Result:
-        """Return the result of `do`, which blocks until a worker has changed something of this user's."""
-        return await self._changing.run(do, _of(token), Quota("person-share", user, OF_A_PERSON))
-
-    @contextmanager
-    def waiting(self, token: Token, user: str) -> Iterator[None]:
-        """Hold a place among the calls that wait for a worker's answer about this user."""
-        self.live.check_ready()
-        with self._waiting.hold(_of(token), Quota("person-share", user, OF_A_PERSON)):
-            yield
+    async def import_(self, token: Token, user: str, do: Callable[[], _Result]) -> _Result:
+        """Return the result of `do`, which imports something of this user's and waits for workers."""
+        return await self._importing.run(do, _of(token), Quota("person-share", user, OF_A_PERSON))
 
     async def ask(
-        self, event: Event, kind: type[AnswerT], is_answer: Callable[[AnswerT], bool], name: str | None = None
+        self, token: Token, event: Event, kind: type[AnswerT], is_answer: Callable[[AnswerT], bool]
     ) -> AnswerT | None:
         """Send an event of a user and return a worker's answer; None if there is none within `http_wait_seconds`.
 
-        Args:
-            event: the event.
-            kind: the answer's class.
-            is_answer: recognizes the answer; runs in another thread.
-            name: an id in the answer's JSON, by default the event's: records without it are not decoded.
+        `is_answer` runs in another thread.
         """
-        with self.answers.expect(kind, user_of(event) or "", is_answer, name or event.event_id) as answer:
+        self.live.check_ready()
+        with self._waiting.hold(_of(token), Quota("person-share", user_of(event) or "", OF_A_PERSON)):
+            return await self._answer(event, kind, is_answer)
+
+    async def _answer(self, event: Event, kind: type[AnswerT], is_answer: Callable[[AnswerT], bool]) -> AnswerT | None:
+        # A rank request is answered under its own id. Records without the id are not decoded.
+        hint = getattr(event, "request_id", event.event_id)
+        with self.answers.expect(kind, user_of(event) or "", is_answer, hint) as answer:
             await self.sender.send([self.sender.outgoing(event)])
             return await answer.within(self.settings.http_wait_seconds)
 
-    async def change_skill(self, command: SkillCommand | Correction) -> SkillDiff | None:
+    async def change_skill(self, token: Token, command: SkillCommand | Correction) -> SkillDiff | None:
         """Send a command or a correction, and return a worker's diff; see `ask`."""
         asked = (command.event_id, command.user_id, command.domain)
-        return await self.ask(command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == asked)
+        return await self.ask(
+            token, command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == asked
+        )
 
-    async def change_card(self, command: CardCommand) -> CardDiff | None:
+    async def change_card(self, token: Token, command: CardCommand) -> CardDiff | None:
         """Send a command on a card, and return a worker's diff; see `ask`."""
         asked = (command.event_id, command.user_id)
-        return await self.ask(command, CardDiff, lambda diff: (diff.event_id, diff.user_id) == asked)
+        return await self.ask(token, command, CardDiff, lambda diff: (diff.event_id, diff.user_id) == asked)
 
-    async def forget(self, request: ForgetRequest) -> Receipt | None:
+    async def forget(self, token: Token, request: ForgetRequest) -> Receipt | None:
         """Send a request to forget, and return a worker's receipt; see `ask`."""
-        return await self.ask(
-            request, Receipt, lambda receipt: any(s.done and s.event_id == request.event_id for s in receipt.scopes)
-        )
+
+        def is_done(receipt: Receipt) -> bool:
+            return any(scope.done and scope.event_id == request.event_id for scope in receipt.scopes)
+
+        return await self.ask(token, request, Receipt, is_done)
 
     @contextmanager
     def streaming(self, token: Token, address: str) -> Iterator[None]:
@@ -207,26 +204,6 @@ class Api:
         while True:
             await asyncio.sleep(OUTDATED_SECONDS)
             await asyncio.to_thread(self.snapshot.close_outdated)
-
-
-class Changes:
-    """`Api.change_skill` and `Api.forget` for threads, as the console calls them within `Api.change`."""
-
-    def __init__(self, api: Api) -> None:
-        self._api = api
-        self.loop: asyncio.AbstractEventLoop | None = None
-
-    def carry_out(self, command: SkillCommand | Correction) -> SkillDiff | None:
-        """Block until a worker has answered a command or a correction; None if none did in time."""
-        return self._wait(self._api.change_skill(command))
-
-    def forget(self, request: ForgetRequest) -> Receipt | None:
-        """Block until a worker has answered a request to forget; None if none did in time."""
-        return self._wait(self._api.forget(request))
-
-    def _wait(self, asking: Coroutine[None, None, _Result]) -> _Result:
-        assert self.loop is not None, "the API is not running"  # noqa: S101
-        return asyncio.run_coroutine_threadsafe(asking, self.loop).result()
 
 
 def _of(token: Token) -> Quota:

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 from fastapi import Query, Response
 from pydantic import Field, ValidationError
 
-from operators.cards.commands import is_as_it_was, resolve_command
-from operators.cards.lines import in_words, why_not
+from operators.cards.lines import in_words
 from operators.cards.views import as_text, skill_md
 from operators.tokens import count_tokens
 from schemas import Card, CardAction, CardCommand, CardDiff, CardStated, Model
@@ -32,7 +31,7 @@ from streams.http.routing import (
 )
 from streams.http.tokens import Scope, Token
 from streams.privacy import privacy_of
-from streams.rights.cards import ToldCard, UnknownCard, card_at, card_told
+from streams.rights.cards import NoEffect, ToldCard, UnknownCard, card_at, card_told, effect_of
 from streams.vouching import vouching_of
 
 NOTHING = "nothing is on a card of this person yet"
@@ -168,7 +167,7 @@ async def command_card(api: TheApi, token: TheToken, user: UserPath, asked: Card
         lines = (*held.lines, *held.past) if held is not None and token.may_read(user) else ()
         says = next((in_words(line) for line in lines if line.line_id == command.line_id), "")
         return as_json({"says": says, **api.confirmations.make(token, what, about)})
-    diff = await carry_out(api, token, command)
+    diff = await api.change_card(token, command)
     if diff is None:
         return as_json(CardCommanded(event_id=event_id, carried_out=False), 202)
     done = CardCommanded(event_id=event_id, carried_out=True, version=diff.version)
@@ -195,24 +194,10 @@ def card_command(user: str, actor: str, event_id: str, at: datetime, asked: dict
 
 def would_be(api: Api, card: Card | None, command: CardCommand) -> CardDiff:
     """Return the effect of a command on the card as it is now."""
-    diff = resolve_command(card, command, None, privacy_of(api.settings))
-    if diff is not None and not is_as_it_was(card, diff):
-        return diff
-    not_kept = [each.kind for each in diff.not_kept] if diff is not None else []
-    lines = () if card is None else (*card.lines, *card.past)
-    if not_kept:
-        why = f"{', '.join(why_not(kind) for kind in not_kept)} is not kept"
-    elif command.line_id is None or any(line.line_id == command.line_id for line in lines):
-        why = "it is so already"
-    else:
-        why = "the card has no such line"
-    raise Problem(409, f"the command would change nothing: {why}", refused=[{"why": kind} for kind in not_kept])
-
-
-async def carry_out(api: Api, token: Token, command: CardCommand) -> CardDiff | None:
-    """Send a command and return a worker's diff; None if there is none in time."""
-    with api.waiting(token, command.user_id):
-        return await api.change_card(command)
+    try:
+        return effect_of(card, command, privacy_of(api.settings))
+    except NoEffect as error:
+        raise Problem(409, str(error), refused=[{"why": kind} for kind in error.not_kept]) from None
 
 
 def now() -> datetime:

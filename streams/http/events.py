@@ -36,7 +36,7 @@ from streams.http.answers import Outgoing
 from streams.http.api import Api, TheApi
 from streams.http.intake import Batch as Checking
 from streams.http.problems import Problem, not_valid
-from streams.http.routing import Body, DomainPath, TheToken, UserPath, as_json, needs, needs_all, refuse, router
+from streams.http.routing import Body, DomainPath, TheToken, UserPath, as_json, needs, refuse, router
 from streams.http.tokens import EVERYBODY, Token, TokenScope
 from streams.privacy import privacy_of
 
@@ -188,7 +188,7 @@ class Corrected(Model):
     diff: SkillDiff | None = Field(default=None, description="Only for tokens that may read the user.")
 
 
-@events.post("/v1/events", dependencies=[needs_all(TokenScope.PRODUCE)], response_model=Taken)
+@events.post("/v1/events", dependencies=[needs(TokenScope.PRODUCE, every=True)], response_model=Taken)
 async def send_events(api: TheApi, token: TheToken, batch: Batch) -> Response:
     """Takes up to 500 events, and answers once Kafka has acknowledged them.
 
@@ -208,7 +208,7 @@ async def send_events(api: TheApi, token: TheToken, batch: Batch) -> Response:
     return as_json({"accepted": len(results) - refused, "refused": refused, "results": results})
 
 
-@events.post("/v1/events/lint", dependencies=[needs_all(TokenScope.PRODUCE)], response_model=LintReport)
+@events.post("/v1/events/lint", dependencies=[needs(TokenScope.PRODUCE, every=True)], response_model=LintReport)
 async def lint_events(api: TheApi, token: TheToken, batch: Batch) -> Response:
     """Tells what each event of a batch will teach, in sentences; sends nothing.
 
@@ -220,7 +220,7 @@ async def lint_events(api: TheApi, token: TheToken, batch: Batch) -> Response:
     return as_json(await api.read(token, lambda: _report(api, checking, entries)))
 
 
-@rankings.post("/v1/rank", dependencies=[needs_all(*RANK_SCOPES)], response_model=Ranking)
+@rankings.post("/v1/rank", dependencies=[needs(*RANK_SCOPES, every=True)], response_model=Ranking)
 async def rank(api: TheApi, token: TheToken, asked: RankBody) -> Response:
     """Ranks candidates for a person, best first, and waits for it.
 
@@ -240,8 +240,7 @@ async def rank(api: TheApi, token: TheToken, asked: RankBody) -> Response:
         is_named = (found.ranking_id, found.user_id) == (name, user)
         return is_named and authenticated(found, api.ranking_key).ranked_by is RankedBy.SAGER
 
-    with api.waiting(token, user):
-        found = await api.ask(request, Ranking, is_answer, name)
+    found = await api.ask(token, request, Ranking, is_answer)
     if found is None:
         detail = "no worker has ranked this in time; the request is kept, and the ranking will be on its topic"
         raise Problem(504, detail, request_id=name)
@@ -267,8 +266,7 @@ async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPa
     if privacy_of(api.settings).wish(correction.text) is wish:
         why = {"understood": False, "why": wish.value, "explanation": NOT_REMEMBERED}
         return as_json(Corrected(event_id=name, carried_out=False, **why))
-    with api.waiting(token, user):
-        diff = await api.change_skill(correction)
+    diff = await api.change_skill(token, correction)
     if diff is None:
         return as_json(Corrected(event_id=name, carried_out=False), 202)
     heard = diff.heard

@@ -44,9 +44,7 @@ class Buckets:
     def take(self, key: str, rate: float | None = None) -> float:
         """Take a token from the key's bucket and return 0, or the seconds until there is one.
 
-        Args:
-            key: names the bucket.
-            rate: this key's own rate, which is also its burst where that is more.
+        `rate`: this key's own rate, which is also its burst where that is more.
         """
         with self._lock:
             now = self._clock()
@@ -76,6 +74,14 @@ def network_of(address: str) -> str:
     return str(found)
 
 
+def is_loopback(host: str) -> bool:
+    """Return True if a name or an address is this machine's own, with no network between."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 class Gate:
     """Authenticates requests by their token and limits their rate. Thread-safe."""
 
@@ -90,14 +96,9 @@ class Gate:
         Other clients' failures at the same address, such as behind a proxy, never refuse a valid token: a token cannot
         be guessed, and the limit on failures only bounds the work that they cause.
 
-        Args:
-            authorization: the header `Authorization`.
-            address: the client's address.
-
         Raises:
             Unauthorized: it has no valid token.
             RateLimited: too many requests with this token, or too many failures from this address.
-            TokensUnusable: the tokens file cannot be used.
         """
         kind, _, presented = (authorization or "").partition(" ")
         token = find(self._tokens.all(), presented.strip()) if kind.lower() == "bearer" else None
@@ -110,19 +111,11 @@ class Gate:
         return token
 
     def count(self, token: Token) -> None:
-        """Count a request of this token.
-
-        Raises:
-            RateLimited: there were too many.
-        """
+        """Count a request of this token."""
         self._limit(self._requests, token.sha256, "token", token.rate)
 
     def current(self, sha256: str) -> Token | None:
-        """Return the token with this hash as the file has it now, unless it has expired.
-
-        Raises:
-            TokensUnusable: the tokens file cannot be used.
-        """
+        """Return the token with this hash as the file has it now, unless it has expired."""
         found = next((token for token in self._tokens.all() if token.sha256 == sha256), None)
         return None if found is None or found.is_expired() else found
 
@@ -134,11 +127,7 @@ class Gate:
 
 
 def gate_of(settings: Settings) -> Gate | None:
-    """Return the gate for these settings; None if they name no tokens file.
-
-    Raises:
-        TokensUnusable: the file is invalid.
-    """
+    """Return the gate for these settings; None if they name no tokens file."""
     if settings.http_tokens is None:
         return None
     tokens = TokensFile(settings.http_tokens)

@@ -32,7 +32,6 @@ class Problem(Exception):
     """An error response.
 
     Args:
-        status: the HTTP status.
         detail: the mistake, and what to do.
         headers: additional headers.
         more: additional members of the problem.
@@ -52,11 +51,7 @@ class Problem(Exception):
 def problem_of(error: Exception, where: str, logger: logging.Logger, no_snapshot: str) -> Problem:  # noqa: PLR0911
     """Return the problem that the API or the console answers with, and log the rest.
 
-    Args:
-        error: the error.
-        where: the request without parameters, for the log.
-        logger: the log.
-        no_snapshot: the text where there is no snapshot yet.
+    `where`: the request without parameters, for the log. `no_snapshot`: the text where there is no snapshot yet.
     """
     match error:
         case Problem():

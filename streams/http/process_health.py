@@ -45,12 +45,7 @@ class Health(Protocol):
 
 
 def serve(settings: Settings, health: Health) -> None:
-    """Serve on the configured port, in a thread of its own; do nothing if the port is 0.
-
-    Raises:
-        PortTaken: the port is in use or not permitted.
-        TokensUnusable: the tokens file is invalid.
-    """
+    """Serve on the configured port, in a thread of its own; do nothing if the port is 0."""
     metrics.READY.set_function(lambda: float(not health.why_not_ready()))
     if not settings.metrics_port:
         return

@@ -32,9 +32,9 @@ from streams.http.routing import (
     needs,
     router,
 )
-from streams.http.tokens import Scope
+from streams.http.tokens import Scope, Token
 from streams.rights import portable
-from streams.rights.preview import comes, forget_request, goes
+from streams.rights.preview import SkillComes, StoreGoes, comes, forget_request, goes
 from streams.settings import Settings
 
 ZIP = "application/zip"
@@ -61,14 +61,6 @@ class ForgetAsked(Body):
         return self
 
 
-class StoreGoes(BaseModel):
-    """How many records a store holds of it, and what happens to them."""
-
-    store: str
-    records: int
-    fate: str
-
-
 class ForgetPreview(BaseModel):
     """What forgetting would reach. Nothing was forgotten."""
 
@@ -88,15 +80,6 @@ class RightForgotten(BaseModel):
     receipt: Receipt | None = None
 
 
-class SkillComes(BaseModel):
-    """A skill of an export; `replaces`: how many lines the skill that is there has, if there is one."""
-
-    domain: str
-    lines: int
-    statements: int
-    replaces: int | None
-
-
 class ImportPreview(BaseModel):
     """What importing would bring. Nothing was sent."""
 
@@ -107,23 +90,13 @@ class ImportPreview(BaseModel):
     expires_at: datetime
 
 
-class SkillCame(BaseModel):
-    """The version that an imported skill became; None: no worker has carried it out in time, and one will."""
-
-    domain: str
-    version: int | None
-    lines_in: int
-    lines_out: int
-    refused: int
-
-
 class ImportDone(BaseModel):
     """What was imported."""
 
     carried_out: bool
     interactions: int
     statements: int
-    skills: list[SkillCame]
+    skills: list[portable.SkillCame]
 
 
 @routes.get(
@@ -137,12 +110,7 @@ async def export_user(api: TheApi, token: TheToken, user: UserPath) -> Response:
 
     It reads whole topics, and may take minutes in a large deployment.
     """
-    file = await api.search(token, partial(exported, api.settings, user))
-    if file is None:
-        raise Problem(404, "nothing is held about this user")
-    size = file.seek(0, os.SEEK_END)
-    headers = {"Content-Disposition": 'attachment; filename="sager-export.zip"', "Content-Length": str(size)}
-    return StreamingResponse(chunks(file), headers=headers, media_type=ZIP)
+    return await zipped(api, token, user)
 
 
 @routes.post(
@@ -160,12 +128,8 @@ async def forget_user(api: TheApi, token: TheToken, user: UserPath, asked: Forge
     what, about = f"forget {user}", asked.model_dump(mode="json", exclude={"confirmation"})
     if asked.confirmation is None:
         found = await api.search(token, partial(goes, api.settings, user, asked.domain, asked.line))
-        preview = {
-            "known": found.held.is_known,
-            "domains": found.held.domains,
-            "goes": [vars(each) for each in found.stores],
-            "unread": found.held.unread,
-        }
+        held, stores = found.held, [each.model_dump() for each in found.stores]
+        preview = {"known": held.is_known, "domains": held.domains, "goes": stores, "unread": held.unread}
         return as_json({**preview, **api.confirmations.make(token, what, about)})
     confirmed = api.confirmations.check(asked.confirmation, token, what, about)
     if (before := api.confirmations.answer_of(confirmed)) is not None:
@@ -174,8 +138,7 @@ async def forget_user(api: TheApi, token: TheToken, user: UserPath, asked: Forge
         request = forget_request(user, asked.domain, asked.line, token.name, confirmed.name(), confirmed.at)
     except ValidationError as error:
         raise not_valid(error) from None
-    with api.waiting(token, user):
-        receipt = await api.forget(request)
+    receipt = await api.forget(token, request)
     done = RightForgotten(event_id=request.event_id, carried_out=receipt is not None, receipt=receipt)
     if receipt is None:
         return as_json(done, 202)
@@ -212,9 +175,9 @@ async def import_user(
     if confirmation is None:
 
         def preview() -> dict[str, Any]:
-            with imported(body) as bundle:
+            with _imported(body) as bundle:
                 found = comes(api.settings, bundle, user, datetime.now(UTC), domain=domain, interactions=past)
-                skills = [vars(each) for each in found.skills]
+                skills = [each.model_dump() for each in found.skills]
                 return {"exported_from": bundle.manifest.user_id, "comes": skills, "interactions": found.interactions}
 
         return as_json({**await api.search(token, preview), **api.confirmations.make(token, what, about)})
@@ -222,7 +185,7 @@ async def import_user(
     if (before := api.confirmations.answer_of(confirmed)) is not None:
         return as_json(before)
     order = portable.Order(token.name, reason, confirmed.at, confirmed.name)
-    done = await api.change(token, user, partial(_import, api, body, user, order, domain, past))
+    done = await api.import_(token, user, partial(_import, api, body, user, order, domain, past))
     if done.carried_out:
         api.confirmations.remember(confirmed, done)
     return as_json(done, 200 if done.carried_out else 202)
@@ -232,34 +195,31 @@ def _import(api: Api, body: bytes, user: str, order: portable.Order, domain: str
     """Import a body, and wait for each of its skills."""
     seconds = api.settings.http_wait_seconds
     try:
-        with imported(body) as bundle:
+        with _imported(body) as bundle:
             done = portable.take_in(api.settings, bundle, user, order, seconds, domain=domain, interactions=past)
     except ValidationError as error:
         raise not_valid(error) from None
     except (KafkaException, NotProduced) as error:
         raise Problem(503, "Kafka did not acknowledge it; it may or may not be carried out", RETRY) from error
-    skills = []
-    for name, diff in done.diffs.items():
-        changes, refused = ((), ()) if diff is None else (diff.changes, diff.refused)
-        lines_in = sum(change.after is not None for change in changes)
-        skills.append(
-            SkillCame(
-                domain=name,
-                version=None if diff is None else diff.version,
-                lines_in=lines_in,
-                lines_out=len(changes) - lines_in,
-                refused=len(refused),
-            )
-        )
     return ImportDone(
         carried_out=None not in done.diffs.values(),
         interactions=done.interactions,
         statements=done.statements,
-        skills=skills,
+        skills=done.skills,
     )
 
 
-def exported(settings: Settings, user: str) -> BinaryIO | None:
+async def zipped(api: Api, token: Token, user: str) -> StreamingResponse:
+    """Return the export of a user as a zip file."""
+    file = await api.search(token, partial(_exported, api.settings, user))
+    if file is None:
+        raise Problem(404, "nothing is held about this user")
+    size = file.seek(0, os.SEEK_END)
+    headers = {"Content-Disposition": 'attachment; filename="sager-export.zip"', "Content-Length": str(size)}
+    return StreamingResponse(_chunks(file), headers=headers, media_type=ZIP)
+
+
+def _exported(settings: Settings, user: str) -> BinaryIO | None:
     """Return an open, already deleted zip file with everything held about a user; None if nothing is held. Blocks.
 
     Raises:
@@ -270,12 +230,12 @@ def exported(settings: Settings, user: str) -> BinaryIO | None:
         manifest = portable.export(settings, user, folder)
         if not manifest.topics and not manifest.tables:
             return None
-        out = tempfile.TemporaryFile(dir=place)  # noqa: SIM115 - `chunks` closes it
+        out = tempfile.TemporaryFile(dir=place)  # noqa: SIM115 - `_chunks` closes it
         portable.pack(folder, out)
         return out
 
 
-def chunks(file: BinaryIO) -> Iterator[bytes]:
+def _chunks(file: BinaryIO) -> Iterator[bytes]:
     """Yield the file from its beginning, and close it at the end."""
     with file:
         file.seek(0)
@@ -284,7 +244,7 @@ def chunks(file: BinaryIO) -> Iterator[bytes]:
 
 
 @contextmanager
-def imported(body: bytes) -> Iterator[portable.Bundle]:
+def _imported(body: bytes) -> Iterator[portable.Bundle]:
     """Hold the checked folder of a zip file. Blocks."""
     with tempfile.TemporaryDirectory(prefix="sager-import-") as place:
         folder = Path(place)

@@ -62,48 +62,32 @@ def refuse(scopes: tuple[Scope, ...]) -> Problem:
 class Needs:
     """A dependency: the token needs one of these scopes, for the user in the path where there is one.
 
-    Without a user in the path, a scope that is about a user must be about all of them.
+    Without a user in the path, a scope that is about a user must be about all of them. With `every`, the token needs
+    all the scopes, for some user; the route checks for which.
 
     Attributes:
         alternatives: groups of scopes, one of which the token needs; for the API's document.
-        told: the same in words.
     """
 
-    def __init__(self, *scopes: Scope) -> None:
-        self.scopes = scopes
-        self.alternatives: tuple[tuple[Scope, ...], ...] = tuple((scope,) for scope in scopes)
-        self.told = " or ".join(scopes)
+    def __init__(self, *scopes: Scope, every: bool = False) -> None:
+        self.scopes, self._every = scopes, every
+        self.alternatives: tuple[tuple[Scope, ...], ...] = (scopes,) if every else tuple((scope,) for scope in scopes)
 
     async def __call__(self, request: Request) -> None:
         """Refuse other tokens."""
         token, user = await _token_of(request), request.path_params.get("user")
         about = EVERYBODY if user is None else unquote(user)
-        if not any(token.may(scope, about) for scope in self.scopes):
+        if self._every:
+            is_allowed = all(scope in token.scopes for scope in self.scopes)
+        else:
+            is_allowed = any(token.may(scope, about) for scope in self.scopes)
+        if not is_allowed:
             raise refuse(self.scopes)
 
 
-class NeedsAll(Needs):
-    """A dependency: the token needs all these scopes, for some user; the route checks for which."""
-
-    def __init__(self, *scopes: Scope) -> None:
-        super().__init__(*scopes)
-        self.alternatives, self.told = (scopes,), " and ".join(scopes)
-
-    async def __call__(self, request: Request) -> None:
-        """Refuse other tokens."""
-        token = await _token_of(request)
-        if not all(scope in token.scopes for scope in self.scopes):
-            raise refuse(self.scopes)
-
-
-def needs(*scopes: Scope) -> Any:
+def needs(*scopes: Scope, every: bool = False) -> Any:
     """Return `Needs` as a dependency."""
-    return Depends(Needs(*scopes))
-
-
-def needs_all(*scopes: Scope) -> Any:
-    """Return `NeedsAll` as a dependency."""
-    return Depends(NeedsAll(*scopes))
+    return Depends(Needs(*scopes, every=every))
 
 
 READS = needs(Scope.READ_USER, Scope.READ_ALL)

@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import ipaddress
 import logging
 import signal
 
@@ -10,7 +9,7 @@ from streams import agreement, shutdown
 from streams.exceptions import StreamsError
 from streams.http.api import Api
 from streams.http.app import application
-from streams.http.gate import Gate
+from streams.http.gate import Gate, is_loopback
 from streams.http.process_health import serve as serve_health
 from streams.http.server import Config, Server, listen
 from streams.http.tokens import TokensFile, TokensUnusable
@@ -69,7 +68,7 @@ def run(settings: Settings, *, console: bool = False) -> None:
     tokens = TokensFile(settings.http_tokens)
     tokens.all()
     client_config(settings)  # fails now if it is invalid, and not at the first command
-    if settings.http_certificate is None and not _is_loopback(settings.http_host):
+    if settings.http_certificate is None and not is_loopback(settings.http_host):
         logger.warning(
             "tokens and users' data cross the network unencrypted on %s: set SAGER_HTTP_CERTIFICATE and "
             "SAGER_HTTP_KEY, or put a TLS proxy in front",
@@ -136,10 +135,3 @@ def config_of(app: object, settings: Settings) -> Config:
             "used: they must be matching PEM files, the key without a password"
         ) from error
     return config
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -24,7 +24,6 @@ class Config(uvicorn.Config):
     """uvicorn's configuration for one listener.
 
     Args:
-        app: the application.
         connections: maximum number of connections.
         per_address: the same for one address (IPv6: one /64).
         request_seconds: time limit for the head of a request.
@@ -168,11 +167,7 @@ class Protocol(H11Protocol):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket.
-
-    Raises:
-        OSError: the address cannot be used.
-    """
+    """Return a listening socket."""
     family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
     listening = socket.create_server((host, port), family=family)
     # Accepted sockets inherit it. Asyncio does not see that they are TCP, and a body would wait 40 ms behind its head.

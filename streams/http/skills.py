@@ -208,8 +208,7 @@ async def command(api: TheApi, token: TheToken, user: UserPath, asked: Command) 
     """Changes a skill: what `sager policy` can do, in the name of the token."""
     fields = asked.model_dump(exclude_unset=True)
     made = await api.read(token, partial(command_of, fields, user, token.name, api.snapshot.history))
-    with api.waiting(token, user):
-        diff = await api.change_skill(made)
+    diff = await api.change_skill(token, made)
     if diff is None:
         return as_json(Commanded(event_id=made.event_id, carried_out=False), 202)
     if diff.refused and not diff.changes:
@@ -225,14 +224,7 @@ async def command(api: TheApi, token: TheToken, user: UserPath, asked: Command) 
 def command_of(
     asked: Mapping[str, Any], user: str, actor: str, history: Callable[[str, str], list[SkillDiff]]
 ) -> SkillCommand:
-    """Return the command with these fields; the server sets all others. Blocks: a roll-back reads the log.
-
-    Args:
-        asked: the fields of `Command`.
-        user: the user.
-        actor: the token's name.
-        history: returns all diffs of a user in a domain.
-    """
+    """Return the command with these fields; the server sets all others. Blocks: a roll-back reads the log."""
     fields = {**asked, "event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "actor": actor}
     if asked.get("action") == Action.ROLL_BACK:
         if asked.get("to_version") is None:

@@ -140,10 +140,13 @@ class TokensFile:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             self._wrong = f"{self._path} is not valid TOML: {error}"
         except ValidationError as error:
-            found = error.errors(include_url=False, include_context=False, include_input=False)
-            self._wrong = f"{self._path}: " + "; ".join(
-                f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in found[:3]
-            )
+            self._wrong = f"{self._path}: {faults_of(error)}"
+
+
+def faults_of(error: ValidationError) -> str:
+    """Describe the first faults of a file without its values, which may be secrets."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found[:3])
 
 
 def too_open(path: Path, mode: int) -> str:

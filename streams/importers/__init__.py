@@ -17,18 +17,12 @@ class Format(StrEnum):
 
     SAGER = "sager"
     MOVIELENS = "movielens"
-    GOODREADS = "goodreads"
     YELP = "yelp"
     INSTRUCTREC = "instructrec"
-    AMAZON = "amazon"
 
 
 def detect(path: Path) -> Format:
-    """Detect a folder's layout.
-
-    Raises:
-        DataSetError: no supported layout.
-    """
+    """Detect a folder's layout."""
     if not path.is_dir():
         raise DataSetError(f"{path} is not a folder: name the one that holds the data set's files")
     found = next((layout for layout in LAYOUTS if layout.recognises(path)), None)
@@ -47,15 +41,8 @@ def load(
 ) -> Dataset:
     """Read the data set in a folder.
 
-    Args:
-        path: the folder.
-        limit_users: keep only the first users of the file, for a quick look.
-        format: its layout; detected by default.
-        domain: the items' domain, overriding their own.
-        min_rating: skip visits rated lower.
-
-    Raises:
-        DataSetError: it cannot be read; the message says where.
+    `path`: the folder. `limit_users`: keep only the first users of the file, for a quick look. `format`: its
+    layout; detected by default. `min_rating`: skip visits rated lower.
     """
     if domain is not None:
         try:

@@ -38,7 +38,6 @@ class Dataset:
         domain: the items' domain, such as `films`.
         items: the catalogue, in file order.
         histories: every user's visits, oldest first; users in file order.
-        skipped: counts of skipped rows, by reason.
         instructions: users' requests before their last visit, in their own words, if the data has them.
         candidates: the items among which a user's last visit is ranked, in the given order, if the data has them.
     """
@@ -65,7 +64,6 @@ class Histories:
 
     Attributes:
         visited: the ids of all visited items, in the catalogue or not.
-        skipped: counts of skipped visits, by reason.
     """
 
     def __init__(self, limit_users: int | None = None, min_rating: float | None = None) -> None:

@@ -25,7 +25,6 @@ def held_ids(settings: Settings, base: str) -> set[str]:
     """Return the event ids of all records on a topic.
 
     Raises:
-        NoSuchTopic: there is no such topic.
         BrokerUnreachable: the topic could not be read to its end.
     """
     with Scanner(settings) as scanner:

@@ -34,12 +34,11 @@ Column: TypeAlias = str | Callable[[Row], Any]
 
 @dataclass(frozen=True)
 class Join:
-    """A further file that items refer to: `value` by `key`, for visited items alone if the key is an item's id."""
+    """A further file that items refer to: `value` by `key`."""
 
     files: str
     key: str
     value: Column
-    of_items: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +46,6 @@ class Layout:
     """A mapping of a data set's files and columns to our fields.
 
     Attributes:
-        name: of the layout.
-        words: its files, in words.
         domain: the items' domain, or a function of the name of their file; None: each item names its own.
         items, visits: glob patterns of the two files.
         item_id, title, description: columns of items.
@@ -59,7 +56,6 @@ class Layout:
             the list of all their items, oldest first.
         clock: makes a moment of a time.
         order: a column that replaces a missing time; without it, too, the file's order counts.
-        only: a column that must be true, else the row is skipped.
         request: of a row of visits the user, the last item, the instruction before that visit, and its candidates.
     """
 
@@ -80,7 +76,6 @@ class Layout:
     time: str = ""
     clock: Callable[[Any], datetime] = lambda seconds: datetime.fromtimestamp(float(seconds), UTC)
     order: str = ""
-    only: str = ""
     request: Callable[[int, Row], tuple[str, str, str, tuple[str, ...]]] | None = None
 
     def recognises(self, folder: Path) -> bool:
@@ -120,9 +115,6 @@ class Layout:
         )
 
     def _add(self, histories: Histories, number: int, row: Row) -> None:
-        if self.only and not row[self.only]:
-            histories.skipped[f"rows whose {self.only} is false"] += 1
-            return
         if not self.user:
             for place, item in enumerate(row[self.item]):
                 histories.add(str(number - 1), id_of(item), place, None)
@@ -137,7 +129,7 @@ class Layout:
     def _catalogue(self, file: Path, visited: Container[str]) -> tuple[dict[str, Candidate], Counter[str], set[str]]:
         """Return the items by id, the number of skipped ones by reason, and the domains that they name."""
         kept, skipped, domains = dict[str, Candidate](), Counter[str](), set[str]()
-        joined = {name: _joined(file.parent, join, visited) for name, join in self.joins.items()}
+        joined = {name: _joined(file.parent, join) for name, join in self.joins.items()}
         for number, row in _rows(file):
             try:
                 item_id = id_of(row[self.item_id])
@@ -165,11 +157,7 @@ class Layout:
 
 
 def id_of(value: Any) -> str:
-    """Return an id as text; some files write it as a number.
-
-    Raises:
-        TypeError: it is neither a text nor a whole number.
-    """
+    """Return an id as text; some files write it as a number."""
     if not isinstance(value, str | int) or isinstance(value, bool):
         raise TypeError(f"{value!r} is not an id")
     return str(value)
@@ -184,15 +172,13 @@ def _cell(row: Row, column: Column) -> Any:
     return column(row) if callable(column) else row.get(column)
 
 
-def _joined(folder: Path, join: Join, items: Container[str]) -> dict[str, list[Any]]:
+def _joined(folder: Path, join: Join) -> dict[str, list[Any]]:
     """Return the values of a further file by key; none without the file."""
     found: dict[str, list[Any]] = {}
     for file in _files(folder, join.files):
         for number, row in _rows(file):
             try:
-                key = id_of(row[join.key])
-                if not join.of_items or key in items:
-                    found.setdefault(key, []).append(_cell(row, join.value))
+                found.setdefault(id_of(row[join.key]), []).append(_cell(row, join.value))
             except _WRONG as error:
                 raise _broken(file, number, (join.key,), error) from error
     return found

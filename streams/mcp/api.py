@@ -29,8 +29,6 @@ class Target:
     """The API, and the person and domain that this server acts for.
 
     Attributes:
-        client: reaches the API.
-        where: the API's address, for messages.
         token: shown with every call; None shows the token of each request instead.
         user: the only user; None: the token's.
         domain: the only domain; None: each call names one.
@@ -49,11 +47,7 @@ Ctx: TypeAlias = Context[Target, Any]
 
 
 class Api:
-    """The HTTP API as the caller of one request may use it.
-
-    Args:
-        ctx: the request.
-    """
+    """The HTTP API as the caller of one request may use it."""
 
     def __init__(self, ctx: Ctx) -> None:
         self.target = ctx.request_context.lifespan_context
@@ -94,11 +88,7 @@ class Api:
         return "/v1/users/" + "/".join(quote(part, safe="") for part in (await self.user(user), *rest))
 
     async def get(self, path: str, **query: str | None) -> dict[str, Any]:
-        """Return the JSON object at a path.
-
-        Raises:
-            NotDone: there is none, or the API refuses.
-        """
+        """Return the JSON object at a path."""
         found = await self.find(path, **query)
         if not isinstance(found, dict):
             raise NotDone(NOTHING)
@@ -110,11 +100,7 @@ class Api:
         return None if answer.status_code == HTTPStatus.NOT_FOUND else self._body(answer)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Post a body without the fields that are None, and return the answer.
-
-        Raises:
-            NotDone: the API refuses.
-        """
+        """Post a body without the fields that are None, and return the answer."""
         answer = await self._ask("POST", path, json={name: value for name, value in body.items() if value is not None})
         done = self._body(answer)
         return done if isinstance(done, dict) else {}

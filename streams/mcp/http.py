@@ -25,10 +25,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 def mount(app: FastAPI, hosts: Iterable[str] = ()) -> None:
     """Add `/mcp` to the application, whose middleware authenticates each request first.
 
-    Args:
-        app: the API.
-        hosts: names of this server besides the loopback's; requests for other hosts, and those of pages of another
-            origin, are refused.
+    `hosts`: names of this server besides the loopback's; requests for other hosts, and those of pages of another
+    origin, are refused.
     """
     app.router.routes.append(
         Route(PATH, endpoint=_Endpoint(app, filter(None, hosts)), methods=["POST"], include_in_schema=False)

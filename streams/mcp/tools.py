@@ -82,6 +82,9 @@ async def rank_candidates(
     ctx: Ctx,
     candidates: Candidates,
     request: Request = "",
+    clarify: Annotated[
+        bool, Field(description="Find the one question to ask first: if `suits` was false, or a wrong offer is costly.")
+    ] = False,
     session: Session = None,
     domain: Domain = None,
     user: User = None,
@@ -89,35 +92,16 @@ async def rank_candidates(
     """Put candidates into the order that suits this person best.
 
     Call it when you have several things to offer (films, products, places, next steps) and would like the best
-    ones first. Show them in that order, then call record_shown_and_taken with the `ranking_id`: that is what the
-    person's skill learns from.
+    ones first. Show them in that order, then call record_shown_and_taken with the `ranking_id`: the person's skill
+    learns from that. If there is a `question`, ask it in your own words, with its options; then call record_correction
+    with `answers` and the person's words, and rank again.
     """
-    return await _rank(ctx, candidates, domain, user, instruction=request, session_id=session, clarify=False)
-
-
-@server.tool(title="Find the question to ask", annotations=ADDS)
-async def ask_clarifying_question(
-    ctx: Ctx,
-    candidates: Candidates,
-    request: Request = "",
-    session: Session = None,
-    domain: Domain = None,
-    user: User = None,
-) -> Ranked:
-    """Find the one question to ask this person before you show them something.
-
-    Call it when rank_candidates says `suits: false`, or when a wrong offer would be costly. Ask the question in
-    your own words, with its options; then call record_correction with `answers` and what the person says, and rank
-    again. Without a question, no answer would change the ranking: show it.
-    """
-    return await _rank(ctx, candidates, domain, user, instruction=request, session_id=session, clarify=True)
-
-
-async def _rank(ctx: Ctx, candidates: list[Candidate], domain: str | None, user: str | None, **more: object) -> Ranked:
     api = Api(ctx)
     items = [each.model_dump(mode="json") for each in candidates]
-    who = {"user_id": await api.user(user), "domain": api.domain(domain)}
-    ranking = Ranking.model_validate(await api.post("/v1/rank", who | {"candidates": items} | more))
+    about = {"user_id": await api.user(user), "domain": api.domain(domain), "session_id": session}
+    ranking = Ranking.model_validate(
+        await api.post("/v1/rank", {**about, "candidates": items, "instruction": request, "clarify": clarify})
+    )
     fit = ranking.injected.fit
     return Ranked(
         ranking_id=ranking.ranking_id,
@@ -193,7 +177,7 @@ async def record_correction(
         list[ItemIdField], Field(max_length=100, description="Of `shown`: ids of what they say would do.")
     ] = [],  # noqa: B006
     answers: Annotated[
-        Identifier | None, Field(description="The `question_id` of ask_clarifying_question that this answers.")
+        Identifier | None, Field(description="The `question_id` of rank_candidates that this answers.")
     ] = None,
     shown: Annotated[
         list[Candidate], Field(max_length=100, description="What they see while they say it, first place first.")

@@ -30,8 +30,6 @@ class Anchor:
 
     Attributes:
         since: when its verification began, in UTC.
-        skills: by the pseudonym of the skill.
-        receipts: by the pseudonym of the person.
     """
 
     since: datetime
@@ -52,11 +50,7 @@ def refuse_target(path: Path, settings: Settings) -> None:
 
 
 def write(path: Path, settings: Settings, anchor: Anchor) -> None:
-    """Write a new private anchor file.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Write a new private anchor file."""
     lines: list[list[Any]] = [[FORMAT, settings.prefix, anchor.since.isoformat()]]
     lines += [["s", *astuple(mark)] for mark in anchor.skills.values()]
     for mark in anchor.receipts.values():
@@ -81,7 +75,6 @@ def load(path: Path, settings: Settings) -> Anchor:
 
     Raises:
         NoAnchor: it is not an anchor of this deployment, or not as it was sealed.
-        OSError: it cannot be read.
     """
     seal, last = _seal(settings), b""
     with path.open("rb") as file:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from operators.cards.admission import is_let_out
+from operators.cards.commands import is_as_it_was, resolve_command
 from operators.cards.fold import as_of
 from operators.cards.lines import certainty, in_words, why_not
 from operators.cards.views import chosen
+from operators.privacy import Privacy
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
-from schemas import TOPICS, BadRecord, Card, CardChange, CardDiff, CardLine, Model, Strength, decode
+from schemas import TOPICS, BadRecord, Card, CardChange, CardCommand, CardDiff, CardLine, Model, Strength, decode
 from schemas.cards import MAX_CARD_LINES
 from schemas.fields import UtcDatetime
 from schemas.statements import Stance
@@ -36,6 +38,14 @@ class UnknownCard(StreamsError, LookupError):
 
 class UnknownCardLine(StreamsError, LookupError):
     """The card has no such line."""
+
+
+class NoEffect(StreamsError, ValueError):
+    """A command would change nothing; `not_kept` has the kinds of private words in it."""
+
+    def __init__(self, why: str, not_kept: Sequence[str] = ()) -> None:
+        super().__init__(f"the command would change nothing: {why}")
+        self.not_kept = not_kept
 
 
 class ToldCardLine(Model):
@@ -84,13 +94,9 @@ def card_told(
 ) -> ToldCard:
     """Return the card, line by line.
 
-    Args:
-        card: the card, or an earlier version.
-        at: the moment by which lines have faded.
-        vouching: decides which lines a prompt may have.
-        request: the request at hand; lines about it come first, and of the others only the surest.
-        budget_tokens: the tokens that the lines' words may have; None: any number.
-        domain: only lines of this domain or of any.
+    `at`: the moment by which lines have faded. `vouching`: decides which lines a prompt may have. `request`: the
+    request at hand; lines about it come first, and of the others only the surest. `budget_tokens`: the tokens that
+    the lines' words may have; None: any number. `domain`: only lines of this domain or of any.
     """
     most = MOST_FOR_A_REQUEST if request.strip() else MAX_CARD_LINES
     lines: list[ToldCardLine] = []
@@ -141,8 +147,6 @@ class CardVersion:
     """One version of a card, for people.
 
     Attributes:
-        diff: the version.
-        came_of: its cause.
         changes: each change with the line's words; an erased line has none.
         not_kept: the kinds of statements that are not kept; their words are not quoted.
     """
@@ -174,11 +178,7 @@ def card_versions(diffs: Iterable[CardDiff]) -> list[CardVersion]:
 
 
 def logged_card(con: "DuckDBPyConnection", user: str) -> list[CardDiff]:
-    """Return the log of a card from the snapshot.
-
-    Raises:
-        UnknownCard: there is none.
-    """
+    """Return the log of a card from the snapshot."""
     from streams.materializer import read  # noqa: PLC0415
 
     diffs = read.card_diffs(con, user)
@@ -188,11 +188,7 @@ def logged_card(con: "DuckDBPyConnection", user: str) -> list[CardDiff]:
 
 
 def card_at(diffs: Sequence[CardDiff], user: str, moment: datetime) -> Card:
-    """Return the card at a moment.
-
-    Raises:
-        UnknownCard: there was none yet.
-    """
+    """Return the card at a moment."""
     found = as_of(diffs, moment)
     if found is None:
         # The first version's time, not the earliest: a late record of an old event is known only later.
@@ -213,12 +209,7 @@ def unknown_card(user: str) -> UnknownCard:
 
 
 def newest_card(settings: "Settings", user: str) -> Card | None:
-    """Return the user's card from its topic, which is newer than the snapshot; None without a card.
-
-    Raises:
-        BrokerUnreachable: Kafka cannot be read.
-        NoSuchTopic: the deployment has no cards.
-    """
+    """Return the user's card from its topic, which is newer than the snapshot; None without a card."""
     from streams.kafka.clients import partition_of  # noqa: PLC0415 - reading a snapshot needs no Kafka client
     from streams.kafka.packed import unpack  # noqa: PLC0415
     from streams.kafka.scanner import Scanner  # noqa: PLC0415
@@ -235,12 +226,26 @@ def newest_card(settings: "Settings", user: str) -> Card | None:
         return None
 
 
-def line_of_card(card: Card | None, line_id: str) -> CardLine:
-    """Return a line of a card, or a past one.
+def effect_of(card: Card | None, command: CardCommand, privacy: Privacy) -> CardDiff:
+    """Return the effect of a command on a card.
 
     Raises:
-        UnknownCardLine: there is none.
+        NoEffect: it would change nothing.
     """
+    diff = resolve_command(card, command, None, privacy)
+    if diff is not None and not is_as_it_was(card, diff):
+        return diff
+    if diff is not None and diff.not_kept:
+        not_kept = [each.kind for each in diff.not_kept]
+        raise NoEffect(f"{', '.join(map(why_not, not_kept))} is not kept", not_kept)
+    lines = () if card is None else (*card.lines, *card.past)
+    if command.line_id is None or any(line.line_id == command.line_id for line in lines):
+        raise NoEffect("it is so already")
+    raise NoEffect("the card has no such line")
+
+
+def line_of_card(card: Card | None, line_id: str) -> CardLine:
+    """Return a line of a card, or a past one."""
     for line in () if card is None else (*card.lines, *card.past):
         if line.line_id == line_id:
             return line

@@ -39,8 +39,6 @@ class Commander:
     Each raises `NotProduced` if the broker does not accept the command, and `KafkaException` if it does not answer.
 
     Args:
-        settings: the deployment.
-        owner: the user or the domain that commands change.
         outbox: a producer to share; a new one takes a second to start.
     """
 

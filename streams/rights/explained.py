@@ -24,6 +24,7 @@ from streams.rights.sentences import (
     actor_of,
     change_of,
     holds,
+    names_of,
     sentence,
     state,
     statement_sentence,
@@ -168,17 +169,8 @@ def explain(
 ) -> Explained | ExplainedStatement:
     """Explain a line or a statement, also one that is gone or was reworded.
 
-    Args:
-        con: a connection of `read.connect`.
-        user: the owner of the skill.
-        domain: the skill's domain.
-        attribute_id: the id of the line or statement.
-        vouching: decides whether models get the line.
-        now: the moment by which statements are over; by default the clock's, in UTC.
-
-    Raises:
-        UnknownUser: there is no such skill.
-        UnknownLine: no version of it has this line; the message names the nearest.
+    `attribute_id`: the id of the line or statement. `now`: the moment by which statements are over; by default the
+    clock's, in UTC.
     """
     diffs, now = logged(con, user, domain), now or datetime.now(UTC)
     skill = at_version(diffs, diffs[-1].version)
@@ -196,7 +188,7 @@ def explain(
     return Explained(
         attribute_id=attribute_id,
         domain=domain,
-        words=_words(diffs, attribute_id),
+        words=names_of(diffs).get(attribute_id, attribute_id),
         state=state(None if line is None else line.model_dump(mode="json")) + silence,
         now=line,
         counts=Counts(**_counts(line if line is not None and is_counted(line) else None)),
@@ -310,15 +302,6 @@ def _others_with(diff: SkillDiff, attribute: str, choice: Choice) -> int | None:
     taken, expected = diff.tally.lines[attribute]
     shown = len(choice.shown)
     return min(max(0, round(expected * shown / ONE) - bool(taken)), shown - 1)
-
-
-def _words(diffs: Sequence[SkillDiff], attribute: str) -> str:
-    """Return the line's newest words, also of one that is gone; its id where no version has them."""
-    words = attribute
-    for diff in diffs:
-        lines = [*(diff.seed or ()), *(change.discovered for change in diff.changes if change.discovered)]
-        words = next((f"{each.value} ({each.dimension})" for each in lines if each.attribute_id == attribute), words)
-    return words
 
 
 def _unknown_line(diffs: Sequence[SkillDiff], attribute: str) -> str:

@@ -33,9 +33,7 @@ class Holdings:
     """The data held about a person.
 
     Attributes:
-        user_id: the person.
         snapshot_at: when the DuckDB snapshot was published; None without one.
-        tables: rows of the snapshot, by table.
         topics: records of the topics that were read, by topic.
         unread: topics that do not exist or may not be read with these credentials.
         diffs: the newest log of skills, by domain.
@@ -92,9 +90,6 @@ def look(settings: Settings, user: str, domain: str | None = None, line: str | N
     """Return the data about a person, or about a domain or line of theirs, from the first store that has any.
 
     The snapshot comes first, then the log of skills, then the topics of apps, each on the person's partition only.
-
-    Raises:
-        BrokerUnreachable: Kafka cannot be read.
     """
     held = Holdings(user)
     _read_snapshot(settings, held)
@@ -114,11 +109,7 @@ def _has(held: Holdings, domain: str | None) -> bool:
 
 
 def skills(settings: Settings, user: str) -> Holdings:
-    """Return the person's skills from the log.
-
-    Raises:
-        BrokerUnreachable: Kafka cannot be read.
-    """
+    """Return the person's skills from the log."""
     held = Holdings(user)
     with Scanner(settings) as scanner:
         _read_topic(scanner, TOPICS[SkillDiff.TOPIC], held, Owner(user))
@@ -126,16 +117,7 @@ def skills(settings: Settings, user: str) -> Holdings:
 
 
 def count(settings: Settings, user: str, progress: Callable[[int, int], None] = lambda *_: None) -> Holdings:
-    """Count everything held, in every store. Erased records that wait for a topic's retention do not count.
-
-    Args:
-        settings: the deployment.
-        user: the person.
-        progress: receives the number of topics read, and of all.
-
-    Raises:
-        BrokerUnreachable: Kafka cannot be read.
-    """
+    """Count everything held, in every store. Erased records that wait for a topic's retention do not count."""
     held = Holdings(user)
     _read_snapshot(settings, held)
     topics = [topic for topic in TOPICS.values() if topic.key in ABOUT_USERS]

@@ -1,8 +1,10 @@
 """Previews of an erasure and of an import, before anything is sent."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
+
+from pydantic import BaseModel
 
 from schemas import TOPICS, ForgetRequest, Receipt, line_of
 from streams.rights.holdings import Holdings, count, skills
@@ -14,9 +16,8 @@ from streams.settings import Settings
 NAMING_LINE = "versions of the skill that name the line"
 
 
-@dataclass(frozen=True)
-class Going:
-    """One store that an erasure reaches, such as `topic selections`, with its records and their fate."""
+class StoreGoes(BaseModel):
+    """How many records a store holds of it, and what happens to them."""
 
     store: str
     records: int
@@ -38,15 +39,13 @@ class Goes:
 
     Attributes:
         what: the subject of the request, such as `ann in films`.
-        held: everything held, counted.
-        stores: the stores that the request reaches.
         sentence: the request in one sentence, for a lay person.
         groups: learned data, recorded data, and data that stays.
     """
 
     what: str
     held: Holdings
-    stores: list[Going]
+    stores: list[StoreGoes]
     sentence: str
     groups: tuple[Group, ...]
 
@@ -99,23 +98,21 @@ def goes(
 ) -> Goes:
     """Count the records that an erasure would reach, in every store.
 
-    Args:
-        settings: the deployment.
-        user: the person.
-        domain: only this domain; None: all.
-        line: only this line of the domain, by its id.
-        progress: receives the number of topics read, and of all.
-
-    Raises:
-        BrokerUnreachable: Kafka cannot be read.
+    `domain`: only this domain; None: all. `line`: only this line of the domain, by its id.
     """
     held = count(settings, user, progress)
     if line is not None and domain is not None:
         versions = held.versions_with(domain, line)
         sentence, groups = _line_in_words(user, domain, versions)
-        return Goes(named(user, domain, line), held, [Going(NAMING_LINE, versions, "goes")], sentence, groups)
+        return Goes(
+            named(user, domain, line),
+            held,
+            [StoreGoes(store=NAMING_LINE, records=versions, fate="goes")],
+            sentence,
+            groups,
+        )
     stores = [
-        Going(f"{kind} {name}", records, fate_of(f"{kind} {name}"))
+        StoreGoes(store=f"{kind} {name}", records=records, fate=fate_of(f"{kind} {name}"))
         for kind, stores_of_kind in (("topic", held.topics), ("table", held.tables))
         for name, counts in stores_of_kind.items()
         if (records := counts.total() if domain is None else counts[domain])
@@ -184,9 +181,8 @@ def forget_request(
     return ForgetRequest(event_id=event_id, occurred_at=at, user_id=user, domain=domain, line=digest, actor=actor)
 
 
-@dataclass(frozen=True)
-class ComingSkill:
-    """One skill of an import: its lines and statements, and the number of lines that it replaces (None: no skill)."""
+class SkillComes(BaseModel):
+    """A skill of an export; `replaces`: how many lines the skill that is there has, if there is one."""
 
     domain: str
     lines: int
@@ -198,8 +194,8 @@ class ComingSkill:
 class Comes:
     """The effect of an import; `interactions`: the number to send."""
 
-    skills: list[ComingSkill] = field(default_factory=list)
-    interactions: int = 0
+    skills: list[SkillComes]
+    interactions: int
 
     @property
     def replaced(self) -> list[str]:
@@ -218,17 +214,8 @@ def comes(
 ) -> Comes:
     """Return the effect of importing a checked folder.
 
-    Args:
-        settings: the deployment.
-        bundle: the result of `portable.load`.
-        user: the person who receives it.
-        at: the time of the import; statements that are over by then are left out.
-        domain: only this domain; None: all.
-        interactions: True to send the past interactions too.
-
-    Raises:
-        NotPortable: there is nothing to import.
-        BrokerUnreachable: Kafka cannot be read.
+    `at`: the time of the import; statements that are over by then are left out. `domain`: only this domain; None:
+    all. `interactions`: True to send the past interactions too.
     """
     chosen = bundle.chosen(domain)
     if not chosen:
@@ -236,7 +223,9 @@ def comes(
     held = skills(settings, user)
     coming = []
     for skill in chosen:
-        old = held.skill(skill.domain)
+        old, statements = held.skill(skill.domain), len(statements_of(skill, at))
         replaces = None if old is None else len(old.attributes)
-        coming.append(ComingSkill(skill.domain, len(skill.attributes), len(statements_of(skill, at)), replaces))
+        coming.append(
+            SkillComes(domain=skill.domain, lines=len(skill.attributes), statements=statements, replaces=replaces)
+        )
     return Comes(coming, sum(1 for _ in interactions_of(bundle, domain)) if interactions else 0)

@@ -24,11 +24,7 @@ class NoSuchVersion(StreamsError, LookupError):
 
 
 def logged(con: "DuckDBPyConnection", user: str, domain: str | None) -> "list[SkillDiff]":
-    """Return the user's diffs, by domain and version.
-
-    Raises:
-        UnknownUser: there are none.
-    """
+    """Return the user's diffs, by domain and version."""
     from streams.materializer import read  # noqa: PLC0415
 
     diffs = read.diffs(con, user, domain)

@@ -1,11 +1,10 @@
 """The sealed records of one partition and the receipts: the newest of each key, and misplaced records."""
 
-import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import orjson
 from confluent_kafka import Message, TopicPartition
@@ -27,7 +26,7 @@ from schemas import (
 )
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
-from streams.kafka.scanner import Scanner, int_of
+from streams.kafka.scanner import Scanner
 
 LOG_OF: dict[type[Model], type[Model]] = {SlimSkill: SkillDiff, PolicySkill: SkillDiff, Card: CardDiff}
 """The log that each state follows from."""
@@ -42,10 +41,9 @@ Name = tuple[str, str]
 
 @dataclass(frozen=True)
 class Finding:
-    """A record or row that is not as it was written.
+    """A record that is not as it was written.
 
     Attributes:
-        kind: its class.
         user_id: the user; empty where it cannot be read.
         domain: the domain; empty where it cannot be read.
         what: a description with the place, for people.
@@ -57,19 +55,6 @@ class Finding:
     what: str
 
 
-class Fingerprint(NamedTuple):
-    """The newest record of a key: its offset and the digests that its row in DuckDB may have.
-
-    A removed or unreadable record has no digest. A version that was sent twice has two: DuckDB keeps the first copy.
-    """
-
-    offset: int
-    digests: frozenset[str] = frozenset()
-    user_id: str = ""
-    domain: str = ""
-    occurred_at: datetime | None = None
-
-
 @dataclass
 class Partition:
     """The newest record of each key of one partition.
@@ -77,13 +62,10 @@ class Partition:
     Attributes:
         states: skills, slim skills and cards, by model and name.
         logs: encoded versions of skills and cards, by model and name. Decoded they take five times the memory.
-        fingerprints: by model and key of the record.
-        findings: records that do not belong.
     """
 
     states: dict[type[Model], dict[Name, Any]] = field(default_factory=dict)
     logs: dict[type[Model], dict[Name, dict[int, bytes]]] = field(default_factory=dict)
-    fingerprints: dict[type[Model], dict[bytes, Fingerprint]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
     def newest(self, model: type[Model], name: Name) -> int:
@@ -107,7 +89,6 @@ class PartitionReader:
     """Reads the sealed topics, one partition number at a time.
 
     Args:
-        scanner: of the deployment's topics.
         where: the partitions of each topic, by its base name.
         is_selected: True for a user and domain to verify.
     """
@@ -138,7 +119,6 @@ class PartitionReader:
         """Yield the newest record of each key with its bytes."""
         newest: dict[bytes, Message] = {}
         highest: dict[bytes, int] = {}
-        copies: dict[bytes, set[str]] = {}
         for message in self._scanner.read([self._where[model.TOPIC][number]]):
             key, value = message.key() or b"", message.value()
             newest[key] = message
@@ -146,12 +126,7 @@ class PartitionReader:
                 highest.pop(key, None)
             elif model is SlimSkill:
                 highest[key] = max(highest.get(key, 0), _slim_version(value))
-            elif model is SkillDiff:
-                copies.setdefault(key, set()).add(_digest(value))
-        marks = found.fingerprints[model] = {}
         for key, message in newest.items():
-            offset = int_of(message.offset())
-            marks[key] = Fingerprint(offset)
             if message.value() is None:
                 continue
             raw = unpack(message.value() or b"")
@@ -162,10 +137,6 @@ class PartitionReader:
             if highest.get(key, 0) > getattr(record, "skill_version", 0):
                 what = f"the slim skill, of version {record.skill_version}, came after one of version {highest[key]}"
                 found.findings.append(Finding(Kind.SLIM_REPLAYED, user, domain, f"{what}: {_place(message)}"))
-            digests = {_digest((record.text + (record.seal or "")).encode() if model is SlimSkill else raw)}
-            if model is SkillDiff and not record.rewritten:  # an erasure that rewrote the log replaces rows
-                digests = copies[key]
-            marks[key] = Fingerprint(offset, frozenset(digests), user, domain, record.occurred_at)
             yield record, raw
 
     def _decoded(self, message: Message, model: type[Any], raw: bytes, findings: list[Finding]) -> Any:
@@ -195,12 +166,7 @@ class PartitionReader:
 
 
 class Receipts:
-    """The newest receipt of each person. Only one with a right seal excuses anything.
-
-    Args:
-        scanner: of the deployment's topics.
-        key: the deployment's secret.
-    """
+    """The newest receipt of each person. Only one with a right seal excuses anything."""
 
     def __init__(self, scanner: Scanner, key: bytes) -> None:
         self.by_subject: dict[str, Receipt] = {}
@@ -260,18 +226,9 @@ class Receipts:
             return False
         return receipt.person is not None or (bool(receipt.domains) if domain is None else domain in receipt.domains)
 
-    def reaches(self, user_id: str, moment: datetime) -> bool:
-        """Return True if any scope of the person's receipt reaches this moment."""
-        receipt = self.of(user_id)
-        return receipt is not None and any(scope.until >= moment for scope in receipt.scopes)
-
 
 def _reach(receipt: Receipt) -> datetime:
     return max((scope.until for scope in receipt.scopes), default=receipt.occurred_at)
-
-
-def _digest(text: bytes) -> str:
-    return hashlib.sha256(text).hexdigest()
 
 
 def _slim_version(value: bytes | None) -> int:

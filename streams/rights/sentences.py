@@ -5,6 +5,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from operators.vouch import Held
     from schemas import Change, SkillDiff, Statement
 
@@ -13,7 +15,7 @@ COMMAND = "command by "
 _SHARE = re.compile(r"chosen, and (\d+)% of the others have it")
 _PASSED = re.compile(r"passed over (\d+) times in this ranking")
 _SMALL = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_SURE = {"silent": "says nothing", "low": "a first sign", "medium": "likely", "high": "sure"}
+SURE = {"silent": "says nothing", "low": "a first sign", "medium": "likely", "high": "sure"}
 _VERDICTS = {
     "supports": "speaks for this",
     "contradicts": "speaks against this",
@@ -140,22 +142,32 @@ def why_unvouched(held: "Held") -> str:
     return _UNVOUCHED[held.value]
 
 
-def what(said: "Statement") -> str:
+def what(statement: "Statement") -> str:
     """Return the meaning of a statement, such as `avoids horror (genre)`."""
     from operators.stated import in_words  # noqa: PLC0415 - `--help` starts without the operators
 
-    return in_words(said)
+    return in_words(statement)
 
 
-def holds(said: "Statement", shifted: int, now: datetime) -> str:
+def names_of(diffs: "Iterable[SkillDiff]") -> dict[str, str]:
+    """Return the newest words of each line and statement of a log by id, also of those that are gone."""
+    found: dict[str, str] = {}
+    for diff in diffs:
+        for line in (*(diff.seed or ()), *(each.discovered for each in diff.changes if each.discovered)):
+            found[line.attribute_id] = f"{line.value} ({line.dimension})"
+        found |= {each.statement_id: what(each.statement) for each in diff.stated if each.statement}
+    return found
+
+
+def holds(statement: "Statement", shifted: int, now: datetime) -> str:
     """Return how long a statement holds, such as `until 2026-01-31 18:00 UTC`, and since when it is doubtful."""
-    if said.until is None:
+    if statement.until is None:
         parts = ["always"]
     else:
-        parts = ["over" if said.until <= now else f"until {said.until:%Y-%m-%d %H:%M} UTC"]
-    if said.session_id is not None:
-        parts.append(f"in session {said.session_id}")
-    if said.since < shifted:
+        parts = ["over" if statement.until <= now else f"until {statement.until:%Y-%m-%d %H:%M} UTC"]
+    if statement.session_id is not None:
+        parts.append(f"in session {statement.session_id}")
+    if statement.since < shifted:
         parts.append(f"doubtful since version {shifted}")
     return ", ".join(parts)
 
@@ -175,7 +187,7 @@ def state(line: dict[str, Any] | None) -> str:
     """Return how sure a line is now."""
     if line is None:
         return "not in the profile any more"
-    return f"{_SURE[line['tier']]}{', and pinned' if line['pinned'] else ''}"
+    return f"{SURE[line['tier']]}{', and pinned' if line['pinned'] else ''}"
 
 
 def sentence(step: dict[str, Any]) -> str:
@@ -188,7 +200,7 @@ def sentence(step: dict[str, Any]) -> str:
         return _seeded(step)
     if step["actor"]:
         template = _COMMANDS.get(step["kind"], "{who} changed this.")
-        words = template.format(who=_capital(step["actor"]), sure=_SURE.get(step["tier_after"] or "", ""))
+        words = template.format(who=_capital(step["actor"]), sure=SURE.get(step["tier_after"] or "", ""))
         return words + (f" The reason given: “{step['reason']}”." if step["reason"] else "")
     ranking = step["ranking"]
     asked = f"You had asked for “{ranking['instruction']}”." if ranking and ranking["instruction"] else ""
@@ -253,10 +265,10 @@ def _effect(step: dict[str, Any]) -> str:
     if after is None:
         return "It left the profile."
     if before is None:
-        return f"It is new in the profile: {_SURE[after] if after != 'silent' else 'counted, it says nothing yet'}."
+        return f"It is new in the profile: {SURE[after] if after != 'silent' else 'counted, it says nothing yet'}."
     if before == after:
         return "It counts a little less now." if step["kind"] == "weakened" else ""
-    return f"It went from “{_SURE[before]}” to “{_SURE[after]}”."
+    return f"It went from “{SURE[before]}” to “{SURE[after]}”."
 
 
 def _verdict(step: dict[str, Any]) -> str:

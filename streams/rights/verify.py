@@ -1,7 +1,7 @@
-"""Verifies that no record or row was edited or removed, in the topics and in DuckDB.
+"""Verifies that no record on the topics was edited or removed.
 
 A user's log, skill and slim skill are on the same partition, so it works partition by partition: seals, then the fold
-of each log, then DuckDB's rows. Workers and the materializer may keep running. A receipt excuses erased records.
+of each log. Workers may keep running. A receipt excuses erased records. A DuckDB snapshot in doubt is made again.
 
 The largest partition bounds the memory: about 1.5 kB per version of its log.
 """
@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import duckdb
-
 from operators.anchor import Pseudonyms, is_excused, receipt_fault, receipt_mark, skill_faults, skill_mark
 from operators.audit import audit, audit_card
 from operators.findings import Kind
@@ -20,11 +18,9 @@ from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, subject_o
 from streams.exceptions import TopicsDiffer
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import Scanner
-from streams.materializer import read
 from streams.rights import anchors
 from streams.rights.anchors import Anchor
 from streams.rights.sealed_topics import Finding, Name, Partition, PartitionReader, Receipts
-from streams.rights.snapshot_check import SnapshotCheck
 from streams.settings import Settings
 
 Progress = Callable[[str, int, int], None]
@@ -41,13 +37,8 @@ class Verified:
 
     Attributes:
         users, skills, versions, cards, receipts: the number of each that was verified on the topics.
-        copies: rows of DuckDB that were compared with the topics; None without a snapshot.
-        expired: rows of events that Kafka has deleted since; they cannot be compared.
-        behind: records that the snapshot has not read yet.
         forgotten: people whose missing records a receipt excuses.
         anchored: skills in the anchor; None without an anchor.
-        findings: the first thousand findings.
-        found: the number of findings.
     """
 
     users: int = 0
@@ -55,9 +46,6 @@ class Verified:
     versions: int = 0
     cards: int = 0
     receipts: int = 0
-    copies: int | None = None
-    expired: int = 0
-    behind: int = 0
     forgotten: int = 0
     anchored: int | None = None
     findings: list[Finding] = field(default_factory=list)
@@ -79,46 +67,27 @@ def verify(
 ) -> Verified:
     """Verify the skills of all users, or of one.
 
-    Args:
-        settings: the deployment, with the key of its seals.
-        user: only this user; None: all.
-        domain: only this domain; None: all.
-        progress: receives progress.
-        anchor: a file of `make_anchor`; None: without one.
+    `user`: only this user; None: all. `domain`: only this domain; None: all. `anchor`: a file of `make_anchor`;
+    None: without one.
 
     Raises:
-        NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
-        MaterializerError: the snapshot cannot be read, or belongs to another deployment.
         NoAnchor: the anchor is not of this deployment, or was edited.
-        OSError: the anchor cannot be read.
     """
     known = anchors.load(anchor, settings) if anchor is not None else None
-    con = read.connect_own(settings)
-    try:
-        with Scanner(settings) as scanner:
-            return _Verification(settings, scanner, user, domain, progress, anchor=known).run(con)
-    finally:
-        if con is not None:
-            con.close()
+    with Scanner(settings) as scanner:
+        return _Verification(settings, scanner, user, domain, progress, anchor=known).run()
 
 
 def make_anchor(settings: Settings, to: Path, progress: Progress = lambda *_: None) -> Verified:
     """Verify the topics and write an anchor file, unless there are findings.
 
-    Args:
-        settings: the deployment, with the key of its seals.
-        to: a new file.
-        progress: receives progress.
-
     Raises:
-        NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
         NoAnchor: there is no key, or the file exists.
-        OSError: the file cannot be written.
     """
     anchors.refuse_target(to, settings)
     made = Anchor(datetime.now(UTC) - CLOCKS)
     with Scanner(settings) as scanner:
-        done = _Verification(settings, scanner, None, None, progress, into=made).run(None)
+        done = _Verification(settings, scanner, None, None, progress, into=made).run()
     if not done.found:
         anchors.write(to, settings, made)
     return done
@@ -136,7 +105,7 @@ class _Verification:
         anchor: Anchor | None = None,
         into: Anchor | None = None,
     ) -> None:
-        self._settings, self._scanner, self._progress = settings, scanner, progress
+        self._scanner, self._progress = scanner, progress
         self._user, self._domain, self._anchor, self._into = user, domain, anchor, into
         self._key = settings.chain_key_bytes
         self._names = Pseudonyms(self._key)
@@ -148,7 +117,7 @@ class _Verification:
         self._removed_before = datetime.now(UTC) - CLOCKS
         self._receipts = Receipts(scanner, self._key)
 
-    def run(self, con: duckdb.DuckDBPyConnection | None) -> Verified:
+    def run(self) -> Verified:
         where = {topic: self._scanner.partitions(topic) for topic in _TOPICS}
         counts = {base: len(partitions) for base, partitions in where.items()}
         count = counts[SkillDiff.TOPIC]
@@ -156,28 +125,14 @@ class _Verification:
             raise TopicsDiffer(
                 f"topics must have the same number of partitions: {counts}. `sager topics` has the cause"
             )
-        snapshot = None if con is None else self._snapshot(con)
         reader = PartitionReader(self._scanner, where, self._is_selected)
         numbers = [*range(count)] if self._user is None else [partition_of(self._user, count)]
         for done, number in enumerate(numbers):
             self._progress("partitions", done, len(numbers))
-            partition = reader.read(number)
-            self._audit(partition)
-            if snapshot is not None:
-                snapshot.compare(number, partition, count)
-                self._check_used_versions(snapshot, number, partition)
-        if snapshot is not None:
-            self._done.copies, self._done.expired, self._done.behind = snapshot.rows, snapshot.expired, snapshot.behind
+            self._audit(reader.read(number))
         self._progress("partitions", len(numbers), len(numbers))
         self._conclude()
         return self._done
-
-    def _snapshot(self, con: duckdb.DuckDBPyConnection) -> SnapshotCheck | None:
-        try:
-            return SnapshotCheck(self._settings, con, self._scanner, self._report, self._user, self._domain)
-        except duckdb.Error as error:
-            self._done.add(Finding(Kind.UNREADABLE, "", "", f"the DuckDB snapshot cannot be read: {error}"))
-            return None
 
     def _is_selected(self, user: str, domain: str) -> bool:
         return self._user in (None, user) and (not domain or self._domain in (None, domain))
@@ -228,21 +183,6 @@ class _Verification:
             for fault in skill_faults(known, diffs, slim, receipt, since) if known is not None else []:
                 self._report(Finding(fault.kind, *name, fault.what), since)
 
-    def _check_used_versions(self, snapshot: SnapshotCheck, number: int, partition: Partition) -> None:
-        """Report versions that events used and the log does not have."""
-        try:
-            used = list(snapshot.used_versions(number))
-        except duckdb.Error as error:
-            self._done.add(Finding(Kind.UNREADABLE, "", "", f"DuckDB's rows cannot be read: {error}"))
-            return
-        for user, domain, version, moment in used:
-            newest = partition.newest(SkillDiff, (user, domain))
-            if newest >= version:
-                continue
-            kind = Kind.LOG_CUT if newest else Kind.VANISHED
-            end = f"ends at version {newest}" if newest else "is gone, without a receipt"
-            self._report(Finding(kind, user, domain, f"version {version} was in use, and the log {end}"), moment)
-
     def _report(self, finding: Finding, moment: datetime | None) -> None:
         """Add a finding; one that a receipt may excuse waits for the end."""
         if moment is None:
@@ -259,12 +199,12 @@ class _Verification:
         forgotten = set[str]()
         for finding, moment in self._excusable:
             user = finding.user_id
-            # DuckDB deletes more than the receipt names: selections of a domain's rankings, a line's words.
-            is_row = finding.kind is Kind.ROW_MISSING
-            if receipts.reaches(user, moment) if is_row else receipts.covers(user, finding.domain, moment):
+            if receipts.covers(user, finding.domain, moment):
                 forgotten.add(user)
             else:
                 self._done.add(finding)
+        if self._anchor is not None:
+            self._compare_anchor(self._anchor, receipts)
         if self._user is not None and not self._is_known:
             if receipts.has_scope(self._user, self._domain):
                 forgotten.add(self._user)
@@ -272,8 +212,6 @@ class _Verification:
                 what = "there is neither a log nor a receipt"
                 self._done.add(Finding(Kind.UNKNOWN, self._user, self._domain or "", what))
         self._done.forgotten = len(forgotten)
-        if self._anchor is not None:
-            self._compare_anchor(self._anchor, receipts)
         if self._into is not None:
             for receipt in receipts.by_subject.values():
                 mark = receipt_mark(receipt, self._names)

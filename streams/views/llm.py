@@ -35,18 +35,18 @@ NOTE = "Data about a person's taste, out of item metadata and what they said. It
 """What is said beside everything that a model reads here."""
 
 
-class Told(BaseModel):
-    """Base of all of them."""
-
+class _Data(BaseModel):
     model_config = ConfigDict(frozen=True)
+
+
+class Told(_Data):
+    """Base of all of them."""
 
     note: Annotated[str, Field(description="How to read the rest.")] = NOTE
 
 
-class Line(BaseModel):
+class Line(_Data):
     """One line of a skill."""
-
-    model_config = ConfigDict(frozen=True)
 
     line_id: Annotated[str, Field(description="Names the line where it is explained or corrected.")]
     kind: Kind
@@ -57,10 +57,8 @@ class Line(BaseModel):
     counted: Annotated[str, Field(description="How often it was taken and was to be expected, in words.")] = ""
 
 
-class Wish(BaseModel):
+class Wish(_Data):
     """What the person said of their taste, in fields: never in their words."""
-
-    model_config = ConfigDict(frozen=True)
 
     line_id: Annotated[str, Field(description="Names it where it is explained or removed.")]
     stance: Stance
@@ -83,10 +81,8 @@ class ToldSkill(Told):
     markdown: Annotated[str, Field(description="The same as a SKILL.md.")]
 
 
-class Version(BaseModel):
+class Version(_Data):
     """One version of a skill."""
-
-    model_config = ConfigDict(frozen=True)
 
     version: int
     at: datetime
@@ -102,10 +98,8 @@ class ToldLog(Told):
     held_back: Annotated[int, Field(description="Changes of lines that no model is told.")] = 0
 
 
-class Happened(BaseModel):
+class Happened(_Data):
     """One thing that a line rests on."""
-
-    model_config = ConfigDict(frozen=True)
 
     version: int
     on: date
@@ -140,15 +134,12 @@ _WORDS = re.compile(r"(?P<value>.+) \((?P<dimension>[^()]+)\)")
 def skill_for_model(skill: PolicySkill, vouching: Vouching, now: datetime) -> ToldSkill:
     """Return the lines and statements of a skill that a model may read.
 
-    Args:
-        skill: as it is.
-        vouching: the gate.
-        now: which statements hold at this moment, outside of any session.
+    `now`: which statements hold at this moment, outside of any session.
     """
     standing = live(skill, now)
     speak = speaking(skill.attributes, standing)
     lines = sorted(vouching.let_out(speak), key=lambda line: (-line.tier, -line.confirmed_at))
-    wishes = [said for said in standing if _is_allowed(said, vouching)]
+    wishes = [statement for statement in standing if _is_allowed(statement, vouching)]
     return ToldSkill(
         domain=skill.domain,
         version=skill.version,
@@ -163,10 +154,7 @@ def skill_for_model(skill: PolicySkill, vouching: Vouching, now: datetime) -> To
 def log_for_model(diffs: Sequence[SkillDiff], vouching: Vouching, last: int) -> ToldLog:
     """Return the newest versions of a skill, each with its changes.
 
-    Args:
-        diffs: all diffs of one user and domain, in order; at least one.
-        vouching: the gate.
-        last: how many versions.
+    `diffs`: all diffs of one user and domain, in order; at least one. `last`: how many versions.
     """
     known = [line for diff in diffs for line in diff.seed or ()]
     known += [change.discovered for diff in diffs for change in diff.changes if change.discovered]
@@ -187,12 +175,7 @@ def log_for_model(diffs: Sequence[SkillDiff], vouching: Vouching, last: int) -> 
 
 
 def line_for_model(explained: Explained | ExplainedStatement, vouching: Vouching) -> ToldLine | None:
-    """Return the explanation of a line; None if the gate holds the line back.
-
-    Args:
-        explained: for people.
-        vouching: the gate, which titles and actors pass too.
-    """
+    """Return the explanation of a line; None if the gate holds the line back."""
     now = explained.now
     if isinstance(now, Attribute):
         is_allowed = isinstance(explained, Explained) and explained.unvouched is None
@@ -225,27 +208,27 @@ def _line(line: Attribute) -> Line:
     )
 
 
-def _wish(skill: PolicySkill, said: Statement) -> Wish:
+def _wish(skill: PolicySkill, statement: Statement) -> Wish:
     return Wish(
-        line_id=said.statement_id,
-        stance=said.stance,
-        dimension=as_data(said.dimension, DIMENSION_CHARS),
-        value=as_data(said.value, MAX_VALUE_CHARS),
-        rather_than=next((as_data(value, MAX_VALUE_CHARS) for value in _replaced(said)), None),
-        scope=said.scope,
-        doubtful=is_doubtful(skill, said),
+        line_id=statement.statement_id,
+        stance=statement.stance,
+        dimension=as_data(statement.dimension, DIMENSION_CHARS),
+        value=as_data(statement.value, MAX_VALUE_CHARS),
+        rather_than=next((as_data(value, MAX_VALUE_CHARS) for value in _replaced(statement)), None),
+        scope=statement.scope,
+        doubtful=is_doubtful(skill, statement),
     )
 
 
-def _is_allowed(said: Statement, vouching: Vouching) -> bool:
+def _is_allowed(statement: Statement, vouching: Vouching) -> bool:
     """A bound's words are ours; an item's are its title, and pass like any value."""
-    values = [said.value, *_replaced(said)]
-    return said.bound is not None or not any(vouching.held(said.dimension, value) for value in values)
+    values = [statement.value, *_replaced(statement)]
+    return statement.bound is not None or not any(vouching.held(statement.dimension, value) for value in values)
 
 
-def _replaced(said: Statement) -> list[str]:
+def _replaced(statement: Statement) -> list[str]:
     """Return the value that a statement replaces, if any, as its id has it."""
-    return [] if said.over is None else [said.over.split(":", 2)[-1]]
+    return [] if statement.over is None else [statement.over.split(":", 2)[-1]]
 
 
 def _cause(diff: SkillDiff) -> str:
@@ -265,10 +248,10 @@ def _change(change: Change, line: Attribute | None, vouching: Vouching) -> str:
     return f"{clean.value} ({clean.dimension}): {change.kind.value}, {moved}"
 
 
-def _statement_change(change: StatementChange, said: Statement | None, vouching: Vouching) -> str:
-    if said is None or not _is_allowed(said, vouching):
+def _statement_change(change: StatementChange, statement: Statement | None, vouching: Vouching) -> str:
+    if statement is None or not _is_allowed(statement, vouching):
         return ""
-    return f"{said.stance.value} {as_data(said.value, MAX_VALUE_CHARS)}: {change.kind.value}"
+    return f"{statement.stance.value} {as_data(statement.value, MAX_VALUE_CHARS)}: {change.kind.value}"
 
 
 def _happened(step: SeededStep | MovedStep | StatementStep, words: str) -> Happened:

@@ -42,7 +42,6 @@ class Reader:
 
     Args:
         consumer: its own one, with events at the end of partitions.
-        topic: the topic's full name.
     """
 
     def __init__(self, consumer: Consumer, topic: str) -> None:
@@ -86,13 +85,8 @@ class Delivery:
     """The messages of one endpoint.
 
     Args:
-        endpoint: the receiver.
-        session: posts.
         reader: of the topic.
         give_up: keeps a message that is refused for good.
-
-    Attributes:
-        is_gone: True after 410.
     """
 
     def __init__(

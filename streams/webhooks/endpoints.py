@@ -4,7 +4,6 @@ Addresses are the operator's own choice, private ones too: no other person can n
 """
 
 import base64
-import ipaddress
 import re
 import secrets
 import tomllib
@@ -16,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 
 from schemas.fields import DomainField, UserIdField
 from streams.exceptions import StreamsError
-from streams.http.tokens import too_open
+from streams.http.gate import is_loopback
+from streams.http.tokens import faults_of, too_open
 
 MAX_ENDPOINTS = 32
 """The cursors of all endpoints must fit into Kafka's metadata of an offset."""
@@ -68,7 +68,7 @@ class Endpoint(BaseModel):
             raise ValueError("the url is none") from None
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.fragment:
             raise ValueError("the url must be https://host/path, without a user or a fragment")
-        if parts.scheme == "http" and not (self.allow_http or _is_loopback(parts.hostname)):
+        if parts.scheme == "http" and not (self.allow_http or is_loopback(parts.hostname)):
             raise ValueError("the url must be https, or `allow_http = true` must say that people's data go unencrypted")
         return self
 
@@ -104,18 +104,9 @@ def read(path: Path) -> tuple[Endpoint, ...]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise WebhooksUnusable(f"SAGER_WEBHOOKS: {path} is not valid TOML: {error}") from None
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False, include_input=False)
-        what = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found[:3])
-        raise WebhooksUnusable(f"SAGER_WEBHOOKS: {path}: {what}") from None
+        raise WebhooksUnusable(f"SAGER_WEBHOOKS: {path}: {faults_of(error)}") from None
 
 
 def new_secret() -> str:
     """Return a random secret."""
     return "whsec_" + base64.b64encode(secrets.token_bytes(24)).decode()
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

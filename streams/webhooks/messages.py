@@ -31,7 +31,6 @@ class Notification:
     Attributes:
         key: its key, which names the user and the domain.
         value: its value; None: the slim skill is erased.
-        partition, offset: its position.
         at_ms: when it was written, in milliseconds since 1970.
     """
 
@@ -72,12 +71,7 @@ class Notification:
 
 
 class EndpointDown(Exception):
-    """The endpoint accepts no messages at the moment, or is gone.
-
-    Attributes:
-        retry_after: its own wish, in seconds.
-        is_gone: True after 410.
-    """
+    """The endpoint accepts no messages at the moment, or is gone."""
 
     def __init__(self, reason: str, retry_after: float | None = None, *, is_gone: bool = False) -> None:
         super().__init__(reason)
@@ -134,13 +128,7 @@ async def post(session: aiohttp.ClientSession, endpoint: Endpoint, message_id: s
 def refusal_of(status: int, retry_after: str, now: float) -> str:
     """Return why a status refuses the message; empty if it accepts it.
 
-    Args:
-        status: of HTTP.
-        retry_after: the header, in seconds or as a date; empty without one.
-        now: in seconds since 1970.
-
-    Raises:
-        EndpointDown: the status is about the endpoint or the moment.
+    `retry_after`: the header, in seconds or as a date; empty without one. `now`: in seconds since 1970.
     """
     if status in _ACCEPTED:
         return ""

@@ -61,7 +61,6 @@ class Webhooks:
     """The process.
 
     Args:
-        settings: the deployment.
         health: updated as the loop runs.
     """
 
@@ -73,11 +72,7 @@ class Webhooks:
         self._producer: Producer | None = None
 
     async def run(self, endpoints: Sequence[Endpoint]) -> None:
-        """Deliver until SIGTERM or SIGINT.
-
-        Raises:
-            KafkaException: Kafka refuses this client.
-        """
+        """Deliver until SIGTERM or SIGINT."""
         loop = asyncio.get_running_loop()
         for name in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(name, self._end)

@@ -10,6 +10,7 @@ from schemas import TOPICS, SlimSkill
 from streams.http.api import Api
 from streams.http.app import application
 from streams.http.gate import Gate
+from streams.http.routing import Needs
 from streams.http.tokens import Scope, TokensFile
 from streams.materializer.rows import PUBLIC_TOPICS
 from streams.operations.acls import ROLES, Kind, Operation, Role, by_resource, commands, grants, union
@@ -53,8 +54,8 @@ def test_the_table_of_requests_is_what_is_asked_for() -> None:
 
 def needed(route: APIRoute) -> str:
     """What a route asks of a token, in words."""
-    told = [getattr(each.call, "told", None) for each in route.dependant.dependencies]
-    return next((each for each in told if each), "any token")
+    found = [each.call.alternatives for each in route.dependant.dependencies if isinstance(each.call, Needs)]
+    return " or ".join(" and ".join(scopes) for scopes in found[0]) if found else "any token"
 
 
 def test_the_table_of_scopes_has_each() -> None:

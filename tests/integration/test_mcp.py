@@ -84,7 +84,7 @@ async def test_what_an_agent_records_changes_what_it_reads(harness: Harness) -> 
         assert ranked["slim_skill"] == slim["text"]
         taken = {"ranking_id": ranked["ranking_id"], "taken": [ranked["order"][0]], "key": "the ranked one"}
         assert (await called(agent, "record_shown_and_taken", **taken))["accepted"] == 1
-        asked = await called(agent, "ask_clarifying_question", candidates=list_of(ROUNDS + 1))
+        asked = await called(agent, "rank_candidates", candidates=list_of(ROUNDS + 1), clarify=True)
         assert len(asked["order"]) == 6
 
         said = await called(agent, "record_correction", text="no horror, please")

@@ -1,17 +1,13 @@
-"""Whatever is forged, moved, replayed, cut or removed, on the topics or in DuckDB, is found and named.
+"""Records that are forged, moved, replayed, cut or removed on the topics are found and named.
 
-The records are written as a worker writes them, with its own steps; the materializer is the real one.
+The records are written as a worker writes them, with its own steps.
 """
 
-import shutil
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
-from confluent_kafka import Producer
 from pydantic import SecretStr
 
 from benchmarks.surroundings import reached_as
@@ -41,13 +37,8 @@ from schemas import (
 )
 from schemas.cards import CardChange, CardChangeKind
 from streams.kafka import topics
-from streams.kafka.clients import partition_of, producer_config
+from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox
-from streams.kafka.scanner import Scanner
-from streams.local.broker import EmbeddedBroker
-from streams.materializer import run
-from streams.materializer.exceptions import MaterializerError
-from streams.materializer.rows import PUBLIC_TOPICS
 from streams.operations.rebuild import rebuild
 from streams.privacy import DEFAULT as PRIVACY
 from streams.rights import sealed_topics
@@ -81,14 +72,13 @@ SLIM, LOG, SKILL = SlimSkill.TOPIC, SkillDiff.TOPIC, PolicySkill.TOPIC
 
 
 class World:
-    """Sealed logs with their events, on the topics and in DuckDB."""
+    """Sealed logs with their events, on the topics."""
 
     def __init__(self, settings: Settings) -> None:
         topics.ensure(settings)
         self.settings, self.outbox = settings, Outbox(settings)
         self.versions: dict[str, list[Version]] = {}
         self.receipts: dict[str, Receipt] = {}
-        self.sent = 0
 
     def person(self, user: str, *chosen: str) -> None:
         """A version for each choice of an item with this fact, and the events that led to it."""
@@ -145,22 +135,9 @@ class World:
     def put(self, user: str, base: str, key: bytes, value: bytes | None, partition: int | None = None) -> None:
         where = partition_of(user, self.settings.partitions) if partition is None else partition
         self.outbox.send(self.settings.topic(base), key, value, where)
-        self.sent += 1
 
     def flush(self) -> None:
         self.outbox.flush(30, "records")
-
-    def materialize(self) -> None:
-        """All that is on the topics, in a published snapshot."""
-        self.flush()
-        stop, read = threading.Event(), [0]
-
-        def note(written: run.Written) -> None:
-            read[0] += written.records
-            if read[0] >= self.sent:
-                stop.set()
-
-        run.materialize(self.settings, stop, note)
 
     def found(self, **more: Any) -> set[tuple[str, str]]:
         """Kind and user of each finding."""
@@ -194,7 +171,7 @@ def test_forged_records_on_topics_are_found_and_named(world: World, tmp_path: Pa
     for name in (away := ("forgotten", "returned", "revived")):
         world.forget(name)
         world.remove(name)
-    world.materialize()
+    world.flush()
     anchor = tmp_path / "anchor"
     assert not make_anchor(world.settings, anchor).found
     assert anchor.stat().st_mode & 0o777 == 0o600
@@ -202,7 +179,7 @@ def test_forged_records_on_topics_are_found_and_named(world: World, tmp_path: Pa
     assert not [name for name in everyone if subject_of(name).encode() in anchor.read_bytes()]
     done = verify(world.settings, anchor=anchor)
     assert (done.findings, done.skills, done.receipts) == ([], len(everyone) - len(away), 2 + len(away))
-    assert (bool(done.copies), done.expired, done.anchored) == (True, 0, len(everyone) - len(away))
+    assert done.anchored == len(everyone) - len(away)
 
     def slim(user: str, **fields: object) -> SlimSkill:
         newest = world.versions[user][-1].slim
@@ -254,7 +231,6 @@ def test_forged_records_on_topics_are_found_and_named(world: World, tmp_path: Pa
     assert any(each.kind is Kind.MISPLACED and "another" in each.what for each in done.findings), "swapped"
     assert Kind.DISGUISED in found["twice"]
     assert found["torn"] >= {Kind.UNREADABLE, Kind.SKILL_MISSING}
-    assert Kind.VANISHED in found["gone"] & found["pretended"]
     assert Kind.LOG_CUT in found["cut"]
     assert Kind.LOG_FORGED in found["foldless"]
     assert Kind.SLIM_WITHOUT_LOG in found["orphan"]
@@ -262,7 +238,7 @@ def test_forged_records_on_topics_are_found_and_named(world: World, tmp_path: Pa
     nobody = [each for each in done.findings if not each.user_id]
     assert sum(each.kind is Kind.RECEIPT_FORGED for each in nobody) == 1
     by_anchor = [each for each in done.findings if each.kind is Kind.VANISHED and "the anchor" in each.what]
-    assert {each.user_id for each in by_anchor} == {"gone", "pretended", "orphan"}, "named by their other traces"
+    assert sorted(each.user_id for each in by_anchor) == ["", "", "orphan"], "named by their other traces"
     assert sum(each.kind is Kind.RECEIPT_MISSING for each in nobody) == 3, "one removed, and two that cover less"
     assert of(verify(world.settings, "gone", anchor=anchor).findings, "gone") == {Kind.VANISHED}
 
@@ -297,91 +273,10 @@ def test_a_forged_slim_skill_of_a_high_version_ends_for_running_apps(world: Worl
     assert rebuild(nobody, apply=True).written == 0
 
 
-EDITS = {
-    "a slim skill's words": "UPDATE slim_skills SET text = 'likes: Obey' WHERE user_id = 'u0'",
-    "a slim skill's seal": "UPDATE slim_skills SET seal = NULL WHERE user_id = 'u1'",
-    "a version": "UPDATE skill_diffs SET document = replace(document, 'noir', 'nair') WHERE user_id = 'u2'",
-    "a document that is none": "UPDATE skills SET document = '{' WHERE user_id = 'u3'",
-    "two users' documents, swapped": "UPDATE skills SET document = (SELECT s.document FROM skills s "
-    "WHERE s.user_id = 'u3') WHERE user_id = 'u4'",
-    "deleted versions": "DELETE FROM skill_diffs WHERE user_id = 'u5' AND version < 3",
-    "a deleted skill": "DELETE FROM skills WHERE user_id = 'u6'",
-    "a version more": "INSERT INTO skill_diffs SELECT * REPLACE ('u7' AS user_id, 9 AS version) "
-    "FROM skill_diffs WHERE user_id = 'u7' AND version = 1",
-    "a row of a partition that does not exist": "INSERT INTO selections SELECT * REPLACE "
-    "('u8' AS user_id, 'more' AS event_id, 99 AS kafka_partition) FROM selections LIMIT 1",
-    "a row of no partition": "INSERT INTO selections SELECT * REPLACE "
-    "('u9' AS user_id, 'more' AS event_id, NULL AS kafka_partition) FROM selections LIMIT 1",
-    "a row of a later offset": "INSERT INTO selections SELECT * REPLACE "
-    "('u10' AS user_id, 'more' AS event_id, 1000000 AS kafka_offset) FROM selections LIMIT 1",
-    "a command of another record": "INSERT INTO skill_commands SELECT * REPLACE ('more' AS event_id) "
-    "FROM skill_commands WHERE user_id = 'u11'",
-    "a card line": "UPDATE cards SET document = replace(document, 'tofu', 'meat') WHERE user_id = 'u12'",
-}
-
-
-@pytest.mark.thorough
-def test_edited_forged_and_deleted_rows_of_duckdb_are_found_and_named(world: World) -> None:
-    people(world, *(f"u{number}" for number in range(len(EDITS))))
-    world.card("u12")
-    world.materialize()
-    assert verify(world.settings).findings == []
-    copy = world.settings.data_dir / "forged.duckdb"
-    shutil.copy(world.settings.duckdb_file, copy)
-    copy.chmod(0o600)
-    with duckdb.connect(str(copy)) as con:
-        for statement in EDITS.values():
-            con.execute(statement)
-    forged = world.settings.model_copy(update={"duckdb": copy})
-
-    done = verify(forged)
-
-    users = {each.user_id for each in done.findings}
-    assert [what for number, what in enumerate(EDITS) if f"u{number}" not in users] == []
-    assert {each.kind for each in done.findings} == {Kind.ROW_EDITED, Kind.ROW_WITHOUT_RECORD, Kind.ROW_MISSING}
-    with duckdb.connect(str(copy)) as con:
-        con.execute("DROP TABLE slim_skills")
-    assert Kind.UNREADABLE in {each.kind for each in verify(forged).findings}
-    copy.write_bytes(b"no database")
-    with pytest.raises(MaterializerError, match="Is it a published snapshot"):
-        verify(forged)
-
-
-def test_rows_whose_records_a_broker_has_lost_are_no_forgery(world: World, tmp_path: Path) -> None:
-    people(world, "ann", "bob", "lost")
-    world.materialize()
-    with EmbeddedBroker(tmp_path / "restarted.log") as broker:
-        after = world.settings.model_copy(update={"bootstrap": broker.bootstrap})
-        topics.ensure(after)
-        copy_without("lost", world.settings, after)
-
-        done = verify(after)
-
-        assert of(done.findings, "lost") >= {Kind.ROW_WITHOUT_RECORD, Kind.VANISHED}
-        assert {each.kind for each in done.findings} == {Kind.ROW_WITHOUT_RECORD, Kind.VANISHED}
-        assert {each.user_id for each in done.findings} == {"lost"}
-        assert not make_anchor(after, tmp_path / "anchor").found, "the topics themselves are as they were sealed"
-
-
-def copy_without(user: str, source: Settings, target: Settings) -> None:
-    """The records of a broker that has come back without those of a user."""
-    producer = Producer(producer_config(target))
-    with Scanner(source) as scanner:
-        for topic in PUBLIC_TOPICS:
-            for message in scanner.read(scanner.partitions(topic.base)):
-                if user.encode() not in (message.key() or b"") + (message.value() or b""):
-                    producer.produce(
-                        str(message.topic()), message.value(), message.key(), int(message.partition() or 0),
-                        timestamp=message.timestamp()[1],
-                    )  # fmt: skip
-                    producer.poll(0)
-    producer.flush(30)
-
-
-def test_edited_cards_are_found_and_named(world: World, tmp_path: Path) -> None:
+def test_edited_cards_are_found_and_named(world: World) -> None:
     everyone = ("sound", "words", "log", "resealed", "cut", "gone", "moved", "torn", "forgotten")
     made = {name: world.card(name) for name in everyone}
-    world.materialize()
+    world.flush()
     done = verify(world.settings)
     assert (done.findings, done.cards) == ([], len(everyone))
 
@@ -403,7 +298,6 @@ def test_edited_cards_are_found_and_named(world: World, tmp_path: Path) -> None:
     world.put("moved", Card.TOPIC, b"moved", made["moved"][1].model_dump_json().encode(), there)
     world.put("torn", Card.TOPIC, b"torn", b"{")
     world.flush()
-    world.settings = world.settings.model_copy(update={"duckdb": tmp_path / "none.duckdb"})
     found = verify(world.settings).findings
 
     assert {name: of(found, name) for name in everyone} == {

@@ -39,7 +39,6 @@ from streams.rights.commander import Commander
 from streams.rights.verify import make_anchor, verify
 from streams.settings import Settings
 from tests.harness import Harness
-from tests.patience import until
 
 pytestmark = pytest.mark.broker
 
@@ -179,7 +178,6 @@ def test_a_verification_of_a_busy_deployment_has_no_findings(harness: Harness, t
     styles = {slim.user_id for slim in harness.outputs.values(SlimSkill) if ", " in slim.style}
     assert styles, "the demo has people with two style phrases"
     assert of_the_demo.findings == []
-    assert of_the_demo.copies
 
     names = sorted(result.skills)[:11]
     talk(harness, [user for user, _ in names[:4]])
@@ -190,7 +188,6 @@ def test_a_verification_of_a_busy_deployment_has_no_findings(harness: Harness, t
     command(harness, names[4:])
     harness.quiet()
     made = make_anchor(harness.settings, tmp_path / "anchor")
-    until(lambda: not verify(harness.settings).behind, "the snapshot to have everything")
 
     done = verify(harness.settings, anchor=tmp_path / "anchor")
 

@@ -90,7 +90,7 @@ def test_what_people_said_cannot_be_forged_on_topics(world: Talking, tmp_path: P
     everyone = ("sound", "word", "belief", "session", "changed", "slim", "gone")
     for name in everyone:
         world.talk(name)
-    world.materialize()
+    world.flush()
     assert not make_anchor(world.settings, tmp_path / "anchor").found
     skill, _ = world.newest("word")
     told = skill.stated[0].model_copy(update={"value": "noir", "words": "what nobody said"})
@@ -128,4 +128,3 @@ def test_nothing_is_found_in_what_a_worker_and_the_materializer_made_of_it(harne
 
     assert done.findings == []
     assert done.versions == sum(map(len, talk.told.values()))
-    assert done.copies

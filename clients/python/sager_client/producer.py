@@ -9,12 +9,24 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeVar, Unpack, overload
 
-from .checks import EventChecks
 from .connection import Connection
 from .errors import NoAnswer, NotDelivered
 from .follower import Answers
 from .methods import CandidateLike, CorrectionFields, EventMethods, correction
-from .schemas import Correction, Event, Key, Ranking, Said, SkillDiff, Statement, encode, topic_of
+from .schemas import (
+    Candidate,
+    Correction,
+    Event,
+    Feedback,
+    Key,
+    Ranking,
+    Said,
+    Signal,
+    SkillDiff,
+    Statement,
+    encode,
+    topic_of,
+)
 from .sender import OnError, Sender
 
 FLUSH_SECONDS = 30.0
@@ -23,6 +35,8 @@ MAX_EVENTS = 100_000
 MAX_BYTES = 128 * 1024 * 1024
 WAIT_SECONDS = 10.0
 GIVE_UP_SECONDS = 300.0
+MAX_WARNINGS = 1_000
+"""An app may invent signal names without end."""
 KEYS = (Key.USER, Key.ITEM, Key.DOMAIN, Key.SUBJECT)
 """Records with these keys find their partition by the key. Others are written by the pipeline only."""
 
@@ -115,7 +129,7 @@ class EventProducer(EventMethods):
         self.answers = Answers(self._connection, Ranking, bytes.decode, lambda ranking: ranking.ranking_id)
         self.understood = Answers(self._connection, SkillDiff, _user_of_diff, lambda diff: diff.event_id)
         self._wait_seconds = wait_seconds
-        self._checks = EventChecks()
+        self._warned: set[str] = set()
 
     def rank(
         self,
@@ -233,9 +247,29 @@ class EventProducer(EventMethods):
         topic = topic_of(type(event))
         if topic.key not in KEYS:
             raise TypeError(f"only the pipeline writes {topic.base}")
-        self._checks.check(event)
+        self._warn_if_doubtful(event)
         self.sender.send(topic.base, topic.key_of(event), encode(event), event, self._wait_seconds)
         return event
+
+    def _warn_if_doubtful(self, event: Event) -> None:
+        """Log what keeps a valid event from teaching, once per kind; `sager lint` runs the pipeline's own steps."""
+        found = [getattr(event, "item", None), *getattr(event, "candidates", ()), *getattr(event, "items", ())]
+        items = [item for item in found if isinstance(item, Candidate)]
+        warnings = {}
+        if bare := sum(not item.metadata for item in items):
+            warnings[event.TOPIC] = (
+                f"{event.TOPIC}: {bare} of {len(items)} items without metadata. Nothing can be learned from such an "
+                "item: send its facts in metadata, such as {'genres': ['Sci-Fi'], 'year': 2016}"
+            )
+        if isinstance(event, Feedback) and event.signal not in list(Signal):
+            warnings[f"signal {event.signal}"] = (
+                f"feedback: no built-in signal is called {event.signal!r}. It counts only if SAGER_SIGNALS of the "
+                f"workers gives it a weight; built in are {', '.join(Signal)}"
+            )
+        for kind, text in warnings.items():
+            if kind not in self._warned and len(self._warned) < MAX_WARNINGS:
+                self._warned.add(kind)
+                logger.warning(text)
 
     @property
     def pending(self) -> int:

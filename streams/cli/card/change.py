@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, User, examples, reachable, settings
 from streams.cli.output import note, print_json, printable
 from streams.cli.policy.common import WAIT_SECONDS, Wait, signed_in, unanswered, verb
@@ -44,11 +43,9 @@ class CardChange:
             action: the command's action.
             about: the other fields of the command.
         """
-        from operators.cards.commands import is_as_it_was, resolve_command  # noqa: PLC0415
-        from operators.cards.lines import why_not  # noqa: PLC0415
         from schemas import CardCommand  # noqa: PLC0415
         from streams.privacy import privacy_of  # noqa: PLC0415
-        from streams.rights.cards import line_of_card, newest_card  # noqa: PLC0415
+        from streams.rights.cards import effect_of, line_of_card, newest_card  # noqa: PLC0415
         from streams.rights.commander import Commander  # noqa: PLC0415
 
         chosen = reachable(settings(bootstrap=self.bootstrap))
@@ -58,12 +55,7 @@ class CardChange:
         card = newest_card(chosen, self.user)
         if command.line_id is not None:
             line_of_card(card, command.line_id)
-        would = resolve_command(card, command, None, privacy_of(chosen))
-        if would is None or is_as_it_was(card, would):
-            refused = would.not_kept if would is not None else ()
-            why = f"{why_not(refused[0].kind)} is not kept" if refused else "it is so already"
-            note(f"nothing would be changed: {why}")
-            raise typer.Exit(FAILED)
+        would = effect_of(card, command, privacy_of(chosen))
         if self.dry_run:
             _print_diff(would, card, self.as_json)
             note(f"would be version {would.version}; nothing was sent")

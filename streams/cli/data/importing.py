@@ -38,10 +38,8 @@ class Layout(StrEnum):
     AUTO = "auto"
     SAGER = "sager"
     MOVIELENS = "movielens"
-    GOODREADS = "goodreads"
     YELP = "yelp"
     INSTRUCTREC = "instructrec"
-    AMAZON = "amazon"
 
 
 def register(app: typer.Typer) -> None:
@@ -72,9 +70,8 @@ def import_(
 ) -> None:
     """Stream a data set into Kafka: its items into the catalogue, its users' histories as events.
 
-    Reads items.jsonl.gz with interactions.jsonl.gz, and these as they are handed out: MovieLens' CSV files; Amazon's
-    reviews of 2018 with their meta_<category>.json.gz; the UCSD Book Graph of Goodreads; Yelp's Open Dataset;
-    InstructRec, once its pickled tables are JSON lines.
+    Reads items.jsonl.gz with interactions.jsonl.gz, and these as they are handed out: MovieLens' CSV files; Yelp's
+    Open Dataset; InstructRec, once its pickled tables are JSON lines.
 
     As interactions, histories feed the prior. As a replay, the first half of each does, and each later visit becomes a
     ranking of that item among nine others, drawn by a fixed seed, and its selection: this needs a running worker.

@@ -208,11 +208,7 @@ def _print_imported(user: str, done: "Imported") -> None:
         print(counted(done.lines, "change of the card", "changes of the card"))
     if done.statements:
         print(counted(done.statements, "statement said again", "statements said again"))
-    for domain, diff in done.diffs.items():
-        if diff is None:
-            print(printable(f"{user} · {domain}: sent"))
-            continue
-        restored = sum(change.after is not None for change in diff.changes)
-        refused = f", {len(diff.refused)} refused" if diff.refused else ""
-        out = len(diff.changes) - restored
-        print(printable(f"{user} · {domain}: version {diff.version}, {restored} lines in, {out} out{refused}"))
+    for each in done.skills:
+        refused = f", {each.refused} refused" if each.refused else ""
+        counts = f"version {each.version}, {each.lines_in} lines in, {each.lines_out} out{refused}"
+        print(printable(f"{user} · {each.domain}: {'sent' if each.version is None else counts}"))

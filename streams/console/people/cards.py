@@ -10,7 +10,7 @@ from operators.cards.fold import with_diff
 from schemas import Card, CardAction, CardDiff, CardLine
 from schemas.cards import FREE
 from streams.console.pages import READERS, Visit, page
-from streams.http.cards import NOTHING, card_command, card_of, carry_out, would_be
+from streams.http.cards import NOTHING, card_command, card_of, would_be
 from streams.http.problems import Problem
 from streams.http.tokens import Scope
 from streams.rights.cards import ToldCardLine, UnknownCardLine, card_versions, line_of_card, line_told
@@ -102,7 +102,7 @@ async def _send(visit: Visit, asked: dict[str, Any], done: str) -> Response:
     user = visit.user(Scope.CHANGE_USER)
     command = card_command(user, visit.token.name, uuid.uuid4().hex, datetime.now(UTC), asked)
     would_be(visit.api, await card_of(visit.api, visit.token, user), command)  # refuses one without effect
-    diff = await carry_out(visit.api, visit.token, command)
+    diff = await visit.api.change_card(visit.token, command)
     notice = (LATER, "wait") if diff is None else (done, "good")
     return visit.go("/person", *notice, user=user) if visit.token.may_read(user) else visit.go("/people", *notice)
 

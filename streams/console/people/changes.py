@@ -1,24 +1,24 @@
 """Changes to a user's data: lines, skills, statements, the export and erasure. The actor is the token's name."""
 
-import os
 import uuid
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from schemas import Action, ChangeKind, Correction, Said, SkillDiff, Wish
 from streams.console.pages import Visit, page
 from streams.console.people.cards import LATER
-from streams.console.people.history import names_of, refused
+from streams.console.people.history import refused
 from streams.http.problems import Problem, not_valid
-from streams.http.rights import ZIP, chunks, exported
+from streams.http.rights import zipped
 from streams.http.skills import command_of
 from streams.http.tokens import Scope
 from streams.privacy import privacy_of
 from streams.rights.preview import forget_request, goes
+from streams.rights.sentences import names_of
 
 FIELDS = {
     Action.PIN: ("attribute_id",),
@@ -59,7 +59,7 @@ async def change(visit: Visit) -> Response:
         given["to_version"] = visit.number("to_version")
     body = {"domain": domain, "action": action.value, "reason": form.get("reason", "").strip(), **given}
     command = await api.read(visit.token, partial(command_of, body, user, visit.token.name, api.snapshot.history))
-    diff = await api.change(visit.token, user, partial(api.changes.carry_out, command))
+    diff = await api.change_skill(visit.token, command)
     line = command.attribute_id
     if diff is not None and action is Action.REWORD:
         line = next((each.attribute_id for each in diff.changes if each.kind is ChangeKind.ADDED), line)
@@ -81,20 +81,14 @@ async def say(visit: Visit) -> Response:
         correction = Correction.model_validate(envelope | {"text": words, "scope": visit.fields.get("scope") or None})
     except ValidationError as error:
         raise not_valid(error) from None
-    diff = await visit.api.change(visit.token, user, partial(visit.api.changes.carry_out, correction))
+    diff = await visit.api.change_skill(visit.token, correction)
     return visit.go("/person", *_understood(diff), **about)
 
 
 @page("GET", "/export", Scope.READ_USER, under="/people")
 async def export(visit: Visit) -> Response:
     """All data about a user as a zip file, the folder of `sager policy export`."""
-    user = visit.user(Scope.READ_USER)
-    file = await visit.api.search(visit.token, partial(exported, visit.api.settings, user))
-    if file is None:
-        raise Problem(404, "nothing is held about this person")
-    size = file.seek(0, os.SEEK_END)
-    headers = {"Content-Disposition": 'attachment; filename="sager-export.zip"', "Content-Length": str(size)}
-    return StreamingResponse(chunks(file), headers=headers, media_type=ZIP)
+    return await zipped(visit.api, visit.token, visit.user(Scope.READ_USER))
 
 
 @page("GET", "/forget", Scope.FORGET_USER, under="/people")
@@ -113,7 +107,7 @@ async def forget(visit: Visit) -> Response:
         request = forget_request(user, domain, line, visit.token.name, uuid.uuid4().hex, datetime.now(UTC))
     except ValidationError as error:
         raise not_valid(error) from None
-    receipt = await visit.api.change(visit.token, user, partial(visit.api.changes.forget, request))
+    receipt = await visit.api.forget(visit.token, request)
     notice = (LATER, "wait") if receipt is None else ("Forgotten. A receipt without the name proves it.", "good")
     if domain is not None and visit.token.may_read(user):
         return visit.go("/person", *notice, user=user, domain=domain if line is not None else None)

@@ -13,7 +13,7 @@ from streams.console.people.lines import no_skill
 from streams.console.people.skill import current, rights, scale
 from streams.http.problems import Problem
 from streams.materializer import read
-from streams.rights.sentences import actor_of, shift_phrase, what
+from streams.rights.sentences import actor_of, names_of, shift_phrase
 
 ENTRIES = 40
 """Versions on one page of the log."""
@@ -81,16 +81,6 @@ def _entries(con: DuckDBPyConnection, chosen: Sequence[SkillDiff], diffs: Sequen
         more = {"refused": refused(diff.refused), "shift": shift, "counted": len(diff.changes) - len(effects)}
         entries.append({"diff": diff, "actor": actor_of(diff), "effects": effects, **more})
     return {"entries": entries, "names": names_of(diffs), "titles": read.titles(con, diffs[0].user_id, items)}
-
-
-def names_of(diffs: Iterable[SkillDiff]) -> dict[str, str]:
-    """The words of lines and statements by id, removed ones included."""
-    found: dict[str, str] = {}
-    for diff in diffs:
-        for line in (*(diff.seed or ()), *(each.discovered for each in diff.changes if each.discovered)):
-            found[line.attribute_id] = f"{line.value} ({line.dimension})"
-        found |= {each.statement_id: what(each.statement) for each in diff.stated if each.statement}
-    return found
 
 
 def refused(found: Iterable[Refused]) -> str:

@@ -10,13 +10,14 @@ from starlette.responses import Response
 from operators.merge import merge
 from schemas import ONE, SkillDiff
 from streams.console.board.figures import Figure
-from streams.console.formats import day, sure
+from streams.console.formats import sure
 from streams.console.pages import READERS, Visit, page
 from streams.console.people.skill import current, reasons_held_back, rights, stated
 from streams.http.problems import Problem
 from streams.materializer import read
 from streams.rights.explained import ExplainedStatement, MovedStep, UnknownLine, explain
 from streams.rights.reading import UnknownUser
+from streams.rights.sentences import day
 from streams.vouching import vouching_of
 
 MOST_POINTS = 300

@@ -75,11 +75,7 @@ def digest_of(file: Path) -> str:
 
 
 def pack(folder: Path, out: BinaryIO) -> None:
-    """Write a folder of `export` as a zip file.
-
-    Raises:
-        OSError: it cannot be read or written.
-    """
+    """Write a folder of `export` as a zip file."""
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(each for each in folder.rglob("*") if each.is_file()):
             archive.write(file, file.relative_to(folder).as_posix())
@@ -90,7 +86,6 @@ def unpack(source: BinaryIO, folder: Path) -> None:
 
     Raises:
         NotPortable: it is not the zip file of an export, or unpacks to more than `MAX_UNPACKED_BYTES`.
-        OSError: it cannot be written.
     """
     targets = {f"{TOPICS_FOLDER}/{base}.jsonl": topic_file(folder, base) for base in TOPICS}
     targets[MANIFEST] = folder / MANIFEST

@@ -47,17 +47,10 @@ def _quiet(stage: str, done: int, total: int) -> None:
 def export(settings: Settings, user: str, target: Path, progress: Progress = _quiet) -> Manifest:
     """Write the folder, readable only by the process's user; return its manifest.
 
-    Args:
-        settings: the deployment.
-        user: the person's id.
-        target: the folder to create, with its parents; it may exist if it is empty.
-        progress: receives progress.
+    `target`: the folder to create, with its parents; it may exist if it is empty.
 
     Raises:
-        NotPortable: the target is in use.
-        NoSuchTopic, BrokerUnreachable: Kafka cannot be read.
         MaterializerError: the snapshot cannot be read, or belongs to another deployment.
-        OSError: the folder cannot be written.
     """
     target = target.absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -179,14 +172,7 @@ def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> bytes |
 
 
 def export_rows(con: duckdb.DuckDBPyConnection, owner: Owner, folder: Path, progress: Progress) -> dict[str, File]:
-    """Write a file for each table with rows of theirs.
-
-    Args:
-        con: a connection of `read.connect`.
-        owner: the person.
-        folder: the target folder.
-        progress: receives progress.
-    """
+    """Write a file for each table with rows of theirs."""
     done: dict[str, File] = {}
     conditions = list(_conditions(con, owner))
     for number, (table, condition) in enumerate(conditions, 1):

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from schemas import (
@@ -76,9 +77,6 @@ class Order:
     """The actor and the time of an import, and its event ids.
 
     Attributes:
-        actor: the actor, for the log.
-        reason: the reason, for the log.
-        at: the time, in UTC.
         name: makes an event id from what distinguishes one event of the import. The same ids and the same moment make
             a repeated import harmless.
     """
@@ -89,12 +87,21 @@ class Order:
     name: Callable[[str], str] = lambda _: uuid4().hex
 
 
+class SkillCame(BaseModel):
+    """The version that an imported skill became; None: no worker has carried it out in time, and one will."""
+
+    domain: str
+    version: int | None
+    lines_in: int
+    lines_out: int
+    refused: int
+
+
 @dataclass
 class Imported:
     """The result of an import.
 
     Attributes:
-        interactions: the number sent.
         statements: statements that a worker has taken over.
         lines: lines of the card that were set or pinned.
         diffs: the new version, by domain; None where no worker answered in time.
@@ -105,13 +112,23 @@ class Imported:
     lines: int = 0
     diffs: dict[str, SkillDiff | None] = field(default_factory=dict)
 
+    @property
+    def skills(self) -> list[SkillCame]:
+        """The version that each skill became, with the number of its lines that came and went."""
+        found = []
+        for domain, diff in self.diffs.items():
+            version, changes, refused = (None, (), ()) if diff is None else (diff.version, diff.changes, diff.refused)
+            lines_in = sum(change.after is not None for change in changes)
+            counts = {"lines_in": lines_in, "lines_out": len(changes) - lines_in, "refused": len(refused)}
+            found.append(SkillCame(domain=domain, version=version, **counts))
+        return found
+
 
 def load(folder: Path, progress: Callable[[str, int, int], None] = lambda *_: None) -> Bundle:
     """Read and check a whole folder.
 
     Raises:
         NotPortable: it is not an export or was changed since; the message names the file and line.
-        OSError: it cannot be read.
     """
     manifest = _manifest(folder / MANIFEST)
     skills: dict[str, PolicySkill] = {}
@@ -153,17 +170,10 @@ def take_in(
 ) -> Imported:
     """Send one command per skill, the statements, the card and, if asked to, the interactions; wait for all.
 
-    Args:
-        settings: the deployment.
-        bundle: the result of `load`.
-        user: the person who receives it.
-        order: the actor and the reason.
-        seconds: how long to wait for each command and correction; 0: do not wait.
-        domain: only this domain; None: all.
-        interactions: send these too, under their own event ids, so that known ones are recognised.
+    `seconds`: how long to wait for each command and correction; 0: do not wait. `domain`: only this domain; None:
+    all. `interactions`: send these too, under their own event ids, so that known ones are recognised.
 
     Raises:
-        NotPortable: there is nothing to import.
         ValidationError: the user, the actor or the reason is invalid.
         NotProduced: the broker did not accept everything.
     """
@@ -283,11 +293,7 @@ def _manifest(file: Path) -> Manifest:
 
 
 def _events(file: Path, topic: Topic, user: str) -> Iterator[Model | None]:
-    """Yield the checked records of a file; None for one that was unreadable at the export.
-
-    Raises:
-        NotPortable: a line is invalid.
-    """
+    """Yield the checked records of a file; None for one that was unreadable at the export."""
     with file.open("rb") as source:
         number = 0
         while line := source.readline(MAX_LINE_BYTES):

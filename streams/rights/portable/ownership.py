@@ -55,8 +55,8 @@ class Owner:
             return bool(value and self.neighbour and self.neighbour.encode() in value)
         if value is None or not (self.is_in(value) or self._is_key(topic, key)):
             return value is None and self._is_key(topic, key)
-        said = _user_in(value)
-        return said == self.user_id if said is not None else self._is_key(topic, key)
+        user = _user_in(value)
+        return user == self.user_id if user is not None else self._is_key(topic, key)
 
     def is_in(self, raw: bytes) -> bool:
         """Return True if the bytes contain the id as a whole string."""
@@ -64,9 +64,9 @@ class Owner:
 
     def was_refused(self, key: bytes | None, value: bytes | None) -> bool:
         """Return True if a refused record, which may have any bytes, names this person."""
-        said = _user_in(value or b"")
-        if said is not None:
-            return said == self.user_id
+        user = _user_in(value or b"")
+        if user is not None:
+            return user == self.user_id
         return key == self.user_id.encode() or any(part is not None and self.is_in(part) for part in (key, value))
 
     def _is_letter(self, value: bytes | None) -> bool:
@@ -102,9 +102,7 @@ class Owner:
     def part_of(self, event: Model, value: bytes) -> Any:
         """Return the part of a record that is this person's, as JSON values; None if there is none.
 
-        Args:
-            event: the decoded record.
-            value: its bytes.
+        `value`: its bytes.
         """
         own = own_part(event, self.neighbour)
         if own is None:
@@ -116,9 +114,7 @@ class Owner:
 def own_part(event: Model, neighbour: str) -> Model | None:
     """Return the record without data of other people; the same record if it has none.
 
-    Args:
-        event: the decoded record.
-        neighbour: the person's pseudonym.
+    `neighbour`: the person's pseudonym.
     """
     if isinstance(event, Touch):
         return event if event.taker == neighbour else None
@@ -140,8 +136,8 @@ def owner_of(settings: Settings, user_id: str, barrier: Barrier | None = None) -
 def _user_in(value: bytes) -> str | None:
     """Return the user in a JSON object; None without one."""
     try:
-        said: Mapping[str, Any] = from_json(value)
-        user = said.get("user_id")
+        record: Mapping[str, Any] = from_json(value)
+        user = record.get("user_id")
     except (ValueError, AttributeError):
         return None
     return user if isinstance(user, str) else None

@@ -12,12 +12,12 @@ import orjson
 from pydantic import ValidationError
 
 from operators.cards.lines import in_words
-from schemas import TOPICS, Card, Contrast, Correction, Model, PolicySkill, SlimSkill, Tier, Utterance
+from schemas import TOPICS, Card, Contrast, Correction, Model, PolicySkill, SlimSkill, Utterance
 from streams.rights.portable.archive import Manifest, topic_file
+from streams.rights.sentences import SURE
 
 NEWEST = 500
 """How many choices, statements and turns the page lists; the files have all of them."""
-SURE = {Tier.SILENT: "no longer", Tier.LOW: "a guess", Tier.MEDIUM: "likely", Tier.HIGH: "sure"}
 
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -25,9 +25,7 @@ ModelT = TypeVar("ModelT", bound=Model)
 def page_of(folder: Path, manifest: Manifest) -> str:
     """The page of an export's folder, worded for a lay person. All text in it is escaped.
 
-    Args:
-        folder: with the topics' files written.
-        manifest: of the folder.
+    `manifest`: of the folder.
     """
     slims = {slim.domain: slim.text for slim in _records(folder, SlimSkill)}
     skills = [
@@ -35,7 +33,7 @@ def page_of(folder: Path, manifest: Manifest) -> str:
             "domain": skill.domain,
             "text": slims.get(skill.domain, ""),
             "lines": [
-                (line.value, line.dimension.replace("_", " "), SURE[line.tier])
+                (line.value, line.dimension.replace("_", " "), SURE[str(line.tier)])
                 for line in sorted(skill.attributes, key=lambda line: -line.tier)
                 if line.tier
             ],

@@ -44,7 +44,12 @@ def served(file):
 def sent(served, monkeypatch):
     """The commands that would go to Kafka; no worker answers them."""
     found = []
-    monkeypatch.setattr(served.api.changes, "carry_out", found.append)
+
+    async def answer(event, *_):
+        found.append(event)
+
+    monkeypatch.setattr(served.api, "_answer", answer)
+    monkeypatch.setattr(served.api.live, "check_ready", lambda: None)
     return found
 
 

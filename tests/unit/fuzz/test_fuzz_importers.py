@@ -33,32 +33,6 @@ PUBLIC: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             }
         },
     ),
-    "amazon": (
-        {"meta_Books.json": {"asin": "a", "title": "A", "category": ["Books"], "description": ["D"], "brand": "B"}},
-        {"Books.json": {"reviewerID": "ann", "asin": "a", "overall": 5.0, "unixReviewTime": 1_514_764_800}},
-    ),
-    "goodreads": (
-        {
-            "goodreads_books.json": {
-                "book_id": "7",
-                "title": "A",
-                "authors": [{"author_id": "4", "role": ""}],
-                "popular_shelves": [{"count": "9", "name": "sea"}],
-                "publication_year": "1987",
-            },
-            "goodreads_book_genres_initial.json": {"book_id": "7", "genres": {"poetry": 1, "fiction": 2}},
-            "goodreads_book_authors.json": {"author_id": "4", "name": "Mirela Oak"},
-        },
-        {
-            "goodreads_interactions.json": {
-                "user_id": "ann",
-                "book_id": "7",
-                "is_read": True,
-                "rating": 4,
-                "date_added": "Sun Jul 30 07:44:10 -0700 2017",
-            }
-        },
-    ),
     "instructrec": (
         {},
         {"booksAll_recagent.json": {"asin": [0], "instruction": "Calm.", "ranked_lists": [0, 1]}},

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas import TOPICS, BadRecord, decode, encode
+from schemas import TOPICS, BadRecord, Utterance, decode, encode
 from schemas.topics import FROM_APPS
 from streams.http.answers import Outgoing
 from streams.http.events import MAX_EVENTS
@@ -268,14 +268,59 @@ def test_lint_lists_a_visit_and_says_why_an_event_is_refused(world: World) -> No
     assert (refused["teaches"], [each["field"] for each in refused["errors"]]) == ([], ["domain", "item"])
 
 
-def test_lint_names_the_lines_of_a_card_that_a_turn_changes(world: World) -> None:
-    first, asked = world.lint(
-        an_event("utterances", "u1", conversation_id="c1", turn=0, text="I like green tea."),
-        an_event("utterances", "u2", conversation_id="c1", turn=1, role="assistant", text="Anything else?"),
+def a_turn(turn: int, text: str = "", role: str = "user", **more: Any) -> dict[str, Any]:
+    return an_event("utterances", f"t{turn}", conversation_id="c1", turn=turn, text=text, role=role, **more)
+
+
+def test_turns_reach_kafka_and_one_without_words_is_refused(world: World) -> None:
+    reply = world.send(a_turn(0, "I'm vegetarian."), a_turn(1, "  "), a_turn(2, ends=True))
+
+    assert [each["status"] for each in reply.body["results"]] == ["accepted", "refused", "accepted"]
+    assert [each["field"] for each in reply.body["results"][1]["errors"]] == ["event"]
+    first, last = world.kafka.sent
+    assert (first.topic, first.key) == ("sager.utterances", b"ann")
+    assert decode(Utterance, first.value).text == "I'm vegetarian."
+    assert decode(Utterance, last.value).ends
+
+
+def test_lint_lists_the_lines_of_a_card_that_turns_change(world: World) -> None:
+    likes, asks, again, hates, question = world.lint(
+        a_turn(0, "I love jazz."),
+        a_turn(1, "Anything else?", role="assistant"),
+        a_turn(2, "I love jazz."),
+        a_turn(3, "I can't stand jazz."),
+        a_turn(4, "What time is it?", ends=True),
     )
 
-    assert first["teaches"] == ["added: likes green tea"]
-    assert asked["teaches"] == ["context of the person's answer: nothing is learned from it"]
+    assert likes["teaches"] == ["added: likes jazz"]
+    assert asks["teaches"] == ["context of the person's answer: nothing is learned from it"]
+    assert again["teaches"] == ["confirmed: likes jazz"]
+    assert "overtaken: likes jazz" in hates["teaches"]
+    assert question["teaches"] == ["no lasting preference by rules"]
+
+
+def test_lint_quotes_no_private_detail(world: World) -> None:
+    [told] = world.lint(a_turn(0, "I love jazz. Write to anna@example.org, my IBAN is DE89370400440532013000."))
+
+    assert told["teaches"] == ["added: likes jazz"]
+    [warning] = told["warnings"]
+    assert warning.startswith("the privacy filter removes from its words: ")
+    assert "example" not in warning
+
+
+def test_lint_lists_lines_that_a_wish_to_forget_erases(world: World) -> None:
+    _, known = world.lint(a_turn(0, "I love jazz."), a_turn(1, "Please forget that I love jazz."))
+
+    assert known["teaches"] == ["forgotten: likes jazz"]
+
+
+def test_lint_tells_of_turns_that_come_twice(world: World) -> None:
+    twice = a_turn(0, "I love jazz.")
+    other = {"topic": "utterances", "event": {**twice["event"], "user_id": "bob"}}
+    results = world.lint(twice, other, twice)
+
+    assert results[0]["teaches"] == results[1]["teaches"] == ["added: likes jazz"]
+    assert results[2]["warnings"] == ["repeats a turn of this batch: it counts once"]
 
 
 def test_lint_reads_so_many_words_and_says_when_it_stops(world: World) -> None:

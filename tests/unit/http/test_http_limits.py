@@ -108,11 +108,11 @@ def test_a_client_after_four_greedy_tokens_finds_room(wishes):
 def test_one_persons_commands_leave_room_for_another_while_no_worker_runs(tmp_path, monkeypatch):
     file, stop, waiting = Tokens(tmp_path), threading.Event(), []
 
-    async def wait(self, command):
+    async def wait(self, command, *_):
         waiting.append(command.user_id)
         await asyncio.to_thread(stop.wait)
 
-    monkeypatch.setattr(Api, "change_skill", wait)
+    monkeypatch.setattr(Api, "_answer", wait)
     monkeypatch.setattr("streams.http.api.WAITING", 16)
     anns, bobs, backend = (file.make("change-user", user=user) for user in ("ann", "bob", "*"))
     limits = Settings(duckdb=published(), http_tokens=file.path, data_dir=tmp_path, http_rate=1e3, http_burst=1_000)

@@ -21,7 +21,7 @@ from streams.http.tokens import new
 from streams.rights import portable
 from streams.rights.holdings import Holdings
 from streams.rights.portable import archive
-from streams.rights.preview import Goes, Going
+from streams.rights.preview import Goes, StoreGoes
 from streams.settings import Settings
 from tests import analytics_world
 from tests.builders import NOW
@@ -71,7 +71,7 @@ def test_each_takes_its_scope_for_its_user_and_no_other(api, file, monkeypatch, 
     def unreachable(*_: object, **__: object) -> None:
         raise BrokerUnreachable("no Kafka")
 
-    monkeypatch.setattr(rights, "exported", unreachable)
+    monkeypatch.setattr(rights, "_exported", unreachable)
     for each in ("read-user", "read-all", "change-user", "forget-user", "produce", "read-slim", "operate"):
         about = None if each in ("read-all", "operate") else "ann"
         status = api.ask(path, file.make(each, user=about), method, body).status
@@ -128,9 +128,9 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
 
     def counted(_: object, user: str, domain: str | None, line: str | None) -> Goes:
         held = Holdings(user, topics={"selections": Counter({"books": 2})}, unread=["cards"])
-        return Goes("", held, [Going("topic selections", 2, "goes")], "", ())
+        return Goes("", held, [StoreGoes(store="topic selections", records=2, fate="goes")], "", ())
 
-    async def forget(_: Api, request: ForgetRequest) -> Receipt:
+    async def forget(_: Api, token: object, request: ForgetRequest) -> Receipt:
         sent.append(request)
         return Receipt(event_id=request.event_id, occurred_at=NOW, subject=subject_of(request.user_id))
 

@@ -39,7 +39,6 @@ async def test_a_token_of_one_person_reads_their_skill_and_nobody_elses(world: W
         slim = await client.call_tool("get_slim_skill", films | {"request": "a quiet one"})
         lines = await client.call_tool("list_lines", films)
         document = (await client.read_resource("sager://users/ann/domains/films/skill")).contents[0].text
-        prompt = (await client.get_prompt("personalize", films | {"request": "a quiet one"})).messages[0].content.text
         of_bob = [await client.call_tool(tool, films | {"user": "bob"}) for tool in ("get_slim_skill", "list_lines")]
         of_bob.append(
             await client.call_tool("correct_line", films | {"user": "bob", "line_id": "x:y:z", "edit": "pin"})
@@ -51,31 +50,28 @@ async def test_a_token_of_one_person_reads_their_skill_and_nobody_elses(world: W
     assert [line["value"] for line in lines.structured_content["lines"]] == ["film noir"]
     assert lines.structured_content["held_back"] == 1
     assert "**film noir**" in document
-    assert "<taste>likes: film noir</taste>" in prompt
-    assert all("instruction" in each for each in (said(lines), document, prompt)), "that it is none"
+    assert all("instruction" in each for each in (said(lines), document)), "that it is none"
     assert [each.is_error for each in of_bob] == [True] * 3
     assert all("lacks the scope" in said(each) for each in of_bob)
-    assert ORDER.split()[0] not in "".join([said(slim), said(lines), document, prompt])
+    assert ORDER.split()[0] not in "".join([said(slim), said(lines), document])
 
 
 async def test_every_tool_says_when_to_call_it_what_it_gives_and_what_it_changes(world: World) -> None:
     async with world.over_http(world.tokens.make(*SCOPES, user="ann")) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         templates = [each.uri_template for each in (await client.list_resource_templates()).resource_templates]
-        prompts = [each.name for each in (await client.list_prompts()).prompts]
 
     reading = {name for name, tool in tools.items() if tool.annotations.read_only_hint}
     assert reading == {"get_slim_skill", "list_lines", "explain_line", "read_card"}
     assert {name for name, tool in tools.items() if tool.annotations.destructive_hint} == {"correct_line"}
-    assert len(tools) == 10
+    assert len(tools) == 9
     for tool in tools.values():
         assert "Call it" in (tool.description or "")
         assert tool.output_schema["properties"]
         assert not {"user", "domain"} & set(tool.input_schema.get("required", ())), "a scoped server needs neither"
         for parameter in tool.input_schema["properties"].values():
             assert parameter["description"]
-    assert templates == [f"sager://users/{{user}}/domains/{{domain}}/{what}" for what in ("skill", "log")]
-    assert prompts == ["personalize", "explain_yourself"]
+    assert templates == ["sager://users/{user}/domains/{domain}/skill"]
 
 
 async def test_a_server_that_is_told_its_user_and_domain_refuses_others_before_it_asks(world: World) -> None:
@@ -103,10 +99,8 @@ async def test_a_server_that_is_told_its_user_and_domain_refuses_others_before_i
 async def test_what_is_not_known_yet_is_no_error(world: World) -> None:
     async with world.over_http(world.tokens.make("read-slim", user="new")) as client:
         slim = await client.call_tool("get_slim_skill", {"domain": "films"})
-        prompt = await client.get_prompt("personalize", {"request": "a quiet one", "domain": "films"})
 
     assert slim.structured_content == slim.structured_content | {"known": False, "text": ""}
-    assert "Nothing is known" in prompt.messages[0].content.text
 
 
 async def test_a_skill_that_changes_is_read_as_it_is(world: World) -> None:
