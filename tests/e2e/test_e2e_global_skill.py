@@ -1,4 +1,4 @@
-"""`sager coverage` on a data set, and `sager global-skill` from the workers' table to the topic, as a user has them."""
+"""`sager global-skill` from the workers' table to the topic, as a user has them."""
 
 import json
 
@@ -12,7 +12,7 @@ from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
 from streams.operations.global_skills import build, publish, read_populations, read_published
 from tests.builders import NOW, an_interaction, facts
-from tests.e2e.cli_user import answer, data_set, sager
+from tests.e2e.cli_user import answer, sager
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ class TestGlobalSkill:
         assert [done.returncode for done in (nothing, nobody, none)] == [1, 1, 1]
 
 
-@pytest.mark.parametrize("command", ["global-skill", "global-skill build", "global-skill show", "coverage"])
+@pytest.mark.parametrize("command", ["global-skill", "global-skill build", "global-skill show"])
 def test_help_shows_an_example(command):
     done = sager(*command.split(), "--help")
 
@@ -129,42 +129,6 @@ def test_help_shows_an_example(command):
     assert f"sager {command}" in done.stdout.split("Example")[1]
 
 
-@pytest.mark.parametrize("args", [["coverage"], ["global-skill", "build", "--floor", "0"], ["global-skill", "show"]])
+@pytest.mark.parametrize("args", [["global-skill", "build", "--floor", "0"], ["global-skill", "show"]])
 def test_a_wrong_command_line_is_code_2(args):
     assert sager(*args).returncode == 2
-
-
-class TestCoverage:
-    def test_of_the_right_parser(self, tmp_path):
-        folder = data_set(tmp_path / "films")
-        shown = sager("coverage", "--data", str(folder))
-        found = answer("coverage", "--data", str(folder))
-
-        assert shown.returncode == 0, shown.stderr
-        assert "good" in shown.stdout
-        assert "read by the parser movietv" in shown.stdout
-        assert (found["items"], found["users"], found["distinct_skills"], found["empty"]) == (24, 4, 4, 0)
-        assert found["dimensions"]["genre"][0] == 1
-
-    def test_of_the_wrong_parser_is_code_1_with_advice(self, tmp_path):
-        folder = data_set(tmp_path / "films")
-        done = sager("coverage", "--data", str(folder), "--parser", "yelp", "--users", "3")
-        machine = sager("coverage", "--data", str(folder), "--parser", "yelp", "--json")
-
-        assert done.returncode == machine.returncode == 1
-        assert "the parser finds nothing in these items" in done.stdout
-        assert json.loads(machine.stdout)["same"] == 1
-
-    def test_of_the_parser_that_is_configured(self, tmp_path):
-        done = sager("coverage", "--data", str(data_set(tmp_path / "f")), env={"SAGER_PARSERS": '{"films": "yelp"}'})
-
-        assert done.returncode == 1
-        assert "read by the parser yelp" in done.stdout
-
-    def test_what_cannot_be_read_is_told(self, tmp_path):
-        empty = sager("coverage", "--data", str(tmp_path))
-        unknown = sager("coverage", "--data", str(data_set(tmp_path / "f")), "--parser", "nope")
-
-        assert "movies.csv" in empty.stderr
-        assert "'nope'" in unknown.stderr
-        assert (empty.returncode, unknown.returncode) == (1, 1)

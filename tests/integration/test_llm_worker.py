@@ -1,16 +1,10 @@
 """The worker with the `llm` reasoner against a real HTTP endpoint: good, slow, broken, busy and failing."""
 
-import json
-import os
-import subprocess
-import sys
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from schemas import Action, DeadLetter, SkillCommand, SkillDiff
+from schemas import DeadLetter, SkillDiff
 from tests.harness import Harness
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.worlds import slate
@@ -40,18 +34,6 @@ def llm_settings(url: str, **more: Any) -> dict[str, Any]:
         "llm_breaker_max_seconds": 0.5,
         **more,
     }
-
-
-def prompt_of(harness: Harness, *words: str, **more: str) -> tuple[int, str, str]:
-    own = {
-        "SAGER_BOOTSTRAP": harness.settings.bootstrap,
-        "SAGER_PREFIX": harness.settings.prefix,
-        "SAGER_DATA_DIR": str(harness.settings.data_dir),
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-    }
-    command = [sys.executable, "-P", "-m", "streams.cli", "policy", "prompt", *words, "--domain", "films"]
-    done = subprocess.run(command, env={**os.environ, **own, **more}, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
 
 
 def test_every_contrast_evolves_through_a_troubled_endpoint(harness: Harness) -> None:
@@ -123,35 +105,3 @@ def test_an_outage_dead_letters_when_told_to(harness: Harness) -> None:
 
     assert {letter.reason for letter in outputs.dead_letters} == {"reasoner-unavailable"}
     assert outputs.values(SkillDiff) == []
-
-
-def test_a_prompt_is_put_together_again_from_the_log_and_kafka(harness: Harness) -> None:
-    with threaded(OpenAiServer()) as server:
-        harness.worker(**llm_settings(server.base_url))
-        harness.materializer()
-        choose(harness, 8)
-        outputs = harness.count(SkillDiff, 8)
-        prompts = list(server.prompts)
-    diff = next(d for d in outputs.diffs if d.version == 2 and d.reasoned_by.prompt_hash)
-    harness.duckdb("SELECT count(*) FROM skill_diffs", lambda rows: rows == [(8,)])
-
-    code, out, err = prompt_of(harness, diff.user_id, "2", "--json")
-    assert code == 0, err
-    told = json.loads(out)
-    assert (told["is_same"], told["skill_version"]) == (True, 1)
-    assert told["prompt"] in prompts
-    assert told["prompt_hash"] == told["recorded_hash"] == diff.reasoned_by.prompt_hash
-    assert prompt_of(harness, diff.user_id, "2")[1] == told["prompt"]
-
-    code, out, err = prompt_of(harness, diff.user_id, "2", SAGER_VOUCHED_BY_SHAPE="false")
-    assert (code, out != told["prompt"], "this is not what was sent" in err) == (1, True, True), err
-    code, out, err = prompt_of(harness, diff.user_id, "9")
-    assert (code, out, "has no version 9" in err) == (1, "", True), err
-
-    person = {"user_id": diff.user_id, "domain": "films", "actor": "advocate"}
-    harness.send(SkillCommand(event_id="stop", occurred_at=datetime.now(UTC), action=Action.FREEZE, **person))
-    harness.count(SkillDiff, 9)
-    harness.duckdb("SELECT count(*) FROM skill_diffs", lambda rows: rows == [(9,)])
-    code, out, err = prompt_of(harness, diff.user_id, "3")
-    assert (code, out) == (1, "")
-    assert "no model was asked for version 3: it was made by command by advocate" in err

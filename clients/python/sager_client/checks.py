@@ -11,7 +11,7 @@ logger = logging.getLogger("sager_client")
 
 
 class EventChecks:
-    """Finds doubtful events and logs one warning per kind; `sager lint` runs the pipeline's own steps on them."""
+    """Finds doubtful events and logs one warning per kind; `POST /v1/events/lint` runs the pipeline's steps on them."""
 
     def __init__(self) -> None:
         self._warned: set[str] = set()

@@ -1,12 +1,11 @@
-"""`sager policy log`, `diff` and `prompt`: how a skill came about, and what a model was asked."""
+"""`sager policy log` and `diff`: how a skill came about."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streams.cli.errors import FAILED
-from streams.cli.options import AsJson, Bootstrap, Domain, User, examples, reachable, settings
+from streams.cli.options import AsJson, Domain, User, examples, settings
 from streams.cli.output import console, note, print_json, printable, row, table
 from streams.cli.policy.common import LAST, InDomain, Last, by_domain, snapshot
 from streams.cli.policy.wording import all_said, changed, heard
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 _HASH_CHARS = 8
 Version = Annotated[int, typer.Argument(min=0, help="A version; 0: the seed.")]
-Made = Annotated[int, typer.Argument(min=1, help="The version that the model's answer led to.", metavar="VERSION")]
 
 
 def register(group: typer.Typer) -> None:
@@ -28,10 +26,6 @@ def register(group: typer.Typer) -> None:
         "log", epilog=examples("sager policy log ann --last 5", "sager policy log ann --domain films --json")
     )(log)
     group.command("diff", epilog=examples("sager policy diff ann 3 7 --domain films"))(diff)
-    group.command(
-        "prompt",
-        epilog=examples("sager policy prompt ann 7 --domain films", "sager policy prompt ann 7 --domain films --json"),
-    )(prompt)
 
 
 def log(user: User, domain: Domain = None, last: Last = None, as_json: AsJson = False) -> None:
@@ -98,45 +92,6 @@ def diff(user: User, first: Version, second: Version, domain: InDomain, as_json:
     for attribute_id, changed_ in changes:
         row(made, ["~", attribute_id, ", ".join(f"{name} {was} → {now}" for name, (was, now) in changed_.items())])
     console().print(made if made.row_count else "the lines are the same")
-
-
-def prompt(user: User, version: Made, domain: InDomain, bootstrap: Bootstrap = None, as_json: AsJson = False) -> None:
-    """Print the prompt that led to a version, put together again.
-
-    Prompts are not kept, only their hashes. The log has the skill that it was about, Kafka the choice, for as long as
-    it keeps choices. What is put together from both is compared with the hash of what was sent. Exit code 1: it is not
-    the same, or cannot be had any more.
-    """
-    from streams.materializer import read  # noqa: PLC0415
-    from streams.operations.prompts import prompt_of  # noqa: PLC0415
-
-    with snapshot() as con:
-        diffs = logged(con, user, domain)
-        receipt = read.receipt(con, user)
-    if version > diffs[-1].version:
-        raise _no_such_version(diffs, version)
-    found = prompt_of(reachable(settings(bootstrap=bootstrap)), diffs, version, receipt)
-    if as_json:
-        fields = {"prompt": found.prompt, "schema": found.schema, "prompt_hash": found.hash}
-        print_json(
-            {
-                **fields,
-                "recorded_hash": found.recorded,
-                "is_same": found.is_same,
-                "skill_version": found.skill_version,
-            }
-        )
-    else:
-        # As it is, for a file or a pipe: a prompt has nothing that a terminal obeys.
-        print(found.prompt, end="")
-    if found.is_same:
-        note(f"this is what was sent, about version {found.skill_version}: the log has the same hash, {found.hash}")
-        return
-    why = "It depends on SAGER_VOUCHED, SAGER_SENSITIVE, SAGER_PRIVACY and the release: were they others then?"
-    if any(diff.rewritten for diff in diffs):
-        why = "A line was forgotten since, and prompts about it went with it"
-    note(f"this is not what was sent: its hash is {found.hash}, the log has {found.recorded}. {why}")
-    raise typer.Exit(FAILED)
 
 
 def verdict_of(said: "Judgement") -> str:
