@@ -9,7 +9,6 @@ import typer
 from streams.cli.options import examples, settings
 from streams.cli.output import json_text, note, print_json
 
-DOCUMENTS = ("asyncapi.json", "openapi.json")
 _OURS = {"$schema", "asyncapi", "openapi"}
 """Members by which a file that we wrote is known."""
 
@@ -24,7 +23,6 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "sager schemas export --out schemas/",
             "sager schemas export > asyncapi.json",
-            "sager schemas export --openapi > openapi.json",
         ),
     )(export)
     app.add_typer(group, name="schemas")
@@ -34,7 +32,6 @@ def export(
     out: Annotated[
         Path | None, typer.Option(help="The folder for the files; made if need be.", metavar="DIR", file_okay=False)
     ] = None,
-    openapi: Annotated[bool, typer.Option("--openapi", help="Print the document of the HTTP API instead.")] = False,
     documents: Annotated[
         bool, typer.Option("--documents", help="Only the two documents, without a schema per topic.")
     ] = False,
@@ -43,31 +40,18 @@ def export(
 
     Without --out it prints the AsyncAPI document.
     """
-    if out is None:
-        print_json(_openapi() if openapi else _asyncapi())
-        return
-    files = {} if documents else _schemas()
-    files |= dict(zip(DOCUMENTS, (_asyncapi(), _openapi()), strict=True))
-    _write(out, files)
-
-
-def _asyncapi() -> dict[str, Any]:
     from schemas.asyncapi import asyncapi  # noqa: PLC0415
 
     chosen = settings()
-    return asyncapi(chosen.prefix, chosen.partitions)
-
-
-def _openapi() -> dict[str, Any]:
+    described = asyncapi(chosen.prefix, chosen.partitions)
+    if out is None:
+        print_json(described)
+        return
+    from schemas.export import json_schema, public_topics  # noqa: PLC0415
     from streams.http.document import document  # noqa: PLC0415
 
-    return document()
-
-
-def _schemas() -> dict[str, dict[str, Any]]:
-    from schemas.export import json_schema, public_topics  # noqa: PLC0415
-
-    return {f"{topic.base}.schema.json": json_schema(topic) for topic in public_topics()}
+    files = {f"{topic.base}.schema.json": json_schema(topic) for topic in (() if documents else public_topics())}
+    _write(out, {**files, "asyncapi.json": described, "openapi.json": document()})
 
 
 def _write(out: Path, files: dict[str, dict[str, Any]]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 import typer
 
 from streams.cli.options import AsJson, examples, settings
+from streams.cli.output import print_json_rows
 
 if TYPE_CHECKING:
     from streams.cli.progress import Stages
@@ -40,8 +41,6 @@ def register(app: typer.Typer) -> None:
             "sager sql \"FROM policy_at('ann', '2026-01-31')\" --json",
             "sager sql --describe outcomes",
             "sager sql --duckdb /tmp/sager-demo/sager.duckdb --list",
-            'sager sql "FROM rankings LIMIT 3" --vertical --full',
-            'sager sql "FROM outcomes" --table | less -S',
             "sager sql - < question.sql",
         ),
     )(sql)
@@ -53,12 +52,9 @@ def sql(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV and nothing else.")] = False,
     list_all: Annotated[bool, typer.Option("--list", help="List macros, tables and views.")] = False,
     describe: Annotated[str | None, typer.Option(help="List a table's or view's columns.", metavar="NAME")] = None,
-    vertical: Annotated[bool, typer.Option("--vertical", "-x", help="Print one value per line.")] = False,
-    as_table: Annotated[bool, typer.Option("--table", help="Print a table, even one wider than the terminal.")] = False,
     duckdb: Annotated[
         Path | None, typer.Option(help="The DuckDB file, instead of SAGER_DUCKDB.", metavar="FILE")
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Do not cut long values.")] = False,
     seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="Stop the query after so many seconds.")] = 60.0,
     memory: Annotated[
         float, typer.Option(min=0.05, max=4_096, help="Stop it when it takes more memory, in GiB.")
@@ -68,15 +64,14 @@ def sql(
 
     The snapshot is some seconds behind. For a prompt use `duckdb -readonly FILE`. A query only reads, with SELECT, FROM
     or DESCRIBE: it can neither change nor slow down the pipeline, nor open another file. A table that is too wide for
-    the terminal is printed vertically, one value per line. Tables show the first 1,000 rows and the beginning of long
+    the terminal is printed vertically, one value per line. People see the first 1,000 rows and the beginning of long
     values; --json and --csv print everything.
     """
     asked_for = sum([query is not None, list_all, describe is not None])
     if asked_for != 1:
         raise typer.BadParameter("give one of QUERY, --list and --describe; for a prompt: duckdb -readonly FILE")
-    if sum([as_json, as_csv, vertical, as_table]) > 1:
-        raise typer.BadParameter("give at most one of --json, --csv, --vertical and --table")
-    memory_bytes = int(memory * GIB)
+    if as_json and as_csv:
+        raise typer.BadParameter("give at most one of --json and --csv")
     if list_all:
         query = LISTED
     elif describe is not None:
@@ -90,18 +85,19 @@ def sql(
     if not (query or "").strip():
         raise QueryFailed("the query is empty; `sager sql --list` lists tables, views and macros")
     values = [describe] if describe is not None else []
-    limits = {"seconds": seconds, "memory_bytes": memory_bytes}
+    limits = {"seconds": seconds, "memory_bytes": int(memory * GIB)}
     with (
         _Progress() as progress,
         Query(settings(duckdb=duckdb), query or "", values, **limits, on_progress=progress.at) as asked,  # type: ignore[arg-type]
     ):
-        from streams.cli.data.rows import Layout, print_rows  # noqa: PLC0415 - while the query is under way
+        from streams.cli.data import rows  # noqa: PLC0415 - while the query is under way
 
-        layouts = {Layout.JSON: as_json, Layout.CSV: as_csv, Layout.VERTICAL: vertical, Layout.TABLE: as_table}
-        usual = Layout.AUTO if query not in (LISTED, DESCRIBED) else Layout.WRAPPED
-        layout = next((layout for layout, wanted in layouts.items() if wanted), usual)
-        count = print_rows(asked.columns(), asked.rows(), layout, full=full)
-        if not count and describe is not None and not (as_json or as_csv):
+        if as_json:
+            columns = asked.columns()
+            print_json_rows(dict(zip(columns, cells, strict=True)) for cells in asked.rows())
+        elif as_csv:
+            rows.print_csv(asked.columns(), asked.rows())
+        elif not rows.print_table(asked.columns(), asked.rows(), wrap=query in (LISTED, DESCRIBED)) and describe:
             raise QueryFailed(f"there is no table or view {describe!r}; `sager sql --list` lists them")
 
 

@@ -1,6 +1,5 @@
 """`sager rebuild`: all skills from the log of diffs alone."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -20,9 +19,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         "rebuild",
         short_help="Fold all skills from the log, and compare.",
-        epilog=examples(
-            "sager rebuild", "sager rebuild --out skills.jsonl", "sager rebuild --apply", "sager rebuild --duckdb"
-        ),
+        epilog=examples("sager rebuild", "sager rebuild --apply", "sager rebuild --duckdb"),
     )(rebuild)
 
 
@@ -32,9 +29,6 @@ def rebuild(
     ] = False,
     duckdb: Annotated[bool, typer.Option("--duckdb", help="Make a new DuckDB file from the topics instead.")] = False,
     yes: Yes = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Write all folded skills to a new file, as JSON lines.", metavar="FILE")
-    ] = None,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
@@ -59,7 +53,7 @@ def rebuild(
         return
     chosen = reachable(settings(bootstrap=bootstrap))
     with Stages() as stages:
-        report = rebuilding.rebuild(chosen, stages.at, apply=apply, out=out)
+        report = rebuilding.rebuild(chosen, stages.at, apply=apply)
     if as_json:
         names = {finding: finding.name.lower().replace("_", "-") for finding in rebuilding.Finding}
         counts = {names[finding]: count for finding, count in report.counts.items()}

@@ -1,12 +1,12 @@
 """`sager weights`: how much each part counts in the domains' rankings, as learned from choices."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, examples, reachable, settings
 from streams.cli.output import console, note, print_json, row, table
+from streams.cli.policy.common import WAIT_SECONDS, Actor, InDomain, Reason, Wait, signed_in, unanswered
 from streams.cli.policy.confirm import Yes, confirm
 from streams.exceptions import StreamsError
 
@@ -14,11 +14,6 @@ if TYPE_CHECKING:
     from schemas import Weights
     from streams.operations.weights import Held
     from streams.settings import Settings
-
-WAIT_SECONDS = 30.0
-Actor = Annotated[str | None, typer.Option(help="The actor; by default the signed-in user.", metavar="NAME")]
-Reason = Annotated[str, typer.Option(help="The reason, for readers of the topic.", metavar="TEXT")]
-Wait = Annotated[float, typer.Option(help="Seconds to wait for a worker; 0: do not.", min=0.0, metavar="SECONDS")]
 
 group = typer.Typer(
     no_args_is_help=True,
@@ -62,11 +57,11 @@ def show(domain: Domain = None, as_json: AsJson = False, bootstrap: Bootstrap = 
             note(f"the seal of these weights is {each.seal.value}: workers use the start values instead")
 
 
-def _register(action: str, short_help: str, text: str) -> None:
-    """Add the command that sends this action to workers."""
+def _register(action: str, text: str) -> None:
+    """Add the command that sends this action to a worker."""
 
     def command(
-        domain: Domain = None,
+        domain: InDomain,
         yes: Yes = False,
         actor: Actor = None,
         reason: Reason = "",
@@ -74,73 +69,35 @@ def _register(action: str, short_help: str, text: str) -> None:
         as_json: AsJson = False,
         bootstrap: Bootstrap = None,
     ) -> None:
-        _send(action, domain, {"actor": actor, "reason": reason}, wait, as_json, bootstrap, yes=yes)
+        from datetime import UTC, datetime  # noqa: PLC0415
 
-    epilog = examples(f"sager weights {action} --domain films", f"sager weights {action} --reason 'an experiment runs'")
-    group.command(action, help=text, short_help=short_help, epilog=epilog)(command)
+        from schemas import WeightAction, WeightCommand  # noqa: PLC0415
+        from streams.kafka.events import envelope  # noqa: PLC0415
+        from streams.rights.commander import Commander  # noqa: PLC0415
 
-
-_register(
-    "freeze", "Stop learning from choices.", "Keep the weights of a domain, or of all that have learned, as they are."
-)
-_register(
-    "unfreeze",
-    "Learn from choices again.",
-    "Let choices move the weights again. The choices made meanwhile teach nothing.",
-)
-_register(
-    "reset",
-    "Go back to the start values.",
-    "Take the weights of a domain, or of all that have learned, back to the start values; frozen ones stay frozen. "
-    "Asks first; scripts confirm with --yes. The learned values are gone.",
-)
-
-
-def _send(
-    action: str,
-    domain: str | None,
-    by: dict[str, str | None],
-    wait: float,
-    as_json: bool,
-    bootstrap: str | None,
-    *,
-    yes: bool,
-) -> None:
-    """Send a command about each domain, wait for its result and print it."""
-    from datetime import UTC, datetime  # noqa: PLC0415
-
-    from schemas import WeightAction, WeightCommand  # noqa: PLC0415
-    from streams.cli.policy.common import signed_in  # noqa: PLC0415
-    from streams.kafka.events import envelope  # noqa: PLC0415
-    from streams.rights.commander import Commander  # noqa: PLC0415
-
-    chosen = reachable(settings(bootstrap=bootstrap))
-    held = _held(chosen, None)
-    domains = [domain] if domain is not None else list(held)
-    if not domains:
-        raise NoWeights("no domain has learned anything yet; --domain names one all the same")
-    if action == "reset":
-        learned = sum(each.weights.choices for name, each in held.items() if name in domains)
-        confirm(f"forget what {learned:,} choices have taught {', '.join(domains)}?", yes=yes)
-    found: list[Weights] = []
-    for name in domains:
-        sender: Any = {**by, "actor": by["actor"] or signed_in()}
-        command = WeightCommand(**envelope(datetime.now(UTC)), domain=name, action=WeightAction(action), **sender)
-        with Commander(chosen, name) as commander:
-            weights = commander.weigh(command, wait)
-        if weights is not None:
-            found.append(weights)
-            continue
-        late = f"no worker of {chosen.app_id} has applied it within {wait:g} s. It is kept and will be"
-        note(f"{name}: sent as {command.event_id}; {late if wait else 'not waited for'}")
-    if as_json:
-        print_json([_told(weights) for weights in found])
-    else:
-        for weights in found:
+        chosen = reachable(settings(bootstrap=bootstrap))
+        if action == "reset":
+            held = _held(chosen, None).get(domain)
+            learned = held.weights.choices if held is not None else 0
+            confirm(f"Erase the weights that {learned:,} choices have taught {domain}?", yes=yes)
+        sender: Any = {"actor": actor or signed_in(), "reason": reason}
+        sent = WeightCommand(**envelope(datetime.now(UTC)), domain=domain, action=WeightAction(action), **sender)
+        with Commander(chosen, domain) as commander:
+            weights = commander.weigh(sent, wait)
+        if weights is None:
+            unanswered(sent.event_id, wait)
+        if as_json:
+            print_json(_told(weights))
+        else:
             state = "frozen" if weights.frozen else "learning"
-            print(f"{weights.domain}: {action} done; {state}, version {weights.version}, {weights.choices:,} choices")
-    if wait and len(found) < len(domains):
-        raise typer.Exit(FAILED)
+            print(f"{domain}: {action} done; {state}, version {weights.version}, {weights.choices:,} choices")
+
+    group.command(action, help=text, epilog=examples(f"sager weights {action} --domain films"))(command)
+
+
+_register("freeze", "Keep the weights of a domain as they are.")
+_register("unfreeze", "Let choices move the weights again. The choices made meanwhile teach nothing.")
+_register("reset", "Restore the start values; frozen weights stay frozen. Asks first; the learned values are erased.")
 
 
 def _held(chosen: "Settings", domain: str | None) -> "dict[str, Held]":
