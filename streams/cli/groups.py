@@ -59,7 +59,6 @@ POLICY_HEADINGS: dict[str, dict[str, str]] = {
 }
 CARD_HEADINGS: dict[str, dict[str, str]] = {
     "See": dict.fromkeys(("show", "log"), "card.show"),
-    "Change": dict.fromkeys(("set", "pin", "unpin", "remove"), "card.change"),
     "Take along": {"export": "card.show"},
 }
 

@@ -11,10 +11,9 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(
         cls=CardGroup,
         no_args_is_help=True,
-        help="See, change or export a person's card.",
+        help="See or export a person's card.",
         epilog=examples(
             "sager card show ann",
-            "sager card set ann coriander --avoids",
             "sager card export ann --to skills/about-ann",
         ),
     )

@@ -59,13 +59,6 @@ def test_a_budget_too_small_for_any_line_prints_nothing_and_says_what_to_do() ->
     assert "--budget" in done.stderr
 
 
-def test_who_changes_a_card_is_told_that_their_reason_is_in_no_log() -> None:
-    for verb in ("set", "pin", "unpin", "remove"):
-        told = " ".join(sager(verb, "--help", columns=300).stdout.split())
-        assert "for the log" not in told
-        assert "its log do not have it" in told
-
-
 def test_as_of_a_moment_the_card_is_as_it_was() -> None:
     then = json.loads(sager("show", "ann", "--as-of", f"{FIRST:%Y-%m-%dT%H:%M:%S}", "--json").stdout)
     before = sager("show", "ann", "--as-of", "2001-01-01")
@@ -104,7 +97,7 @@ def test_who_has_no_card_is_told_how_one_begins(words: tuple[str, ...]) -> None:
     done = sager(*words)
 
     assert done.exit_code == 1
-    assert "sager card set" in done.stderr
+    assert "a line that the console writes" in done.stderr
 
 
 def test_without_a_snapshot_it_says_who_makes_one(tmp_path: Path) -> None:
@@ -112,14 +105,3 @@ def test_without_a_snapshot_it_says_who_makes_one(tmp_path: Path) -> None:
 
     assert done.exit_code == 1
     assert "sager materialize" in done.stderr
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("set", "ann", "tea"), ("pin", "ann", CORIANDER), ("unpin", "ann", CORIANDER), ("remove", "ann", CORIANDER)],
-)
-def test_a_change_without_kafka_says_so_at_once(words: tuple[str, ...]) -> None:
-    done = sager(*words)
-
-    assert done.exit_code == 1
-    assert "no server listens at" in done.stderr
