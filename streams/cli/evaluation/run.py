@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.evaluation.figures import FOLDER, INTERVALS, members, names_of, print_lines, print_table
+from streams.cli.evaluation.figures import (
+    FOLDER,
+    INTERVALS,
+    Budget,
+    Domain,
+    Seed,
+    members,
+    names_of,
+    print_lines,
+    print_table,
+)
 from streams.cli.evaluation.people import conversations, feedback
 from streams.cli.evaluation.plays import model, stream
 from streams.cli.extras import need_eval
@@ -44,7 +54,6 @@ def register(app: typer.Typer) -> None:
     group.command("arms", epilog=examples("sager eval arms"))(arms)
     group.command(
         "stream",
-        short_help="How skills learn from choice to choice.",
         epilog=examples(
             "sager eval stream --data data/ --history 0,3,10 --candidates popular --users 400",
             "sager eval stream --data data/ --arm no-skill,sager --by skill,mix --json",
@@ -52,12 +61,10 @@ def register(app: typer.Typer) -> None:
     )(stream)
     group.command(
         "feedback",
-        short_help="How soon a person is understood who answers in words.",
         epilog=examples("sager eval feedback --data pahf/", "sager eval feedback --data pahf/ --ask --json"),
     )(feedback)
     group.command(
         "model",
-        short_help="The benefit of a model for skills, and of skills for a model.",
         epilog=examples(
             "sager eval model --data data/ --users 70 --sweeps 35",
             "sager eval model --data data/ --arm statinit,counts,counts-and-model --sweeps 0 --json",
@@ -65,7 +72,6 @@ def register(app: typer.Typer) -> None:
     )(model)
     group.command(
         "conversations",
-        short_help="What cards hold after conversations, and what they must not hold.",
         epilog=examples(
             "sager eval conversations --data raw_data/",
             "sager eval conversations --invent people/ --held-out --json",
@@ -87,34 +93,26 @@ def evaluate(
     users: Annotated[
         int | None, typer.Option(min=2, help="Test a sample of the users; all train.", metavar="N")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the sample, the draws and the presentation.")] = 0,
+    seed: Seed = 0,
     baseline: Annotated[
         str | None, typer.Option(help="Compare with this arm. [default: the first]", metavar="NAME")
     ] = None,
-    domain: Annotated[
-        str | None, typer.Option(help="The items' domain, overriding their own.", metavar="DOMAIN")
-    ] = None,
+    domain: Domain = None,
     tau: Annotated[int, typer.Option(min=0, help="Rounds of warm-up in which skills evolve.")] = 2,
-    slim_tokens: Annotated[int, typer.Option(min=1, help="The budget of a slim skill.")] = 30,
-    concurrency: Annotated[int, typer.Option(min=1, help="Rankings, and users in warm-up, under way at once.")] = 16,
-    budget_calls: Annotated[
-        int | None, typer.Option(min=1, help="Stop before more LLM calls than these; kept replies cost none.")
-    ] = None,
+    budget_calls: Budget = None,
     results: Annotated[Path, typer.Option(help="The file of JSON lines for the results.", metavar="FILE")] = RESULTS,
     as_json: AsJson = False,
 ) -> None:
     """Hold out each user's last choice, train every arm on the rest, and measure where it ranks that choice of ten.
 
     Nine items that the user never met stand beside it: those of eval_candidates.jsonl.gz (uniform) or
-    eval_candidates_pop.jsonl.gz (popular) if the folder has that file, else drawn: uniform gives every item the same
-    chance, popular one by how often it is met, so that popularity itself is worth nothing.
+    eval_candidates_pop.jsonl.gz (popular) if the folder has that file, else drawn, popular ones by how often they are
+    met.
 
-    Arms with an LLM ask the worker's endpoint: OPENAI_BASE_URL, OPENAI_API_KEY, SAGER_LLM_MODEL, SAGER_RANKER. Its
-    replies are kept in replies.duckdb beside the results: a run that has stopped continues where it was, and a repeated
-    one makes no calls.
+    Arms with an LLM use the worker's endpoint and SAGER_RANKER. Its replies are kept in replies.duckdb beside the
+    results: a run that has stopped continues where it was, and a repeated one makes no calls.
 
-    With --json: one object per arm and line, as each is done. LLM calls and tokens are those of warm-up and ranking,
-    whichever run has paid for them; cached_calls are those of earlier runs.
+    With --json: one object per arm and line, as each is done; cached_calls are those of earlier runs.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -148,9 +146,7 @@ def evaluate(
     done = []
     with closing(replies) if replies else nullcontext(), Stages() as stages:
         for name in names:
-            result = _run(
-                name, split, answers, ArmOptions(seed, tau, slim_tokens, concurrency, replies), stages, results
-            )
+            result = _run(name, split, answers, ArmOptions(seed, tau, replies=replies), stages, results)
             done.append(result)
             if as_json:
                 print_lines([result.as_json()])
