@@ -111,15 +111,3 @@ class HeadedGroup(TyperGroup):
                 # Padded, so that the columns of all headings align.
                 lines = [(f"{name:<{widest}}", self.commands[name].get_short_help_str(limit)) for name in listed]
                 formatter.write_dl(lines)
-
-
-class PolicyGroup(HeadedGroup):
-    """`sager policy`."""
-
-    headings = POLICY_HEADINGS
-
-
-class CardGroup(HeadedGroup):
-    """`sager card`."""
-
-    headings = CARD_HEADINGS

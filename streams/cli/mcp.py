@@ -10,8 +10,7 @@ from urllib.parse import urlsplit
 import typer
 
 from streams.cli.errors import Misconfigured
-from streams.cli.extras import need_mcp
-from streams.cli.options import examples, settings
+from streams.cli.options import examples, need, settings
 from streams.cli.output import note
 
 TOKEN_FILE = "token"  # noqa: S105 - its name
@@ -52,7 +51,7 @@ def mcp(
     correct lines; all of them call the HTTP API with one token, which limits the users that it may act for. The API
     itself serves the same at /mcp. Nothing but the protocol is written to standard output.
     """
-    need_mcp()
+    need("MCP", "mcp", "mcp")
     from streams.logs import configure  # noqa: PLC0415
 
     chosen = settings()

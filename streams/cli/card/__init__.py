@@ -2,8 +2,14 @@
 
 import typer
 
-from streams.cli.groups import CardGroup
+from streams.cli.groups import CARD_HEADINGS, HeadedGroup
 from streams.cli.options import examples
+
+
+class CardGroup(HeadedGroup):
+    """`sager card`."""
+
+    headings = CARD_HEADINGS
 
 
 def register(app: typer.Typer) -> None:

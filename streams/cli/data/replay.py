@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streams.cli.moments import moment_ms
-from streams.cli.options import AsJson, Bootstrap, Domain, examples, reachable, settings
+from streams.cli.options import AsJson, Bootstrap, Domain, examples, moment_ms, reachable, settings
 from streams.cli.output import console, json_text, note, print_json, row, table
 
 if TYPE_CHECKING:

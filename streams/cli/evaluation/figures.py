@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(".sager")
 """The folder of results and kept replies."""
+EXTRA = ("an evaluation", "eval", "numpy", "scipy")
 INTERVALS = "intervals: 95 %, bootstrap over users"
 
 Data = Annotated[Path, typer.Option(help="The folder with the data set's files, as of `sager import`.", metavar="DIR")]

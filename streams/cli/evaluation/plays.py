@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from streams.cli.evaluation.figures import (
+    EXTRA,
     FOLDER,
     INTERVALS,
     Budget,
@@ -19,8 +20,7 @@ from streams.cli.evaluation.figures import (
     print_lines,
     print_table,
 )
-from streams.cli.extras import need_eval
-from streams.cli.options import AsJson, settings
+from streams.cli.options import AsJson, need, settings
 from streams.cli.output import json_text
 
 REPLIES = "model-replies.duckdb"
@@ -64,7 +64,7 @@ def stream(
     Arms: no-skill (the community alone), prior (the frozen skill of the history), rules (one tier a choice), sager (the
     product as it ships). docs/quality.md explains the figures of --json.
     """
-    need_eval("numpy", "scipy")
+    need(*EXTRA)
     from evaluation.exceptions import UnknownArm  # noqa: PLC0415
     from evaluation.measures import BUCKETS  # noqa: PLC0415
     from evaluation.plans import Lists, plans  # noqa: PLC0415
@@ -134,7 +134,7 @@ def model(
 
     Every reply is kept: a run that stopped continues where it was, and a repeated one makes no calls.
     """
-    need_eval("numpy", "scipy")
+    need(*EXTRA)
     from evaluation import model as with_model  # noqa: PLC0415
     from evaluation.dataset import Negatives  # noqa: PLC0415
     from evaluation.plans import Lists, full_plan  # noqa: PLC0415

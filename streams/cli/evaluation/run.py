@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streams.cli.evaluation.figures import (
+    EXTRA,
     FOLDER,
     INTERVALS,
     Budget,
@@ -21,8 +22,7 @@ from streams.cli.evaluation.figures import (
 )
 from streams.cli.evaluation.people import conversations, feedback
 from streams.cli.evaluation.plays import model, stream
-from streams.cli.extras import need_eval
-from streams.cli.options import AsJson, examples
+from streams.cli.options import AsJson, examples, need
 from streams.cli.output import console, note, row, table
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def evaluate(
     names = names_of(arm or ())
     if not names:
         raise typer.BadParameter("name at least one; `sager eval arms` lists them", ctx, param_hint="--arm")
-    need_eval("numpy", "scipy")
+    need(*EXTRA)
     from evaluation.dataset import Negatives  # noqa: PLC0415
     from evaluation.exceptions import UnknownArm  # noqa: PLC0415
     from evaluation.leave_one_out import ARMS, known  # noqa: PLC0415
@@ -205,7 +205,7 @@ def report(
 
     One table per data set, candidates, seed and sample of users, with the newest result of each arm and its options.
     """
-    need_eval("numpy", "scipy")
+    need(*EXTRA)
     from evaluation.results import markdown, read  # noqa: PLC0415
 
     sys.stdout.write(markdown(read(results), baseline))

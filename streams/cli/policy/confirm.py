@@ -9,7 +9,6 @@ from streams.cli.errors import FAILED, WRONG_USE
 from streams.cli.output import note, printable
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
 
 
 def confirm(question: str, *, yes: bool) -> None:
@@ -21,7 +20,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        note(f"{question} There is no terminal to ask at: confirm with --yes, or look first with --dry-run")
+        note(f"{question} There is no terminal to ask at: confirm with --yes")
         raise typer.Exit(WRONG_USE)
     # typer.confirm would put a blank on stdout, before the answer of the command.
     print(f"{printable(question)} [y/N] ", end="", file=sys.stderr, flush=True)

@@ -11,7 +11,7 @@ from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, User, examples, reachable, settings
 from streams.cli.output import console, note, print_json, printable, row, table
 from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, signed_in, unanswered
-from streams.cli.policy.confirm import DryRun, Yes, confirm
+from streams.cli.policy.confirm import Yes, confirm
 from streams.rights.reading import doubt
 
 if TYPE_CHECKING:
@@ -128,7 +128,9 @@ def forget(
     actor: Actor = None,
     wait: Wait = WAIT_SECONDS,
     yes: Yes = False,
-    dry_run: DryRun = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count the records in every store, and do nothing.")
+    ] = False,
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
