@@ -42,7 +42,7 @@ def mcp(
         str | None, typer.Option(help="The only domain to act in.", envvar="SAGER_MCP_DOMAIN", metavar="DOMAIN")
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option(help="A file with the token. [SAGER_TOKEN, or the file of sager up]", metavar="FILE")
+        Path | None, typer.Option(help="Instead of SAGER_TOKEN or the file of `sager up`.", metavar="FILE")
     ] = None,
 ) -> None:
     """Serve the Model Context Protocol on standard input and output: an agent's host starts it, and ends it.

@@ -23,9 +23,7 @@ def register(app: typer.Typer) -> None:
 
 def export(
     to: Annotated[Path, typer.Option(help="The folder to create.", metavar="DIR")],
-    tables: Annotated[
-        list[str] | None, typer.Option("--table", help="Export only this table; may be given again.")
-    ] = None,
+    tables: Annotated[list[str] | None, typer.Option("--table", help="Only this table; may be given again.")] = None,
     since: Annotated[
         datetime | None,
         typer.Option(help="Export only events from this moment on, in UTC.", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),

@@ -59,13 +59,11 @@ def register(app: typer.Typer) -> None:
 def import_(
     path: Annotated[Path, typer.Argument(help="The folder with the data set's files.", metavar="PATH")],
     domain: Annotated[
-        str | None, typer.Option(help="What the items are, instead of what they say themselves.", metavar="DOMAIN")
+        str | None, typer.Option(help="The items' domain, instead of their own.", metavar="DOMAIN")
     ] = None,
     layout: Annotated[Layout, typer.Option("--format", help="How the folder is laid out.")] = Layout.AUTO,
     become: Annotated[As, typer.Option("--as", help="What the users' histories become.")] = As.INTERACTIONS,
-    limit_users: Annotated[
-        int | None, typer.Option(min=1, help="Only the first users of the file.", metavar="N")
-    ] = None,
+    limit_users: Annotated[int | None, typer.Option(min=1, help="Only the first users.", metavar="N")] = None,
     min_rating: Annotated[float | None, typer.Option(help="Leave out what was rated lower.", metavar="STARS")] = None,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,

@@ -53,11 +53,9 @@ def register(app: typer.Typer) -> None:
 
 def replay(
     changes: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting to change; repeat for more.", metavar="NAME=VALUE")
+        list[str] | None, typer.Option("--set", help="A setting to change.", metavar="NAME=VALUE")
     ] = None,
-    shadow: Annotated[
-        str | None, typer.Option(help="Compare with the skills of this shadow deployment.", metavar="PREFIX")
-    ] = None,
+    shadow: Annotated[str | None, typer.Option(help="Compare with this shadow deployment.", metavar="PREFIX")] = None,
     since: Annotated[
         str | None,
         typer.Option(help="Choices since then: 30m, 24h, 7d, or a moment as 2026-01-31T18:00.", metavar="WHEN"),
@@ -65,11 +63,9 @@ def replay(
     domain: Domain = None,
     user: Annotated[str | None, typer.Option(help="One user only.", metavar="USER")] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="About so many choices, of whole users drawn by name.", metavar="N")
+        int | None, typer.Option(min=1, help="About so many choices, of whole users.", metavar="N")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Write one JSON line per choice to this new file.", metavar="FILE")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A new file: one JSON line per choice.", metavar="FILE")] = None,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:

@@ -29,12 +29,8 @@ def register(app: typer.Typer) -> None:
 
 
 def export(
-    out: Annotated[
-        Path | None, typer.Option(help="The folder for the files; made if need be.", metavar="DIR", file_okay=False)
-    ] = None,
-    documents: Annotated[
-        bool, typer.Option("--documents", help="Only the two documents, without a schema per topic.")
-    ] = False,
+    out: Annotated[Path | None, typer.Option(help="The folder for the files.", metavar="DIR", file_okay=False)] = None,
+    documents: Annotated[bool, typer.Option("--documents", help="Without a schema per topic.")] = False,
 ) -> None:
     """Write a JSON Schema per public topic, `asyncapi.json` and `openapi.json`.
 

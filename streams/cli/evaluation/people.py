@@ -26,9 +26,7 @@ CONCURRENCY = 8
 def feedback(
     ctx: typer.Context,
     data: Annotated[Path, typer.Option(help="The folder with people.jsonl.gz and scenarios.jsonl.gz.", metavar="DIR")],
-    replies: Annotated[
-        str, typer.Option(help="How replies arrive: text (words alone) or structured (a form).", metavar="HOW")
-    ] = "text",
+    replies: Annotated[str, typer.Option(help="Replies as text or structured (a form).", metavar="HOW")] = "text",
     ask: Annotated[bool, typer.Option("--ask", help="Allow one question per scenario while learning.")] = False,
     passes: Annotated[int, typer.Option(min=1, help="Passes over each phase.", metavar="N")] = 3,
     people: People = None,
@@ -74,18 +72,14 @@ def conversations(
         Path | None, typer.Option(help="The folder with one JSON file per person.", metavar="DIR", show_default=False)
     ] = None,
     invent: Annotated[
-        Path | None, typer.Option(help="Write invented people to this folder and play them.", metavar="DIR")
+        Path | None, typer.Option(help="Write invented people here, and play them.", metavar="DIR")
     ] = None,
-    held_out: Annotated[
-        bool, typer.Option("--held-out", help="Invent with the templates that no rule was written after.")
-    ] = False,
+    held_out: Annotated[bool, typer.Option("--held-out", help="Invent with the held-out templates.")] = False,
     llm: Annotated[str, typer.Option(help="The listener: rules, model, both.", metavar="HOW")] = "rules",
     people: People = None,
     budget_calls: Budget = None,
     seed: Annotated[int, typer.Option(help="Of the invented people.")] = 0,
-    lines: Annotated[
-        bool, typer.Option("--lines", help="List each line with its match, and the preferences without a line.")
-    ] = False,
+    lines: Annotated[bool, typer.Option("--lines", help="List each line and each preference.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Measure what cards hold after conversations, and what they must not hold.

@@ -33,9 +33,7 @@ CONCURRENCY = 16
 def stream(
     ctx: typer.Context,
     data: Data,
-    history: Annotated[
-        str, typer.Option(help="How many of a user's first visits are history; several by comma.", metavar="N")
-    ] = "3",
+    history: Annotated[str, typer.Option(help="First visits that are history; several by comma.", metavar="N")] = "3",
     candidates: Annotated[
         str,
         typer.Option(help="How the other items are drawn, by comma: uniform, popular, exposed.", metavar="LISTS"),
@@ -114,9 +112,7 @@ def model(
     ctx: typer.Context,
     data: Data,
     users: Annotated[int, typer.Option(min=2, help="How many users choose.", metavar="N")] = 70,
-    sweeps: Annotated[
-        int, typer.Option(min=0, help="How many of them are ranked for in all other ways too.", metavar="N")
-    ] = 35,
+    sweeps: Annotated[int, typer.Option(min=0, help="How many of them are ranked in all ways.", metavar="N")] = 35,
     choices: Annotated[int, typer.Option(min=1, help="Of each user; users with fewer are left out.", metavar="N")] = 8,
     history: Annotated[int, typer.Option(min=0, help="How many of a user's first visits are history.")] = 3,
     candidates: Annotated[str, typer.Option(help="The items beside the taken one: uniform, popular.")] = "popular",

@@ -84,19 +84,15 @@ def register(app: typer.Typer) -> None:
 def evaluate(
     ctx: typer.Context,
     data: Annotated[
-        Path | None, typer.Option(help="The folder with the data set's files, as of `sager import`.", metavar="DIR")
+        Path | None, typer.Option(help="The data set's folder, as of `sager import`.", metavar="DIR")
     ] = None,
     arm: Annotated[
-        list[str] | None, typer.Option(help="Ways to rank, by comma or repeated; `sager eval arms`.", metavar="NAME")
+        list[str] | None, typer.Option(help="Ways to rank, by comma; `sager eval arms`.", metavar="NAME")
     ] = None,
     candidates: Annotated[str, typer.Option(help="How the nine others are drawn: uniform, popular.")] = "uniform",
-    users: Annotated[
-        int | None, typer.Option(min=2, help="Test a sample of the users; all train.", metavar="N")
-    ] = None,
+    users: Annotated[int | None, typer.Option(min=2, help="Test so many users; all train.", metavar="N")] = None,
     seed: Seed = 0,
-    baseline: Annotated[
-        str | None, typer.Option(help="Compare with this arm. [default: the first]", metavar="NAME")
-    ] = None,
+    baseline: Annotated[str | None, typer.Option(help="Compare with it. [default: the first]", metavar="NAME")] = None,
     domain: Domain = None,
     tau: Annotated[int, typer.Option(min=0, help="Rounds of warm-up in which skills evolve.")] = 2,
     budget_calls: Budget = None,

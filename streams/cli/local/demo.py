@@ -42,18 +42,14 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    users: Annotated[
-        int | None, typer.Option(min=1, help=f"How many users [default: {USERS}, with --llm {LLM_USERS}].")
-    ] = None,
+    users: Annotated[int | None, typer.Option(min=1, help=f"[default: {USERS}, with --llm {LLM_USERS}]")] = None,
     rounds: Annotated[
         int | None,
-        typer.Option(min=1, max=500, help=f"Choices per user [default: {ROUNDS}, with --llm {LLM_ROUNDS}]."),
+        typer.Option(min=1, max=500, help=f"[default: {ROUNDS}, with --llm {LLM_ROUNDS}]"),
     ] = None,
     seed: Annotated[int, typer.Option(help="Decides who chooses what.")] = 1,
     data_dir: Annotated[Path | None, typer.Option(help="Where the DuckDB file and the logs go.")] = None,
-    llm: Annotated[
-        bool, typer.Option("--llm", help="Let the configured LLM evolve and rank, and show what its calls cost.")
-    ] = False,
+    llm: Annotated[bool, typer.Option("--llm", help="Let the configured LLM evolve and rank, at a cost.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Stream choices through a local pipeline and show the skills that it learned.

@@ -54,9 +54,7 @@ def up(
             min=1, max=65_535, help=f"The broker's port. [default: {USUAL_PORT}, or a free one if it is taken]"
         ),
     ] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Where DuckDB files and logs go, instead of SAGER_DATA_DIR.", metavar="DIR")
-    ] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="The folder, instead of SAGER_DATA_DIR.", metavar="DIR")] = None,
     http_port: Annotated[
         int | None,
         typer.Option(
@@ -66,7 +64,7 @@ def up(
         ),
     ] = None,
     with_console: Annotated[
-        bool, typer.Option("--console/--no-console", help="Whether to serve the HTTP API and the console.")
+        bool, typer.Option("--console/--no-console", help="Serve the HTTP API and console.")
     ] = True,
 ) -> None:
     """Run a broker, a worker, the materializer, the HTTP API and the console on this machine, until Ctrl-C.

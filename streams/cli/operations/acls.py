@@ -25,7 +25,7 @@ def acls(
         ),
     ] = None,
     principal: Annotated[
-        str | None, typer.Option(help="The Kafka user with these roles, for commands.", metavar="User:NAME")
+        str | None, typer.Option(help="The roles' Kafka user, for commands.", metavar="User:NAME")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

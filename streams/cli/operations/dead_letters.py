@@ -142,9 +142,7 @@ def show(
     ),
 )
 def replay(
-    event_ids: Annotated[
-        list[str] | None, typer.Argument(help="Dead letters by their ids.", metavar="[EVENT_ID]...")
-    ] = None,
+    event_ids: Annotated[list[str] | None, typer.Argument(help="Ids of dead letters.", metavar="[EVENT_ID]...")] = None,
     reason: Reason = None,
     stage: Stage = None,
     topic: FromTopic = None,

@@ -24,9 +24,7 @@ def register(app: typer.Typer) -> None:
 
 
 def rebuild(
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Write the folded skills where they differ or are missing.")
-    ] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Write folded skills where they differ.")] = False,
     duckdb: Annotated[bool, typer.Option("--duckdb", help="Make a new DuckDB file from the topics instead.")] = False,
     yes: Yes = False,
     as_json: AsJson = False,

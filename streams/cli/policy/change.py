@@ -220,9 +220,7 @@ def say(
             help="For how long it is meant. [default: what the words say, else always]", metavar="now|session|always"
         ),
     ] = None,
-    language: Annotated[
-        str | None, typer.Option(help="Such as de. [default: read from the words]", metavar="TAG")
-    ] = None,
+    language: Annotated[str | None, typer.Option(help="Such as de. [read from the words]", metavar="TAG")] = None,
     session: Annotated[str | None, typer.Option(help="The session that it is said in.", metavar="ID")] = None,
     wait: Wait = WAIT_SECONDS,
     yes: Yes = False,

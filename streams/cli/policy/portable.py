@@ -76,12 +76,10 @@ def export(
 def import_(
     folder: Annotated[Path, typer.Argument(help="A folder of `sager policy export`.", metavar="DIR")],
     as_user: Annotated[
-        str | None, typer.Option("--as", help="Import it for this user. [default: as exported]", metavar="USER")
+        str | None, typer.Option("--as", help="For this user. [default: as exported]", metavar="USER")
     ] = None,
     domain: Domain = None,
-    interactions: Annotated[
-        bool, typer.Option("--interactions", help="Send the past interactions too, which the prior counts.")
-    ] = False,
+    interactions: Annotated[bool, typer.Option("--interactions", help="Send the past interactions too.")] = False,
     actor: Actor = None,
     reason: Reason = "",
     wait: Wait = WAIT_SECONDS,
@@ -121,16 +119,12 @@ def import_(
 def forget(
     user: User,
     domain: Domain = None,
-    line: Annotated[
-        str | None, typer.Option(help="Only this line of the domain, by its id.", metavar="ATTRIBUTE")
-    ] = None,
+    line: Annotated[str | None, typer.Option(help="Only this line, by its id.", metavar="ATTRIBUTE")] = None,
     everything: Annotated[bool, typer.Option(help="The whole person, in every domain.")] = False,
     actor: Actor = None,
     wait: Wait = WAIT_SECONDS,
     yes: Yes = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Count the records in every store, and do nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the records in every store.")] = False,
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:

@@ -64,7 +64,7 @@ def show(
     user: User,
     domain: Domain = None,
     at: Annotated[
-        datetime | None, typer.Option(help="As it was at this moment, in UTC.", formats=MOMENTS, metavar="TIME")
+        datetime | None, typer.Option(help="As it was then, in UTC.", formats=MOMENTS, metavar="TIME")
     ] = None,
     version: Annotated[int | None, typer.Option(help="As it was at this version; 0: the seed.", min=0)] = None,
     layout: Annotated[

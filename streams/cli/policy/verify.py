@@ -27,9 +27,7 @@ def register(group: typer.Typer) -> None:
 
 
 def verify(
-    user: Annotated[
-        str | None, typer.Argument(help="The user, as the app names them. [default: all users]", metavar="[USER]")
-    ] = None,
+    user: Annotated[str | None, typer.Argument(help="The user. [default: all users]", metavar="[USER]")] = None,
     domain: Domain = None,
     anchor: Annotated[
         Path | None,
