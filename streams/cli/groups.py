@@ -15,7 +15,7 @@ HEADINGS: dict[str, dict[str, str]] = {
         "demo": "local.demo",
         "up": "local.up",
         "import": "data.importing",
-        "doctor": "operations.doctor",
+        "doctor": "operations.deployment",
         "config": "config",
     },
     "A person's policy": {"policy": "policy", "card": "card", "slim": "slim", "mcp": "mcp"},
@@ -33,8 +33,8 @@ HEADINGS: dict[str, dict[str, str]] = {
         "serve": "processes",
         "webhooks": "processes",
         "console": "processes",
-        "topics": "operations.topics",
-        "acls": "operations.acls",
+        "topics": "operations.deployment",
+        "acls": "operations.deployment",
         "token": "operations.token",
         "dead-letters": "operations.dead_letters",
         "rebuild": "operations.rebuild",
@@ -56,10 +56,6 @@ POLICY_HEADINGS: dict[str, dict[str, str]] = {
         "policy.change",
     ),
     "Take along, forget": {"export": "policy.portable", "import": "policy.portable", "forget": "policy.portable"},
-}
-CARD_HEADINGS: dict[str, dict[str, str]] = {
-    "See": dict.fromkeys(("show", "log"), "card.show"),
-    "Take along": {"export": "card.show"},
 }
 
 

@@ -7,7 +7,7 @@ import typer
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
 from streams.cli.output import console, note, print_json, row, table
-from streams.cli.policy.confirm import Yes, confirm
+from streams.cli.policy.common import Yes, confirm
 
 if TYPE_CHECKING:
     from streams.operations.rebuild import Report

@@ -6,8 +6,7 @@ import typer
 
 from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
 from streams.cli.output import print_json
-from streams.cli.policy.common import WAIT_SECONDS, Actor, InDomain, Reason, Wait, signed_in, unanswered
-from streams.cli.policy.confirm import Yes, confirm
+from streams.cli.policy.common import WAIT_SECONDS, Actor, InDomain, Reason, Wait, Yes, confirm, signed_in, unanswered
 
 group = typer.Typer(
     no_args_is_help=True,

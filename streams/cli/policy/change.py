@@ -18,13 +18,14 @@ from streams.cli.policy.common import (
     LineOrStatement,
     Reason,
     Wait,
+    Yes,
+    confirm,
     note_unvouched,
     signed_in,
     snapshot,
     unanswered,
     verb,
 )
-from streams.cli.policy.confirm import Yes, confirm
 from streams.rights.reading import NoSuchVersion, doubt, near
 
 if TYPE_CHECKING:

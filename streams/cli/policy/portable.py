@@ -10,8 +10,7 @@ import typer
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, User, examples, reachable, settings
 from streams.cli.output import console, note, print_json, printable, row, table
-from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, signed_in, unanswered
-from streams.cli.policy.confirm import Yes, confirm
+from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, Yes, confirm, signed_in, unanswered
 from streams.rights.reading import doubt
 
 if TYPE_CHECKING:

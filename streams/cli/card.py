@@ -1,4 +1,4 @@
-"""`sager card show`, `log` and `export`: a card as it is or was, and how it came about."""
+"""`sager card`: what a person said of themselves in conversations, and how it came about."""
 
 import shutil
 from datetime import UTC, datetime
@@ -31,20 +31,25 @@ Budget = Annotated[
 ]
 
 
-def register(group: typer.Typer) -> None:
-    """Add the verbs."""
-    group.command(
-        "show",
-        epilog=examples(
-            "sager card show ann",
-            'sager card show ann --request "where to eat tonight?" --text --budget 100',
-            "sager card show ann --as-of 2026-01-31",
-        ),
-    )(show)
-    group.command("log", epilog=examples("sager card log ann --last 5", "sager card log ann --json"))(log)
-    group.command("export", epilog=examples("sager card export ann --to skills/about-ann"))(export)
+group = typer.Typer(
+    no_args_is_help=True,
+    help="See or export a person's card.",
+    epilog=examples("sager card show ann", "sager card export ann --to skills/about-ann"),
+)
 
 
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(group, name="card")
+
+
+@group.command(
+    epilog=examples(
+        "sager card show ann",
+        'sager card show ann --request "where to eat tonight?" --text --budget 100',
+        "sager card show ann --as-of 2026-01-31",
+    )
+)
 def show(
     user: User,
     request: Annotated[str, typer.Option(help="The request at hand: lines about it come first.")] = "",
@@ -78,6 +83,7 @@ def show(
         _show(shown, with_reason=bool(request.strip()))
 
 
+@group.command(epilog=examples("sager card log ann --last 5", "sager card log ann --json"))
 def log(user: User, last: Last = None, as_json: AsJson = False) -> None:
     """Print how a card came about, version by version.
 
@@ -99,6 +105,7 @@ def log(user: User, last: Last = None, as_json: AsJson = False) -> None:
         note(f"the newest {len(shown)} of {len(diffs)} versions; --last 0 prints all")
 
 
+@group.command(epilog=examples("sager card export ann --to skills/about-ann"))
 def export(
     user: User,
     to: Annotated[Path, typer.Option(help="The new folder.", metavar="DIR")],
