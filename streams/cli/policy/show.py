@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from schemas import Attribute, PolicySkill
     from streams.rights.explained import MovedStep, SeededStep, StatementStep
 
-WIDE, WIDEST = 110, 150
-"""Widths of a terminal from which ids, and then evidence, have columns of their own."""
+WIDE = 110
+"""Width of a terminal from which ids have a column of their own."""
 SILENT = "Counted, says nothing yet"
 
 
@@ -171,7 +171,7 @@ def _show_skill(out: "Console", skill: "PolicySkill") -> None:
     title = f"{skill.user_id} · {skill.domain} · version {skill.version}" + (" · frozen" if skill.frozen else "")
     out.print(printable(title), style="bold", markup=False)
     print(f"learned from {skill.contrasts} contrasts, the last at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC")
-    more = ["source", "id"] * (out.width >= WIDE) + ["evidence"] * (out.width >= WIDEST)
+    more = ["source", "id"] * (out.width >= WIDE)
     groups = {
         heading: [line for line in skill.attributes if line.kind is kind and line.tier]
         for kind, heading in SECTIONS.items()
@@ -205,11 +205,10 @@ def _cells(line: "Attribute", more: list[str], vouching: "Vouching", *, is_unwan
     words = f"{line.value} ({line.dimension})"
     marks = ["pinned"] * line.pinned + ["unvouched"] * (vouching.of_line(line) is not None) + ["unwanted"] * is_unwanted
     source = ", ".join([line.source.value, *marks])
-    items = dict.fromkeys(str(e.item_id or e.event_id) for e in line.evidence)
     counts = (f"{line.taken / ONE:.1f}", f"{line.expected / ONE:.1f}") if is_counted(line) else ("", "")
     return [
         words if more else f"{words} · {source}\n{line.attribute_id}",
         line.tier,
         *counts,
-        *[source, line.attribute_id, ", ".join(items)][: len(more)],
+        *[source, line.attribute_id][: len(more)],
     ]
