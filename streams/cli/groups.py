@@ -21,7 +21,6 @@ HEADINGS: dict[str, dict[str, str]] = {
     "A person's policy": {"policy": "policy", "card": "card", "slim": "slim", "mcp": "mcp"},
     "Data and analysis": {
         "sql": "data.sql",
-        "export": "data.export",
         "replay": "data.replay",
         "shadow": "data.replay",
         "global-skill": "operations.global_skill",
