@@ -47,9 +47,8 @@ def mcp(
 ) -> None:
     """Serve the Model Context Protocol on standard input and output: an agent's host starts it, and ends it.
 
-    Tools read a slim skill for a request, rank, record shown and taken items and a person's words, and explain and
-    correct lines; all of them call the HTTP API with one token, which limits the users that it may act for. The API
-    itself serves the same at /mcp. Nothing but the protocol is written to standard output.
+    Its tools call the HTTP API with one token, which limits the users that it may act for. The API itself serves the
+    same at /mcp.
     """
     need("MCP", "mcp", "mcp")
     from streams.logs import configure  # noqa: PLC0415

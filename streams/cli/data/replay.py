@@ -71,13 +71,9 @@ def replay(
 ) -> None:
     """Replay past choices with other settings or another model, and compare with the live skills.
 
-    Reads contrasts, skill-commands and the log from Kafka while workers keep running, and writes nothing to Kafka.
-    Both sides start alike. Before either learns from a choice, both rank its candidates: which skill ranks the
-    chosen item higher? The settings are those of learning and ranking, the limits of the merge (merge.weaken_window)
-    and the numbers of the rules (rules.discoveries); an unknown name prints all of them. Without a change both sides
-    end alike. docs/whatif.md explains the result.
-
-    Memory: the encoded choices of the largest partition. With an LLM every choice is one call: use --limit.
+    Reads Kafka while workers keep running, and writes nothing to it. Before either side learns from a choice, both rank
+    its candidates: which skill ranks the chosen item higher? An unknown name with --set prints all settings;
+    docs/whatif.md explains the result. With an LLM every choice is one call: use --limit.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.whatif.replay import Chosen, compare_shadow, replay_all  # noqa: PLC0415

@@ -69,10 +69,9 @@ def up(
 ) -> None:
     """Run a broker, a worker, the materializer, the HTTP API and the console on this machine, until Ctrl-C.
 
-    The broker is in memory. A journal in the data folder keeps its records: the next start continues where this one
-    ended, however it ended. The link to the console signs in once, within an hour; the file `token` in the data folder
-    has the token for everything else. For one machine: a production set-up has a Kafka, and `sager worker`,
-    `sager materialize` and `sager console` beside it.
+    A journal in the data folder keeps the records: the next start continues where this one ended, however it ended. The
+    link to the console signs in once, within an hour; the file `token` has the token for everything else. For one
+    machine: production has a Kafka, and `sager worker`, `sager materialize` and `sager console` beside it.
     """
     from streams.local.broker import free_port  # noqa: PLC0415
     from streams.local.journal import lock  # noqa: PLC0415

@@ -33,13 +33,10 @@ def rebuild(
     """Fold every skill from the log alone, without an LLM, and compare with the topic skills byte for byte.
 
     Workers may keep running, except with --apply, which writes to the topics skills and slim-skills, and takes
-    pseudonyms of an earlier secret out of items. A skill whose log has a gap or is not as it was sealed is reported
-    and left alone, and so is one that the log does not know. A slim skill that is forged or ahead of the log ends with
-    a tombstone before the right one is written: apps would not take it otherwise. SAGER_CHAIN_KEY has to be the
-    workers'. Memory: about 75 kB per skill of the largest partition.
+    pseudonyms of an earlier secret out of items. Skills with a broken or missing log are left alone. SAGER_CHAIN_KEY
+    has to be the workers'. Memory: about 75 kB per skill of the largest partition.
 
-    With --duckdb nothing is compared: it removes the live DuckDB file, and `sager materialize` fills a new one from
-    the topics. The snapshot stays until the new file is published.
+    With --duckdb nothing is compared: the live DuckDB file is removed, and `sager materialize` fills a new one.
 
     Exit code 1: the log and the topics differ, even if --apply has repaired them.
     """

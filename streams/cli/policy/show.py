@@ -75,11 +75,8 @@ def show(
     """Print a user's skill, with the id of each line.
 
     `taken` counts how often the user lately took items with the line's value, `chance` how often a blind choice would.
-    Lines that were not taken more often than that come last: they have no effect yet. Lines marked `unvouched` are for
-    people only: no slim skill, no prompt and no SKILL.md has them. Below are the user's statements, in their own words
-    and with the time for which they hold, and the lines of the newest sessions.
-
-    Read from the newest DuckDB snapshot, so it is some seconds behind. With --json: a list, one skill per domain.
+    Lines marked `unvouched` are for people only: no prompt has them. Statements and the newest sessions come last.
+    Read from the newest DuckDB snapshot, some seconds behind. With --json: a list, one skill per domain.
     """
     if at is not None and version is not None:
         raise typer.BadParameter("--at and --version both say which version: give one of them")

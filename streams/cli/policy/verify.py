@@ -80,11 +80,8 @@ def anchor(
 ) -> None:
     """Verify the topics, and write their state to a file for later.
 
-    Keep the file where no writer of the topics can reach it.
-
-    The file has each skill's newest version with its seal, and the reach of each receipt, under pseudonyms that only
-    the holder of SAGER_CHAIN_KEY can make. It is sealed as a whole. `sager policy verify --anchor FILE` then finds a
-    log that was cut back to an older state, and missing skills and receipts.
+    Keep the file where no writer of the topics can reach it. With it, `sager policy verify --anchor FILE` finds a log
+    that was cut back to an older state, and missing skills and receipts.
 
     Exit code 1: something is not as it was written; no file is left then.
     """

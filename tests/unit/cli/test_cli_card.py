@@ -81,15 +81,8 @@ def test_the_log_says_what_each_conversation_changed() -> None:
     assert [diff["version"] for diff in json.loads(sager("log", "ann", "--json").stdout)] == [1, 2]
 
 
-def test_export_writes_a_skill_that_is_to_be(tmp_path: Path) -> None:
-    to = tmp_path / "about-ann"
-
-    done, again = sager("export", "ann", "--to", str(to)), sager("export", "ann", "--to", str(to))
-
-    assert (done.exit_code, ": 3 lines, version 2" in done.stderr) == (0, True)
-    assert "coriander" in (to / "SKILL.md").read_text(encoding="utf-8")
-    assert again.exit_code == 1
-    assert "name a folder that is to be" in again.stderr
+def test_a_skill_document_is_printed() -> None:
+    assert "coriander" in sager("show", "ann", "--skill").stdout
 
 
 @pytest.mark.parametrize("words", [("show", "nobody"), ("log", "nobody")])
