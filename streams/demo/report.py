@@ -259,7 +259,7 @@ def _figures(result: Result) -> Table:
     return table
 
 
-def _costs(costs: Costs) -> Table:
+def _costs(costs: Costs) -> Group:
     """Show the cost of each prompt, and the share of usable answers."""
     table = _table(
         f"What each prompt cost, by {costs.model}",
@@ -269,13 +269,11 @@ def _costs(costs: Costs) -> Table:
         sums = (each.answered, each.calls, each.prompt_tokens, each.completion_tokens, each.median_ms)
         usd = f"{each.usd:.6f}" if costs.priced else "-"
         table.add_row(Text(each.prompt), *(f"{count:,}" for count in sums), usd)
-    total = (
-        f"{costs.usd:.6f} USD in all"
-        if costs.priced
-        else ("for USD set SAGER_LLM_PRICE_PROMPT and SAGER_LLM_PRICE_COMPLETION")
-    )
-    table.caption = (
+    total = "for USD set SAGER_LLM_PRICE_PROMPT and SAGER_LLM_PRICE_COMPLETION"
+    if costs.priced:
+        total = f"{costs.usd:.6f} USD in all"
+    told = (
         f"{costs.valid_share:.1%} valid replies to {costs.asked} questions; {costs.gated} choices kept from the LLM by "
         f"the gate, {costs.fallbacks} questions answered by rules instead, {costs.dead_letters} dead letters; {total}"
     )
-    return table
+    return Group(table, Text(told))
