@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Callable
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -51,33 +52,22 @@ def register(app: typer.Typer) -> None:
         ),
     )
     group.callback()(evaluate)
-    group.command("arms", epilog=examples("sager eval arms"))(arms)
-    group.command(
-        "stream",
-        epilog=examples(
+    commands: dict[Callable[..., None], tuple[str, ...]] = {
+        arms: ("sager eval arms",),
+        stream: (
             "sager eval stream --data data/ --history 0,3,10 --candidates popular --users 400",
             "sager eval stream --data data/ --arm no-skill,sager --by skill,mix --json",
         ),
-    )(stream)
-    group.command(
-        "feedback",
-        epilog=examples("sager eval feedback --data pahf/", "sager eval feedback --data pahf/ --ask --json"),
-    )(feedback)
-    group.command(
-        "model",
-        epilog=examples(
-            "sager eval model --data data/ --users 70 --sweeps 35",
-            "sager eval model --data data/ --arm statinit,counts,counts-and-model --sweeps 0 --json",
-        ),
-    )(model)
-    group.command(
-        "conversations",
-        epilog=examples(
+        feedback: ("sager eval feedback --data pahf/", "sager eval feedback --data pahf/ --ask --json"),
+        model: ("sager eval model --data data/ --users 70 --sweeps 35",),
+        conversations: (
             "sager eval conversations --data raw_data/",
             "sager eval conversations --invent people/ --held-out --json",
         ),
-    )(conversations)
-    group.command("report", epilog=examples("sager eval report > report.md"))(report)
+        report: ("sager eval report > report.md",),
+    }
+    for command, lines in commands.items():
+        group.command(command.__name__, epilog=examples(*lines))(command)
     app.add_typer(group, name="eval")
 
 

@@ -21,19 +21,10 @@ if TYPE_CHECKING:
 def register(group: typer.Typer) -> None:
     """Add the verbs."""
     group.command("export", epilog=examples("sager policy export ann --to ann"))(export)
-    group.command(
-        "import",
-        epilog=examples("sager policy import ann", "sager policy import ann --as ann-2 --domain films --interactions"),
-    )(import_)
-    group.command(
-        "forget",
-        epilog=examples(
-            "sager policy forget ann --line preference:genre:noir --domain films",
-            "sager policy forget ann --domain films",
-            "sager policy forget ann --everything --dry-run",
-            "sager policy forget ann --everything --yes",
-        ),
-    )(forget)
+    lines = ("sager policy import ann", "sager policy import ann --as ann-2 --domain films --interactions")
+    group.command("import", epilog=examples(*lines))(import_)
+    lines = ("sager policy forget ann --domain films", "sager policy forget ann --everything --dry-run")
+    group.command("forget", epilog=examples(*lines))(forget)
 
 
 def export(

@@ -17,12 +17,8 @@ _RENAMED = {"copies": "compared_in_duckdb", "expired": "expired_in_duckdb", "beh
 
 def register(group: typer.Typer) -> None:
     """Add the verbs."""
-    group.command(
-        "verify",
-        epilog=examples(
-            "sager policy verify ann", "sager policy verify --anchor 2026-11-22.anchor", "sager policy verify --json"
-        ),
-    )(verify)
+    lines = ("sager policy verify ann", "sager policy verify --anchor 2026-11-22.anchor", "sager policy verify --json")
+    group.command("verify", epilog=examples(*lines))(verify)
     group.command("anchor", epilog=examples("sager policy anchor --to 2026-11-22.anchor"))(anchor)
 
 
