@@ -10,8 +10,8 @@ from streams.cli.policy.common import WAIT_SECONDS, Actor, InDomain, Reason, Wai
 
 group = typer.Typer(
     no_args_is_help=True,
-    help='Act on the weights of a domain\'s rankings; `sager sql "FROM learned_weights"` prints them.',
-    epilog=examples("sager weights freeze --domain films", "sager weights reset --domain films"),
+    help="Stop or undo learning of a domain's ranking weights.",
+    epilog=examples("sager weights freeze --domain films", 'sager sql "FROM learned_weights"'),
 )
 
 
