@@ -31,7 +31,3 @@ class EmbeddedBrokerFailed(StreamsError, RuntimeError):
 
 class NotProduced(StreamsError, RuntimeError):
     """The broker did not accept all records."""
-
-
-class NotOurs(StreamsError, ValueError):
-    """What would be replaced was not written by the command that would replace it; the message names it."""

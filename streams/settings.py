@@ -28,14 +28,14 @@ SignalName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Weight = Annotated[float, Field(ge=-1, le=1)]
 
 CLIENT_VARIABLES = ("SAGER_URL", "SAGER_TOKEN", "SAGER_MCP_USER", "SAGER_MCP_DOMAIN")
-"""What clients of the HTTP API read, which may be on another machine than the deployment."""
+"""Variables of clients of the HTTP API, which may run on another machine."""
 OTHER_VARIABLES = ("SAGER_CONFIG", "SAGER_PARENT_PID", *CLIENT_VARIABLES)
 """Variables of ours that are no settings; beside them those of the tests, which begin with SAGER_TEST_."""
 MAY_BE_EMPTY = frozenset({"prefix"})
 SECRET_LENGTH = 32
 """Characters that a secret of the deployment has at least."""
 NEAR = 0.8
-"""How alike a name must be to be asked about; all variables share their beginning."""
+"""Similarity from which a name is suggested; all variables share their beginning."""
 
 
 class UnknownSetting(SettingsError):
@@ -52,12 +52,12 @@ class SecurityProtocol(StrEnum):
 
     @property
     def tls(self) -> bool:
-        """Whether connections are encrypted."""
+        """True if connections are encrypted."""
         return self in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
 
     @property
     def sasl(self) -> bool:
-        """Whether brokers authenticate by user name and password."""
+        """True if brokers authenticate clients by user name and password."""
         return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
 
 
@@ -80,21 +80,21 @@ class Compression(StrEnum):
 
 
 class Store(StrEnum):
-    """Where a worker keeps its tables; the changelog topics hold them in either case."""
+    """The store of a worker's tables; the changelog topics hold them in either case."""
 
     MEMORY = "memory"
     ROCKSDB = "rocksdb"
 
 
 class ReasonerName(StrEnum):
-    """Which reasoner turns contrasts into proposals."""
+    """The reasoner that turns contrasts into proposals."""
 
     RULES = "rules"
     LLM = "llm"
 
 
 class OnLlmFailure(StrEnum):
-    """What happens to a contrast when the LLM gives no answer."""
+    """The handling of a contrast when the LLM gives no answer."""
 
     RULES = "rules"
     WAIT = "wait"
@@ -102,14 +102,14 @@ class OnLlmFailure(StrEnum):
 
 
 class By(StrEnum):
-    """Who writes facets and task-conditioned slim skills: a rule, or the LLM."""
+    """The author of facets and task-conditioned slim skills: a rule, or the LLM."""
 
     RULES = "rules"
     LLM = "llm"
 
 
 class RankerName(StrEnum):
-    """How rank requests are answered."""
+    """The method that answers rank requests."""
 
     DETERMINISTIC = "deterministic"
     FIRST_TOKEN = "first-token"  # noqa: S105 - the form of a question, no password
@@ -117,7 +117,7 @@ class RankerName(StrEnum):
 
 
 class Settings(BaseSettings):
-    """Everything that can be set. `sager config` prints the effective values."""
+    """All settings. `sager config` prints the effective values."""
 
     model_config = SettingsConfigDict(
         env_prefix="SAGER_", extra="ignore", frozen=True, populate_by_name=True, hide_input_in_errors=True
@@ -416,18 +416,12 @@ class Settings(BaseSettings):
             )
         return value
 
-    @field_validator("kafka_ssl_key")
+    @field_validator("kafka_ssl_key", "http_key")
     @classmethod
     def _goes_with_a_certificate(cls, value: Path | None, info: ValidationInfo) -> Path | None:
-        if "kafka_ssl_certificate" in info.data and (value is None) is not (info.data["kafka_ssl_certificate"] is None):
-            raise PydanticCustomError("pair", "and SAGER_KAFKA_SSL_CERTIFICATE go together; one of them is not set")
-        return value
-
-    @field_validator("http_key")
-    @classmethod
-    def _goes_with_the_apis_certificate(cls, value: Path | None, info: ValidationInfo) -> Path | None:
-        if "http_certificate" in info.data and (value is None) is not (info.data["http_certificate"] is None):
-            raise PydanticCustomError("pair", "and SAGER_HTTP_CERTIFICATE go together; one of them is not set")
+        other = "http_certificate" if info.field_name == "http_key" else "kafka_ssl_certificate"
+        if other in info.data and (value is None) is not (info.data[other] is None):
+            raise PydanticCustomError("pair", f"and SAGER_{other.upper()} go together; one of them is not set")
         return value
 
     @classmethod
@@ -446,12 +440,12 @@ class Settings(BaseSettings):
 
     @property
     def chain_key_bytes(self) -> bytes:
-        """`chain_key` as the bytes that seal versions; empty if there is none."""
+        """The bytes of `chain_key`, which seal versions; empty without a key."""
         return self.chain_key.get_secret_value().encode() if self.chain_key else b""
 
     @property
     def event_key_bytes(self) -> bytes:
-        """What keys the digests of forgotten events, derived from `chain_key`; empty if there is none."""
+        """The key of digests of erased events, derived from `chain_key`; empty without a key."""
         from operators.seals import derived_key  # noqa: PLC0415 - commands that seal nothing start without it
 
         return derived_key(self.chain_key_bytes, "forgotten events") if self.chain_key else b""
@@ -462,11 +456,11 @@ class Settings(BaseSettings):
         return self.duckdb or self.data_dir / "sager.duckdb"
 
     def llm_cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """What these tokens cost in US dollars, by the configured prices; 0 without any."""
+        """Return the cost of these tokens in US dollars; 0 without configured prices."""
         return (prompt_tokens * self.llm_price_prompt + completion_tokens * self.llm_price_completion) / PRICED_TOKENS
 
     def topic(self, base: str) -> str:
-        """The full name of a topic of the registry."""
+        """Return the full name of a topic of the registry."""
         return self.prefix + base
 
 
@@ -490,7 +484,7 @@ class KnownToml(TomlConfigSettingsSource):
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:
-    """What to tell of each SAGER_* variable that is no setting.
+    """Return a warning for each SAGER_* variable that is no setting.
 
     >>> unknown_variables(["SAGER_PARTITION", "SAGER_PREFIX", "HOME"])
     ['SAGER_PARTITION is no setting (did you mean SAGER_PARTITIONS?)']
@@ -504,7 +498,7 @@ def unknown_variables(environment: Iterable[str]) -> list[str]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A question in brackets that names what was probably meant; empty where nothing is near."""
+    """Return a suggestion in brackets; empty if no name is near."""
     found = difflib.get_close_matches(name, sorted(known), 1, NEAR)
     return f" (did you mean {found[0]}?)" if found else ""
 

@@ -15,17 +15,14 @@ HEADINGS: dict[str, dict[str, str]] = {
         "demo": "local.demo",
         "up": "local.up",
         "import": "data.importing",
-        "doctor": "operations.doctor",
+        "doctor": "operations.deployment",
         "config": "config",
     },
     "A person's policy": {"policy": "policy", "card": "card", "slim": "slim", "mcp": "mcp"},
     "Data and analysis": {
         "sql": "data.sql",
-        "export": "data.export",
         "replay": "data.replay",
         "shadow": "data.replay",
-        "coverage": "data.coverage",
-        "lint": "data.lint",
         "global-skill": "operations.global_skill",
         "schemas": "data.schema_files",
     },
@@ -35,8 +32,8 @@ HEADINGS: dict[str, dict[str, str]] = {
         "serve": "processes",
         "webhooks": "processes",
         "console": "processes",
-        "topics": "operations.topics",
-        "acls": "operations.acls",
+        "topics": "operations.deployment",
+        "acls": "operations.deployment",
         "token": "operations.token",
         "dead-letters": "operations.dead_letters",
         "rebuild": "operations.rebuild",
@@ -58,11 +55,6 @@ POLICY_HEADINGS: dict[str, dict[str, str]] = {
         "policy.change",
     ),
     "Take along, forget": {"export": "policy.portable", "import": "policy.portable", "forget": "policy.portable"},
-}
-CARD_HEADINGS: dict[str, dict[str, str]] = {
-    "See": dict.fromkeys(("show", "log"), "card.show"),
-    "Change": dict.fromkeys(("set", "pin", "unpin", "remove"), "card.change"),
-    "Take along": {"export": "card.show"},
 }
 
 
@@ -114,15 +106,3 @@ class HeadedGroup(TyperGroup):
                 # Padded, so that the columns of all headings align.
                 lines = [(f"{name:<{widest}}", self.commands[name].get_short_help_str(limit)) for name in listed]
                 formatter.write_dl(lines)
-
-
-class PolicyGroup(HeadedGroup):
-    """`sager policy`."""
-
-    headings = POLICY_HEADINGS
-
-
-class CardGroup(HeadedGroup):
-    """`sager card`."""
-
-    headings = CARD_HEADINGS

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 import typer
 
 from streams.cli.errors import Misconfigured
-from streams.cli.extras import need_mcp
-from streams.cli.options import examples, settings
+from streams.cli.options import examples, need, settings
 from streams.cli.output import note
 
 TOKEN_FILE = "token"  # noqa: S105 - its name
@@ -42,16 +41,15 @@ def mcp(
         str | None, typer.Option(help="The only domain to act in.", envvar="SAGER_MCP_DOMAIN", metavar="DOMAIN")
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option(help="A file with the token. [SAGER_TOKEN, or the file of sager up]", metavar="FILE")
+        Path | None, typer.Option(help="Instead of SAGER_TOKEN or the file of `sager up`.", metavar="FILE")
     ] = None,
 ) -> None:
     """Serve the Model Context Protocol on standard input and output: an agent's host starts it, and ends it.
 
-    Tools read a slim skill for a request, rank, record shown and taken items and a person's words, and explain and
-    correct lines; all of them call the HTTP API with one token, which limits the users that it may act for. The API
-    itself serves the same at /mcp. Nothing but the protocol is written to standard output.
+    Its tools call the HTTP API with one token, which limits the users that it may act for. The API itself serves the
+    same at /mcp.
     """
-    need_mcp()
+    need("MCP", "mcp", "mcp")
     from streams.logs import configure  # noqa: PLC0415
 
     chosen = settings()

@@ -3,6 +3,7 @@
 import os
 import socket
 import tomllib
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,6 +73,41 @@ def reachable(chosen: "Settings") -> "Settings":
         f"no server listens at {chosen.bootstrap} ({reason}): start Kafka, or set SAGER_BOOTSTRAP to where it is; "
         "`sager up` brings its own"
     )
+
+
+def moment_ms(text: str) -> int:
+    """Return a moment, or a time before now, in milliseconds since 1970.
+
+    >>> moment_ms("1970-01-02")
+    86400000
+
+    Raises:
+        BadParameter: it is neither.
+    """
+    unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}.get(text[-1:])
+    try:
+        if unit:
+            moment = datetime.now(UTC) - timedelta(**{unit: float(text[:-1])})
+        else:
+            moment = datetime.fromisoformat(text)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return max(0, int(moment.timestamp() * 1000))
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(f"{text!r} is neither a time as 30m, 24h or 7d nor a moment as 2026-01-31") from None
+
+
+def need(purpose: str, extra: str, *packages: str) -> None:
+    """Check for the packages of an extra, before any work starts.
+
+    Raises:
+        MissingExtra: one is not installed; the message names the extra that brings it.
+    """
+    from importlib.util import find_spec  # noqa: PLC0415
+
+    from streams.exceptions import MissingExtra  # noqa: PLC0415
+
+    if missing := " and ".join(name for name in packages if find_spec(name) is None):
+        raise MissingExtra(f'{purpose} needs {missing}: pip install ".[{extra}]" in a clone of the repository')
 
 
 def config_file() -> dict[str, Any]:

@@ -18,13 +18,8 @@ _BEYOND_ASCII = re.compile(r"[^ -~\n]")
 _BMP = 0x10000
 
 
-def console(*, stderr: bool = False, at_least: int = 0) -> "Console":
-    """Return a rich console, wide where no terminal limits it. `COLUMNS` sets another width.
-
-    Args:
-        stderr: print to stderr.
-        at_least: its columns at least, even beyond the terminal's.
-    """
+def console(*, stderr: bool = False) -> "Console":
+    """Return a rich console, wide where no terminal limits it. `COLUMNS` sets another width."""
     import os  # noqa: PLC0415
 
     from rich.console import Console  # noqa: PLC0415
@@ -36,14 +31,10 @@ def console(*, stderr: bool = False, at_least: int = 0) -> "Console":
     stream = sys.stderr if stderr else sys.stdout
     columns = os.environ.get("COLUMNS", "")
     width = int(columns) if columns.isdecimal() else None if stream.isatty() else WIDTH_OF_A_PIPE
-    made = Quiet(stderr=stderr, highlight=False, width=width)
-    made.width = max(made.width, at_least)
-    return made
+    return Quiet(stderr=stderr, highlight=False, width=width)
 
 
-def table(
-    *columns: str, title: str | None = None, caption: str | None = None, whole: Iterable[str] = (), fold: bool = True
-) -> "Table":
+def table(*columns: str, title: str | None = None, caption: str | None = None, whole: Iterable[str] = ()) -> "Table":
     """Return an empty table in the style of all commands.
 
     Args:
@@ -51,7 +42,6 @@ def table(
         title: above the table.
         caption: below it.
         whole: headings of columns that are never wrapped: ids, times, numbers. Others shrink in a narrow terminal.
-        fold: break words that are longer than their column; else a column is as wide as its longest word.
     """
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
@@ -67,7 +57,7 @@ def table(
     )
     kept = frozenset(whole)
     for column in columns:
-        made.add_column(column, overflow="fold" if fold else "ellipsis", no_wrap=column in kept)
+        made.add_column(column, overflow="fold", no_wrap=column in kept)
     return made
 
 

@@ -24,37 +24,14 @@ class FolderUnusable(StreamsError, OSError):
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for command, short_help, lines in (
-        (
-            worker,
-            "Run one worker.",
-            ("sager worker --bootstrap kafka:9092", "SAGER_REASONER=llm SAGER_METRICS_PORT=9101 sager worker"),
-        ),
-        (
-            materialize,
-            "Keep the DuckDB file up to date.",
-            ("sager materialize --bootstrap kafka:9092", "SAGER_DUCKDB=/data/sager.duckdb sager materialize"),
-        ),
-        (
-            serve,
-            "Serve the HTTP API.",
-            ("SAGER_HTTP_TOKENS=tokens.toml sager serve", "sager token new --name console --scope read-all"),
-        ),
-        (
-            webhooks,
-            "Post slim skills to endpoints as they change.",
-            ("SAGER_WEBHOOKS=webhooks.toml sager webhooks", "sager webhooks --new-secret"),
-        ),
-        (
-            console,
-            "Serve the console in the browser, and the HTTP API.",
-            (
-                "SAGER_HTTP_TOKENS=tokens.toml sager console",
-                "sager token new --name ops --scope operate --scope read-all",
-            ),
-        ),
+    for command, short_help, line in (
+        (worker, "Run one worker.", "sager worker --bootstrap kafka:9092"),
+        (materialize, "Keep the DuckDB file up to date.", "sager materialize --bootstrap kafka:9092"),
+        (serve, "Serve the HTTP API.", "SAGER_HTTP_TOKENS=tokens.toml sager serve"),
+        (webhooks, "Post slim skills to endpoints as they change.", "SAGER_WEBHOOKS=webhooks.toml sager webhooks"),
+        (console, "Serve the console and the HTTP API.", "SAGER_HTTP_TOKENS=tokens.toml sager console"),
     ):
-        app.command(command.__name__, short_help=short_help, epilog=examples(*lines))(command)
+        app.command(command.__name__, short_help=short_help, epilog=examples(line))(command)
 
 
 def worker(bootstrap: Bootstrap = None) -> None:

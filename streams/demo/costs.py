@@ -16,16 +16,6 @@ GIVEN_UP = "reasoner-unavailable"
 
 
 @dataclass(frozen=True)
-class Answer:
-    """One question that the LLM answered, and its cost in USD. A ranking is one, in however many orders."""
-
-    user_id: str
-    domain: str
-    by: ReasonedBy
-    usd: float
-
-
-@dataclass(frozen=True)
 class PromptCost:
     """The sums over all answers to one prompt; `median_ms` includes waits."""
 
@@ -44,33 +34,39 @@ class Costs:
 
     Attributes:
         model: the model's name.
-        answers: the answered questions, in order.
-        prompts: their sums by prompt.
+        prompts: the sums of the answered questions, by prompt.
         gated: choices that the gate kept from the LLM.
-        nothing_to_ask: choices without a question.
         fallbacks: questions that rules answered instead.
         dead_letters: choices that no reasoner answered.
         priced: True if prices are configured; else all USD are 0.
     """
 
     model: str
-    answers: tuple[Answer, ...]
     prompts: tuple[PromptCost, ...]
     gated: int
-    nothing_to_ask: int
     fallbacks: int
     dead_letters: int
     priced: bool
 
     @property
+    def answered(self) -> int:
+        """The number of questions that the LLM answered."""
+        return sum(each.answered for each in self.prompts)
+
+    @property
     def asked(self) -> int:
         """The number of questions for the LLM, answered or not."""
-        return len(self.answers) + self.fallbacks + self.dead_letters
+        return self.answered + self.fallbacks + self.dead_letters
 
     @property
     def valid_share(self) -> float:
         """The share of them that the LLM answered usably; 1 without a question."""
-        return len(self.answers) / self.asked if self.asked else 1.0
+        return self.answered / self.asked if self.asked else 1.0
+
+    @property
+    def usd(self) -> float:
+        """The cost of all answers."""
+        return math.fsum(each.usd for each in self.prompts)
 
 
 def uses_llm(settings: Settings) -> bool:
@@ -91,7 +87,8 @@ def patience_seconds(settings: Settings) -> float:
 
 def costs(seen: Seen, settings: Settings) -> Costs:
     """Sum up the LLM's part of a run."""
-    answers, others = [], Counter[str]()
+    answers: dict[str, list[ReasonedBy]] = {}
+    others = Counter[str]()
     kept: set[tuple[str, str, ReasonedBy]] = set()
     for event in seen.reasoned:
         for by, is_kept in _records(event):
@@ -99,21 +96,15 @@ def costs(seen: Seen, settings: Settings) -> Costs:
             if by.gated:
                 others["gated"] += 1
             elif by.calls and name not in kept:
-                usd = settings.llm_cost(by.prompt_tokens, by.completion_tokens)
-                answers.append(Answer(event.user_id, event.domain, by, usd))
+                answers.setdefault(by.prompt or "", []).append(by)
                 if is_kept:
                     kept.add(name)
             elif not by.calls and by.fallback is not None:
                 others["fallback"] += 1
-            elif not by.calls and by.reasoner == "llm":
-                others["nothing"] += 1
-    prompts = sorted({each.by.prompt or "" for each in answers})
     return Costs(
         model=settings.llm_model,
-        answers=tuple(answers),
-        prompts=tuple(_sums(name, [each for each in answers if (each.by.prompt or "") == name]) for name in prompts),
+        prompts=tuple(_sums(name, answers[name], settings) for name in sorted(answers)),
         gated=others["gated"],
-        nothing_to_ask=others["nothing"],
         fallbacks=others["fallback"],
         dead_letters=sum(letter.reason == GIVEN_UP for letter in seen.dead_letters.values()),
         priced=settings.llm_price_prompt + settings.llm_price_completion > 0,
@@ -131,13 +122,14 @@ def _records(event: SkillDiff | Ranking) -> Iterator[tuple[ReasonedBy, bool]]:
             yield by, is_kept
 
 
-def _sums(prompt: str, answers: Sequence[Answer]) -> PromptCost:
+def _sums(prompt: str, answers: Sequence[ReasonedBy], settings: Settings) -> PromptCost:
+    sent, got = sum(by.prompt_tokens for by in answers), sum(by.completion_tokens for by in answers)
     return PromptCost(
         prompt=prompt,
         answered=len(answers),
-        calls=sum(each.by.calls for each in answers),
-        prompt_tokens=sum(each.by.prompt_tokens for each in answers),
-        completion_tokens=sum(each.by.completion_tokens for each in answers),
-        median_ms=round(statistics.median(each.by.latency_ms for each in answers)),
-        usd=math.fsum(each.usd for each in answers),
+        calls=sum(by.calls for by in answers),
+        prompt_tokens=sent,
+        completion_tokens=got,
+        median_ms=round(statistics.median(by.latency_ms for by in answers)),
+        usd=settings.llm_cost(sent, got),
     )

@@ -1,6 +1,5 @@
 """The demo's report: a summary as one JSON object, or tables for people."""
 
-import math
 import shlex
 from bisect import bisect_right
 from collections import defaultdict
@@ -18,9 +17,9 @@ from operators.whatif import history, place
 from schemas import Attribute, ChangeKind, Contrast, SkillDiff, Tier
 from streams.demo.costs import Costs
 from streams.demo.run import Hits, Result
-from streams.demo.scenario import Scenario, Simulated
+from streams.demo.scenario import Simulated
 
-SHOWN_USERS, SHOWN_LINES, SHOWN_DIFFS, SHOWN_CALLS = 3, 8, 3, 10
+SHOWN_USERS, SHOWN_LINES, SHOWN_DIFFS = 3, 8, 3
 BAR_CHARS = 50
 USD_DIGITS = 8
 BUCKETS = (0, 1, 2, 3, 5, 9, 17)
@@ -109,8 +108,8 @@ def summary(result: Result) -> dict[str, Any]:
         **_hits(result.before, "before"),
         **_hits(result.after, "after"),
         "held_back": result.after.choices,
-        "agreement_before": round(agreement[0], 4) if agreement else None,
-        "agreement_after": round(agreement[1], 4) if agreement else None,
+        "agreement_before": round(agreement[0], 4),
+        "agreement_after": round(agreement[1], 4),
         "by_seen": {
             each.seen: {
                 "choices": each.choices,
@@ -137,31 +136,17 @@ def _llm(costs: Costs) -> dict[str, Any]:
     return {
         "model": costs.model,
         "asked": costs.asked,
-        "answered": len(costs.answers),
+        "answered": costs.answered,
         "valid_share": round(costs.valid_share, 4),
         "gated": costs.gated,
-        "nothing_to_ask": costs.nothing_to_ask,
         "fallback": costs.fallbacks,
         "dead_letters": costs.dead_letters,
-        "usd": round(math.fsum(each.usd for each in costs.answers), USD_DIGITS),
+        "usd": round(costs.usd, USD_DIGITS),
         "prompts": [{**vars(each), "usd": round(each.usd, USD_DIGITS)} for each in costs.prompts],
-        "calls": [
-            {
-                "user": each.user_id,
-                "domain": each.domain,
-                "prompt": each.by.prompt,
-                "calls": each.by.calls,
-                "prompt_tokens": each.by.prompt_tokens,
-                "completion_tokens": each.by.completion_tokens,
-                "ms": each.by.latency_ms,
-                "usd": round(each.usd, USD_DIGITS),
-            }
-            for each in costs.answers
-        ],
     }
 
 
-def show(result: Result, scenario: Scenario, console: Console, *, all_calls: bool = False) -> None:
+def show(result: Result, scenario: Simulated, console: Console) -> None:
     """Print the run as tables: a few users, the figures, the cost of an LLM, and what to try next."""
     users = _most_changed(result)
     for key in users:
@@ -169,8 +154,7 @@ def show(result: Result, scenario: Scenario, console: Console, *, all_calls: boo
     console.print(_curve(curve(result.learned, result.seen.contrasts)))
     console.print(_figures(result))
     if result.llm is not None:
-        for made in _costs(result.llm, all_calls):
-            console.print(made)
+        console.print(_costs(result.llm))
     console.print(Text(f"DuckDB file: {result.duckdb}", style="bold"))
     console.print(Text(f"Ask it: sager sql --duckdb {shlex.quote(str(result.duckdb))}", style="bold"))
     console.print("Try, for instance:")
@@ -193,7 +177,7 @@ def _most_changed(result: Result) -> list[tuple[str, str]]:
     return [*first, *(key for key in changed if key not in first)][:SHOWN_USERS]
 
 
-def _user(result: Result, scenario: Scenario, key: tuple[str, str]) -> RenderableType:
+def _user(result: Result, scenario: Simulated, key: tuple[str, str]) -> RenderableType:
     skill, first = result.skills[key], result.firsts[key]
     table = Table(box=None, padding=(0, 2), expand=True)
     table.add_column("before: the prior", ratio=1)
@@ -204,8 +188,7 @@ def _user(result: Result, scenario: Scenario, key: tuple[str, str]) -> Renderabl
     parts: list[RenderableType] = [table, Text(), *map(_diff, recent[-SHOWN_DIFFS:])]
     if (slim := result.seen.slims.get(key)) is not None:
         parts.append(Text.assemble("slim skill  ", (slim.text, "bold"), f"  ({slim.tokens} tokens)"))
-    if isinstance(scenario, Simulated):
-        parts.append(Text(f"hidden policy  {', '.join(scenario.wants(key[0]))}", style="dim"))
+    parts.append(Text(f"hidden policy  {', '.join(scenario.wants(key[0]))}", style="dim"))
     return Panel(Group(*parts), title=f"{key[0]} · {key[1]}", title_align="left")
 
 
@@ -229,10 +212,10 @@ def _diff(diff: SkillDiff) -> Text:
     return text.append("; ".join(told) or "confirmed what was known", style="default")
 
 
-def _table(title: str, *columns: str, left: int = 1) -> Table:
+def _table(title: str, *columns: str) -> Table:
     table = Table(title=Text(title, style="table.title"), title_justify="left")
     for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number < left else "right")
+        table.add_column(column, justify="right" if number else "left")
     return table
 
 
@@ -260,8 +243,7 @@ def _figures(result: Result) -> Table:
     for top in (1, 3, 5):
         rates = (f"{facts[f'hit_at_{top}_{when}']:.3f}" for when in ("before", "after"))
         table.add_row(f"hit rate at {top}, {result.after.choices} held-back choices", *rates)
-    if result.agreement:
-        table.add_row("hidden policy found", *(f"{share:.0%}" for share in result.agreement))
+    table.add_row("hidden policy found", *(f"{share:.0%}" for share in result.agreement))
     table.add_section()
     for name, value in (
         ("events in", facts["events_in"]),
@@ -277,35 +259,21 @@ def _figures(result: Result) -> Table:
     return table
 
 
-def _costs(costs: Costs, every: bool) -> list[Table]:
-    """Show the answered questions, the cost of each prompt, and the share of usable answers."""
-    priced = ["USD"] if costs.priced else []
-    shown = costs.answers if every else costs.answers[-SHOWN_CALLS:]
-    more = len(shown) < len(costs.answers)
-    title = f", the last {len(shown)} of {len(costs.answers)}; --calls shows all" if more else ""
-    columns = ("calls", "tokens in", "tokens out", "ms", *priced)
-    calls = _table(f"Questions that the LLM answered{title}", "user", "prompt", *columns, left=2)
-    for each in shown:
-        by, usd = each.by, [f"{each.usd:.6f}"] if priced else []
-        cells = (by.calls, by.prompt_tokens, by.completion_tokens, by.latency_ms)
-        calls.add_row(Text(each.user_id), Text(str(by.prompt)), *map(str, cells), *usd)
-    columns = ("answered", "calls", "tokens in", "tokens out", "median ms", *priced)
-    prompts = _table(f"What each prompt cost, by {costs.model}", "prompt", *columns)
-    for one in costs.prompts:
-        sums = (one.answered, one.calls, one.prompt_tokens, one.completion_tokens, one.median_ms)
-        prompts.add_row(Text(one.prompt), *(f"{each:,}" for each in sums), *[f"{one.usd:.6f}"][: len(priced)])
-    prompts.caption = (
-        f"{math.fsum(each.usd for each in costs.answers):.6f} USD in all"
-        if priced
-        else "for USD set SAGER_LLM_PRICE_PROMPT and SAGER_LLM_PRICE_COMPLETION"
+def _costs(costs: Costs) -> Group:
+    """Show the cost of each prompt, and the share of usable answers."""
+    table = _table(
+        f"What each prompt cost, by {costs.model}",
+        *("prompt", "answered", "calls", "tokens in", "tokens out", "median ms", "USD"),
     )
-    health = _table("How well", "figure", "value")
-    health.add_row("valid replies", f"{costs.valid_share:.1%} of {costs.asked} questions")
-    for name, value in (
-        ("choices that the gate kept from the LLM", costs.gated),
-        ("choices without a question", costs.nothing_to_ask),
-        ("answered by rules instead", costs.fallbacks),
-        ("dead letters", costs.dead_letters),
-    ):
-        health.add_row(name, str(value))
-    return [calls, prompts, health]
+    for each in costs.prompts:
+        sums = (each.answered, each.calls, each.prompt_tokens, each.completion_tokens, each.median_ms)
+        usd = f"{each.usd:.6f}" if costs.priced else "-"
+        table.add_row(Text(each.prompt), *(f"{count:,}" for count in sums), usd)
+    total = "for USD set SAGER_LLM_PRICE_PROMPT and SAGER_LLM_PRICE_COMPLETION"
+    if costs.priced:
+        total = f"{costs.usd:.6f} USD in all"
+    told = (
+        f"{costs.valid_share:.1%} valid replies to {costs.asked} questions; {costs.gated} choices kept from the LLM by "
+        f"the gate, {costs.fallbacks} questions answered by rules instead, {costs.dead_letters} dead letters; {total}"
+    )
+    return Group(table, Text(told))

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -26,14 +26,12 @@ from schemas import (
 )
 from streams.demo.costs import Costs, costs, patience_seconds, uses_llm
 from streams.demo.observer import STALLED_SECONDS, Observer, Seen
-from streams.demo.scenario import Choice, Scenario
+from streams.demo.scenario import Choice, Simulated
 from streams.kafka.events import EventOutbox, envelope
 from streams.local.launch import Local
 from streams.materializer import read
 from streams.materializer.exceptions import MaterializerError
 
-AHEAD = 1_500
-"""Selections that may be on their way at once: enough to keep the worker busy, few enough to watch."""
 LOOK_SECONDS = 0.5
 IDLE_LOOKS = 2
 """A worker that has committed a selection has sent its contrast: the second look includes that."""
@@ -69,7 +67,7 @@ class Result:
         firsts: the first diff of every skill, with its seed.
         selections: the number of choices.
         before, after: the ranker on the held-back choices, with the prior alone and with the evolved skills.
-        agreement: learned against hidden policy before and after, if it is known.
+        agreement: learned against hidden policy, before and after.
         fold_agrees: True if the fold of the log equals the skills topic and DuckDB, byte for byte.
         evolve_seconds: from the first streamed choice to the last diff.
         seconds: the whole run.
@@ -84,7 +82,7 @@ class Result:
     selections: int
     before: Hits
     after: Hits
-    agreement: tuple[float, float] | None
+    agreement: tuple[float, float]
     fold_agrees: bool
     evolve_seconds: float
     seconds: float
@@ -99,14 +97,12 @@ class Demo:
         scenario: the users and their choices.
         local: the running pipeline.
         progress: receives progress.
-        most: the most streamed choices per user and domain; None: all.
     """
 
-    def __init__(self, scenario: Scenario, local: Local, progress: Progress, most: int | None = None) -> None:
+    def __init__(self, scenario: Simulated, local: Local, progress: Progress) -> None:
         self._scenario = scenario
         self._local = local
         self._progress = progress
-        self._most = most
         # A call may take long, and until it is answered nothing new is seen of a healthy pipeline.
         waiting = patience_seconds(local.settings) if uses_llm(local.settings) else 0.0
         self._observer = Observer(local.settings, local.check, STALLED_SECONDS + waiting)
@@ -127,9 +123,8 @@ class Demo:
         self._load_past()
         before = self._measure(held, "before")
         evolving = time.monotonic()
-        for choices in self._streamed():
+        for choices in self._scenario.rounds():
             self._stream(choices)
-        self._wait_for_choices(0)
         evolve_seconds = time.monotonic() - evolving
         # Weights are written a while after the last choice, and the measurement ranks with them.
         self._look_for_idleness()
@@ -165,18 +160,6 @@ class Demo:
     def _send(self, event: Event) -> None:
         self._events.send(event)
         self._counts[event.TOPIC] += 1
-
-    def _streamed(self) -> Iterator[Sequence[Choice]]:
-        """Yield the scenario's rounds, cut to the most choices per user."""
-        counts: Counter[tuple[str, str]] = Counter()
-        for choices in self._scenario.rounds():
-            kept = []
-            for choice in choices:
-                counts[choice.user_id, choice.domain] += 1
-                if self._most is None or counts[choice.user_id, choice.domain] <= self._most:
-                    kept.append(choice)
-            if kept:
-                yield kept
 
     def _load_past(self) -> None:
         now = datetime.now(UTC)
@@ -227,8 +210,7 @@ class Demo:
 
     def _stream(self, choices: Sequence[Choice]) -> None:
         """Stream one round of choices: shown as our ranker or the app orders them, then taken."""
-        scenario = self._scenario
-        asked = [choice for choice in choices if scenario.closed_loop and scenario.has_skill(choice.user_id)]
+        asked = [choice for choice in choices if self._scenario.has_skill(choice.user_id)]
         for choice in choices:
             if choice not in asked:
                 shown = {"ranking_id": choice.choice_id, "domain": choice.domain, "candidates": choice.candidates}
@@ -238,10 +220,10 @@ class Demo:
             self._send(Selection(**_after(choice), ranking_id=choice.choice_id, item_id=choice.target))
         self._selections += len(choices)
         self._events.flush()
-        self._wait_for_choices(0 if scenario.closed_loop else AHEAD)
+        self._wait_for_choices()
 
-    def _wait_for_choices(self, ahead: int) -> None:
-        """Wait until at most `ahead` choices have no diff yet, or the worker is idle.
+    def _wait_for_choices(self) -> None:
+        """Wait until every choice has its diff, or the worker is idle.
 
         A skill that is frozen or past its warm-up makes no diff from a choice.
         """
@@ -249,7 +231,7 @@ class Demo:
         self._look_for_idleness()
 
         def done() -> bool:
-            return len(seen.diffs) + len(seen.dead_letters) + ahead >= self._selections or self._is_idle()
+            return len(seen.diffs) + len(seen.dead_letters) >= self._selections or self._is_idle()
 
         self._observer.wait(
             done, "skill diffs", lambda: self._progress("evolving skills", len(seen.diffs), self._selections)

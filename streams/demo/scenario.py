@@ -1,24 +1,65 @@
-"""The demo's users: their history, and the choices that they make."""
+"""The demo's users: their history, their choices, and their words."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache
-from pathlib import Path
+from typing import Any
 
 from operators.attributes import fact_id
 from operators.statinit import parser_for
-from schemas import Candidate, Event, Fact, PolicySkill, SkillDiff
-from streams.demo import catalogue, people, words
-from streams.importers import Dataset, load
+from schemas import (
+    Action,
+    Candidate,
+    Correction,
+    Event,
+    Fact,
+    Feedback,
+    PolicySkill,
+    Signal,
+    SkillCommand,
+    SkillDiff,
+    Utterance,
+)
+from streams.demo import catalogue, people
+from streams.demo.people import Person
+from streams.kafka.events import envelope
 
 SLATE = 10
 NO_SKILL_EVERY = 5
 """One simulated user in five is in the arm without skills, for comparison."""
 PAUSE_DAYS = 14
 """Between the last choice and the words."""
-BATCH = 100
+
+CORRECTIONS: Mapping[int, Sequence[str]] = {
+    1: ("no musicals, please", "something with a bit more of everything"),
+    4: ("no horror, please", "well, surprise me"),
+    8: ("no romance, please",),
+    12: ("no sushi, please",),
+    13: ("I used to like crime, but not any more",),
+    22: ("no horror, please",),
+    26: ("more mystery",),
+    31: ("my sister loves westerns",),
+}
+"""By the person's number; the rules do not understand all of them."""
+SIGNALS: Mapping[int, tuple[Signal, float | None]] = {
+    2: (Signal.LIKED, None),
+    4: (Signal.RATED, 5.0),
+    7: (Signal.RATED, 1.0),
+    10: (Signal.HIDDEN, None),
+    11: (Signal.PURCHASED, None),
+    16: (Signal.SKIPPED, None),
+    19: (Signal.RATED, 4.0),
+    25: (Signal.HIDDEN, None),
+}
+CHATS: Mapping[int, Sequence[str]] = {
+    1: ("I'm vegetarian. What could I cook tonight?", "And I can't stand coriander. My number is +1 202 555 0142."),
+    6: ("I'm vegetarian, and I love spicy food.",),
+}
+PINS = (3, 6)
+"""People who pin the first line of their skill."""
+LISTS = 12
+"""The number of people with a last list: every other one declines it, the others answer its question."""
 
 Key = tuple[str, str]
 
@@ -45,52 +86,7 @@ class Choice:
     at: datetime
 
 
-class Scenario:
-    """The users of a demo; by default they say nothing in words, and their policy is unknown."""
-
-    closed_loop = False
-    """True if the app asks our ranker first, and shows its answer."""
-
-    def describe(self) -> str:
-        """Describe the scenario in one line."""
-        raise NotImplementedError
-
-    def catalogue(self) -> Iterator[tuple[str, Candidate]]:
-        """Yield the domain and candidate of every item."""
-        raise NotImplementedError
-
-    def past(self) -> Iterator[Past]:
-        """Yield the interactions behind the prior, in the order of time."""
-        raise NotImplementedError
-
-    def rounds(self) -> Iterator[Sequence[Choice]]:
-        """Yield the streamed choices, a round at a time, in each user's order of time."""
-        raise NotImplementedError
-
-    def held_back(self) -> Sequence[Choice]:
-        """Return the choices that measure the ranker, which are never streamed."""
-        raise NotImplementedError
-
-    def has_skill(self, user_id: str) -> bool:
-        """Return False in the arm without skills, in which the app shows its own order."""
-        return True
-
-    def words(self, skills: Mapping[Key, PolicySkill]) -> Sequence[Event]:
-        """Return the users' words after the last choice, in order."""
-        return ()
-
-    def last_lists(self) -> Sequence[Choice]:
-        """Return the lists that ask a question, after the words; every other user declines theirs."""
-        return ()
-
-    def agreement(
-        self, skills: Mapping[Key, PolicySkill], firsts: Mapping[Key, SkillDiff]
-    ) -> tuple[float, float] | None:
-        """Compare learned and hidden policies, before and after; None if those are unknown."""
-        return None
-
-
-class Simulated(Scenario):
+class Simulated:
     """Simulated users of the built-in catalogue, with hidden policies.
 
     Args:
@@ -100,8 +96,6 @@ class Simulated(Scenario):
         history: interactions per user before that.
         held: held-back choices per user.
     """
-
-    closed_loop = True
 
     def __init__(self, users: int, n_rounds: int, seed: int, history: int = 12, held: int = 6) -> None:
         self._n_rounds, self._seed, self._history, self._held = n_rounds, seed, history, held
@@ -158,17 +152,15 @@ class Simulated(Scenario):
             skill = skills.get((person.user_id, person.domain))
             return skill.attributes[0].attribute_id if skill and skill.attributes else None
 
-        return words.words(self.people, self._items, first_line, self._after + timedelta(days=PAUSE_DAYS))
+        return _words(self.people, self._items, first_line, self._after + timedelta(days=PAUSE_DAYS))
 
     def last_lists(self) -> Sequence[Choice]:
         """Return one list each for a few users, an hour after the words."""
         at = self._after + timedelta(days=PAUSE_DAYS, hours=1)
-        return [self._choice(each, self._rng(each, "last"), "last", at) for each in self.people[: words.LISTS]]
+        return [self._choice(each, self._rng(each, "last"), "last", at) for each in self.people[:LISTS]]
 
-    def agreement(
-        self, skills: Mapping[Key, PolicySkill], firsts: Mapping[Key, SkillDiff]
-    ) -> tuple[float, float] | None:
-        """Return the mean share of each hidden policy's wants that the skill has at medium or high."""
+    def agreement(self, skills: Mapping[Key, PolicySkill], firsts: Mapping[Key, SkillDiff]) -> tuple[float, float]:
+        """Return the mean share of each hidden policy's wants at medium or high, before and after."""
         before = after = 0.0
         for person in self.people:
             key = (str(person.user_id), str(person.domain))
@@ -192,65 +184,36 @@ class Simulated(Scenario):
         return Choice(f"{person.user_id}-{name}", person.user_id, person.domain, shown, taken, at)
 
 
-class Recorded(Scenario):
-    """Real users' histories: the first part as interactions, then each further item as a choice among ten.
+def _words(
+    people: Sequence[Person],
+    items: Mapping[Any, Sequence[Candidate]],
+    line_of: Callable[[Person], str | None],
+    at: datetime,
+) -> list[Event]:
+    """The people's events, in order.
 
     Args:
-        folder: a data set in a layout that `sager import` reads.
-        users: how many of its users, from the first.
-        seed: decides the nine unseen items of every choice and their order.
-        past_share: the part of each history that becomes interactions.
+        people: all of the demo.
+        items: the catalogue, by domain.
+        line_of: the id of a line of a person's skill; None if the person has none.
+        at: the time of the first event.
     """
+    events: list[Event] = []
 
-    def __init__(self, folder: Path, users: int, seed: int, past_share: float = 0.8) -> None:
-        self._folder, self._seed, self._past_share = folder, seed, past_share
-        self._data: Dataset = load(folder, users)
-        self._ids = sorted(self._data.items)
-        self._choices = cache(self._choices_of)
+    def common(person: Person) -> dict[str, Any]:
+        moment = at + timedelta(minutes=len(events))
+        return {**envelope(moment), "user_id": person.user_id, "domain": person.domain}
 
-    def describe(self) -> str:
-        """Describe the scenario in one line."""
-        return f"{len(self._data.histories)} users of {self._folder.name}, in the order of their time"
-
-    def catalogue(self) -> Iterator[tuple[str, Candidate]]:
-        """Yield the domain and candidate of every item."""
-        return ((self._data.domain, item) for item in self._data.items.values())
-
-    def past(self) -> Iterator[Past]:
-        """Yield the first part of each history, all users' in the order of time."""
-        pasts = [
-            Past(user, self._data.domain, self._data.items[visit.item_id], visit.at)
-            for user, visits in self._data.histories.items()
-            for visit in visits[: self._split(user)]
-        ]
-        return iter(sorted(pasts, key=lambda past: past.at))
-
-    def rounds(self) -> Iterator[Sequence[Choice]]:
-        """Yield all further items but the last of each user, in the order of time."""
-        streamed = [choice for user in self._data.histories for choice in self._choices(user)[:-1]]
-        streamed.sort(key=lambda choice: choice.at)
-        return (streamed[start : start + BATCH] for start in range(0, len(streamed), BATCH))
-
-    def held_back(self) -> Sequence[Choice]:
-        """Return the last item of every user: the paper's protocol (3.1)."""
-        return [choices[-1] for user in self._data.histories if (choices := self._choices(user))]
-
-    def _split(self, user_id: str) -> int:
-        return max(1, int(len(self._data.histories[user_id]) * self._past_share))
-
-    def _choices_of(self, user_id: str) -> list[Choice]:
-        visits = self._data.histories[user_id]
-        seen = {visit.item_id for visit in visits}
-        rng = random.Random(f"{self._seed}:{user_id}")  # noqa: S311 - a sample that can be repeated
-        choices = []
-        for place, visit in enumerate(visits[self._split(user_id) :]):
-            others: set[str] = set()
-            while len(others) < SLATE - 1 and len(others) + len(seen) < len(self._ids):
-                other = rng.choice(self._ids)
-                if other not in seen:
-                    others.add(other)
-            shown = [visit.item_id, *sorted(others)]
-            rng.shuffle(shown)
-            items = tuple(self._data.items[name] for name in shown)
-            choices.append(Choice(f"{user_id}-{place}", user_id, self._data.domain, items, visit.item_id, visit.at))
-        return choices
+    for number, person in enumerate(people, 1):
+        events += [Correction(**common(person), text=text) for text in CORRECTIONS.get(number, ())]
+        if number in SIGNALS:
+            signal, value = SIGNALS[number]
+            item = items[person.domain][number]
+            events.append(Feedback(**common(person), item=item, signal=signal.value, value=value))
+        if number in PINS and (line := line_of(person)) is not None:
+            events.append(SkillCommand(**common(person), action=Action.PIN, attribute_id=line, actor=person.user_id))
+        said = CHATS.get(number, ())
+        for turn, text in enumerate(said):
+            given = {**common(person), "domain": None, "conversation_id": "chat", "turn": turn}
+            events.append(Utterance(**given, text=text, ends=turn == len(said) - 1))
+    return events

@@ -149,7 +149,7 @@ async def card_log(api: TheApi, token: TheToken, user: UserPath, last: Last = 20
     },
 )
 async def command_card(api: TheApi, token: TheToken, user: UserPath, asked: CardCommandBody) -> Response:
-    """Sets, pins, unpins or removes a line of a card: what `sager card` can do, in the name of the token.
+    """Sets, pins, unpins or removes a line of a card, in the name of the token.
 
     Removing forgets, in the log too, and is done in two steps: without `confirmation` it answers a preview with one.
     """

@@ -228,7 +228,7 @@ def told(error: Exception, seconds: float, memory_bytes: int, advice: Advice = S
     if "does not exist" in text:
         return f"{text}\n{advice.names}"
     if "read-only" in text or "disabled by configuration" in text:
-        return f"{text}. Only the snapshot can be read; `sager export` writes files"
+        return f"{text}. Only the snapshot can be read; `duckdb -readonly FILE` writes files"
     return text
 
 

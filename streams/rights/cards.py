@@ -203,8 +203,8 @@ def card_at(diffs: Sequence[CardDiff], user: str, moment: datetime) -> Card:
 def unknown_card(user: str) -> UnknownCard:
     """Return why there is no card, and what to try."""
     return UnknownCard(
-        f"nothing is on a card of {user!r}: it begins with what they say in a conversation, or with `sager card set`. "
-        "If that was just now, the snapshot is some seconds behind"
+        f"nothing is on a card of {user!r}: it begins with what they say in a conversation, or with a line that the "
+        "console writes. If that was just now, the snapshot is some seconds behind"
     )
 
 

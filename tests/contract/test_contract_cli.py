@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from schemas import Kind, Tier
 from streams.cli import app
 from streams.cli.errors import of_os
-from streams.cli.groups import CARD_HEADINGS, HEADINGS, POLICY_HEADINGS, loaded
+from streams.cli.groups import HEADINGS, POLICY_HEADINGS, loaded
 from streams.cli.operations.token import ScopeName
 from streams.cli.policy.change import KindName, TierName
 from streams.http.tokens import Scope
@@ -30,11 +30,7 @@ MODULES = {
 
 
 def test_every_command_stands_under_one_heading_with_the_module_that_has_it() -> None:
-    listed = [
-        pair
-        for names in (*HEADINGS.values(), *POLICY_HEADINGS.values(), *CARD_HEADINGS.values())
-        for pair in names.items()
-    ]
+    listed = [pair for names in (*HEADINGS.values(), *POLICY_HEADINGS.values()) for pair in names.items()]
 
     assert sorted(listed) == sorted((name, module) for module in MODULES for name in loaded(module))
 

@@ -15,8 +15,8 @@ from streams.cli.output import json_text
 CLI = Path(__file__).parents[2] / "streams" / "cli"
 FILES = sorted(CLI.rglob("*.py"))
 PRINTER = CLI / "output.py"
-PRINTERS = {"print_json", "print_json_line", "print_json_rows", "print_lines", "print_rows"}
-"""The last two print by the second and the third."""
+PRINTERS = {"print_json", "print_json_line", "print_json_rows", "print_lines"}
+"""The last one prints by the second."""
 OTHERS = {"model_dump_json", "to_json", "dumps"}
 """By which JSON would be made in another encoding."""
 

@@ -1,4 +1,4 @@
-"""`sager coverage` on a data set, and `sager global-skill` from the workers' table to the topic, as a user has them."""
+"""`sager global-skill` from the workers' table to the topic, as a user has them."""
 
 import json
 
@@ -12,7 +12,7 @@ from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
 from streams.operations.global_skills import build, publish, read_populations, read_published
 from tests.builders import NOW, an_interaction, facts
-from tests.e2e.cli_user import answer, data_set, sager
+from tests.e2e.cli_user import sager
 
 
 @pytest.fixture
@@ -52,25 +52,22 @@ def record(producer, settings, user, domain, value):
 
 @pytest.mark.broker
 class TestGlobalSkill:
-    def test_build_then_show(self, settings, env):
+    def test_build_publishes(self, settings, env):
         written_by_workers(settings)
 
         dry = sager("global-skill", "build", "--floor", "4", "--dry-run", env=env)
         assert dry.returncode == 0, dry.stderr
         assert "nothing was published" in dry.stdout
-        assert sager("global-skill", "show", "films", env=env).returncode == 1
+        assert read_published(settings) == {}
 
         done = sager("global-skill", "build", "--floor", "4", env=env)
         assert done.returncode == 0, done.stderr
         assert "published on" in done.stdout
-        shown = answer("global-skill", "show", "films", env=env)
-        assert shown["users"] == 8
-        assert shown["shares"]["preference:genre:comedy"] == 0.5
-        assert {line["value"] for line in shown["attributes"]} >= {"comedy", "drama"}
-        assert GlobalSkill.model_validate(shown).reasoned_by.reasoner == "rules"
-
-        text = sager("global-skill", "show", "films", env=env).stdout
-        assert "comedy" in text
+        built = read_published(settings)["films"]
+        assert built.users == 8
+        assert built.shares["preference:genre:comedy"] == 0.5
+        assert {line.value for line in built.attributes} >= {"comedy", "drama"}
+        assert built.reasoned_by.reasoner == "rules"
 
     def test_every_user_counts_once_by_their_newest_profile_and_deleted_ones_not_at_all(self, settings):
         written_by_workers(settings, users=8, keep=6)
@@ -113,15 +110,13 @@ class TestGlobalSkill:
         nothing = sager("global-skill", "build", env=env)
         topics.ensure(settings)
         nobody = sager("global-skill", "build", "--domain", "films", env=env)
-        none = sager("global-skill", "show", "films", env=env)
 
         assert "SAGER_PREFIX" in nothing.stderr
         assert "no user has a history in the domain 'films'" in nobody.stderr
-        assert "sager global-skill build" in none.stderr
-        assert [done.returncode for done in (nothing, nobody, none)] == [1, 1, 1]
+        assert [done.returncode for done in (nothing, nobody)] == [1, 1]
 
 
-@pytest.mark.parametrize("command", ["global-skill", "global-skill build", "global-skill show", "coverage"])
+@pytest.mark.parametrize("command", ["global-skill", "global-skill build"])
 def test_help_shows_an_example(command):
     done = sager(*command.split(), "--help")
 
@@ -129,42 +124,6 @@ def test_help_shows_an_example(command):
     assert f"sager {command}" in done.stdout.split("Example")[1]
 
 
-@pytest.mark.parametrize("args", [["coverage"], ["global-skill", "build", "--floor", "0"], ["global-skill", "show"]])
+@pytest.mark.parametrize("args", [["global-skill", "build", "--floor", "0"]])
 def test_a_wrong_command_line_is_code_2(args):
     assert sager(*args).returncode == 2
-
-
-class TestCoverage:
-    def test_of_the_right_parser(self, tmp_path):
-        folder = data_set(tmp_path / "films")
-        shown = sager("coverage", "--data", str(folder))
-        found = answer("coverage", "--data", str(folder))
-
-        assert shown.returncode == 0, shown.stderr
-        assert "good" in shown.stdout
-        assert "read by the parser movietv" in shown.stdout
-        assert (found["items"], found["users"], found["distinct_skills"], found["empty"]) == (24, 4, 4, 0)
-        assert found["dimensions"]["genre"][0] == 1
-
-    def test_of_the_wrong_parser_is_code_1_with_advice(self, tmp_path):
-        folder = data_set(tmp_path / "films")
-        done = sager("coverage", "--data", str(folder), "--parser", "yelp", "--users", "3")
-        machine = sager("coverage", "--data", str(folder), "--parser", "yelp", "--json")
-
-        assert done.returncode == machine.returncode == 1
-        assert "the parser finds nothing in these items" in done.stdout
-        assert json.loads(machine.stdout)["same"] == 1
-
-    def test_of_the_parser_that_is_configured(self, tmp_path):
-        done = sager("coverage", "--data", str(data_set(tmp_path / "f")), env={"SAGER_PARSERS": '{"films": "yelp"}'})
-
-        assert done.returncode == 1
-        assert "read by the parser yelp" in done.stdout
-
-    def test_what_cannot_be_read_is_told(self, tmp_path):
-        empty = sager("coverage", "--data", str(tmp_path))
-        unknown = sager("coverage", "--data", str(data_set(tmp_path / "f")), "--parser", "nope")
-
-        assert "movies.csv" in empty.stderr
-        assert "'nope'" in unknown.stderr
-        assert (empty.returncode, unknown.returncode) == (1, 1)

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from schemas import DeadLetter, PolicySkill, Position, SkillDiff, compound_key, encode
-from streams.cli.moments import moment_ms
+from streams.cli.options import moment_ms
 from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
 from streams.local.launch import environment
@@ -69,7 +69,7 @@ class TestDeadLetters:
         assert [each["event_id"] for each in only["letters"]] == [binary]
 
         shown = sager("dead-letters", "show", binary, env=env)
-        assert "00000000  ff 00 61 62 63 7a" in shown.stdout
+        assert "\\xff" in shown.stdout
         assert "3,005 bytes more" in shown.stdout
         assert '{"a": "' in (told := sager("dead-letters", "show", text, env=env).stdout)
         assert "\x1b" not in told + listed.stdout
@@ -121,11 +121,10 @@ def test_rebuild_compares_writes_a_file_and_mends(settings: Settings, env: dict[
         encode(skill.model_copy(update={"contrasts": 99, "last_diff": None})),
     )
 
-    bad = sager("rebuild", "--out", str(tmp_path / "skills.jsonl"), env=env)
+    bad = sager("rebuild", env=env)
     assert bad.returncode == 1, bad.stderr
     assert "1 skills folded from 1 diffs" in bad.stdout
     assert "sager rebuild --apply" in bad.stderr
-    assert (tmp_path / "skills.jsonl").read_bytes() == encode(skill) + b"\n"
 
     # Only the skill: one choice makes a line of the lowest tier, which no slim skill says.
     assert json.loads(sager("rebuild", "--apply", "--json", env=env).stdout)["written"] == 1

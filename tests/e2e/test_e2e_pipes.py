@@ -14,7 +14,7 @@ from tests.e2e.cli_user import BASE, ROOT
     [
         ("sql", "FROM range(300000)", "--csv"),
         ("sql", "FROM range(300000)", "--json"),
-        ("sql", "SELECT repeat('word ', 200) AS text FROM range(999)", "--vertical", "--full"),
+        ("sql", "SELECT repeat('word ', 200) AS text FROM range(999)"),
     ],
     ids=" ".join,
 )

@@ -1,50 +1,20 @@
 """The spine, end to end: events in, and every store tells the same of what was learned."""
 
-import os
-from pathlib import Path
-
 import pytest
 
 from benchmarks.surroundings import reached_as
 from sager_client import SlimSkills
 from schemas import Contrast, PolicySkill, Profile, Ranking, SkillDiff, SlimSkill
-from streams.demo.scenario import Recorded
 from tests.harness import Harness
 from tests.worlds import film, slate
 
 pytestmark = pytest.mark.broker
 
-DATA = Path(os.environ.get("SAGER_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "movielens_small"
 USERS = 12
 
 
-def play_recorded(harness: Harness) -> tuple[int, int]:
-    """A real slice of MovieLens: how many interactions and selections were sent."""
-    scenario = Recorded(DATA, USERS, seed=1)
-    past = list(scenario.past())[-400:]
-    choices = [choice for batch in scenario.rounds() for choice in batch][:300]
-    for event in past:
-        harness.events.interaction(event.user_id, event.domain, event.item, at=event.at)
-    harness.events.flush()
-    harness.until(
-        lambda out: sum(profile.interactions for profile in _newest_profiles(out.newest(Profile))) == len(past),
-        "all interactions counted",
-    )
-    for choice in choices:
-        ranking = harness.events.ranking(
-            choice.user_id, choice.domain, choice.candidates, ranking_id=choice.choice_id, at=choice.at
-        )
-        harness.events.selection(ranking, choice.target, at=choice.at)
-    harness.events.flush()
-    return len(past), len(choices)
-
-
-def _newest_profiles(newest: dict[bytes, bytes]) -> list[Profile]:
-    return [Profile.model_validate_json(value) for value in newest.values()]
-
-
 def play_made_up(harness: Harness) -> tuple[int, int]:
-    """The same on made-up films, where the data set is not at hand."""
+    """Play made-up films: how many interactions and selections were sent."""
     for number in range(120):
         harness.events.interaction(f"user-{number % USERS}", "films", film(number))
     harness.events.flush()
@@ -61,7 +31,7 @@ def test_all_stores_agree_with_the_fold_of_the_log(harness: Harness) -> None:
     harness.worker()
     harness.materializer()
 
-    past, selections = (play_recorded if DATA.exists() else play_made_up)(harness)
+    past, selections = play_made_up(harness)
 
     outputs = harness.count(SkillDiff, selections)
     harness.quiet()

@@ -339,7 +339,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Sets, pins, unpins or removes a line of a card: what sager card can do, in the name of the token
+         * Sets, pins, unpins or removes a line of a card, in the name of the token
          * @description Removing forgets, in the log too, and is done in two steps: without `confirmation` it answers a preview with one.
          *
          *     Needs the scope `change-user`.

@@ -32,16 +32,6 @@ class As(StrEnum):
     REPLAY = "replay"
 
 
-class Layout(StrEnum):
-    """How the folder is laid out."""
-
-    AUTO = "auto"
-    SAGER = "sager"
-    MOVIELENS = "movielens"
-    YELP = "yelp"
-    INSTRUCTREC = "instructrec"
-
-
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command(
@@ -57,27 +47,22 @@ def register(app: typer.Typer) -> None:
 def import_(
     path: Annotated[Path, typer.Argument(help="The folder with the data set's files.", metavar="PATH")],
     domain: Annotated[
-        str | None, typer.Option(help="What the items are, instead of what they say themselves.", metavar="DOMAIN")
+        str | None, typer.Option(help="The items' domain, instead of their own.", metavar="DOMAIN")
     ] = None,
-    layout: Annotated[Layout, typer.Option("--format", help="How the folder is laid out.")] = Layout.AUTO,
+    layout: Annotated[str, typer.Option("--format", help="How the folder is laid out: auto, or its format.")] = "auto",
     become: Annotated[As, typer.Option("--as", help="What the users' histories become.")] = As.INTERACTIONS,
-    limit_users: Annotated[
-        int | None, typer.Option(min=1, help="Only the first users of the file.", metavar="N")
-    ] = None,
+    limit_users: Annotated[int | None, typer.Option(min=1, help="Only the first users.", metavar="N")] = None,
     min_rating: Annotated[float | None, typer.Option(help="Leave out what was rated lower.", metavar="STARS")] = None,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
     """Stream a data set into Kafka: its items into the catalogue, its users' histories as events.
 
-    Reads items.jsonl.gz with interactions.jsonl.gz, and these as they are handed out: MovieLens' CSV files; Yelp's
-    Open Dataset; InstructRec, once its pickled tables are JSON lines.
+    docs/datasets.md has the layouts. As interactions, histories feed the prior. As a replay, the first half of each
+    does, and each later visit becomes a ranking of that item among nine others, drawn by a fixed seed, and its
+    selection: this needs a running worker.
 
-    As interactions, histories feed the prior. As a replay, the first half of each does, and each later visit becomes a
-    ranking of that item among nine others, drawn by a fixed seed, and its selection: this needs a running worker.
-
-    Events that Kafka still holds are not sent again: repeat an import that was interrupted, and it goes on where it
-    stopped. The topics keep interactions and selections for 30 days, rankings for 7.
+    Events that Kafka still holds are not sent again: a repeated import goes on where an interrupted one stopped.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.importers import Format, load  # noqa: PLC0415
@@ -85,7 +70,9 @@ def import_(
     from streams.kafka.events import EventOutbox  # noqa: PLC0415
 
     chosen = settings(bootstrap=bootstrap)
-    which = None if layout is Layout.AUTO else Format(layout.value)
+    if layout not in ("auto", *Format):
+        raise typer.BadParameter(f"there is no format {layout!r}; there are auto, {', '.join(Format)}")
+    which = None if layout == "auto" else Format(layout)
     data = load(path, limit_users, format=which, domain=domain, min_rating=min_rating)
     for name in topics.ensure(reachable(chosen)):
         note(f"created {name}")

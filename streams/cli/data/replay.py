@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streams.cli.moments import moment_ms
-from streams.cli.options import AsJson, Bootstrap, Domain, examples, reachable, settings
+from streams.cli.options import AsJson, Bootstrap, Domain, examples, moment_ms, reachable, settings
 from streams.cli.output import console, json_text, note, print_json, row, table
 
 if TYPE_CHECKING:
@@ -54,11 +53,9 @@ def register(app: typer.Typer) -> None:
 
 def replay(
     changes: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting to change; repeat for more.", metavar="NAME=VALUE")
+        list[str] | None, typer.Option("--set", help="A setting to change.", metavar="NAME=VALUE")
     ] = None,
-    shadow: Annotated[
-        str | None, typer.Option(help="Compare with the skills of this shadow deployment.", metavar="PREFIX")
-    ] = None,
+    shadow: Annotated[str | None, typer.Option(help="Compare with this shadow deployment.", metavar="PREFIX")] = None,
     since: Annotated[
         str | None,
         typer.Option(help="Choices since then: 30m, 24h, 7d, or a moment as 2026-01-31T18:00.", metavar="WHEN"),
@@ -66,23 +63,17 @@ def replay(
     domain: Domain = None,
     user: Annotated[str | None, typer.Option(help="One user only.", metavar="USER")] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="About so many choices, of whole users drawn by name.", metavar="N")
+        int | None, typer.Option(min=1, help="About so many choices, of whole users.", metavar="N")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Write one JSON line per choice to this new file.", metavar="FILE")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A new file: one JSON line per choice.", metavar="FILE")] = None,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
     """Replay past choices with other settings or another model, and compare with the live skills.
 
-    Reads contrasts, skill-commands and the log from Kafka while workers keep running, and writes nothing to Kafka.
-    Both sides start alike. Before either learns from a choice, both rank its candidates: which skill ranks the
-    chosen item higher? The settings are those of learning and ranking, the limits of the merge (merge.weaken_window)
-    and the numbers of the rules (rules.discoveries); an unknown name prints all of them. Without a change both sides
-    end alike. docs/whatif.md explains the result.
-
-    Memory: the encoded choices of the largest partition. With an LLM every choice is one call: use --limit.
+    Reads Kafka while workers keep running, and writes nothing to it. Before either side learns from a choice, both rank
+    its candidates: which skill ranks the chosen item higher? An unknown name with --set prints all settings;
+    docs/whatif.md explains the result. With an LLM every choice is one call: use --limit.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.whatif.replay import Chosen, compare_shadow, replay_all  # noqa: PLC0415

@@ -1,17 +1,12 @@
 """`sager schemas export`: JSON Schemas, the AsyncAPI and the OpenAPI document, for other languages."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from streams.cli.options import examples, settings
 from streams.cli.output import json_text, note, print_json
-
-DOCUMENTS = ("asyncapi.json", "openapi.json")
-_OURS = {"$schema", "asyncapi", "openapi"}
-"""Members by which a file that we wrote is known."""
 
 
 def register(app: typer.Typer) -> None:
@@ -21,77 +16,32 @@ def register(app: typer.Typer) -> None:
     )
     group.command(
         "export",
-        epilog=examples(
-            "sager schemas export --out schemas/",
-            "sager schemas export > asyncapi.json",
-            "sager schemas export --openapi > openapi.json",
-        ),
+        epilog=examples("sager schemas export --out schemas/", "sager schemas export > asyncapi.json"),
     )(export)
     app.add_typer(group, name="schemas")
 
 
 def export(
-    out: Annotated[
-        Path | None, typer.Option(help="The folder for the files; made if need be.", metavar="DIR", file_okay=False)
-    ] = None,
-    openapi: Annotated[bool, typer.Option("--openapi", help="Print the document of the HTTP API instead.")] = False,
-    documents: Annotated[
-        bool, typer.Option("--documents", help="Only the two documents, without a schema per topic.")
-    ] = False,
+    out: Annotated[Path | None, typer.Option(help="The folder for the files.", metavar="DIR", file_okay=False)] = None,
+    documents: Annotated[bool, typer.Option("--documents", help="Without a schema per topic.")] = False,
 ) -> None:
     """Write a JSON Schema per public topic, `asyncapi.json` and `openapi.json`.
 
-    Without --out it prints the AsyncAPI document.
+    Replaces older files of these names. Without --out it prints the AsyncAPI document.
     """
-    if out is None:
-        print_json(_openapi() if openapi else _asyncapi())
-        return
-    files = {} if documents else _schemas()
-    files |= dict(zip(DOCUMENTS, (_asyncapi(), _openapi()), strict=True))
-    _write(out, files)
-
-
-def _asyncapi() -> dict[str, Any]:
     from schemas.asyncapi import asyncapi  # noqa: PLC0415
 
     chosen = settings()
-    return asyncapi(chosen.prefix, chosen.partitions)
-
-
-def _openapi() -> dict[str, Any]:
+    described = asyncapi(chosen.prefix, chosen.partitions)
+    if out is None:
+        print_json(described)
+        return
+    from schemas.export import json_schema, public_topics  # noqa: PLC0415
     from streams.http.document import document  # noqa: PLC0415
 
-    return document()
-
-
-def _schemas() -> dict[str, dict[str, Any]]:
-    from schemas.export import json_schema, public_topics  # noqa: PLC0415
-
-    return {f"{topic.base}.schema.json": json_schema(topic) for topic in public_topics()}
-
-
-def _write(out: Path, files: dict[str, dict[str, Any]]) -> None:
-    from streams import replaced  # noqa: PLC0415
-
+    files = {f"{topic.base}.schema.json": json_schema(topic) for topic in (() if documents else public_topics())}
+    files |= {"asyncapi.json": described, "openapi.json": document()}
     out.mkdir(parents=True, exist_ok=True)
-    for name in files:
-        _check_older(out / name)
     for name, content in files.items():
-        replaced.replace(out / name, f"{json_text(content, 2)}\n".encode())
+        (out / name).write_text(f"{json_text(content, 2)}\n", encoding="utf-8")
     note(f"{len(files)} files in {out}")
-
-
-def _check_older(file: Path) -> None:
-    """Only an older file of ours is replaced."""
-    from streams import replaced  # noqa: PLC0415
-    from streams.exceptions import NotOurs  # noqa: PLC0415
-
-    raw = replaced.older(file)
-    if raw is None:
-        return
-    try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not found.keys() & _OURS:
-        raise NotOurs(f"{file} is no schema: name another folder with --out, or move it away")

@@ -1,19 +1,33 @@
 """`sager sql`: query the newest DuckDB snapshot without DuckDB's own command line."""
 
+import csv
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
 from streams.cli.options import AsJson, examples, settings
+from streams.cli.output import console, note, plain, print_json_rows, printable, row, table
 
 if TYPE_CHECKING:
     from streams.cli.progress import Stages
 
 QUIET_SECONDS = 2.0
 GIB = 1024**3
+MOST_ROWS = 1_000
+"""People see so many rows: a table is laid out as a whole."""
+LONG_VALUE = 600
+"""Characters of a value on a line of its own; the rest is cut."""
+LONG_FRACTION = 12
+_GAP = 3
+"""Columns between two cells."""
+
+
+Rows = Iterator[Sequence[Any]]
 
 LISTED = """
     SELECT table_name AS name, 'table' AS kind, comment FROM duckdb_tables() WHERE database_name = 'snapshot'
@@ -40,8 +54,6 @@ def register(app: typer.Typer) -> None:
             "sager sql \"FROM policy_at('ann', '2026-01-31')\" --json",
             "sager sql --describe outcomes",
             "sager sql --duckdb /tmp/sager-demo/sager.duckdb --list",
-            'sager sql "FROM rankings LIMIT 3" --vertical --full',
-            'sager sql "FROM outcomes" --table | less -S',
             "sager sql - < question.sql",
         ),
     )(sql)
@@ -53,30 +65,22 @@ def sql(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV and nothing else.")] = False,
     list_all: Annotated[bool, typer.Option("--list", help="List macros, tables and views.")] = False,
     describe: Annotated[str | None, typer.Option(help="List a table's or view's columns.", metavar="NAME")] = None,
-    vertical: Annotated[bool, typer.Option("--vertical", "-x", help="Print one value per line.")] = False,
-    as_table: Annotated[bool, typer.Option("--table", help="Print a table, even one wider than the terminal.")] = False,
-    duckdb: Annotated[
-        Path | None, typer.Option(help="The DuckDB file, instead of SAGER_DUCKDB.", metavar="FILE")
-    ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Do not cut long values.")] = False,
+    duckdb: Annotated[Path | None, typer.Option(help="The file, instead of SAGER_DUCKDB.", metavar="FILE")] = None,
     seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="Stop the query after so many seconds.")] = 60.0,
-    memory: Annotated[
-        float, typer.Option(min=0.05, max=4_096, help="Stop it when it takes more memory, in GiB.")
-    ] = 2.0,
+    memory: Annotated[float, typer.Option(min=0.05, max=4_096, help="Stop it at more memory, in GiB.")] = 2.0,
 ) -> None:
     """Query the newest DuckDB snapshot.
 
     The snapshot is some seconds behind. For a prompt use `duckdb -readonly FILE`. A query only reads, with SELECT, FROM
     or DESCRIBE: it can neither change nor slow down the pipeline, nor open another file. A table that is too wide for
-    the terminal is printed vertically, one value per line. Tables show the first 1,000 rows and the beginning of long
+    the terminal is printed vertically, one value per line. People see the first 1,000 rows and the beginning of long
     values; --json and --csv print everything.
     """
     asked_for = sum([query is not None, list_all, describe is not None])
     if asked_for != 1:
         raise typer.BadParameter("give one of QUERY, --list and --describe; for a prompt: duckdb -readonly FILE")
-    if sum([as_json, as_csv, vertical, as_table]) > 1:
-        raise typer.BadParameter("give at most one of --json, --csv, --vertical and --table")
-    memory_bytes = int(memory * GIB)
+    if as_json and as_csv:
+        raise typer.BadParameter("give at most one of --json and --csv")
     if list_all:
         query = LISTED
     elif describe is not None:
@@ -90,18 +94,17 @@ def sql(
     if not (query or "").strip():
         raise QueryFailed("the query is empty; `sager sql --list` lists tables, views and macros")
     values = [describe] if describe is not None else []
-    limits = {"seconds": seconds, "memory_bytes": memory_bytes}
+    limits = {"seconds": seconds, "memory_bytes": int(memory * GIB)}
     with (
         _Progress() as progress,
         Query(settings(duckdb=duckdb), query or "", values, **limits, on_progress=progress.at) as asked,  # type: ignore[arg-type]
     ):
-        from streams.cli.data.rows import Layout, print_rows  # noqa: PLC0415 - while the query is under way
-
-        layouts = {Layout.JSON: as_json, Layout.CSV: as_csv, Layout.VERTICAL: vertical, Layout.TABLE: as_table}
-        usual = Layout.AUTO if query not in (LISTED, DESCRIBED) else Layout.WRAPPED
-        layout = next((layout for layout, wanted in layouts.items() if wanted), usual)
-        count = print_rows(asked.columns(), asked.rows(), layout, full=full)
-        if not count and describe is not None and not (as_json or as_csv):
+        if as_json:
+            columns = asked.columns()
+            print_json_rows(dict(zip(columns, cells, strict=True)) for cells in asked.rows())
+        elif as_csv:
+            _print_csv(asked.columns(), asked.rows())
+        elif not _print_table(asked.columns(), asked.rows(), wrap=query in (LISTED, DESCRIBED)) and describe:
             raise QueryFailed(f"there is no table or view {describe!r}; `sager sql --list` lists them")
 
 
@@ -130,3 +133,75 @@ class _Progress:
         if self._stages is not None:
             self._stages.__exit__()
         self._stages, self._began = None, time.monotonic()
+
+
+def _print_csv(columns: Sequence[str], rows: Rows) -> None:
+    """Print rows as CSV."""
+    # Programs get the data as they are; a terminal would obey them.
+    shown = printable if sys.stdout.isatty() else str
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    out.writerow(map(shown, columns))
+    for cells in rows:
+        out.writerow("" if cell is None else shown(_text(cell)) for cell in cells)
+
+
+def _print_table(columns: Sequence[str], rows: Rows, *, wrap: bool) -> int:
+    """Print rows for people; return how many.
+
+    Args:
+        columns: their headings.
+        rows: the values, as they come.
+        wrap: always print a table, and wrap its last column.
+    """
+    if not columns:
+        return 0
+    shown = [["" if cell is None else _shown(cell) for cell in cells] for cells in islice(rows, MOST_ROWS)]
+    if next(rows, None) is not None:
+        note(f"the first {MOST_ROWS:,} rows; --csv and --json print all")
+    headings = [printable(name) for name in columns]
+    if not wrap and _width(headings, shown) > console().width:
+        _print_vertical(headings, shown)
+    else:
+        made = table(*headings, whole=headings[:-1] if wrap else headings)
+        for cells in shown:
+            row(made, cells)
+        console().print(made)
+    return len(shown)
+
+
+def _print_vertical(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from textwrap import wrap  # noqa: PLC0415
+
+    width, name_width, cut = console().width, max(map(len, headings)), False
+    for number, cells in enumerate(rows, 1):
+        print(f"─── row {number} ".ljust(min(width, 60), "─"))
+        for heading, cell in zip(headings, cells, strict=True):
+            if len(cell) > LONG_VALUE:
+                cut, cell = True, f"{cell[:LONG_VALUE]}… (+{len(cell) - LONG_VALUE:,} characters)"  # noqa: PLW2901
+            lines = [
+                part
+                for line in cell.split("\n")
+                for part in wrap(line, max(width - name_width - 2, 20), break_on_hyphens=False) or [""]
+            ]
+            print(f"{heading:<{name_width}}  {lines[0]}".rstrip())
+            for line in lines[1:]:
+                print(f"{'':<{name_width}}  {line}")
+    if cut:
+        note("… marks a value that is cut: --csv and --json print all of it")
+
+
+def _width(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    from rich.cells import cell_len  # noqa: PLC0415
+
+    columns = zip(*[headings, *rows], strict=True)
+    return sum(max(cell_len(line) for cell in cells for line in cell.split("\n")) + _GAP for cells in columns) + 1
+
+
+def _shown(cell: Any) -> str:
+    """The value as people read it: six digits of a long fraction; --csv and --json have all."""
+    text = printable(_text(cell))
+    return f"{cell:.6g}" if isinstance(cell, float) and len(text) > LONG_FRACTION and abs(cell) < 1e6 else text  # noqa: PLR2004
+
+
+def _text(cell: Any) -> str:
+    return str(plain(cell)) if isinstance(cell, bytes) else str(cell)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +13,16 @@ if TYPE_CHECKING:
 
 FOLDER = Path(".sager")
 """The folder of results and kept replies."""
+EXTRA = ("an evaluation", "eval", "numpy", "scipy")
 INTERVALS = "intervals: 95 %, bootstrap over users"
+
+Data = Annotated[Path, typer.Option(help="The folder with the data set's files, as of `sager import`.", metavar="DIR")]
+Domain = Annotated[str | None, typer.Option(help="The items' domain, overriding their own.", metavar="DOMAIN")]
+Seed = Annotated[int, typer.Option(help="Of the sample, the draws and the presentation.")]
+People = Annotated[int | None, typer.Option(min=1, help="Only the first people. [default: all]", metavar="N")]
+Budget = Annotated[
+    int | None, typer.Option(min=1, help="Stop before more LLM calls than these; kept replies cost none.")
+]
 
 
 def print_lines(lines: Iterable[Mapping[str, Any]]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streams.cli.evaluation.figures import FOLDER, members, print_figures, print_lines, print_table
+from streams.cli.evaluation.figures import FOLDER, Budget, People, members, print_figures, print_lines, print_table
 from streams.cli.options import AsJson, settings
 from streams.cli.output import note
 
@@ -19,34 +19,27 @@ if TYPE_CHECKING:
     from evaluation.conversations.listening import By
 
 REPLIES = "conversations-replies.duckdb"
+CONCURRENCY = 8
+"""People under way at once, with a model."""
 
 
 def feedback(
     ctx: typer.Context,
     data: Annotated[Path, typer.Option(help="The folder with people.jsonl.gz and scenarios.jsonl.gz.", metavar="DIR")],
-    replies: Annotated[
-        str, typer.Option(help="How replies arrive: text (words alone) or structured (a form).", metavar="HOW")
-    ] = "text",
+    replies: Annotated[str, typer.Option(help="Replies as text or structured (a form).", metavar="HOW")] = "text",
     ask: Annotated[bool, typer.Option("--ask", help="Allow one question per scenario while learning.")] = False,
     passes: Annotated[int, typer.Option(min=1, help="Passes over each phase.", metavar="N")] = 3,
-    people: Annotated[
-        int | None, typer.Option(min=1, help="Only the first people. [default: all]", metavar="N")
-    ] = None,
+    people: People = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let people choose among things and answer in words, and see how soon the offers are right.
+    """Measure how soon a person is understood who answers in words.
 
     The protocol of PAHF (arXiv 2602.16173): passes of learning over a first phase with a test after each; then tastes
     shift, and the same over a second one. A person is offered one item or none; they say that it is right, or in one
-    sentence why not. Success is the share of the test in which the offer is what the person wants. Skills learn by
-    the steps of the worker's agents, in this process, without any model: no broker is needed.
+    sentence why not. Skills learn by the steps of the worker's agents, in this process, without a model or a broker.
+    docs/quality-feedback.md explains the figures.
 
-    Beside it: the benefit of one question per scenario, the number of choices until a shift is made good, whether
-    avoided items are last in the very next ranking, whether anything is learned from sentences about others ("my
-    daughter likes ..."), and how far the stated chances can be relied on.
-
-    With --json: one object per line, the last one with `phase_1` to `phase_4`: after each pass, the share right during
-    it (1 and 3) and the success in the test behind it (2 and 4).
+    With --json: one object per line; the last one has the shares of all passes, `phase_1` to `phase_4`.
     """
     from evaluation.feedback.learners import Replies  # noqa: PLC0415
     from evaluation.feedback.protocol import evaluate  # noqa: PLC0415
@@ -79,34 +72,21 @@ def conversations(
         Path | None, typer.Option(help="The folder with one JSON file per person.", metavar="DIR", show_default=False)
     ] = None,
     invent: Annotated[
-        Path | None, typer.Option(help="Write invented people to this folder and play them.", metavar="DIR")
+        Path | None, typer.Option(help="Write invented people here, and play them.", metavar="DIR")
     ] = None,
-    held_out: Annotated[
-        bool, typer.Option("--held-out", help="Invent with the templates that no rule was written after.")
-    ] = False,
+    held_out: Annotated[bool, typer.Option("--held-out", help="Invent with the held-out templates.")] = False,
     llm: Annotated[str, typer.Option(help="The listener: rules, model, both.", metavar="HOW")] = "rules",
-    people: Annotated[
-        int | None, typer.Option(min=1, help="Only the first people. [default: all, or 36]", metavar="N")
-    ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="People under way at once, with a model.")] = 8,
-    budget_calls: Annotated[
-        int | None, typer.Option(min=1, help="Stop before more LLM calls than these; kept replies cost none.")
-    ] = None,
+    people: People = None,
+    budget_calls: Budget = None,
     seed: Annotated[int, typer.Option(help="Of the invented people.")] = 0,
-    lines: Annotated[
-        bool, typer.Option("--lines", help="List each line with its match, and the preferences without a line.")
-    ] = False,
+    lines: Annotated[bool, typer.Option("--lines", help="List each line and each preference.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Play each person's conversations through the steps of the agent `listen`, and compare the card with the truth.
+    """Measure what cards hold after conversations, and what they must not hold.
 
-    The files are raw files of PersonaMem-v2, or invented ones in the same layout (docs/datasets.md). A line of a card
-    says a preference if they share enough words and the stance agrees; docs/quality-conversations.md has the rule.
-    Figures: preferences found, updates honoured, forgotten preferences that come back, sensitive values kept, other
-    people's preferences taken for one's own, and costs.
-
-    With --llm model or both, chunks are read by the endpoint of SAGER_LLM_*. Its replies are kept beside the other
-    results. An unreadable file is named on stderr, and the others go on.
+    The files are raw files of PersonaMem-v2, or invented ones in the same layout (docs/datasets.md);
+    docs/quality-conversations.md explains the figures. With --llm model or both, the endpoint of SAGER_LLM_* reads
+    chunks; its replies are kept. An unreadable file is named on stderr, and the others go on.
 
     With --json: one object for the summary; with --lines also one per line.
     """
@@ -135,7 +115,7 @@ def conversations(
         def tell(done: int) -> None:
             stages.at("people", done, max(done, min(total, people or total)))
 
-        found, unusable = _run(read(folder, people), by, concurrency, budget_calls, {"tell": tell, "show": show})
+        found, unusable = _run(read(folder, people), by, budget_calls, {"tell": tell, "show": show})
     _note_faults(found, unusable)
     figures = found.shares()
     if as_json:
@@ -161,7 +141,7 @@ def _note_faults(found: "Run", unusable: int) -> None:
 
 
 def _run(
-    persons: "Iterator[Person | Unreadable]", by: "By", concurrency: int, budget_calls: int | None, to: dict[str, Any]
+    persons: "Iterator[Person | Unreadable]", by: "By", budget_calls: int | None, to: dict[str, Any]
 ) -> "tuple[Run, int]":
     """The outcome of the persons, and the number of unusable answers of a model."""
     from evaluation.conversations.figures import run  # noqa: PLC0415
@@ -177,7 +157,7 @@ def _run(
         client = client_of(configured, replies)
         try:
             listener = ModelListener(desk_of(client, replies, configured), by)
-            return await run(persons, listen=listener.listen, concurrency=concurrency, **to), listener.unusable
+            return await run(persons, listen=listener.listen, concurrency=CONCURRENCY, **to), listener.unusable
         finally:
             await client.aclose()
 

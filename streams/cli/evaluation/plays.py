@@ -7,27 +7,36 @@ from typing import Annotated
 
 import typer
 
-from streams.cli.evaluation.figures import FOLDER, INTERVALS, members, names_of, print_lines, print_table
-from streams.cli.extras import need_eval
-from streams.cli.options import AsJson, settings
+from streams.cli.evaluation.figures import (
+    EXTRA,
+    FOLDER,
+    INTERVALS,
+    Budget,
+    Data,
+    Domain,
+    Seed,
+    members,
+    names_of,
+    print_lines,
+    print_table,
+)
+from streams.cli.options import AsJson, need, settings
 from streams.cli.output import json_text
 
 REPLIES = "model-replies.duckdb"
-_Data = Annotated[Path, typer.Option(help="The folder with the data set's files, as of `sager import`.")]
-_Domain = Annotated[str | None, typer.Option(help="The items' domain, overriding their own.", metavar="DOMAIN")]
+POOL = 700
+"""Users drawn; those with enough choices play."""
+CONCURRENCY = 16
+"""Users under way at once, with a model."""
 
 
 def stream(
     ctx: typer.Context,
-    data: _Data,
-    history: Annotated[
-        str, typer.Option(help="How many of a user's first visits are history; several by comma.", metavar="N")
-    ] = "3",
+    data: Data,
+    history: Annotated[str, typer.Option(help="First visits that are history; several by comma.", metavar="N")] = "3",
     candidates: Annotated[
         str,
-        typer.Option(
-            help="The items beside the taken one: uniform, popular, exposed; several by comma.", metavar="LISTS"
-        ),
+        typer.Option(help="How the other items are drawn, by comma: uniform, popular, exposed.", metavar="LISTS"),
     ] = "uniform",
     arm: Annotated[
         str, typer.Option(help="By comma: no-skill, prior, rules, sager.", metavar="NAME")
@@ -35,33 +44,25 @@ def stream(
     by: Annotated[
         str,
         typer.Option(
-            help="The ranker: skill (alone), mix (the sum with weights as learned), fixed (the sum with a new domain's "
-            "weights); several by comma.",
-            metavar="RANKER",
+            help="By comma: skill (alone), mix (with learned weights), fixed (with start weights).", metavar="RANKER"
         ),
     ] = "mix",
     users: Annotated[int, typer.Option(min=2, help="How many users choose.", metavar="N")] = 200,
     choices: Annotated[int, typer.Option(min=1, help="Of each user, the first ones.", metavar="N")] = 32,
-    seed: Annotated[int, typer.Option(help="Of the sample, the draws and the interleaving.")] = 0,
-    domain: _Domain = None,
+    seed: Seed = 0,
+    domain: Domain = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let users choose one item after another, and see how often it was ranked first, by how much was learned before.
+    """Measure how skills learn from choice to choice.
 
-    A user's first visits are history, the following ones are choices among ten: beside the item that they took next
-    stand items that they never take, drawn uniformly, by popularity (popular), or as a recommender would show them
-    (exposed: the ten best of thirty popular ones; if the taken one is not among them, it is learned from without a list
-    and not measured). Users come in a random interleaving. Skills and weights learn by the steps of the worker's
-    agents, in this process: no broker is needed. The community is everybody's whole history, without the user's own.
+    A user's first visits are history, the following ones are choices among ten. The nine others are items that the user
+    never takes, drawn uniformly, by popularity (popular), or as a recommender would show them (exposed). Skills and
+    weights learn by the steps of the worker's agents, in this process: no broker is needed.
 
-    no-skill: the community alone. prior: the skill that the history gives, frozen. rules: one tier a choice, by the
-    former reasoner. sager: the product as it ships.
-
-    With --json: one object per arm and line: `hit_at_1`, `ndcg_at_5`, `mrr` over all choices, `by_seen` (Hit@1 by the
-    number of choices seen before), `minus` (the difference to each other arm, with its 95 % interval over users) and
-    `growth` (the lead over `prior` after 17 choices and more, minus that after one).
+    Arms: no-skill (the community alone), prior (the frozen skill of the history), rules (one tier a choice), sager (the
+    product as it ships). docs/quality.md explains the figures of --json.
     """
-    need_eval("numpy", "scipy")
+    need(*EXTRA)
     from evaluation.exceptions import UnknownArm  # noqa: PLC0415
     from evaluation.measures import BUCKETS  # noqa: PLC0415
     from evaluation.plans import Lists, plans  # noqa: PLC0415
@@ -109,36 +110,27 @@ def stream(
 
 def model(
     ctx: typer.Context,
-    data: _Data,
+    data: Data,
     users: Annotated[int, typer.Option(min=2, help="How many users choose.", metavar="N")] = 70,
-    sweeps: Annotated[
-        int, typer.Option(min=0, help="How many of them are ranked for in all other ways too.", metavar="N")
-    ] = 35,
+    sweeps: Annotated[int, typer.Option(min=0, help="How many of them are ranked in all ways.", metavar="N")] = 35,
     choices: Annotated[int, typer.Option(min=1, help="Of each user; users with fewer are left out.", metavar="N")] = 8,
     history: Annotated[int, typer.Option(min=0, help="How many of a user's first visits are history.")] = 3,
     candidates: Annotated[str, typer.Option(help="The items beside the taken one: uniform, popular.")] = "popular",
     arm: Annotated[str | None, typer.Option(help="By comma. [default: all]", metavar="NAME")] = None,
-    pool: Annotated[int, typer.Option(min=2, help="Users drawn; those with enough choices play.")] = 700,
-    concurrency: Annotated[int, typer.Option(min=1, help="Users under way at once.")] = 16,
-    budget_calls: Annotated[
-        int | None, typer.Option(min=1, help="Stop before more LLM calls than these; kept replies cost none.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the sample, the draws and the presentation.")] = 0,
-    domain: _Domain = None,
+    budget_calls: Budget = None,
+    seed: Seed = 0,
+    domain: Domain = None,
     places: Annotated[Path | None, typer.Option(help="Write every ranking's place here, as JSON.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play the same choices with skills that a model evolves, that counts evolve, and that both do.
+    """Measure the benefit of a model for skills, and of skills for a model.
 
-    Before each choice, the endpoint of SAGER_LLM_* ranks the list with each arm's slim skill, by the first token; the
-    skill alone ranks it too, without the endpoint. Then the arm learns from the choice. For some users it also ranks
-    listwise, with longer and shorter slim skills, with skills frozen after 0 to 3 choices, and for three
-    other hosts, with a slim skill and without.
+    Before each choice, the endpoint of SAGER_LLM_* ranks the list with each arm's slim skill; the skill alone ranks it
+    too. Then the arm learns from the choice. docs/quality-model.md explains the arms.
 
-    Every reply is kept beside the other results: a run that stopped continues where it was, and a repeated one makes no
-    calls. With --json: one object per arm and line.
+    Every reply is kept: a run that stopped continues where it was, and a repeated one makes no calls.
     """
-    need_eval("numpy", "scipy")
+    need(*EXTRA)
     from evaluation import model as with_model  # noqa: PLC0415
     from evaluation.dataset import Negatives  # noqa: PLC0415
     from evaluation.plans import Lists, full_plan  # noqa: PLC0415
@@ -151,10 +143,10 @@ def model(
         raise typer.BadParameter(told, ctx, param_hint="--arm")
     [kind] = members(Negatives, [candidates], "--candidates", ctx)[:1]
     with Stages() as stages, closing(Replies(FOLDER / REPLIES, budget_calls)) as replies:
-        plan = full_plan(data, users, choices, Lists(kind), history, pool, seed=seed, domain=domain, progress=stages.at)
+        plan = full_plan(data, users, choices, Lists(kind), history, POOL, seed=seed, domain=domain, progress=stages.at)
         found = asyncio.run(
             with_model.run(
-                plan, settings(), replies, arms=names, swept=sweeps, concurrency=concurrency, progress=stages.at
+                plan, settings(), replies, arms=names, swept=sweeps, concurrency=CONCURRENCY, progress=stages.at
             )
         )
     if places is not None:

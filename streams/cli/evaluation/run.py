@@ -2,17 +2,28 @@
 
 import asyncio
 import sys
+from collections.abc import Callable
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.evaluation.figures import FOLDER, INTERVALS, members, names_of, print_lines, print_table
+from streams.cli.evaluation.figures import (
+    EXTRA,
+    FOLDER,
+    INTERVALS,
+    Budget,
+    Domain,
+    Seed,
+    members,
+    names_of,
+    print_lines,
+    print_table,
+)
 from streams.cli.evaluation.people import conversations, feedback
 from streams.cli.evaluation.plays import model, stream
-from streams.cli.extras import need_eval
-from streams.cli.options import AsJson, examples
+from streams.cli.options import AsJson, examples, need
 from streams.cli.output import console, note, row, table
 
 if TYPE_CHECKING:
@@ -41,80 +52,53 @@ def register(app: typer.Typer) -> None:
         ),
     )
     group.callback()(evaluate)
-    group.command("arms", epilog=examples("sager eval arms"))(arms)
-    group.command(
-        "stream",
-        short_help="How skills learn from choice to choice.",
-        epilog=examples(
+    commands: dict[Callable[..., None], tuple[str, ...]] = {
+        arms: ("sager eval arms",),
+        stream: (
             "sager eval stream --data data/ --history 0,3,10 --candidates popular --users 400",
             "sager eval stream --data data/ --arm no-skill,sager --by skill,mix --json",
         ),
-    )(stream)
-    group.command(
-        "feedback",
-        short_help="How soon a person is understood who answers in words.",
-        epilog=examples("sager eval feedback --data pahf/", "sager eval feedback --data pahf/ --ask --json"),
-    )(feedback)
-    group.command(
-        "model",
-        short_help="The benefit of a model for skills, and of skills for a model.",
-        epilog=examples(
-            "sager eval model --data data/ --users 70 --sweeps 35",
-            "sager eval model --data data/ --arm statinit,counts,counts-and-model --sweeps 0 --json",
-        ),
-    )(model)
-    group.command(
-        "conversations",
-        short_help="What cards hold after conversations, and what they must not hold.",
-        epilog=examples(
+        feedback: ("sager eval feedback --data pahf/", "sager eval feedback --data pahf/ --ask --json"),
+        model: ("sager eval model --data data/ --users 70 --sweeps 35",),
+        conversations: (
             "sager eval conversations --data raw_data/",
             "sager eval conversations --invent people/ --held-out --json",
         ),
-    )(conversations)
-    group.command("report", epilog=examples("sager eval report > report.md"))(report)
+        report: ("sager eval report > report.md",),
+    }
+    for command, lines in commands.items():
+        group.command(command.__name__, epilog=examples(*lines))(command)
     app.add_typer(group, name="eval")
 
 
 def evaluate(
     ctx: typer.Context,
     data: Annotated[
-        Path | None, typer.Option(help="The folder with the data set's files, as of `sager import`.", metavar="DIR")
+        Path | None, typer.Option(help="The data set's folder, as of `sager import`.", metavar="DIR")
     ] = None,
     arm: Annotated[
-        list[str] | None, typer.Option(help="Ways to rank, by comma or repeated; `sager eval arms`.", metavar="NAME")
+        list[str] | None, typer.Option(help="Ways to rank, by comma; `sager eval arms`.", metavar="NAME")
     ] = None,
     candidates: Annotated[str, typer.Option(help="How the nine others are drawn: uniform, popular.")] = "uniform",
-    users: Annotated[
-        int | None, typer.Option(min=2, help="Test a sample of the users; all train.", metavar="N")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the sample, the draws and the presentation.")] = 0,
-    baseline: Annotated[
-        str | None, typer.Option(help="Compare with this arm. [default: the first]", metavar="NAME")
-    ] = None,
-    domain: Annotated[
-        str | None, typer.Option(help="The items' domain, overriding their own.", metavar="DOMAIN")
-    ] = None,
+    users: Annotated[int | None, typer.Option(min=2, help="Test so many users; all train.", metavar="N")] = None,
+    seed: Seed = 0,
+    baseline: Annotated[str | None, typer.Option(help="Compare with it. [default: the first]", metavar="NAME")] = None,
+    domain: Domain = None,
     tau: Annotated[int, typer.Option(min=0, help="Rounds of warm-up in which skills evolve.")] = 2,
-    slim_tokens: Annotated[int, typer.Option(min=1, help="The budget of a slim skill.")] = 30,
-    concurrency: Annotated[int, typer.Option(min=1, help="Rankings, and users in warm-up, under way at once.")] = 16,
-    budget_calls: Annotated[
-        int | None, typer.Option(min=1, help="Stop before more LLM calls than these; kept replies cost none.")
-    ] = None,
+    budget_calls: Budget = None,
     results: Annotated[Path, typer.Option(help="The file of JSON lines for the results.", metavar="FILE")] = RESULTS,
     as_json: AsJson = False,
 ) -> None:
     """Hold out each user's last choice, train every arm on the rest, and measure where it ranks that choice of ten.
 
     Nine items that the user never met stand beside it: those of eval_candidates.jsonl.gz (uniform) or
-    eval_candidates_pop.jsonl.gz (popular) if the folder has that file, else drawn: uniform gives every item the same
-    chance, popular one by how often it is met, so that popularity itself is worth nothing.
+    eval_candidates_pop.jsonl.gz (popular) if the folder has that file, else drawn, popular ones by how often they are
+    met.
 
-    Arms with an LLM ask the worker's endpoint: OPENAI_BASE_URL, OPENAI_API_KEY, SAGER_LLM_MODEL, SAGER_RANKER. Its
-    replies are kept in replies.duckdb beside the results: a run that has stopped continues where it was, and a repeated
-    one makes no calls.
+    Arms with an LLM use the worker's endpoint and SAGER_RANKER. Its replies are kept in replies.duckdb beside the
+    results: a run that has stopped continues where it was, and a repeated one makes no calls.
 
-    With --json: one object per arm and line, as each is done. LLM calls and tokens are those of warm-up and ranking,
-    whichever run has paid for them; cached_calls are those of earlier runs.
+    With --json: one object per arm and line, as each is done; cached_calls are those of earlier runs.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -123,7 +107,7 @@ def evaluate(
     names = names_of(arm or ())
     if not names:
         raise typer.BadParameter("name at least one; `sager eval arms` lists them", ctx, param_hint="--arm")
-    need_eval("numpy", "scipy")
+    need(*EXTRA)
     from evaluation.dataset import Negatives  # noqa: PLC0415
     from evaluation.exceptions import UnknownArm  # noqa: PLC0415
     from evaluation.leave_one_out import ARMS, known  # noqa: PLC0415
@@ -148,9 +132,7 @@ def evaluate(
     done = []
     with closing(replies) if replies else nullcontext(), Stages() as stages:
         for name in names:
-            result = _run(
-                name, split, answers, ArmOptions(seed, tau, slim_tokens, concurrency, replies), stages, results
-            )
+            result = _run(name, split, answers, ArmOptions(seed, tau, replies=replies), stages, results)
             done.append(result)
             if as_json:
                 print_lines([result.as_json()])
@@ -209,7 +191,7 @@ def report(
 
     One table per data set, candidates, seed and sample of users, with the newest result of each arm and its options.
     """
-    need_eval("numpy", "scipy")
+    need(*EXTRA)
     from evaluation.results import markdown, read  # noqa: PLC0415
 
     sys.stdout.write(markdown(read(results), baseline))

@@ -35,35 +35,21 @@ def register(app: typer.Typer) -> None:
         short_help="Stream choices through a local pipeline.",
         epilog=examples(
             "sager demo",
-            "sager demo --users 90 --rounds 20",
-            "sager demo --data path/to/movielens --users 200 --json",
+            "sager demo --users 90 --json",
             "sager demo --llm",
-            "sager demo --llm --data path/to/movielens --users 3 --calls",
         ),
     )(demo)
 
 
 def demo(
-    data: Annotated[
-        Path | None, typer.Option(help="A data set's folder; without it, simulated users of a built-in catalogue.")
-    ] = None,
-    users: Annotated[
-        int | None, typer.Option(min=1, help=f"How many users [default: {USERS}, with --llm {LLM_USERS}].")
-    ] = None,
+    users: Annotated[int | None, typer.Option(min=1, help=f"[default: {USERS}, with --llm {LLM_USERS}]")] = None,
     rounds: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            max=500,
-            help=f"Choices per user [default: {ROUNDS}, with --data all, with --llm in any case {LLM_ROUNDS}].",
-        ),
+        typer.Option(min=1, max=500, help=f"[default: {ROUNDS}, with --llm {LLM_ROUNDS}]"),
     ] = None,
     seed: Annotated[int, typer.Option(help="Decides who chooses what.")] = 1,
     data_dir: Annotated[Path | None, typer.Option(help="Where the DuckDB file and the logs go.")] = None,
-    llm: Annotated[
-        bool, typer.Option("--llm", help="Let the configured LLM evolve and rank, and show what each call cost.")
-    ] = False,
-    calls: Annotated[bool, typer.Option("--calls", help="List every call of an LLM, not only the last ones.")] = False,
+    llm: Annotated[bool, typer.Option("--llm", help="Let the configured LLM evolve and rank, at a cost.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Stream choices through a local pipeline and show the skills that it learned.
@@ -80,16 +66,15 @@ def demo(
     from streams.demo.observer import Stalled  # noqa: PLC0415
     from streams.demo.report import show, summary  # noqa: PLC0415
     from streams.demo.run import Demo  # noqa: PLC0415
-    from streams.demo.scenario import Recorded, Simulated  # noqa: PLC0415
+    from streams.demo.scenario import Simulated  # noqa: PLC0415
     from streams.local.launch import Local  # noqa: PLC0415
 
     folder = writable(data_dir or Path(tempfile.gettempdir()) / f"sager-demo-{time.strftime('%Y%m%d-%H%M%S')}")
     chosen = settings(data_dir=folder, publish_seconds=1.0, batch_seconds=0.3)
-    users, most = users or (LLM_USERS if llm else USERS), rounds or (LLM_ROUNDS if llm else None)
     scenario = (
-        Simulated(users, most or ROUNDS, seed, **({"held": LLM_HELD} if llm else {}))
-        if data is None
-        else Recorded(data, users, seed)
+        Simulated(users or LLM_USERS, rounds or LLM_ROUNDS, seed, held=LLM_HELD)
+        if llm
+        else Simulated(users or USERS, rounds or ROUNDS, seed)
     )
     note(f"sager demo: {scenario.describe()}")
     if llm:
@@ -99,14 +84,14 @@ def demo(
     with Stages() as stages:
         try:
             with Local(chosen) as local:
-                result = Demo(scenario, local, stages.at, most).run()
+                result = Demo(scenario, local, stages.at).run()
         except Stalled as error:
             raise StreamsError(f"the pipeline stalled: {error}; its logs are in {folder}") from error
     facts = summary(result)
     if as_json:
         print_json_line(facts)
     else:
-        show(result, scenario, console(), all_calls=calls)
+        show(result, scenario, console())
     if not result.fold_agrees or facts["selections_unmatched"] or facts["dead_letters"]:
         raise StreamsError(f"not every event was processed as it should; the logs are in {folder}")
 

@@ -54,9 +54,7 @@ def up(
             min=1, max=65_535, help=f"The broker's port. [default: {USUAL_PORT}, or a free one if it is taken]"
         ),
     ] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(help="Where DuckDB files and logs go, instead of SAGER_DATA_DIR.", metavar="DIR")
-    ] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="The folder, instead of SAGER_DATA_DIR.", metavar="DIR")] = None,
     http_port: Annotated[
         int | None,
         typer.Option(
@@ -66,15 +64,14 @@ def up(
         ),
     ] = None,
     with_console: Annotated[
-        bool, typer.Option("--console/--no-console", help="Whether to serve the HTTP API and the console.")
+        bool, typer.Option("--console/--no-console", help="Serve the HTTP API and console.")
     ] = True,
 ) -> None:
     """Run a broker, a worker, the materializer, the HTTP API and the console on this machine, until Ctrl-C.
 
-    The broker is in memory. A journal in the data folder keeps its records: the next start continues where this one
-    ended, however it ended. The link to the console signs in once, within an hour; the file `token` in the data folder
-    has the token for everything else. For one machine: a production set-up has a Kafka, and `sager worker`,
-    `sager materialize` and `sager console` beside it.
+    A journal in the data folder keeps the records: the next start continues where this one ended, however it ended. The
+    link to the console signs in once, within an hour; the file `token` has the token for everything else. For one
+    machine: production has a Kafka, and `sager worker`, `sager materialize` and `sager console` beside it.
     """
     from streams.local.broker import free_port  # noqa: PLC0415
     from streams.local.journal import lock  # noqa: PLC0415

@@ -5,13 +5,11 @@ from typing import Annotated
 import typer
 
 from streams.cli.errors import FAILED
-from streams.cli.moments import moment_ms
-from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
+from streams.cli.options import AsJson, Bootstrap, examples, moment_ms, reachable, settings
 from streams.cli.output import console, note, print_json, printable, row, table
 
 NEWEST = 20
 SHOWN_BYTES = 2_000
-_LINE = 16
 
 Reason = Annotated[list[str] | None, typer.Option(help="Of this reason; may be given again.", metavar="REASON")]
 Stage = Annotated[list[str] | None, typer.Option(help="Refused by this stage; may be given again.", metavar="STAGE")]
@@ -144,9 +142,7 @@ def show(
     ),
 )
 def replay(
-    event_ids: Annotated[
-        list[str] | None, typer.Argument(help="Dead letters by their ids.", metavar="[EVENT_ID]...")
-    ] = None,
+    event_ids: Annotated[list[str] | None, typer.Argument(help="Ids of dead letters.", metavar="[EVENT_ID]...")] = None,
     reason: Reason = None,
     stage: Stage = None,
     topic: FromTopic = None,
@@ -191,18 +187,9 @@ def replay(
 
 
 def _original(value: bytes | None) -> str:
-    """Format the original as text if it is UTF-8, else as bytes in hexadecimal; cut."""
+    """Format the original as text, cut; bytes that are not UTF-8 are escaped."""
     if not value:
         return "(no value)"
-    shown, more = value[:SHOWN_BYTES], max(0, len(value) - SHOWN_BYTES)
-    try:
-        value.decode()
-        told = printable(shown.decode(errors="ignore"))
-    except UnicodeDecodeError:
-        told = "\n".join(_hex_line(shown[start : start + _LINE], start) for start in range(0, len(shown), _LINE))
-    return told + (f"\n... {more:,} bytes more; --json prints all" if more else "")
-
-
-def _hex_line(part: bytes, start: int) -> str:
-    text = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in part)  # noqa: PLR2004 - printable ASCII
-    return f"{start:08x}  {part.hex(' '):<{3 * _LINE - 1}}  {text}"
+    more = len(value) - SHOWN_BYTES
+    told = printable(value[:SHOWN_BYTES].decode(errors="backslashreplace"))
+    return told + (f"\n... {more:,} bytes more; --json prints all" if more > 0 else "")

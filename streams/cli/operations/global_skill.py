@@ -13,7 +13,7 @@ FLOOR = 5
 group = typer.Typer(
     no_args_is_help=True,
     help="The skill that a domain's new users start with.",
-    epilog=examples("sager global-skill build", "sager global-skill show films"),
+    epilog=examples("sager global-skill build", 'sager sql "FROM global_skills"'),
 )
 
 
@@ -24,6 +24,11 @@ class NoGlobalSkill(StreamsError, LookupError):
 def register(app: typer.Typer) -> None:
     """Add the group."""
     app.add_typer(group, name="global-skill")
+
+
+@group.callback()
+def _group() -> None:
+    """A group with one command would become that command."""
 
 
 @group.command(
@@ -83,28 +88,3 @@ def build(
     for skill in skills:
         if not skill.attributes:
             note(f"{skill.domain}: no taste is shared by {floor} of its {skill.users:,} users, so it has no lines yet")
-
-
-@group.command(epilog=examples("sager global-skill show films", "sager global-skill show films --json"))
-def show(
-    domain: Annotated[str, typer.Argument(help="The domain, such as films.", metavar="DOMAIN")],
-    as_json: AsJson = False,
-    bootstrap: Bootstrap = None,
-) -> None:
-    """Print the global skill of a domain, as it is in Kafka."""
-    from streams.operations import global_skills  # noqa: PLC0415
-
-    held = global_skills.read_published(reachable(settings(bootstrap=bootstrap)))
-    skill = held.get(domain)
-    if skill is None:
-        others = f"there is one of {', '.join(sorted(held))}" if held else "there is none at all"
-        raise NoGlobalSkill(f"{domain!r} has no global skill, {others}: `sager global-skill build` makes them")
-    if as_json:
-        print_json(skill.model_dump(mode="json"))
-        return
-    lines = table("dimension", "value", "tier", "users", title=f"{skill.domain}: the start of a new user")
-    lines.caption = f"from {skill.users:,} users, built at {skill.occurred_at:%Y-%m-%d %H:%M} UTC"
-    for line in skill.attributes:
-        share = skill.shares.get(line.attribute_id)
-        row(lines, [line.dimension, line.value, line.tier, "" if share is None else f"{share:.0%}"])
-    console().print(lines)

@@ -1,6 +1,5 @@
 """`sager rebuild`: all skills from the log of diffs alone."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -8,7 +7,7 @@ import typer
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
 from streams.cli.output import console, note, print_json, row, table
-from streams.cli.policy.confirm import Yes, confirm
+from streams.cli.policy.common import Yes, confirm
 
 if TYPE_CHECKING:
     from streams.operations.rebuild import Report
@@ -20,34 +19,24 @@ def register(app: typer.Typer) -> None:
     app.command(
         "rebuild",
         short_help="Fold all skills from the log, and compare.",
-        epilog=examples(
-            "sager rebuild", "sager rebuild --out skills.jsonl", "sager rebuild --apply", "sager rebuild --duckdb"
-        ),
+        epilog=examples("sager rebuild", "sager rebuild --apply", "sager rebuild --duckdb"),
     )(rebuild)
 
 
 def rebuild(
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Write the folded skills where they differ or are missing.")
-    ] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Write folded skills where they differ.")] = False,
     duckdb: Annotated[bool, typer.Option("--duckdb", help="Make a new DuckDB file from the topics instead.")] = False,
     yes: Yes = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Write all folded skills to a new file, as JSON lines.", metavar="FILE")
-    ] = None,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
     """Fold every skill from the log alone, without an LLM, and compare with the topic skills byte for byte.
 
     Workers may keep running, except with --apply, which writes to the topics skills and slim-skills, and takes
-    pseudonyms of an earlier secret out of items. A skill whose log has a gap or is not as it was sealed is reported
-    and left alone, and so is one that the log does not know. A slim skill that is forged or ahead of the log ends with
-    a tombstone before the right one is written: apps would not take it otherwise. SAGER_CHAIN_KEY has to be the
-    workers'. Memory: about 75 kB per skill of the largest partition.
+    pseudonyms of an earlier secret out of items. Skills with a broken or missing log are left alone. SAGER_CHAIN_KEY
+    has to be the workers'. Memory: about 75 kB per skill of the largest partition.
 
-    With --duckdb nothing is compared: it removes the live DuckDB file, and `sager materialize` fills a new one from
-    the topics. The snapshot stays until the new file is published.
+    With --duckdb nothing is compared: the live DuckDB file is removed, and `sager materialize` fills a new one.
 
     Exit code 1: the log and the topics differ, even if --apply has repaired them.
     """
@@ -59,7 +48,7 @@ def rebuild(
         return
     chosen = reachable(settings(bootstrap=bootstrap))
     with Stages() as stages:
-        report = rebuilding.rebuild(chosen, stages.at, apply=apply, out=out)
+        report = rebuilding.rebuild(chosen, stages.at, apply=apply)
     if as_json:
         names = {finding: finding.name.lower().replace("_", "-") for finding in rebuilding.Finding}
         counts = {names[finding]: count for finding, count in report.counts.items()}

@@ -49,9 +49,7 @@ def new(
         str | None,
         typer.Option(help="The user that it covers; * covers all. Not for read-all, operate.", metavar="USER"),
     ] = None,
-    rate: Annotated[
-        float | None, typer.Option(min=0.01, help="Requests a second. [SAGER_HTTP_RATE]", metavar="N")
-    ] = None,
+    rate: Annotated[float | None, typer.Option(min=0.01, help="A second. [SAGER_HTTP_RATE]", metavar="N")] = None,
     days: Annotated[int | None, typer.Option(min=1, help="Days until it expires. [never]", metavar="N")] = None,
     as_json: AsJson = False,
 ) -> None:

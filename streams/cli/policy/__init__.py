@@ -2,8 +2,14 @@
 
 import typer
 
-from streams.cli.groups import PolicyGroup
+from streams.cli.groups import POLICY_HEADINGS, HeadedGroup
 from streams.cli.options import examples
+
+
+class PolicyGroup(HeadedGroup):
+    """`sager policy`."""
+
+    headings = POLICY_HEADINGS
 
 
 def register(app: typer.Typer) -> None:

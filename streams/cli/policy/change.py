@@ -18,18 +18,18 @@ from streams.cli.policy.common import (
     LineOrStatement,
     Reason,
     Wait,
+    Yes,
+    confirm,
     note_unvouched,
     signed_in,
     snapshot,
     unanswered,
     verb,
 )
-from streams.cli.policy.confirm import DryRun, Yes, confirm
 from streams.rights.reading import NoSuchVersion, doubt, near
 
 if TYPE_CHECKING:
-    from schemas import PolicySkill, SkillCommand, SkillDiff
-    from streams.settings import Settings
+    from schemas import PolicySkill, SkillDiff
 
 Line = Annotated[str, typer.Argument(help="The line's id, as `policy show` prints it.", metavar="ATTRIBUTE")]
 
@@ -68,7 +68,6 @@ class Change:
     reason: Reason = ""
     wait: Wait = WAIT_SECONDS
     yes: Yes = False
-    dry_run: DryRun = False
     bootstrap: Bootstrap = None
     as_json: AsJson = False
 
@@ -99,11 +98,6 @@ class Change:
         )
         held = look(chosen, self.user, self.domain)
         skill, doubtful = held.skill(self.domain), doubt(held, chosen, self.domain)
-        if self.dry_run:
-            if doubtful:
-                note(doubtful)
-            self._preview(command, skill, chosen)
-            return
         if doubtful:
             question = f"{doubtful} This would start a new skill. Go on?"
         if question:
@@ -115,21 +109,6 @@ class Change:
         _print_diff(diff, skill, f"version {diff.version}", as_json=self.as_json)
         if diff.refused:
             raise typer.Exit(FAILED)
-
-    def _preview(self, command: "SkillCommand", skill: "PolicySkill | None", chosen: "Settings") -> None:
-        """Print the effect on the newest skill; nothing is sent."""
-        from operators.merge import resolve_command  # noqa: PLC0415
-        from streams.privacy import privacy_of  # noqa: PLC0415
-        from streams.vouching import vouching_of  # noqa: PLC0415
-
-        allowed: dict[str, Any] = {"privacy": privacy_of(chosen), "vouching": vouching_of(chosen)}
-        would = None if skill is None else resolve_command(skill, command, **allowed)
-        if self.as_json:
-            print_json({"dry_run": True, "diff": would and would.model_dump(mode="json")})
-        elif would is None:
-            print("the skill would start, from the person's history or the domain's template, with this command")
-        else:
-            _print_diff(would, skill, f"would be version {would.version}; nothing was sent")
 
 
 def register(group: typer.Typer) -> None:
@@ -242,9 +221,7 @@ def say(
             help="For how long it is meant. [default: what the words say, else always]", metavar="now|session|always"
         ),
     ] = None,
-    language: Annotated[
-        str | None, typer.Option(help="Such as de. [default: read from the words]", metavar="TAG")
-    ] = None,
+    language: Annotated[str | None, typer.Option(help="Such as de. [read from the words]", metavar="TAG")] = None,
     session: Annotated[str | None, typer.Option(help="The session that it is said in.", metavar="ID")] = None,
     wait: Wait = WAIT_SECONDS,
     yes: Yes = False,

@@ -3,13 +3,14 @@
 import functools
 import getpass
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from streams.cli.errors import FAILED
+from streams.cli.errors import FAILED, WRONG_USE
 from streams.cli.options import settings
 from streams.cli.output import note, printable
 from streams.exceptions import StreamsError
@@ -36,6 +37,25 @@ Actor = Annotated[
 ]
 Reason = Annotated[str, typer.Option(help="Why, for the log.")]
 Wait = Annotated[float, typer.Option(help="Seconds to wait for a worker; 0: do not.", min=0.0, metavar="SECONDS")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Return if the answer is yes.
+
+    Raises:
+        Exit: it is no, with code 1; or there is no terminal to ask at, with code 2.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        note(f"{question} There is no terminal to ask at: confirm with --yes")
+        raise typer.Exit(WRONG_USE)
+    # typer.confirm would put a blank on stdout, before the answer of the command.
+    print(f"{printable(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().casefold() not in ("y", "yes"):
+        note("nothing was done")
+        raise typer.Exit(FAILED)
 
 
 @contextmanager

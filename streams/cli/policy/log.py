@@ -1,4 +1,4 @@
-"""`sager policy log`, `diff` and `prompt`: how a skill came about, and what a model was asked."""
+"""`sager policy log` and `diff`: how a skill came about."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,11 +31,9 @@ def register(group: typer.Typer) -> None:
 def log(user: User, domain: Domain = None, last: Last = None, as_json: AsJson = False) -> None:
     """Print the history of a user's skill, version by version.
 
-    Each version shows what was heard (a signal, or the person's words and whether they were understood) and what its
-    event changed, on which evidence and by which reasoner. Versions made by LLM calls show their cost, at the
-    materializer's prices, the model's analysis, and its verdict on each line that it was asked about; versions made by
-    a command show its actor. Read from the newest DuckDB snapshot, so it is some seconds behind. With --json: a list of
-    skill diffs, each with cost_dollars and actor.
+    Each version shows its event and the changes, with evidence, reasoner, actor, and the cost, analysis and verdicts of
+    a model. Read from the newest DuckDB snapshot, some seconds behind. With --json: a list of skill diffs, each with
+    cost_dollars and actor.
     """
     from streams.materializer import read  # noqa: PLC0415
 

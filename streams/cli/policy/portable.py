@@ -10,8 +10,7 @@ import typer
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, User, examples, reachable, settings
 from streams.cli.output import console, note, print_json, printable, row, table
-from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, signed_in, unanswered
-from streams.cli.policy.confirm import DryRun, Yes, confirm
+from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, Yes, confirm, signed_in, unanswered
 from streams.rights.reading import doubt
 
 if TYPE_CHECKING:
@@ -22,19 +21,10 @@ if TYPE_CHECKING:
 def register(group: typer.Typer) -> None:
     """Add the verbs."""
     group.command("export", epilog=examples("sager policy export ann --to ann"))(export)
-    group.command(
-        "import",
-        epilog=examples("sager policy import ann", "sager policy import ann --as ann-2 --domain films --interactions"),
-    )(import_)
-    group.command(
-        "forget",
-        epilog=examples(
-            "sager policy forget ann --line preference:genre:noir --domain films",
-            "sager policy forget ann --domain films",
-            "sager policy forget ann --everything --dry-run",
-            "sager policy forget ann --everything --yes",
-        ),
-    )(forget)
+    lines = ("sager policy import ann", "sager policy import ann --as ann-2 --domain films --interactions")
+    group.command("import", epilog=examples(*lines))(import_)
+    lines = ("sager policy forget ann --domain films", "sager policy forget ann --everything --dry-run")
+    group.command("forget", epilog=examples(*lines))(forget)
 
 
 def export(
@@ -76,12 +66,10 @@ def export(
 def import_(
     folder: Annotated[Path, typer.Argument(help="A folder of `sager policy export`.", metavar="DIR")],
     as_user: Annotated[
-        str | None, typer.Option("--as", help="Import it for this user. [default: as exported]", metavar="USER")
+        str | None, typer.Option("--as", help="For this user. [default: as exported]", metavar="USER")
     ] = None,
     domain: Domain = None,
-    interactions: Annotated[
-        bool, typer.Option("--interactions", help="Send the past interactions too, which the prior counts.")
-    ] = False,
+    interactions: Annotated[bool, typer.Option("--interactions", help="Send the past interactions too.")] = False,
     actor: Actor = None,
     reason: Reason = "",
     wait: Wait = WAIT_SECONDS,
@@ -121,14 +109,12 @@ def import_(
 def forget(
     user: User,
     domain: Domain = None,
-    line: Annotated[
-        str | None, typer.Option(help="Only this line of the domain, by its id.", metavar="ATTRIBUTE")
-    ] = None,
+    line: Annotated[str | None, typer.Option(help="Only this line, by its id.", metavar="ATTRIBUTE")] = None,
     everything: Annotated[bool, typer.Option(help="The whole person, in every domain.")] = False,
     actor: Actor = None,
     wait: Wait = WAIT_SECONDS,
     yes: Yes = False,
-    dry_run: DryRun = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count the records in every store.")] = False,
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:

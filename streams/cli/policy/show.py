@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from schemas import Attribute, PolicySkill
     from streams.rights.explained import MovedStep, SeededStep, StatementStep
 
-WIDE, WIDEST = 110, 150
-"""Widths of a terminal from which ids, and then evidence, have columns of their own."""
+WIDE = 110
+"""Width of a terminal from which ids have a column of their own."""
 SILENT = "Counted, says nothing yet"
 
 
@@ -64,7 +64,7 @@ def show(
     user: User,
     domain: Domain = None,
     at: Annotated[
-        datetime | None, typer.Option(help="As it was at this moment, in UTC.", formats=MOMENTS, metavar="TIME")
+        datetime | None, typer.Option(help="As it was then, in UTC.", formats=MOMENTS, metavar="TIME")
     ] = None,
     version: Annotated[int | None, typer.Option(help="As it was at this version; 0: the seed.", min=0)] = None,
     layout: Annotated[
@@ -75,11 +75,8 @@ def show(
     """Print a user's skill, with the id of each line.
 
     `taken` counts how often the user lately took items with the line's value, `chance` how often a blind choice would.
-    Lines that were not taken more often than that come last: they have no effect yet. Lines marked `unvouched` are for
-    people only: no slim skill, no prompt and no SKILL.md has them. Below are the user's statements, in their own words
-    and with the time for which they hold, and the lines of the newest sessions.
-
-    Read from the newest DuckDB snapshot, so it is some seconds behind. With --json: a list, one skill per domain.
+    Lines marked `unvouched` are for people only: no prompt has them. Statements and the newest sessions come last.
+    Read from the newest DuckDB snapshot, some seconds behind. With --json: a list, one skill per domain.
     """
     if at is not None and version is not None:
         raise typer.BadParameter("--at and --version both say which version: give one of them")
@@ -171,7 +168,7 @@ def _show_skill(out: "Console", skill: "PolicySkill") -> None:
     title = f"{skill.user_id} · {skill.domain} · version {skill.version}" + (" · frozen" if skill.frozen else "")
     out.print(printable(title), style="bold", markup=False)
     print(f"learned from {skill.contrasts} contrasts, the last at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC")
-    more = ["source", "id"] * (out.width >= WIDE) + ["evidence"] * (out.width >= WIDEST)
+    more = ["source", "id"] * (out.width >= WIDE)
     groups = {
         heading: [line for line in skill.attributes if line.kind is kind and line.tier]
         for kind, heading in SECTIONS.items()
@@ -205,11 +202,10 @@ def _cells(line: "Attribute", more: list[str], vouching: "Vouching", *, is_unwan
     words = f"{line.value} ({line.dimension})"
     marks = ["pinned"] * line.pinned + ["unvouched"] * (vouching.of_line(line) is not None) + ["unwanted"] * is_unwanted
     source = ", ".join([line.source.value, *marks])
-    items = dict.fromkeys(str(e.item_id or e.event_id) for e in line.evidence)
     counts = (f"{line.taken / ONE:.1f}", f"{line.expected / ONE:.1f}") if is_counted(line) else ("", "")
     return [
         words if more else f"{words} · {source}\n{line.attribute_id}",
         line.tier,
         *counts,
-        *[source, line.attribute_id, ", ".join(items)][: len(more)],
+        *[source, line.attribute_id][: len(more)],
     ]

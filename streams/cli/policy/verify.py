@@ -15,19 +15,13 @@ if TYPE_CHECKING:
 
 def register(group: typer.Typer) -> None:
     """Add the verbs."""
-    group.command(
-        "verify",
-        epilog=examples(
-            "sager policy verify ann", "sager policy verify --anchor 2026-11-22.anchor", "sager policy verify --json"
-        ),
-    )(verify)
+    lines = ("sager policy verify ann", "sager policy verify --anchor 2026-11-22.anchor", "sager policy verify --json")
+    group.command("verify", epilog=examples(*lines))(verify)
     group.command("anchor", epilog=examples("sager policy anchor --to 2026-11-22.anchor"))(anchor)
 
 
 def verify(
-    user: Annotated[
-        str | None, typer.Argument(help="The user, as the app names them. [default: all users]", metavar="[USER]")
-    ] = None,
+    user: Annotated[str | None, typer.Argument(help="The user. [default: all users]", metavar="[USER]")] = None,
     domain: Domain = None,
     anchor: Annotated[
         Path | None,
@@ -73,11 +67,8 @@ def anchor(
 ) -> None:
     """Verify the topics, and write their state to a file for later.
 
-    Keep the file where no writer of the topics can reach it.
-
-    The file has each skill's newest version with its seal, and the reach of each receipt, under pseudonyms that only
-    the holder of SAGER_CHAIN_KEY can make. It is sealed as a whole. `sager policy verify --anchor FILE` then finds a
-    log that was cut back to an older state, and missing skills and receipts.
+    Keep the file where no writer of the topics can reach it. With it, `sager policy verify --anchor FILE` finds a log
+    that was cut back to an older state, and missing skills and receipts.
 
     Exit code 1: something is not as it was written; no file is left then.
     """

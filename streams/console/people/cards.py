@@ -80,14 +80,14 @@ async def card_form(visit: Visit) -> Response:
 
 @page("POST", "/card/change", Scope.CHANGE_USER)
 async def change_card(visit: Visit) -> Response:
-    """Pin, unpin or remove a line of a card, as `sager card` does."""
+    """Pin, unpin or remove a line of a card."""
     action = _action(visit)
     return await _send(visit, {"action": CardAction(action), "line_id": visit.line(), "reason": ""}, _DONE[action])
 
 
 @page("POST", "/card/write", Scope.CHANGE_USER)
 async def write_card(visit: Visit) -> Response:
-    """Write a line, as `sager card set` does; a replacement keeps the domain and dimension of its predecessor."""
+    """Write a line; a replacement keeps the domain and dimension of its predecessor."""
     user, form = visit.user(Scope.CHANGE_USER), visit.fields
     line_id = visit.line() if form.get("line") else None
     before = None if line_id is None else _line(await card_of(visit.api, visit.token, user), line_id)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import orjson
 from confluent_kafka import Message, TopicPartition
@@ -38,31 +37,23 @@ class _Slim:
     highest: int
 
 
-def rebuild(
-    settings: Settings, tell: Tell = lambda *_: None, *, apply: bool = False, out: Path | None = None
-) -> Report:
+def rebuild(settings: Settings, tell: Tell = lambda *_: None, *, apply: bool = False) -> Report:
     """Fold the whole log and compare; with `apply`, write the skills that differ.
 
     Args:
         settings: the deployment.
         tell: receives progress.
         apply: write skills that differ or are missing, with their slim skills. No worker may be running.
-        out: a new file for all folded skills, as JSON lines.
 
     Raises:
         NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
         WorkersRunning: with `apply`, a worker is running.
         NotProduced: the broker did not accept the corrections.
-        OSError: the file exists or cannot be written.
     """
     if apply:
         no_workers(settings)
     with Scanner(settings) as scanner:
-        job = _Rebuild(settings, scanner, tell)
-        if out is None:
-            return job.run(apply, lambda _: None)
-        with out.open("xb") as file:
-            return job.run(apply, lambda line: file.write(line + b"\n"))
+        return _Rebuild(settings, scanner, tell).run(apply)
 
 
 class _Rebuild:
@@ -73,7 +64,7 @@ class _Rebuild:
         self._totals: dict[str, int] = {}
         self._ended: set[bytes] = set()
 
-    def run(self, apply: bool, write: Callable[[bytes], object]) -> Report:
+    def run(self, apply: bool) -> Report:
         bases = (SkillDiff.TOPIC, PolicySkill.TOPIC, SlimSkill.TOPIC)
         logs, skills, slims = (self._scanner.partitions(base) for base in bases)
         if not len(logs) == len(skills) == len(slims):
@@ -86,10 +77,7 @@ class _Rebuild:
             held = self._held(where)
             self._catch_up(TopicPartition(log.topic, log.partition, end), folded, held)
             self._compare(folded, held, told)
-            for each in folded.values():
-                self._report.skills += each.skill is not None
-                if each.skill is not None and not each.broken:
-                    write(encode(each.skill))
+            self._report.skills += sum(each.skill is not None for each in folded.values())
             if apply:
                 no_workers(self._settings)
                 self._apply(log.partition, folded, held, told)

@@ -160,9 +160,8 @@ def test_a_log_that_duckdb_would_carry_out_is_carried_out_by_none_of_ours(folder
         assert con.execute("SELECT max(version) FROM skills").fetchall() == [(999,)]  # it is a good forgery
     result = ask("SELECT max(version) FROM skills")
     assert (result.exit_code, "sager.duckdb.wal" in result.stderr) == (1, True)
-    for command in (["export", "--to", "out"], ["policy", "show", "user-0"]):
-        result = CliRunner().invoke(app, command)
-        assert (result.exit_code, "sager.duckdb.wal" in result.stderr) == (1, True)
+    result = CliRunner().invoke(app, ["policy", "show", "user-0"])
+    assert (result.exit_code, "sager.duckdb.wal" in result.stderr) == (1, True)
 
 
 def test_the_http_api_does_not_open_one_either(folder):
@@ -179,30 +178,6 @@ def test_the_http_api_does_not_open_one_either(folder):
         assert snapshot.status()["records"] is not None
     finally:
         snapshot.close()
-
-
-LOOKS = "(SELECT content FROM read_text('key'))"
-FORGED = {
-    "a view": f"DROP TABLE interactions; CREATE VIEW interactions AS SELECT {LOOKS} AS user_id, 'd' AS domain, "
-    "now()::TIMESTAMP AS occurred_at",
-    "a macro under a view": f"CREATE MACRO it() AS {LOOKS}; DROP TABLE interactions; CREATE VIEW interactions AS "
-    "SELECT it() AS user_id, 'd' AS domain, now()::TIMESTAMP AS occurred_at",
-    "a file of one's own name": "DROP TABLE interactions; CREATE VIEW interactions AS "
-    "SELECT *, 'd' AS domain, now()::TIMESTAMP AS occurred_at FROM glob('../*')",
-    "where the deployment is named": "CREATE TABLE old AS FROM meta; DROP TABLE meta; CREATE VIEW meta AS "
-    f"SELECT 'sager.' AS prefix FROM old WHERE {LOOKS} <> ''",
-}
-
-
-@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
-def test_an_export_opens_no_file_that_a_forged_snapshot_names(folder, forged):
-    (folder / "key").write_text("secret")
-    with duckdb.connect("sager.duckdb") as con:
-        con.execute(forged)
-    before = state(folder)
-    result = CliRunner().invoke(app, ["export", "--to", "out", "--table", "interactions"])
-    assert (result.exit_code, "disabled by configuration" in result.stderr) == (1, True)
-    assert state(folder) == before
 
 
 @pytest.mark.parametrize("name", ["../outside", "x\" TO 'y'; COPY (SELECT 1) TO 'outside.jsonl'; --"])

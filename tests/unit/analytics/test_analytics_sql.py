@@ -96,7 +96,7 @@ def test_the_list_has_all_there_is_and_describe_its_columns(ask):
         ("DELETE FROM skills", "read-only"),
         ("CREATE TABLE mine AS SELECT 1", "read-only"),
         ("UPDATE meta SET prefix = ''", "read-only"),
-        ("COPY skills TO 'skills.csv'", "sager export"),
+        ("COPY skills TO 'skills.csv'", "duckdb -readonly"),
         ("FROM read_text('/etc/hostname')", "disabled by configuration"),
         ("SET memory_limit = '100GB'", "configuration has been locked"),
         ("ATTACH 'other.duckdb'", "disabled by configuration"),

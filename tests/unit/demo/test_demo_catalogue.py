@@ -1,10 +1,17 @@
+"""The demo's catalogue is tidy, and the domain parsers read from it all that its people want."""
+
+import random
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
+from statistics import mean
 
 import pytest
 
-from schemas import Candidate
+from operators.statinit import parser_for
+from schemas import Candidate, Fact
 from streams.demo.catalogue import DOMAINS, domain_of, load
+from streams.demo.people import candidates, choose, offered, simulate
 
 KEYS = {
     "films": {"director", "year", "genres", "moods"},
@@ -73,3 +80,52 @@ def test_the_shared_mapping_cannot_be_changed() -> None:
     assert load() is load()
     with pytest.raises(TypeError):
         load()["films"] = ()  # type: ignore[index]
+
+
+@cache
+def parsed(item_id: str) -> tuple[Fact, ...]:
+    domain = domain_of(item_id)
+    return parser_for(domain, {})(next(item for item in load()[domain] if item.item_id == item_id))
+
+
+def facts_of(item: Candidate) -> tuple[Fact, ...]:
+    return parsed(item.item_id)
+
+
+DIMENSIONS = {
+    "films": {"genre", "director", "mood", "era", "year"},
+    "books": {"genre", "author", "mood", "era", "year"},
+    "restaurants": {"category", "price", "city", "ambience", "meal"},
+}
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_the_parser_reads_every_dimension_of_every_item(domain: str) -> None:
+    for item in load()[domain]:
+        assert {fact.dimension for fact in facts_of(item)} == DIMENSIONS[domain], item.item_id
+
+
+def test_every_wanted_fact_is_parsed_from_at_least_four_items() -> None:
+    offers = {domain: offered(items, facts_of) for domain, items in load().items()}
+    for person in simulate(300, 1, load(), facts_of):
+        for want in person.policy.wants:
+            assert len(offers[person.domain][want.fact]) >= 4
+
+
+def test_the_people_want_facts_of_every_dimension() -> None:
+    wanted: dict[str, set[str]] = {domain: set() for domain in DOMAINS}
+    for person in simulate(60, 1, load(), facts_of):
+        wanted[person.domain] |= {want.fact.dimension for want in person.policy.wants}
+    assert wanted == DIMENSIONS
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_on_parsed_facts_too_who_knows_the_policy_hits_six_to_eight_times_in_ten(domain: str) -> None:
+    hits = []
+    for person in (p for p in simulate(90, 1, load(), facts_of) if p.domain == domain):
+        rng = random.Random(person.user_id)
+        for _ in range(40):
+            slate = candidates(person, load(), rng)
+            best = max(slate, key=lambda c, policy=person.policy: policy.utility(facts_of(c)))  # type: ignore[misc]
+            hits.append(choose(person, slate, facts_of, rng) == best.item_id)
+    assert 0.6 <= mean(hits) <= 0.8

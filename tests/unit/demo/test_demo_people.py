@@ -90,12 +90,6 @@ class TestSimulate:
                 for b in range(a):
                     assert len(ids[a] & ids[b]) <= MAX_OVERLAP * min(len(ids[a]), len(ids[b]))
 
-    def test_wants_are_spread_over_the_dimensions_and_values(self) -> None:
-        for domain in DOMAINS:
-            wants = [w.fact for p in people(150) if p.domain == domain for w in p.policy.wants]
-            assert len({f.dimension for f in wants}) >= 4
-            assert Counter(wants).most_common(1)[0][1] <= len(wants) / 5
-
     def test_a_domain_without_shared_facts_is_refused(self) -> None:
         catalogue = {"films": (item("a", "war"), item("b", "western"))}
         with pytest.raises(ValueError, match="offers no"):
@@ -125,23 +119,6 @@ class TestChoose:
         slate = (item("a", "comedy"), item("b", "western"))
         assert choose(ada, slate, facts_as_given, random.Random(1)) == "b"
 
-    def test_nothing_to_choose_from_is_an_error(self) -> None:
-        with pytest.raises(IndexError):
-            choose(person(WESTERN), (), facts_as_given, random.Random(1))
-
-    @pytest.mark.parametrize("domain", DOMAINS)
-    def test_who_knows_the_policy_hits_six_to_eight_times_in_ten_and_chance_once(self, domain: str) -> None:
-        hits, chance = [], []
-        for p in (p for p in people(90) if p.domain == domain):
-            rng = random.Random(p.user_id)
-            for _ in range(40):
-                slate = candidates(p, load(), rng)
-                chosen = choose(p, slate, facts_as_given, rng)
-                hits.append(chosen == max(slate, key=lambda c: p.policy.utility(facts_as_given(c))).item_id)
-                chance.append(chosen == slate[0].item_id)
-        assert 0.6 <= mean(hits) <= 0.8
-        assert 0.06 <= mean(chance) <= 0.14
-
 
 class TestCandidates:
     def test_they_are_distinct_items_of_the_persons_domain(self) -> None:
@@ -149,10 +126,6 @@ class TestCandidates:
             slate = candidates(p, load(), random.Random(1))
             assert len({c.item_id for c in slate}) == 10
             assert all(c in load()[p.domain] for c in slate)
-
-    def test_the_same_seed_gives_the_same_candidates(self) -> None:
-        ada = person(WESTERN)
-        assert candidates(ada, load(), random.Random(2)) == candidates(ada, load(), random.Random(2))
 
     def test_more_than_the_domain_has_is_an_error(self) -> None:
         with pytest.raises(ValueError, match=r"[Ss]ample"):
@@ -166,10 +139,6 @@ class TestHistory:
             assert past == history(p, load(), facts_as_given, random.Random(1))
             assert len({c.item_id for c in past}) == 20
             assert all(c in load()[p.domain] for c in past)
-
-    def test_the_catalogue_has_enough_items_for_everyones_history(self) -> None:
-        for p in people(150):
-            assert len(history(p, load(), facts_as_given, random.Random(1))) == 20
 
     @pytest.mark.parametrize("domain", DOMAINS)
     def test_early_wants_show_more_than_in_the_catalogue_and_later_ones_not_at_all(self, domain: str) -> None:

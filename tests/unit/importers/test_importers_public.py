@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 import pytest
 
 from operators.statinit import parser_for
-from streams.cli.data.importing import Layout
 from streams.importers import DataSetError, Format, Visit, detect, load
 from tests.unit.importers.importers_builders import write_lines, write_movielens
 
@@ -211,10 +210,6 @@ def test_movielens_a_broken_file_is_named(tmp_path, content, told):
 
 
 # --- all of them
-
-
-def test_the_command_line_offers_every_layout():
-    assert {layout.value for layout in Layout} == {"auto", *Format}
 
 
 def test_a_folder_of_none_is_told_which_files_make_one(tmp_path):

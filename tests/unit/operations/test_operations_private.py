@@ -8,10 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from typer.testing import CliRunner
 
 from streams import private
-from streams.cli import app
 from streams.cli.processes import writable
 from streams.local import journal
 from streams.local.outputs import appending
@@ -140,16 +138,8 @@ def test_no_such_group_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("umask", [0], indirect=True)
-def test_exports_and_the_journal_are_private_too(tmp_path, umask):
-    fill(settings := Settings(data_dir=tmp_path / "data"))
-    os.umask(umask)
-    env = {"SAGER_DUCKDB": str(settings.duckdb_file)}
-    assert (
-        CliRunner(env=env).invoke(app, ["export", "--table", "skills", "--to", str(tmp_path / "a" / "out")]).exit_code
-        == 0
-    )
-    assert not list(private.exposed(tmp_path / "a"))
-    assert os.umask(umask) == umask  # a command leaves the process as it was
+def test_the_journal_is_private_too(tmp_path):
+    settings = Settings(data_dir=tmp_path / "data")
     journal.write(settings, journal.Log())
     assert not list(private.exposed(tmp_path / "data" / "journal"))
 

@@ -1,8 +1,6 @@
-"""`sager card show`, `log` and `export`: a card as it is or was, and how it came about."""
+"""`sager card`: what a person said of themselves in conversations, and how it came about."""
 
-import shutil
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,7 +8,6 @@ import typer
 from streams.cli.options import AsJson, Domain, User, examples
 from streams.cli.output import console, note, print_json, printable, row, table
 from streams.cli.policy.common import LAST, MOMENTS, Last, gate, snapshot
-from streams.exceptions import NotOurs
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -19,7 +16,6 @@ if TYPE_CHECKING:
     from streams.rights.cards import CardVersion, ToldCard
 
 TEXT_TOKENS, MOST_TOKENS = 300, 4_096
-SKILL_FILE = "SKILL.md"
 WIDE = 120
 """The width of a terminal from which a line's id has a column of its own."""
 
@@ -31,20 +27,26 @@ Budget = Annotated[
 ]
 
 
-def register(group: typer.Typer) -> None:
-    """Add the verbs."""
-    group.command(
-        "show",
-        epilog=examples(
-            "sager card show ann",
-            'sager card show ann --request "where to eat tonight?" --text --budget 100',
-            "sager card show ann --as-of 2026-01-31",
-        ),
-    )(show)
-    group.command("log", epilog=examples("sager card log ann --last 5", "sager card log ann --json"))(log)
-    group.command("export", epilog=examples("sager card export ann --to skills/about-ann"))(export)
+group = typer.Typer(
+    no_args_is_help=True,
+    help="See a person's card.",
+    epilog=examples("sager card show ann", "sager card log ann"),
+)
 
 
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(group, name="card")
+
+
+@group.command(
+    epilog=examples(
+        "sager card show ann",
+        'sager card show ann --request "where to eat tonight?" --text --budget 100',
+        "sager card show ann --as-of 2026-01-31",
+        "sager card show ann --skill > SKILL.md",
+    )
+)
 def show(
     user: User,
     request: Annotated[str, typer.Option(help="The request at hand: lines about it come first.")] = "",
@@ -52,6 +54,7 @@ def show(
     domain: Domain = None,
     as_of: AsOf = None,
     text: Annotated[bool, typer.Option("--text", help="Print only the text that goes into a prompt.")] = False,
+    skill: Annotated[bool, typer.Option("--skill", help="Print a SKILL.md that an agent can load.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the lines of a card: what a person said of themselves.
@@ -63,13 +66,18 @@ def show(
     """
     from streams.rights.cards import card_told  # noqa: PLC0415
 
-    if text and as_json:
-        raise typer.BadParameter("--text and --json are two forms: give one of them")
+    if text + skill + as_json > 1:
+        raise typer.BadParameter("--text, --skill and --json are three forms: give one of them")
     at = _moment(as_of)
     with snapshot() as con:
         card = _card(con, user, as_of)
     if text:
         _print_text(card, at, request, budget or TEXT_TOKENS, domain)
+        return
+    if skill:
+        from operators.cards.views import skill_md  # noqa: PLC0415
+
+        print(skill_md(card, at, gate()), end="")
         return
     shown = card_told(card, at, gate(), request=request, budget_tokens=budget, domain=domain)
     if as_json:
@@ -78,6 +86,7 @@ def show(
         _show(shown, with_reason=bool(request.strip()))
 
 
+@group.command(epilog=examples("sager card log ann --last 5", "sager card log ann --json"))
 def log(user: User, last: Last = None, as_json: AsJson = False) -> None:
     """Print how a card came about, version by version.
 
@@ -97,28 +106,6 @@ def log(user: User, last: Last = None, as_json: AsJson = False) -> None:
         _show_version(version)
     if len(shown) < len(diffs):
         note(f"the newest {len(shown)} of {len(diffs)} versions; --last 0 prints all")
-
-
-def export(
-    user: User,
-    to: Annotated[Path, typer.Option(help="The new folder.", metavar="DIR")],
-    as_of: AsOf = None,
-) -> None:
-    """Write a card as a SKILL.md that agents load."""
-    from operators.cards.views import skill_md  # noqa: PLC0415
-
-    with snapshot() as con:
-        card = _card(con, user, as_of)
-    if to.exists():
-        raise NotOurs(f"{to} exists: name a folder that is to be")
-    try:
-        to.mkdir(parents=True)
-        (to / SKILL_FILE).write_text(skill_md(card, _moment(as_of), gate()), encoding="utf-8")
-    except OSError:
-        shutil.rmtree(to, ignore_errors=True)
-        raise
-    lines = f"{len(card.lines)} {'line' if len(card.lines) == 1 else 'lines'}"
-    note(f"wrote {to / SKILL_FILE}: {lines}, version {card.version}")
 
 
 def _print_text(card: "Card", at: datetime, request: str, budget: int, domain: str | None) -> None:

@@ -1,0 +1,149 @@
+"""`sager doctor`, `sager topics` and `sager acls`: a deployment and its broker."""
+
+from typing import Annotated, Any
+
+import typer
+
+from streams.cli.errors import FAILED
+from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
+from streams.cli.output import console, note, print_json, printable, row, table
+
+_MARKS = {"ok": ("ok", "green"), "warning": ("warn", "yellow"), "error": ("ERROR", "bold red"), "skipped": ("-", "dim")}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command, short_help, *lines in (
+        (doctor, "Examine broker, topics, workers, DuckDB and LLM.", "sager doctor", "sager doctor --json"),
+        (topics, "Compare the broker's topics with the registry.", "sager topics --create", "sager topics --json"),
+        (acls, "Print the Kafka ACLs that each role needs.", "sager acls", "sager acls app --principal User:shop"),
+    ):
+        app.command(command.__name__, short_help=short_help, epilog=examples(*lines))(command)
+
+
+def doctor(as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
+    """Examine the deployment: broker, topics, workers, DuckDB, LLM, settings, and access of others.
+
+    Each line states a finding and, if something is wrong, what to do. Nothing is changed. It ends within about half a
+    minute.
+
+    Exit code 1: there is an error. Warnings alone give code 0.
+    """
+    chosen = settings(bootstrap=bootstrap)
+    from rich.text import Text  # noqa: PLC0415
+
+    from streams.operations.doctor import Status, examine  # noqa: PLC0415
+
+    out, found = console(), []
+    for each in examine(chosen):
+        found.append(each)
+        if not as_json:
+            mark, style = _MARKS[each.status.value]
+            line = Text.assemble((f"{mark:<6}", style), f"{each.check:<13}", printable(each.found))
+            if each.todo:
+                line.append(f"\n{'':<19}→ {printable(each.todo)}", style="bold" if each.status == "error" else "")
+            out.print(line, soft_wrap=True)
+    errors, warnings = (sum(each.status is status for each in found) for status in (Status.ERROR, Status.WARNING))
+    if as_json:
+        print_json([vars(each) for each in found])
+    else:
+        counts = (f"{number} {what}{'s'[: number != 1]}" for number, what in ((errors, "error"), (warnings, "warning")))
+        out.print(f"\n{', '.join(counts)}", markup=False)
+    if errors:
+        raise typer.Exit(FAILED)
+
+
+def topics(
+    create: Annotated[bool, typer.Option("--create", help="Create missing topics.")] = False,
+    as_json: AsJson = False,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Compare the broker's topics with those that the deployment needs.
+
+    Exit code 1: a topic is missing or has other settings.
+    """
+    from streams.kafka import topics as broker  # noqa: PLC0415
+
+    chosen = reachable(settings(bootstrap=bootstrap))
+    if create:
+        for name in broker.ensure(chosen):
+            note(f"created {name}")
+    rows: list[dict[str, Any]] = []
+    for state in broker.inspect(chosen):
+        topic = state.topic
+        kept = "for ever" if topic.retention is None else f"{topic.retention.days} days"
+        rows.append(
+            {
+                "name": state.name,
+                "key": topic.key.value,
+                "partitions": state.partitions,
+                "wanted_partitions": topic.partitions(chosen.partitions),
+                "kept": "newest per key" if topic.compact else kept,
+                "written_by": topic.written_by,
+                "state": "missing" if state.partitions is None else "differs" if state.differs else "ok",
+                "differs": list(state.differs),
+            }
+        )
+    if as_json:
+        print_json(rows)
+    else:
+        made = table("topic", "key", "partitions", "kept", "state", title=f"topics at {chosen.bootstrap}")
+        styles = {"ok": None, "missing": "yellow", "differs": "red"}
+        for each in rows:
+            told = " and ".join(each["differs"]) or each["state"]
+            partitions = each["wanted_partitions"] if each["partitions"] is None else each["partitions"]
+            row(made, [each["name"], each["key"], partitions, each["kept"], told], styles[each["state"]])
+        console().print(made)
+        if any(each["state"] == "missing" for each in rows):
+            note("`sager topics --create` creates what is missing; so does every worker at its start")
+    if any(each["state"] != "ok" for each in rows):
+        raise typer.Exit(FAILED)
+
+
+def acls(
+    roles: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="app, importer, worker, materializer, advocate, serve, analyst, operator. [all]", metavar="[ROLE]..."
+        ),
+    ] = None,
+    principal: Annotated[
+        str | None, typer.Option(help="The roles' Kafka user, for commands.", metavar="User:NAME")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the Kafka ACLs that each role needs in this deployment, from its topics.
+
+    With --principal: as commands for Kafka's own tool, which an administrator runs.
+    """
+    from streams.operations.acls import ROLES, Role, by_resource, commands, grants, union  # noqa: PLC0415
+
+    chosen = settings()
+    unknown = sorted(set(roles or ()) - set(Role))
+    if unknown:
+        raise typer.BadParameter(f"there is no role {', '.join(unknown)}; there are {', '.join(Role)}")
+    if principal is not None and (not roles or ":" not in principal):
+        raise typer.BadParameter("--principal needs a ROLE, and looks like User:shop")
+    asked = [Role(name) for name in roles or Role]
+    if principal is not None:
+        lines = commands(union(asked, chosen), principal, chosen.bootstrap)
+        if as_json:
+            print_json(lines)
+        else:
+            print("\n".join(printable(line) for line in lines))
+        return
+    found = {role: by_resource(grants(role, chosen)) for role in asked}
+    if as_json:
+        print_json(
+            {
+                role: [{"kind": kind, "name": name, "operations": each} for (kind, name), each in rules.items()]
+                for role, rules in found.items()
+            }
+        )
+        return
+    out = console()
+    for role, rules in found.items():
+        made = table("", "name", "operations", title=f"{role}: {ROLES[role].does.replace('`', '')}")
+        for (kind, name), operations in rules.items():
+            row(made, [kind, name, ", ".join(operations)])
+        out.print(made)
