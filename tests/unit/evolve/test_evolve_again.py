@@ -87,8 +87,3 @@ async def test_another_choice_or_another_list_is_told_from_what_was_sent(client:
     assert about_another is not None
     assert (about_another.is_same, about_another.recorded) == (False, log[0].reasoned_by.prompt_hash)
     assert "something else" in about_another.prompt
-
-
-async def test_there_is_no_question_about_an_item_without_facts(client: LlmClient) -> None:
-    log = await learned(client)
-    assert again(log, 1, a_contrast([]), count_tokens=count_tokens, vouching=EVERYTHING) is None

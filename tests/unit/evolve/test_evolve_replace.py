@@ -4,10 +4,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from operators.evolve import ReasonerUnavailable, Replacement, Replacer, RulesReplacer
+from operators.evolve import ReasonerUnavailable, RulesReplacer
 from operators.evolve.llm import LlmReplacer
-from operators.evolve.replace import MAX_LINES
-from operators.evolve.rewrite import Rewrite, replacement, rewrite
+from operators.evolve.rewrite import Rewrite, rewrite
 from operators.merge import resolve_replacement
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
@@ -48,11 +47,6 @@ def asked(
     return found
 
 
-def answered(*lines: tuple[str, str]) -> Replacement:
-    skill = [{"line": line, "tier": tier} for line, tier in lines]
-    return replacement(asked(), {"analysis": "Short.", "skill": skill}, ReasonedBy(reasoner="llm"))
-
-
 class TestRules:
     def test_the_chosen_items_facts_the_most_telling_first_rare_ones_medium(self) -> None:
         found = RulesReplacer(common_share=0.25).rewrite(EVENT)
@@ -61,17 +55,6 @@ class TestRules:
         assert found.kept == {}
         assert found.reasons[id_of(DARK)] == "chosen, and 50% of the others have it"
         assert found.reasoned_by == ReasonedBy(reasoner="rules")
-
-    def test_no_more_lines_than_set(self) -> None:
-        many = a_contrast([f"genre: g{n}" for n in range(32)])
-
-        assert len(RulesReplacer().rewrite(many).facts) == MAX_LINES
-        assert len(RulesReplacer(lines=3).rewrite(many).facts) == 3
-
-    async def test_the_old_skill_has_no_say(self) -> None:
-        replacer: Replacer = RulesReplacer()
-
-        assert await replacer.replace(EVENT, HELD) == await replacer.replace(EVENT, a_skill())
 
 
 class TestQuestion:
@@ -86,14 +69,6 @@ class TestQuestion:
         ]  # fmt: skip
         assert entry["tier"]["enum"] == ["high", "medium", "low"]
 
-    def test_an_item_without_facts_is_no_question(self) -> None:
-        bare = a_contrast(item_facts("bare"))
-
-        assert (
-            rewrite(bare, HELD, count_tokens=count_tokens, max_tokens=1_500, max_attributes=24, vouching=VOUCHING)
-            is None
-        )
-
     @pytest.mark.parametrize("script", ["wörd ", "𒐫", "a"])
     def test_the_largest_event_fits_the_budget(self, script: str) -> None:
         def long(n: int) -> str:
@@ -107,24 +82,6 @@ class TestQuestion:
 
         assert count_tokens(found.prompt) <= 1_400
         assert found.facts
-
-
-class TestAnswer:
-    def test_words_of_a_fact_are_the_fact_others_are_old_lines(self) -> None:
-        found = answered((NOIR, "high"), (SAGA, "low"), (DARK, "medium"))
-
-        assert found.facts == ((facts(NOIR)[0], HIGH), (facts(DARK)[0], MEDIUM))
-        assert found.kept == {id_of(SAGA): LOW}
-        assert found.reasons == {id_of(NOIR): f"the chosen item has {NOIR}", id_of(DARK): f"the chosen item has {DARK}"}
-
-    def test_of_a_line_named_twice_the_first_holds(self) -> None:
-        found = answered((NOIR, "high"), (NOIR, "low"), (SAGA, "low"), (SAGA, "high"))
-
-        assert found.facts == ((facts(NOIR)[0], HIGH),)
-        assert found.kept == {id_of(SAGA): LOW}
-
-    def test_an_empty_answer_is_an_empty_skill(self) -> None:
-        assert (answered().facts, answered().kept) == ((), {})
 
 
 @pytest.fixture
@@ -143,17 +100,6 @@ async def replacer(server: OpenAiServer) -> AsyncIterator[LlmReplacer]:
 
 
 class TestHttp:
-    async def test_an_answer_comes_with_its_record(self, replacer: LlmReplacer, server: OpenAiServer) -> None:
-        found = await replacer.replace(EVENT, HELD)
-
-        assert found.facts == ((facts("author: Jo Wick")[0], HIGH),)
-        assert found.analysis == "Because of its facts."
-        by = found.reasoned_by
-        assert (by.reasoner, by.model, by.prompt, by.calls, by.gated) == ("llm", "fake", "evolve-replace.v1", 1, False)
-        assert by.prompt_tokens > 0
-        assert server.bodies[0]["response_format"]["json_schema"]["name"] == "evolve-replace_v1"
-        assert MAX_LINES * 10 < server.bodies[0]["max_tokens"] < 1_500
-
     async def test_a_lying_model_is_unavailable_not_believed(self, replacer: LlmReplacer, server: OpenAiServer) -> None:
         server.always = Act(Do.LIE)
 
@@ -170,9 +116,3 @@ class TestHttp:
 
         assert diff.refused == ()
         assert {change.attribute_id for change in diff.changes} <= {a.attribute_id for a in HELD.attributes}
-
-    async def test_nothing_to_write_from_costs_no_call(self, replacer: LlmReplacer, server: OpenAiServer) -> None:
-        found = await replacer.replace(a_contrast(item_facts("bare")), HELD)
-
-        assert found == Replacement(reasoned_by=ReasonedBy(reasoner="llm"))
-        assert not server.bodies

@@ -7,7 +7,7 @@ import pytest
 from operators.evolve import CountsReasoner, GatedReasoner, RulesReasoner, RulesReplacer
 from operators.evolve.llm import LlmReasoner, LlmReplacer
 from operators.options import EvolveMode
-from schemas import Fact, Tier
+from schemas import Tier
 from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.worker import metrics
 from streams.worker.reasoning import reasoner as reasoning
@@ -91,23 +91,3 @@ class TestFallback:
         found = await self.rewrite(OnLlmFailure.WAIT, Do.FAIL, Do.FAIL)
 
         assert found.reasoned_by.reasoner == "llm"
-
-    @pytest.mark.parametrize(
-        ("mode", "name", "discovered"),
-        [(EvolveMode.COUNTS, "counts", ()), (EvolveMode.INCREMENTAL, "rules", facts("genre: saga"))],
-    )
-    async def test_who_reasons_in_the_models_stead_follows_from_the_mode(
-        self, mode: EvolveMode, name: str, discovered: tuple[Fact, ...]
-    ) -> None:
-        async with OpenAiServer(Act(Do.FAIL)) as server:
-            asking = Reasoning(reasoner_of(llm(server)), OnLlmFailure.RULES, mode=mode)
-            found = await asking.reason(a_contrast(["genre: saga"]), SURE)
-
-        assert found.discovered == discovered
-        assert (found.reasoned_by.reasoner, found.reasoned_by.gated) == (name, False)
-
-
-async def test_without_a_replacer_the_rules_write() -> None:
-    found = await Reasoning(RulesReasoner(), OnLlmFailure.RULES).rewrite(a_contrast([NOIR]), SURE)
-
-    assert found.facts == ((facts(NOIR)[0], Tier.MEDIUM),)

@@ -11,11 +11,10 @@ from faust import streams as faust_streams
 
 from operators.options import EvolveMode
 from schemas import PolicySkill
-from streams.settings import OnLlmFailure, RankerName, ReasonerName, Settings
+from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.worker import metrics
 from streams.worker.reasoning import reasoner as reasoning
 from streams.worker.reasoning.configured import reasoner_of, replacer_of
-from streams.worker.reasoning.llm import llm_models, shared_client
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
 from streams.worker.runtime.ordered import Stale
 from tests.builders import a_contrast, a_skill, an_attribute
@@ -51,17 +50,6 @@ def asking(of: Settings, on_failure: OnLlmFailure, touch: Callable[[], None] = l
 
 async def reason(by: Reasoning, number: int = 0) -> Any:
     return await by.reason(a_contrast([f"genre: new{number}"]), SKILL)
-
-
-async def test_reasoner_replacer_and_ranker_share_one_client(server: OpenAiServer) -> None:
-    one = settings(server, evolve_mode=EvolveMode.REPLACE, ranker=RankerName.FIRST_TOKEN)
-    client = shared_client(one)
-
-    assert reasoner_of(one).inner._client is client  # type: ignore[attr-defined]
-    assert replacer_of(one)._client is client  # type: ignore[union-attr]
-    assert shared_client(settings(server, ranker=RankerName.LISTWISE)) is client
-    assert shared_client(settings(server, llm_model="another")) is not client
-    assert llm_models(one).rank is not None
 
 
 async def test_what_one_kind_of_question_learns_holds_for_the_others(server: OpenAiServer) -> None:

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from operators.coverage import Coverage, coverage
 from operators.statinit import parser_for
@@ -24,14 +22,6 @@ def test_shares_per_dimension_count_items_and_users_once() -> None:
 
     assert found.dimensions == {"genre": (0.5, 0.5), "mood": (0.25, 0)}
     assert (found.items, found.items_read, found.users) == (4, 0.75, 4)
-
-
-def test_a_skill_is_its_lines_and_their_tiers() -> None:
-    surer = NOIR.model_copy(update={"tier": Tier.MEDIUM})
-    busier = NOIR.model_copy(update={"support": 9})
-
-    assert of_users([NOIR], [surer]).distinct_skills == 2
-    assert of_users([NOIR, SAGA], [SAGA, busier]).distinct_skills == 1
 
 
 @pytest.mark.parametrize(
@@ -60,14 +50,3 @@ def test_the_papers_failure_is_visible() -> None:
 
     assert coverage([parse(book) for book in books], [()]).items_read == 0
     assert coverage([parser_for("books", {})(book) for book in books], [()]).items_read == 1
-
-
-PRIORS = st.lists(st.lists(st.sampled_from([NOIR, SAGA]), max_size=3), max_size=20)
-
-
-@given(PRIORS)
-def test_shares_are_shares(priors: list[list[Attribute]]) -> None:
-    found = of_users(*priors)
-
-    assert 0 <= found.empty <= found.same <= 1
-    assert found.distinct_skills <= found.users

@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operators.attributes import fact_id, from_fact
-from operators.evolve import Replacement, RulesReplacer
+from operators.evolve import Replacement
 from operators.merge import DEFAULT_LIMITS, MergeLimits, fold, merge, resolve_command, resolve_replacement, start
 from operators.render import render
 from schemas import (
@@ -94,19 +94,6 @@ class TestRewriting:
         assert (line(skill, NOIR).tier, line(skill, NOIR).support) == (HIGH, 4)
         assert (line(skill, SAGA).tier, line(skill, SAGA).weakened_at) == (LOW, skill.contrasts)
 
-    def test_a_line_that_the_chosen_item_states_again_is_confirmed_at_its_tier(self) -> None:
-        skill, _ = rewritten(a_skill(an_attribute(NOIR, MEDIUM, support=2)), a_contrast([NOIR]), (NOIR, MEDIUM))
-
-        assert (line(skill, NOIR).tier, line(skill, NOIR).support) == (MEDIUM, 3)
-
-    def test_a_line_kept_without_evidence_at_its_tier_is_left_just_as_it_is(self) -> None:
-        given_ = a_skill(an_attribute(SAGA, HIGH, support=2))
-
-        skill, diff = rewritten(given_, a_contrast([NOIR]), kept={SAGA: HIGH})
-
-        assert not diff.changes
-        assert skill.attributes == given_.attributes
-
     def test_pinned_lines_stay_and_never_go_down(self) -> None:
         pinned = [an_attribute(text, MEDIUM, pinned=True) for text in (SAGA, NOIR, DARK)]
 
@@ -125,11 +112,6 @@ class TestRewriting:
             (id_of(SAGA), ChangeKind.DISCOVERED, Refusal.UNSUPPORTED),
             (id_of(DARK), ChangeKind.REINFORCED, Refusal.UNKNOWN),
         }
-
-    def test_a_line_comes_in_the_items_own_spelling(self) -> None:
-        skill, _ = rewritten(a_skill(), a_contrast([NOIR]), ("genre: NOIR!", LOW))
-
-        assert texts(skill.attributes) == [NOIR]
 
     def test_what_does_not_fit_is_refused(self) -> None:
         pinned = an_attribute(SAGA, LOW, pinned=True)
@@ -162,19 +144,6 @@ class TestRewriting:
 
         assert not skill.attributes
         assert [r.why for r in diff.refused] == [Refusal.UNKNOWN]
-
-
-def test_two_choices_leave_a_snapshot_of_the_second() -> None:
-    """What Table 5 shows: nothing of the prior, and nothing of the first choice, is left."""
-    skill = a_skill(*(an_attribute(f"genre: g{n}", HIGH) for n in range(5)))
-    for chosen in ([NOIR, DARK], [SAGA, "mood: bright"]):
-        contrast = a_contrast(chosen, [[DARK], ["mood: bright"]])
-        skill = merge(skill, resolve_replacement(skill, RulesReplacer().rewrite(contrast), contrast, privacy=PRIVACY))
-
-    assert [(text, a.tier) for text, a in zip(texts(skill.attributes), skill.attributes, strict=True)] == [
-        (SAGA, MEDIUM),
-        ("mood: bright", LOW),
-    ]
 
 
 VALUES = ["noir", "Noir", "saga", "🍕", "$", "x" * 120, *(f"v{n}" for n in range(6))]
@@ -248,12 +217,3 @@ def test_for_any_replacements_the_fold_is_exact_and_all_but_the_tier_rule_holds(
 
     if log:
         assert encode(fold(log)[USER, DOMAIN]) == encode(skill)
-
-
-def test_an_item_without_facts_replaces_nothing() -> None:
-    skill = a_skill(an_attribute("genre: noir", Tier.HIGH))
-    bare = a_contrast(chosen=())
-
-    diff = resolve_replacement(skill, RulesReplacer().rewrite(bare), bare, privacy=PRIVACY)
-
-    assert diff.changes == ()
