@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, Producer
 
-from sager_client import Connection, EventProducer, Misconfigured
+from sager_client import Connection, Misconfigured
 from sager_client.errors import cause_of
 from streams.settings import Settings
 
@@ -71,25 +71,12 @@ def test_what_is_wrong_is_told_by_its_variable(given: dict[str, Any], told: str)
     assert "secret" not in str(refused.value)
 
 
-def test_a_file_that_is_no_toml_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "sager.toml").write_text("bootstrap =")
-    monkeypatch.setenv("SAGER_CONFIG", str(tmp_path / "sager.toml"))
-
-    with pytest.raises(Misconfigured, match="cannot be read as TOML"):
-        Connection()
-
-
 def test_librdkafka_is_given_the_password_and_nobody_else() -> None:
     connection = Connection(kafka_security_protocol="SASL_PLAINTEXT", **USER)
 
     assert connection.librdkafka()["sasl.password"] == "secret-of-ann"
     assert "secret" not in repr(connection)
     Producer(connection.librdkafka())  # it takes all of them
-
-
-def test_a_producer_is_given_a_bootstrap_or_a_connection() -> None:
-    with pytest.raises(TypeError, match="not both"):
-        EventProducer("localhost:1", connection=Connection())
 
 
 @pytest.mark.parametrize(

@@ -42,13 +42,6 @@ def test_every_wanted_fact_is_parsed_from_at_least_four_items() -> None:
             assert len(offers[person.domain][want.fact]) >= 4
 
 
-def test_the_people_want_facts_of_every_dimension() -> None:
-    wanted: dict[str, set[str]] = {domain: set() for domain in DOMAINS}
-    for person in simulate(60, 1, load(), facts_of):
-        wanted[person.domain] |= {want.fact.dimension for want in person.policy.wants}
-    assert wanted == DIMENSIONS
-
-
 @pytest.mark.parametrize("domain", DOMAINS)
 def test_on_parsed_facts_too_who_knows_the_policy_hits_six_to_eight_times_in_ten(domain: str) -> None:
     hits = []

@@ -1,11 +1,9 @@
 """The demo's report: LLM costs from made-up events with prices that can be checked by hand, and the curve."""
 
-import io
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from operators.evolve import Proposal, validate
 from operators.merge import merge, resolve_counts, start
@@ -21,9 +19,9 @@ from schemas import (
     ReasonedBy,
     SkillDiff,
 )
-from streams.demo.costs import Costs, costs, patience_seconds, uses_llm
+from streams.demo.costs import Costs, costs, uses_llm
 from streams.demo.observer import Seen
-from streams.demo.report import _costs, curve
+from streams.demo.report import curve
 from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import By, RankerName, ReasonerName, Settings
 from tests.builders import a_contrast, an_attribute
@@ -40,7 +38,6 @@ RULES = ReasonedBy()
 GATED = ReasonedBy(reasoner="llm", gated=True)
 NOTHING = ReasonedBy(reasoner="llm")
 FALLEN = ReasonedBy(reasoner="rules", fallback="timeout: no reply within 2 s (3 calls)")
-BY_RANKER = ReasonedBy(reasoner="deterministic")
 
 
 def llm(prompt: str = "evolve.v2", calls: int = 1, ms: int = 100, **more: Any) -> ReasonedBy:
@@ -96,16 +93,6 @@ def test_costs_are_tokens_by_price_per_million_and_summed_by_prompt() -> None:
     assert found.priced
 
 
-def test_facets_that_a_worker_keeps_are_one_question() -> None:
-    events = [
-        *(ranking(number, BY_RANKER, facets_by=llm("facets.v1")) for number in range(3)),
-        ranking(4, BY_RANKER, facets_by=llm("facets.v1"), user="bob"),
-        ranking(5, BY_RANKER, facets_by=llm("facets.v1", ms=101)),
-    ]
-
-    assert [each.user_id for each in of(*events).answers] == ["ann", "bob", "ann"]
-
-
 def test_gate_fallbacks_and_dead_letters_are_counted() -> None:
     fallen = ReasonedBy(reasoner="deterministic", fallback="timeout")
     events = [diff(1, llm()), diff(2, GATED), diff(3, NOTHING), diff(4, FALLEN), ranking(1, fallen), ranking(2, RULES)]
@@ -113,12 +100,6 @@ def test_gate_fallbacks_and_dead_letters_are_counted() -> None:
 
     assert (found.gated, found.nothing_to_ask, found.fallbacks, found.dead_letters) == (1, 1, 2, 1)
     assert (found.asked, found.valid_share) == (4, 0.25)
-
-
-def test_a_run_without_an_llm_has_no_cost() -> None:
-    found = of(diff(1, RULES), ranking(1, BY_RANKER), settings=Settings())
-
-    assert (found.prompts, found.asked, found.valid_share, found.priced) == ((), 0, 1.0, False)
 
 
 @pytest.mark.parametrize(
@@ -133,39 +114,6 @@ def test_a_run_without_an_llm_has_no_cost() -> None:
 def test_any_part_by_an_llm_uses_it(settings: Settings) -> None:
     assert uses_llm(settings)
     assert not uses_llm(Settings())
-
-
-def test_patience_is_for_all_questions_of_one_record() -> None:
-    one = {"llm_timeout_seconds": 10.0, "llm_attempts": 2, "llm_retry_seconds": 5.0}
-    both = {"facets_by": By.LLM, "extract_by": By.LLM}
-
-    evolve = patience_seconds(Settings(reasoner=ReasonerName.LLM, **one))
-    rank = patience_seconds(Settings(ranker=RankerName.FIRST_TOKEN, rank_orders=2, **one))
-    every = patience_seconds(Settings(ranker=RankerName.FIRST_TOKEN, rank_orders=2, **both, **one))
-
-    # A question: three calls of 10 s and two pauses of 5 s. A ranking: two orders, and perhaps a list instead.
-    assert (evolve, rank, every) == (40.0, 120.0, 200.0)
-
-
-def shown(settings: Settings = PRICED, every: bool = False) -> str:
-    found = of(*[diff(n, llm(ms=n)) for n in range(1, 15)], diff(15, GATED), settings=settings)
-    out = io.StringIO()
-    for table in _costs(found, every):
-        Console(file=out, width=140).print(table)
-    return out.getvalue()
-
-
-def test_the_last_calls_or_all_are_shown() -> None:
-    assert "the last 10 of 14; --calls shows all" in shown()
-    assert shown(every=True).count("│ ann ") == 14
-    assert "100.0% of 14 questions" in shown()
-
-
-def test_usd_are_shown_if_there_are_prices() -> None:
-    assert "0.035000 USD in all" in shown()
-    free = shown(Settings(reasoner=ReasonerName.LLM))
-    assert "SAGER_LLM_PRICE_PROMPT" in free
-    assert "0.0000" not in free
 
 
 OTHERS = [["genre: saga"], ["genre: epic"], ["genre: farce"]]
@@ -189,10 +137,3 @@ def test_what_was_learned_and_the_prior_rank_the_same_lists() -> None:
     ]  # fmt: skip
     assert [point.prior for point in points] == [0.0] * 7
     assert [point.learned for point in points][3:] == [1.0] * 4
-
-
-def test_choices_that_are_not_at_hand_count_nowhere() -> None:
-    log, contrasts = played(3)
-    del contrasts["c1"]
-
-    assert [point.seen for point in curve(reversed(log), contrasts)] == ["0", "2"]

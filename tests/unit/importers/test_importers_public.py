@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 import pytest
 
 from operators.statinit import parser_for
-from streams.cli.data.importing import Layout
 from streams.importers import DataSetError, Format, Visit, detect, load
 from tests.unit.importers.importers_builders import write_lines, write_movielens
 
@@ -73,37 +72,6 @@ def test_amazon_reviews_become_visits_oldest_first_and_in_file_order_within_a_da
     assert load(tmp_path).histories["ann"][2].item_id == "a3"
 
 
-def test_amazon_what_a_page_left_in_a_field_is_no_title_and_no_price(tmp_path):
-    spoiled = {**AMAZON_BOOK, "title": "var aPageStart = (new Date()).getTime();", "price": ".a-box-inner{" + "x" * 90}
-    item = load(write_amazon(tmp_path, amazon_review(), items=[spoiled])).items["a1"]
-
-    assert item.title == ""
-    assert "price" not in item.metadata
-
-
-def test_amazon_brands_and_nested_categories_are_read(tmp_path):
-    old = {"asin": "a1", "title": "Kettle", "categories": [["Home", "Kettles"]], "brand": "Okapi", "price": 9.5}
-
-    metadata = load(write_amazon(tmp_path, amazon_review(), items=[old])).items["a1"].metadata
-    assert metadata == {"categories": ["Home", "Kettles"], "brand": "Okapi"}
-
-
-def test_amazon_the_catalogue_holds_what_the_kept_users_met_and_liked(tmp_path):
-    items = [{**AMAZON_BOOK, "asin": asin} for asin in ("a1", "a2", "a3", "unmet")]
-    write_amazon(
-        tmp_path, amazon_review(), amazon_review(item="a2", overall=1.0), amazon_review("bob", "a3"), items=items
-    )
-
-    assert list(load(tmp_path, 1, min_rating=4).items) == ["a1"]
-
-
-def test_amazon_several_categories_in_a_folder_are_told(tmp_path):
-    write_lines(write_amazon(tmp_path, amazon_review()) / "meta_Toys.json.gz", AMAZON_BOOK)
-
-    with pytest.raises(DataSetError, match=r"meta_Books\.json\.gz, meta_Toys\.json\.gz.*leave one"):
-        load(tmp_path)
-
-
 @pytest.mark.parametrize("broken", [{"unixReviewTime": None}, {"unixReviewTime": 10**20}, {"asin": ["a1"]}])
 def test_amazon_a_broken_review_is_named_by_file_and_line(tmp_path, broken):
     write_amazon(tmp_path, amazon_review(), {**amazon_review(), **broken})
@@ -163,18 +131,6 @@ def test_goodreads_books_have_genres_and_authors_from_the_other_files(tmp_path):
     assert {"fantasy", "romance", "Mirela Oak", "1980s", "sea stories"} <= facts
 
 
-def test_goodreads_without_the_other_files_and_with_empty_fields_there_are_fewer_facts(tmp_path):
-    bare = {
-        "book_id": "77",
-        "title": "Untold",
-        "authors": GOODREADS_BOOK["authors"],
-        "publication_year": "",
-        "popular_shelves": [],
-    }
-
-    assert load(write_goodreads(tmp_path, goodreads_visit(), books=[bare])).items["77"].metadata == {}
-
-
 def test_goodreads_books_that_were_read_become_visits_in_utc(tmp_path):
     write_goodreads(
         tmp_path,
@@ -190,20 +146,6 @@ def test_goodreads_books_that_were_read_become_visits_in_utc(tmp_path):
         Visit("77", datetime(2017, 7, 30, 14, 44, 10, tzinfo=UTC)),
     ]
     assert data.skipped == {"rows whose is_read is false": 1}
-
-
-def test_goodreads_a_rating_of_zero_is_none(tmp_path):
-    assert (
-        load(write_goodreads(tmp_path, goodreads_visit(rating=0), goodreads_visit(rating=2)), min_rating=3).visits == 1
-    )
-
-
-@pytest.mark.parametrize("date", ["", "2017-07-30", "Sun Jux 30 07:44:10 -0700 2017", "Sun Feb 30 07:44:10 -0700 2017"])
-def test_goodreads_a_broken_date_is_named_by_file_and_line(tmp_path, date):
-    write_goodreads(tmp_path, goodreads_visit(), goodreads_visit(date=date))
-
-    with pytest.raises(DataSetError, match=r"poetry\.json\.gz, line 2: needs .* date_added"):
-        load(tmp_path)
 
 
 # --- Yelp
@@ -262,21 +204,6 @@ def test_yelp_reviews_become_visits_oldest_first(tmp_path):
     }
 
 
-def test_yelp_low_ratings_and_unknown_places_are_left_out_and_counted(tmp_path):
-    data = load(write_yelp(tmp_path, yelp_review(), yelp_review(stars=2.0), yelp_review(place="gone")), min_rating=3)
-
-    assert data.visits == 1
-    assert data.skipped == {"visits rated below 3": 1, "visits to items that are not in the catalogue": 1}
-
-
-@pytest.mark.parametrize("broken", [{"user_id": None}, {"date": "yesterday"}, {"date": 5}, {"stars": "many"}])
-def test_yelp_a_broken_review_is_named_by_file_and_line(tmp_path, broken):
-    write_yelp(tmp_path, yelp_review(), {**yelp_review(), **broken})
-
-    with pytest.raises(DataSetError, match=r"review\.json, line 2: needs user_id, business_id"):
-        load(tmp_path)
-
-
 # --- InstructRec
 
 
@@ -317,47 +244,10 @@ def test_instructrec_the_last_visit_has_its_instruction_and_candidates(tmp_path)
     assert data.candidates == {"0": ("4", "2", "0"), "1": ("1", "4")}
 
 
-def test_instructrec_only_kept_users_have_them(tmp_path):
-    data = load(write_instructrec(tmp_path, INSTRUCTREC_ANN, INSTRUCTREC_BOB), limit_users=1)
-
-    assert set(data.instructions) == set(data.candidates) == set(data.histories) == {"0"}
-
-
-@pytest.mark.parametrize("user", [{**INSTRUCTREC_ANN, "ranked_lists": [2, 9]}, {**INSTRUCTREC_ANN, "asin": [3, 1, 9]}])
-def test_instructrec_candidates_that_are_of_no_known_visit_are_left_out(tmp_path, user):
-    assert load(write_instructrec(tmp_path, user)).candidates == {}
-
-
-def test_instructrec_items_are_named_by_their_number_in_the_lists(tmp_path):
-    item = load(write_instructrec(tmp_path, INSTRUCTREC_ANN)).items["3"]
-
-    assert (item.title, item.description, item.metadata) == ("Title 3", "['Text, 3']", {"asin": "A3"})
-
-
-def test_instructrec_descriptions_may_be_longer_than_the_csv_modules_limit(tmp_path):
-    write_instructrec(tmp_path, {**INSTRUCTREC_ANN, "asin": [0], "ranked_lists": [0]})
-    (tmp_path / "combined_books_asin_mapping.csv").write_text(f"index,title,description\n0,Long,{'x' * 200_000}\n")
-
-    assert len(load(tmp_path).items["0"].description) == 4_000
-
-
-@pytest.mark.parametrize(("name", "domain"), [("reads", "goodreads"), ("movietv", "movietv"), ("yelp", "yelp")])
-def test_instructrec_the_domain_follows_from_the_set(tmp_path, name, domain):
-    assert load(write_instructrec(tmp_path, INSTRUCTREC_ANN, name=name)).domain == domain
-
-
 def test_instructrec_a_pickled_table_is_not_opened_and_the_error_names_the_page_that_converts_it(tmp_path):
     (write_mapping(tmp_path) / "booksAll_recagent.pkl").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
 
     with pytest.raises(DataSetError, match=r"docs/datasets\.md for \.pkl"):
-        load(tmp_path)
-
-
-@pytest.mark.parametrize("broken", [{"asin": None}, {"asin": [1.5]}, {"ranked_lists": 4}])
-def test_instructrec_a_broken_user_is_named_by_file_and_line(tmp_path, broken):
-    write_instructrec(tmp_path, INSTRUCTREC_ANN, {**INSTRUCTREC_BOB, **broken})
-
-    with pytest.raises(DataSetError, match=r"booksAll_recagent\.jsonl, line 2: needs asin"):
         load(tmp_path)
 
 
@@ -385,12 +275,6 @@ def test_movielens_ratings_become_visits_oldest_first(tmp_path):
     assert data.skipped == {"visits to items that are not in the catalogue": 1}
 
 
-def test_movielens_a_tag_counts_when_two_users_gave_it(tmp_path):
-    tags = "1,1,Witty,1\n2,1,witty ,2\n1,1,private note,3\n1,1,private note,4\n"
-
-    assert load(write_movielens(tmp_path, tags=tags)).items["1"].metadata["tags"] == ["witty"]
-
-
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -410,16 +294,6 @@ def test_movielens_a_broken_file_is_named(tmp_path, content, told):
 # --- all of them
 
 
-def test_the_command_line_offers_every_layout():
-    assert {layout.value for layout in Layout} == {"auto", *Format}
-
-
 def test_a_folder_of_none_is_told_which_files_make_one(tmp_path):
     with pytest.raises(DataSetError, match=r"movies\.csv.*goodreads_books.*yelp_academic.*combined_.*meta_"):
         detect(tmp_path)
-
-
-@pytest.mark.parametrize("layout", Format)
-def test_a_folder_that_lacks_the_named_layouts_files_is_told(tmp_path, layout):
-    with pytest.raises(DataSetError, match="has no "):
-        load(tmp_path, format=layout)

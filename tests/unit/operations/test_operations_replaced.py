@@ -60,9 +60,3 @@ def test_a_second_name_of_a_file_keeps_its_content(tmp_path):
     assert theirs.read_text() == '{"$schema": "mine"}'
     assert "asyncapi" in json.loads((folder / "asyncapi.json").read_text())
     assert not [file for file in folder.iterdir() if file.name.startswith(".")]
-
-
-def test_what_is_nested_without_end_is_not_ours(tmp_path):
-    (tmp_path / "asyncapi.json").write_text("[" * 100_000)
-    result = CliRunner().invoke(app, ["schemas", "export", "--out", str(tmp_path)])
-    assert (result.exit_code, "is no schema" in result.stderr) == (1, True)

@@ -80,12 +80,6 @@ def test_the_page_shows_hostile_content_as_text_only(tmp_path: Path) -> None:
     assert "&lt;script&gt;alert(1)" in text
 
 
-def test_an_empty_export_has_a_page_too(tmp_path: Path) -> None:
-    text = page_of(tmp_path, an_export(tmp_path))
-
-    assert "No skill has been learned." in text
-
-
 def test_an_import_leaves_the_page_behind(tmp_path: Path) -> None:
     source, target, packed = tmp_path / "source", tmp_path / "target", io.BytesIO()
     manifest = an_export(source)

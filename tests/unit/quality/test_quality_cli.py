@@ -57,28 +57,6 @@ def test_the_report_shows_the_newest_result_of_each_arm_and_its_options(tmp_path
     assert eval_("report", "--results", results).stdout == markdown(rows, "no-skill")
 
 
-def test_a_file_of_something_else_is_left_alone(tmp_path):
-    folder, file = data_set(tmp_path / "films"), tmp_path / "notes.txt"
-    file.write_text("years of work")
-
-    for done in (eval_("--data", folder, "--arm", "random", "--results", file), eval_("report", "--results", file)):
-        assert done.exit_code == 1
-        assert "holds no results" in done.stderr
-    assert file.read_text() == "years of work"
-    assert "`sager eval --data DIR --arm NAME` makes it" in eval_("report", "--results", tmp_path / "none").stderr
-
-
-def test_the_table_compares_with_the_baseline(tmp_path):
-    folder, results = data_set(tmp_path / "films"), tmp_path / "results.jsonl"
-
-    done = eval_("--data", folder, "--arm", "profile,random", "--baseline", "random", "--results", results)
-
-    assert done.exit_code == 0, done.output
-    assert "Hit@1 less random" in done.stdout
-    [profile] = [line for line in done.stdout.splitlines() if line.strip().startswith("profile")]
-    assert "[+" in profile or "[-" in profile
-
-
 @pytest.mark.parametrize(
     ("args", "told"),
     [
@@ -93,16 +71,3 @@ def test_a_wrong_command_line_is_told(args, told):
 
     assert done.exit_code == 2
     assert told in done.stderr
-
-
-def test_a_missing_extra_is_told_with_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-
-    done = eval_("--data", tmp_path, "--arm", "random")
-
-    assert done.exit_code == 1
-    assert 'numpy and scipy: pip install ".[eval]"' in done.stderr
-
-
-def test_arms_are_listed():
-    assert "item-knn+profile" in eval_("arms").stdout

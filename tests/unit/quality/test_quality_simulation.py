@@ -40,15 +40,6 @@ async def test_an_arm_learns_from_each_reply_before_the_next_turn_and_never_from
     assert stages == [("choices", done, 3) for done in range(4)]
 
 
-async def test_a_question_is_answered_and_the_turn_is_tried_again():
-    arm, seen = Parrot(), []
-
-    await simulate([Turn("ann", "a", asks=True)], arm, user, lambda turn, *said: seen.append((turn.asks, *said)))
-
-    assert seen == [(False, "hint a", "a")]
-    assert arm.learned == ["hint a", "a"]
-
-
 async def test_work_side_by_side_is_bounded_and_its_first_error_is_raised_unchanged():
     under_way, most, done = 0, 0, []
 

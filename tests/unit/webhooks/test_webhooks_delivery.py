@@ -135,20 +135,6 @@ def test_an_endpoint_that_was_down_gets_the_newest_only_and_nothing_twice() -> N
     assert [(each["user_id"], each["skill_version"]) for each in receiver.of(CHANGED)] == [("bob", 0), ("ann", 50)]
 
 
-def test_a_smaller_batch_after_a_failure_sends_no_older_version() -> None:
-    topic = Topic(note("ann", 0), note("ann", 1), note("bob", 2))
-
-    async def deliver(receiver: Receiver) -> None:
-        receiver.answers.extend([204, 503])
-        async with delivery(receiver.url, topic) as shop:
-            await until(lambda: len(receiver.attempts) >= 2)
-            topic.batch = 1
-            await until(lambda: is_done(shop, topic))
-
-    versions = [(each["user_id"], each["skill_version"]) for each in run(deliver).of(CHANGED)]
-    assert versions == [("ann", 1), ("bob", 2)]
-
-
 def test_a_refused_message_is_given_up_and_the_others_go_on() -> None:
     topic = Topic(note("ann", 0))
 
@@ -213,26 +199,6 @@ def test_an_endpoint_that_is_gone_gets_nothing_more_and_begins_anew_at_the_next_
     assert len(run(deliver, always=410).attempts) == 1
 
 
-def test_redirects_are_not_followed() -> None:
-    async def deliver(receiver: Receiver) -> None:
-        receiver.headers = {"Location": receiver.url}
-        async with delivery(receiver.url, Topic(note("ann", 0))) as shop:
-            await until(lambda: len(receiver.attempts) >= 2)
-            assert shop.cursors()[0].offset == 0
-
-    assert run(deliver, always=307).messages == []
-
-
-def test_the_endpoints_own_wait_is_respected() -> None:
-    async def deliver(receiver: Receiver) -> None:
-        receiver.headers = {"Retry-After": "3600"}
-        async with delivery(receiver.url, Topic(note("ann", 0))):
-            await until(lambda: bool(receiver.attempts))
-            await asyncio.sleep(0.2)
-
-    assert len(run(deliver, always=429).attempts) == 1
-
-
 @pytest.mark.parametrize(
     ("offset", "at_ms"),
     [(None, None), (99, None), (2, now_ms() - MAX_AWAY_MS - 1)],
@@ -269,16 +235,6 @@ def test_an_endpoint_goes_on_at_its_cursor_which_says_since_when_it_is_behind() 
             assert shop.cursors()[0].at_ms > before
 
     assert [each["user_id"] for each in run(deliver, always=503).of(CHANGED)] == ["bob"]
-
-
-def test_an_endpoint_gets_only_its_domains_and_users() -> None:
-    topic = Topic(note("ann", 0), note("bob", 1))
-
-    async def deliver(receiver: Receiver) -> None:
-        async with delivery(receiver.url, topic, users=frozenset({"bob"}), domains=frozenset({"films"})) as shop:
-            await until(lambda: is_done(shop, topic))
-
-    assert [each["user_id"] for each in run(deliver).of(CHANGED)] == ["bob"]
 
 
 def test_the_receiver_of_the_docs_holds_the_skills() -> None:
