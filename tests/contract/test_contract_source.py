@@ -46,10 +46,3 @@ def test_no_loose_end_without_its_issue() -> None:
     ]
 
     assert found == []
-
-
-@pytest.mark.parametrize(
-    ("line", "loose"), [("# TO" + "DO later", True), ("# TO" + "DO (#12): later", False), ("# done", False)]
-)
-def test_what_a_loose_end_is(line: str, loose: bool) -> None:
-    assert bool(LOOSE_END.search(line)) is loose

@@ -91,32 +91,6 @@ def test_a_line_is_corrected_and_another_written(playwright, served, tmp_path, s
         browser.is_content()
 
 
-def test_what_was_overtaken_unfolds_with_its_successor_by_keyboard(playwright, served, tmp_path):
-    with chromium(playwright, tmp_path / "profile") as browser:
-        page = signed_in(browser, served)
-        open_(page, served, "/person?user=ann")
-        past = page.locator(".card-past")
-        expect(past).to_be_hidden()
-        page.locator("#card summary").focus()
-        page.keyboard.press("Enter")
-        expect(past).to_be_visible()
-        expect(past).to_contain_text("likes morning runs")
-        expect(past).to_contain_text("now: likes evening runs")
-        browser.is_content()
-
-
-def test_the_card_as_it_was_is_two_links_away(playwright, served, tmp_path):
-    with chromium(playwright, tmp_path / "profile") as browser:
-        page = signed_in(browser, served)
-        open_(page, served, "/person?user=ann")
-        page.get_by_role("link", name="How it came about").click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("How the card came about")
-        page.get_by_role("link", name="version 1").click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("Version 1")
-        expect(page.locator(".card-lines").first).to_contain_text("likes morning runs")
-        browser.is_content()
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_each_page_of_a_card_is_accessible_and_fits_a_phone(playwright, served, tmp_path, theme):
     with chromium(playwright, tmp_path / "profile") as browser:

@@ -1,14 +1,11 @@
 """The console as a person or their advocate uses it: a real Chromium before a real pipeline."""
 
-import io
-import json
 import re
-import zipfile
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser import PHONE, Browser, accessible, chromium, drawn, fits, screenshot, sign_in
+from tests.browser import PHONE, Browser, accessible, chromium, drawn, fits, screenshot
 from tests.console_world import World
 from tests.patience import PATIENCE_SECONDS, until
 
@@ -41,10 +38,6 @@ def page(browser: Browser):
 def open_(page: Page, world: World, path: str) -> None:
     page.goto(f"{world.url}/console{path}")
     drawn(page)
-
-
-def told(page: Page) -> str:
-    return page.locator(".said").first.inner_text()
 
 
 def line_of(page: Page, world: World, user: str, dimension: str) -> str:
@@ -133,36 +126,6 @@ def test_words_are_understood_and_taken_back(page, world):
         return bool(page.get_by_text("“colourless green ideas sleep furiously”").count())
 
     until(is_listed, "the sentence that was not understood")
-
-
-def test_learning_is_stopped_and_a_former_version_comes_back(page, world):
-    open_(page, world, "/person?user=emil")
-    page.get_by_role("button", name="Stop learning").click()
-    expect(page.get_by_text("Learning is stopped")).to_be_visible()
-    page.get_by_role("button", name="Let it learn again").click()
-    expect(page.get_by_text("Learning is stopped")).to_have_count(0)
-
-    open_(page, world, f"/log?user=emil&domain={world.domains['emil']}")
-    page.get_by_role("link", name="version 9", exact=True).click()
-    expect(page.get_by_role("heading", name="Going back to it")).to_be_visible()
-    assert page.locator(".diff li").count()
-    then = page.locator(".lines strong").all_inner_texts()
-    screenshot(page, "version")
-    page.get_by_role("button", name="Go back to version 9").click()
-    expect(page.locator(".said")).to_contain_text("Gone back.")
-
-    page.wait_for_url("**/person?**")
-    assert set(page.locator(".card:not(.silent) .line-what a").all_inner_texts()) == set(then)
-
-
-def test_everything_held_is_downloaded(page, world):
-    open_(page, world, "/person?user=bruno")
-    with page.expect_download() as waiting:
-        page.get_by_role("link", name="Export").click()
-
-    with zipfile.ZipFile(io.BytesIO(waiting.value.path().read_bytes())) as archive:
-        [manifest] = [name for name in archive.namelist() if name.endswith("manifest.json")]
-        assert json.loads(archive.read(manifest))["user_id"] == "bruno"
 
 
 def test_forgetting_shows_what_goes_and_wants_the_id_typed(page, world):
@@ -273,40 +236,3 @@ def test_every_page_is_accessible_and_fits_a_phone_and_paper(browser, world, the
     expect(page.locator(".side")).to_be_hidden()
     page.emulate_media(media="screen")
     browser.is_content()
-
-
-def test_the_login_page_is_accessible_too(playwright, world, tmp_path):
-    with chromium(playwright, tmp_path / "profile") as fresh:
-        page = fresh.page()
-        page.goto(f"{world.url}/console/")
-        accessible(page)
-        page.get_by_label("Token", exact=True).fill("sager_wrong")
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("alert")).to_contain_text("not valid")
-        accessible(page)
-
-
-def test_everything_works_without_scripts(playwright, world, tmp_path):
-    with chromium(playwright, tmp_path / "profile", java_script_enabled=False) as plain:
-        page = plain.page()
-        sign_in(page, world.link())
-        page.goto(f"{world.url}/console/person?user=bruno")
-        page.locator(".line-what a").first.click()
-        page.get_by_role("button", name="Pin", exact=True).click()
-        expect(page.locator(".said")).to_contain_text("Pinned")
-        page.get_by_role("button", name="Unpin").click()
-        expect(page.locator(".said")).to_contain_text("No longer pinned")
-        plain.is_content()
-
-
-def test_dark_and_light_are_chosen_and_kept(page, world):
-    open_(page, world, "/people")
-    ground = "getComputedStyle(document.documentElement).backgroundColor"
-    light = page.evaluate(ground)
-    page.get_by_role("button", name="Theme").click()
-    dark = page.evaluate(ground)
-    assert dark != light
-    open_(page, world, "/person?user=ann")
-    assert page.evaluate(ground) == dark
-    page.get_by_role("button", name="Theme").click()
-    assert page.evaluate(ground) == light

@@ -17,9 +17,7 @@ from benchmarks.surroundings import reached_as
 from sager_client import (
     AsyncEventProducer,
     AsyncSlimSkills,
-    Connection,
     EventProducer,
-    Misconfigured,
     NoAnswer,
     NotDelivered,
     SlimSkill,
@@ -119,65 +117,7 @@ def test_a_producer_goes_on_after_the_broker_was_restarted_and_has_forgotten_all
     assert partitions == {partition_of("ann", settings.partitions)}
 
 
-def test_slim_skills_read_anew_after_the_broker_was_restarted(own: tuple[EmbeddedBroker, Settings]) -> None:
-    broker, settings = own
-    put(settings, "ann", 3)
-    put(settings, "bob", 2)
-    removed: list[str] = []
-    with SlimSkills(broker.bootstrap, on_removed=lambda skill: removed.append(skill.user_id)) as skills:
-        assert len(skills) == 2
-        crash(broker)
-        assert skills.get("ann", "films") == "likes: noir", "what was read can still be asked for"
-        broker.start()
-        topics.ensure(settings)
-        put(settings, "ann", 1, "likes: westerns")
-
-        until(lambda: removed == ["bob"])
-
-        found = skills.skill("ann", "films")
-        assert found is not None
-        assert (found.text, found.skill_version, len(skills)) == ("likes: westerns", 1, 1)
-        put(settings, "cem", 1)
-        until(lambda: bool(skills.get("cem", "films")))
-
-
-def test_an_app_starts_before_the_broker_and_gets_slim_skills_when_it_is_there(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    broker = EmbeddedBroker(tmp_path / "broker.log")
-    with SlimSkills(broker.bootstrap) as skills:
-        assert (skills.ready, skills.get("ann", "films")) == (False, "")
-        assert [each.getMessage() for each in caplog.records if "could not be read" in each.getMessage()]
-
-        with broker:
-            settings = Settings(bootstrap=broker.bootstrap, embedded=True, data_dir=tmp_path)
-            topics.ensure(settings)
-            put(settings, "ann", 1)
-            skills.wait(SECONDS)
-            until(lambda: skills.get("ann", "films") == "likes: noir")
-            assert skills.ready
-            put(settings, "bob", 1)
-            until(lambda: skills.get("bob", "films") == "likes: noir")
-
-
 # --- what the broker has
-
-
-def test_a_number_of_partitions_that_the_broker_does_not_have_is_refused(settings: Settings) -> None:
-    topics.ensure(settings)
-    told: list[str] = []
-    wrong = Connection(bootstrap=settings.bootstrap, prefix=settings.prefix, partitions=settings.partitions + 1)
-    events = EventProducer(connection=wrong, on_error=lambda undelivered: told.append(undelivered.cause))
-
-    events.interaction("ann", "films", slate(1)[0])
-    with pytest.raises(Misconfigured) as refused:
-        events.flush(SECONDS)
-
-    assert "has 4 partitions, but SAGER_PARTITIONS is 5: a wrong number breaks the joins" in str(refused.value)
-    assert len(told) == 1
-    with pytest.raises(Misconfigured):
-        events.interaction("ann", "films", slate(1)[0])
-    events.end()
 
 
 def test_a_record_that_the_broker_refuses_is_told_and_the_others_go_on(settings: Settings) -> None:

@@ -1,13 +1,11 @@
 """What a person says, through the real stream: the next ranking goes by it and says so, whatever is on its way."""
 
-import time
 from typing import Any
 
 import pytest
 
 from schemas import SkillDiff, SlimSkill
 from tests.harness import Harness
-from tests.patience import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
@@ -41,23 +39,6 @@ def test_once_a_correction_has_its_version_every_ranking_honours_it(harness: Har
     harness.until(lambda out: any(short.avoids for short in out.values(SlimSkill)), "a slim skill that says so")
     harness.quiet()
     harness.assert_all_stores_agree()
-
-
-def test_rankings_that_are_asked_for_at_once_come_to_honour_it(harness: Harness) -> None:
-    """They are on another topic, so some may be made before."""
-    harness.worker()
-    harness.events.rank("ann", "films", SHOWN, seconds=60)
-    harness.events.correct("ann", "films", items=SHOWN, says=[NO_HORROR])
-    give_up = time.monotonic() + PATIENCE_SECONDS
-
-    ranking = harness.events.rank("ann", "films", SHOWN, seconds=60)
-    while not told(ranking):
-        assert time.monotonic() < give_up, harness.logs()
-        ranking = harness.events.rank("ann", "films", SHOWN, seconds=60)
-
-    assert ranking.candidates[-1].item_id == "horror"
-    again = harness.events.rank("ann", "films", SHOWN, seconds=60)
-    assert told(again) == (STATEMENT,), "and stay so"
 
 
 def test_a_question_comes_with_a_ranking_and_its_answer_is_honoured(harness: Harness) -> None:

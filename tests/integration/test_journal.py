@@ -15,7 +15,7 @@ import aiokafka
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from streams.exceptions import BrokerUnreachable, TopicsDiffer
+from streams.exceptions import BrokerUnreachable
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.producer import Outbox
@@ -295,10 +295,3 @@ def test_producers_compress_as_they_are_told(settings: Settings, codec: Compress
             "both batches",
         )
     assert [list(Compression)[batch[22] & 7] for batch in batches] == [codec, codec]
-
-
-@pytest.mark.broker
-def test_who_sends_with_another_partition_count_is_told_before_the_first_record(settings: Settings) -> None:
-    outbox = Outbox(settings.model_copy(update={"partitions": 8}))
-    with pytest.raises(TopicsDiffer, match="set SAGER_PARTITIONS=4"):
-        outbox.send(ITEMS[0], b"k", b"v", 1)

@@ -17,7 +17,6 @@ from streams.kafka import topics
 from streams.kafka.clients import producer_config
 from streams.local.broker import EmbeddedBroker, free_port
 from streams.materializer import MaterializerError, read, recovery, run
-from streams.materializer.rows import PUBLIC_TOPICS
 from streams.settings import Settings
 from tests.patience import PATIENCE_SECONDS, until
 from tests.unit.materializer.materializer_builders import diff, item, ranking, selection, skill, slim
@@ -291,17 +290,3 @@ def test_a_broker_that_forgot_everything_is_read_from_the_beginning_and_the_rows
                 second_life()
     finally:
         broker.stop()
-
-
-def test_missing_topics_are_named(broker, tmp_path):
-    settings = Settings(bootstrap=broker.bootstrap, data_dir=tmp_path, prefix="tenant.")
-    told = rf"{len(PUBLIC_TOPICS)} topics are missing .*tenant\.skills.*SAGER_PREFIX"
-    with pytest.raises(MaterializerError, match=told):
-        run.materialize(settings, threading.Event())
-
-
-def test_a_broker_that_does_not_answer_is_named(tmp_path, capfd):
-    settings = Settings(bootstrap=f"127.0.0.1:{free_port()}", data_dir=tmp_path)
-    with pytest.raises(MaterializerError, match=r"cannot reach Kafka at 127\.0\.0\.1.*SAGER_BOOTSTRAP"):
-        run.materialize(settings, threading.Event())
-    assert capfd.readouterr().err == ""

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.surroundings import reached_as
 from sager_client import SlimSkills
-from schemas import Contrast, PolicySkill, Profile, Ranking, SkillDiff, SlimSkill
+from schemas import Contrast, Profile, Ranking, SkillDiff, SlimSkill
 from streams.demo.scenario import Recorded
 from tests.harness import Harness
 from tests.worlds import film, slate
@@ -144,19 +144,3 @@ def test_rank_requests_are_answered_with_the_evolved_skill(harness: Harness) -> 
     assert answer.ranked_by == "sager"
     assert answer.injected.skill_version == 12
     assert answer.injected.slim_skill
-
-
-@pytest.mark.on("embedded")
-@pytest.mark.thorough
-def test_two_domains_of_one_user_are_two_skills(harness: Harness) -> None:
-    harness.worker()
-    for domain in ("films", "plays"):
-        for number in range(3):
-            ranking = harness.events.ranking("ann", domain, slate(number))
-            harness.events.selection(ranking, slate(number)[0]["item_id"])
-    harness.events.flush()
-
-    harness.count(SkillDiff, 6)
-
-    assert {(s.domain, s.version) for s in harness.skills().values()} == {("films", 3), ("plays", 3)}
-    assert len(harness.quiet().newest(PolicySkill)) == 2

@@ -7,22 +7,15 @@ from typing import Any
 
 import pytest
 
-from evaluation.community import shared_world
-from evaluation.leave_one_out import ARMS
 from evaluation.plans import Lists, Plan, plans
-from evaluation.simulation import no_progress
 from evaluation.skill_arms import SAGER, STREAM_RULES, By, Played
-from evaluation.split import Split, read
 from evaluation.stream import play
-from evaluation.warm_up import ArmOptions
 from operators.retrieve import Retrieved
 from schemas import (
     GlobalSkill,
-    Injected,
     PolicySkill,
     Profile,
     Ranking,
-    SkillDiff,
     WeightAction,
     WeightCommand,
     Weights,
@@ -45,58 +38,12 @@ def lines(skill: PolicySkill) -> tuple[int, int, list[Any]]:
     return skill.version, skill.contrasts, found
 
 
-def shown(split: Split, each: Played) -> Ranking:
-    choice = each.choice
-    return Ranking(
-        event_id=f"ranking-{choice.request_id}",
-        occurred_at=choice.taken.at,
-        ranking_id=choice.request_id,
-        user_id=each.user_id,
-        domain=split.domain,
-        candidates=tuple(split.items[item_id] for item_id in each.order),
-        injected=Injected(facets=choice.context.facets),
-    )
-
-
 def publish(harness: Harness, population: GlobalSkill | None) -> None:
     """What is to be expected of anybody; a worker reads it before all else."""
     assert population is not None
     assert population.usual
     harness.raw.produce(harness.settings.topic(GlobalSkill.TOPIC), encode(population), key=population.domain.encode())
     harness.raw.flush(10)
-
-
-async def test_the_warm_up_leaves_the_skills_that_the_stream_learns_of_the_same_choices(
-    harness: Harness, tmp_path: Path
-) -> None:
-    split, _ = read(data_set(tmp_path / "films", tastes(USERS, VISITS)))
-    arm = ARMS["sager-counts"].make(ArmOptions(tau=ROUNDS))
-    await arm.train(split, no_progress)
-    assert any(each.choice.context.facets for each in arm.skills.played)
-    publish(harness, shared_world(split, no_progress).population)
-    # What the community says comes with the rankings here.
-    harness.worker(propagate=False)
-
-    imported = 0
-    for user_id, visits in split.training.items():
-        for visit in visits:
-            harness.events.interaction(user_id, split.domain, split.items[visit.item_id], at=visit.at)
-            imported += 1
-    harness.events.flush()
-    # A skill starts from the profile that is there at the first choice.
-    harness.count(Profile, imported)
-    for each in arm.skills.played:
-        ranking, user_id = shown(split, each), each.user_id
-        harness.send(ranking)
-        taken = each.choice.taken
-        harness.events.selection(user_id=user_id, ranking_id=ranking.ranking_id, item_id=taken.item_id, at=taken.at)
-    harness.events.flush()
-    harness.count(SkillDiff, USERS * ROUNDS)
-
-    streamed = {skill.user_id: lines(skill) for skill in harness.skills().values()}
-    assert streamed == {user_id: lines(skill) for user_id, skill in arm.skills.skills.items()}
-    assert {version for version, *_ in streamed.values()} == {ROUNDS}
-    assert harness.outputs.dead_letters == []
 
 
 def alone(plan: Plan) -> Plan:

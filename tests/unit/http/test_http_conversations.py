@@ -1,7 +1,6 @@
 """Turns of a conversation over HTTP: what is taken, and what would become of them."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,6 @@ from schemas import Utterance, decode
 from streams.settings import Settings
 from tests.unit.http.http_world import Served, Tokens, published
 from tests.unit.http.test_http_events import Kafka, World, an_event
-
-NOW = datetime.now(UTC)
 
 
 @pytest.fixture(scope="module")
@@ -47,22 +44,6 @@ def test_a_persons_token_tells_their_conversations_alone(world: World) -> None:
     assert [each["status"] for each in reply.body["results"]] == ["accepted", "refused"]
 
 
-def test_lint_lists_the_lines_of_a_card_that_turns_change(world: World) -> None:
-    likes, asks, again, hates, question = world.lint(
-        a_turn(0, "I love jazz."),
-        a_turn(1, "Anything else?", role="assistant"),
-        a_turn(2, "I love jazz."),
-        a_turn(3, "I can't stand jazz."),
-        a_turn(4, "What time is it?", ends=True),
-    )
-
-    assert likes["teaches"] == ["added: likes jazz"]
-    assert asks["teaches"] == ["context of the person's answer: nothing is learned from it"]
-    assert again["teaches"] == ["confirmed: likes jazz"]
-    assert "overtaken: likes jazz" in hates["teaches"]
-    assert question["teaches"] == ["no lasting preference by rules"]
-
-
 def test_lint_quotes_no_private_detail(world: World) -> None:
     [told] = world.lint(a_turn(0, "I love jazz. Write to anna@example.org, my IBAN is DE89370400440532013000."))
 
@@ -76,12 +57,3 @@ def test_lint_lists_lines_that_a_wish_to_forget_erases(world: World) -> None:
     _, known = world.lint(a_turn(0, "I love jazz."), a_turn(1, "Please forget that I love jazz."))
 
     assert known["teaches"] == ["forgotten: likes jazz"]
-
-
-def test_lint_tells_of_turns_that_come_twice(world: World) -> None:
-    twice = a_turn(0, "I love jazz.")
-    other = {"topic": "utterances", "event": {**twice["event"], "user_id": "bob"}}
-    results = world.lint(twice, other, twice)
-
-    assert results[0]["teaches"] == results[1]["teaches"] == ["added: likes jazz"]
-    assert results[2]["warnings"] == ["repeats a turn of this batch: it counts once"]

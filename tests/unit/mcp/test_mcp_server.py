@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 from mcp import MCPError
 
-from streams.local.broker import free_port
 from tests.unit.mcp.mcp_world import ORDER, SCOPES, World, a_world, command, over_stdio, skill_of
 
 TRANSPORTS = ("http", "http of before", "stdio")
@@ -100,15 +99,6 @@ async def test_a_server_that_is_told_its_user_and_domain_refuses_others_before_i
     assert "name the `domain`" in said(nowhere)
 
 
-async def test_what_is_not_known_yet_is_no_error(world: World) -> None:
-    async with world.over_http(world.tokens.make("read-slim", user="new")) as client:
-        slim = await client.call_tool("get_slim_skill", {"domain": "films"})
-        prompt = await client.get_prompt("personalize", {"request": "a quiet one", "domain": "films"})
-
-    assert slim.structured_content == slim.structured_content | {"known": False, "text": ""}
-    assert "Nothing is known" in prompt.messages[0].content.text
-
-
 async def test_a_skill_that_changes_is_read_as_it_is(world: World) -> None:
     async with world.over_http(world.tokens.make(*SCOPES, user="cleo")) as client:
         world.learn(skill_of("cleo"))
@@ -117,17 +107,6 @@ async def test_a_skill_that_changes_is_read_as_it_is(world: World) -> None:
         after = await client.call_tool("list_lines", {"domain": "films"})
 
     assert [len(each.structured_content["lines"]) for each in (before, after)] == [1, 2]
-
-
-async def test_a_server_that_is_away_is_told_with_what_to_do() -> None:
-    nowhere = f"http://127.0.0.1:{free_port()}"
-    token = f"sager_{'x' * 43}"
-
-    async with over_stdio(nowhere, token) as client:
-        told = said(await client.call_tool("get_slim_skill", {"domain": "films"}))
-
-    assert f"{nowhere} does not answer" in told
-    assert "sager up" in told
 
 
 async def test_a_token_that_is_revoked_is_told_at_the_next_call(world: World) -> None:
@@ -173,12 +152,6 @@ def test_mcp_asks_for_a_token_like_everything_else(world: World) -> None:
     assert world.served.ask("/mcp", "").status == 401
 
 
-def test_only_post_is_answered_so_that_no_stream_stays_open(world: World) -> None:
-    token = world.tokens.make(*SCOPES, user="ann")
-
-    assert [world.served.ask("/mcp", token, method).status for method in ("GET", "DELETE")] == [405, 405]
-
-
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -198,12 +171,6 @@ def test_other_hosts_and_origins_are_refused(world: World, headers: dict[str, st
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"jsonrpc": "2.0"}', b"\xff", b"[" * 50_000, b'"' * 99])
 def test_bodies_that_are_no_message_are_refused(world: World, body: bytes) -> None:
     assert 400 <= posted(world, world.tokens.make(*SCOPES, user="ann"), body).status < 500
-
-
-def test_a_message_that_is_too_large_is_refused(world: World) -> None:
-    token = world.tokens.make(*SCOPES, user="ann")
-
-    assert posted(world, token, b"", **{"Content-Length": str(1024 * 1024 + 1)}).status == 413
 
 
 async def test_logs_name_nobody(world: World, caplog: pytest.LogCaptureFixture) -> None:

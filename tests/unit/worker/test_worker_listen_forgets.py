@@ -17,28 +17,23 @@ from schemas import (
     CardChangeKind,
     CardCommand,
     CardDiff,
-    Correction,
     DeadLetter,
-    Feedback,
     ForgetRequest,
     Listening,
     PolicySkill,
     Receipt,
-    Stance,
     Utterance,
-    compound_key,
     encode,
     line_of,
 )
 from streams.kafka.packed import unpack
-from tests.builders import a_candidate, a_time
+from tests.builders import a_time
 from tests.fake_log import FakeDeployment, FakeLog
 from tests.unit.worker.test_worker_listen import (
     ANN,
     NOON_MS,
     RUNS,
     a_command,
-    assert_whole,
     card_of,
     lines,
     listener,
@@ -84,17 +79,6 @@ async def known(deployment: FakeDeployment) -> AsyncIterator[FakeDeployment]:
     await worker.quiet()
     await worker.stop()
     yield deployment
-
-
-async def test_a_skill_hears_what_is_said_of_its_domain(known: FakeDeployment) -> None:
-    [correction] = known.log.values(Correction)
-    [directive] = correction.says
-    assert (correction.domain, directive.stance, directive.value) == ("films", Stance.PREFERS, "horror")
-    [skill] = known.log.newest(PolicySkill).values()
-    assert [each.statement_id for each in skill.stated] == ["prefers:preference:genre:horror"]
-    assert lines(known.log) == {LINE, RUNS, OF_FILMS}
-    assert len(hers(known.log)) == 3
-    assert_whole(known.log)
 
 
 def remove(line_id: str = LINE) -> CardCommand:
@@ -358,22 +342,3 @@ async def test_a_line_is_forgotten_while_a_model_is_asked(known: FakeDeployment)
     assert asked == [["I love figs. I love zyxquill waltzes."], ["I love figs."]]
     assert lines(known.log) == {RUNS, OF_FILMS, "prefers:stated:figs"}
     assert traces(known.log) == []
-
-
-async def test_a_signal_moves_the_line_that_it_speaks_for_once(known: FakeDeployment) -> None:
-    liked = Feedback(
-        event_id="liked",
-        occurred_at=a_time(90),
-        user_id=ANN,
-        domain="films",
-        item=a_candidate("film-1", genres=["Horror"]),
-        signal="liked",
-    )
-    known.log.put_all([liked, liked])
-    await known.worker().quiet()
-
-    rewarded = [diff for diff in hers(known.log) if diff.changes[0].kind is CardChangeKind.REWARDED]
-    assert [change.line_id for diff in rewarded for change in diff.changes] == [OF_FILMS]
-    assert_folds(known.log)
-    skill = known.log.newest(PolicySkill)[compound_key(ANN, "films")]
-    assert "liked" in skill.recent

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from operators.evolve import RulesReasoner
 from streams.settings import OnLlmFailure
 from streams.worker.reasoning.reasoner import Reasoning
-from streams.worker.runtime.ordered import AT_ONCE, BACKLOG, Abandoned, KeyOrdered, Stale, Work
+from streams.worker.runtime.ordered import BACKLOG, Abandoned, KeyOrdered, Stale, Work
 from streams.worker.runtime.reader import Reader
 
 KEYS = st.sampled_from(["ann", "bob", "cem", None])
@@ -188,18 +188,6 @@ async def test_what_finds_no_room_is_fetched_no_more_until_half_of_it_is_worked_
     assert world.acked[0] == list(range(total))
 
 
-async def test_a_burst_leaves_the_event_loop_its_turns() -> None:
-    world = Run(in_flight=1_000)
-    works = [world.work(f"user-{number}", number) for number in range(100)]
-    world._works.update({(1, 0, offset): work for offset, work in enumerate(works)})
-
-    world.reader.take(("t", 0), [Fetched(offset) for offset in range(100)])
-
-    assert len(world.ordered._tasks) == AT_ONCE
-    while len(world.begun) < 100:
-        await turn()
-
-
 async def test_while_partitions_move_nothing_is_begun_and_what_is_under_way_is_waited_for() -> None:
     world = Run(in_flight=1)
     await world.submit(0, "ann")
@@ -241,18 +229,6 @@ async def test_what_a_seek_brings_again_is_not_given_out_again() -> None:
     await world.end(0)
 
     assert (world.begun, world.acked[0]) == ([0], [0])
-
-
-async def test_gaps_between_offsets_are_passed_over() -> None:
-    """A compacted topic, or a transaction's markers."""
-    world = Run()
-    await world.submit(0, "ann")
-    world._offsets[0] = 7
-    second = await world.submit(0, "bob")
-    await world.end(0)
-    await world.end(second)
-
-    assert dict(world.reader.all_done()) == {("t", 0): 8}
 
 
 async def test_an_event_for_which_no_work_is_found_is_an_error_and_not_lost() -> None:
