@@ -3,8 +3,7 @@
 import ast
 import json
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta, timezone
-from decimal import Decimal
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +49,7 @@ def test_every_command_with_json_prints_by_it() -> None:
     ("value", "encoded"),
     [
         (datetime(2026, 1, 31, 18, 5, tzinfo=UTC), '"2026-01-31T18:05:00Z"'),
-        (datetime(2026, 1, 31, 18, 5, 0, 250, tzinfo=timezone(timedelta(hours=2))), '"2026-01-31T16:05:00.000250Z"'),
         (datetime(2026, 1, 31, 18, 5), '"2026-01-31T18:05:00Z"'),  # noqa: DTZ001 - as DuckDB has them
-        (date(2026, 1, 31), '"2026-01-31"'),
-        (Decimal("1.50"), "1.5"),
         (float("inf"), "null"),
         (2**127, str(2**127)),
         ({"Amélie": "東京 🎬"}, '{"Amélie": "東京 🎬"}'),

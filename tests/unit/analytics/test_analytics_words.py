@@ -88,22 +88,9 @@ STEP["ranking"] = {"shown": list("abcdefghij"), "taken": ["a"], "instruction": "
              "It went from “a first sign” to “likely”."),
         ),
         (
-            {"taken": "6", "expected": "2.1", "others_with": 0, "tier_before": "high", "tier_after": "high"},
-            ("You took *Arrival* and left nine others, all of them without this. "
-             "Lately you took this 6 times; by chance it would be 2.1."),
-        ),
-        (
             {"kind": "weakened", "taken": "2.1", "expected": "2.5", "tier_before": "low", "tier_after": "silent"},
             ("You took *Arrival* and left nine others. Lately you took this 2.1 times; by chance it would be 2.5. "
              "It went from “a first sign” to “says nothing”."),
-        ),
-        (
-            {"kind": "discovered", "tier_before": None, "tier_after": "silent"},
-            "You took *Arrival* and left nine others. It is new in the profile: counted, it says nothing yet.",
-        ),
-        (
-            {"kind": "discovered", "tier_before": None, "tier_after": "low"},
-            "You took *Arrival* and left nine others. It is new in the profile: a first sign.",
         ),
         (
             {"kind": "weakened", "reason": "passed over 2 times in this ranking", "tier_before": "low",
@@ -113,10 +100,6 @@ STEP["ranking"] = {"shown": list("abcdefghij"), "taken": ["a"], "instruction": "
         (
             {"kind": "pinned", "tier_after": "high", "actor": "the help desk", "reason": "she said so"},
             "The help desk pinned this: it stays, whatever you choose. The reason given: “she said so”.",
-        ),
-        (
-            {"title": None, "ranking": None, "tier_before": "low", "tier_after": "low"},
-            "You took something whose title is not known any more.",
         ),
     ],
 )  # fmt: skip

@@ -53,16 +53,10 @@ def test_a_statement_is_told_in_words(said: Statement, told: str) -> None:
     ("told", "line"),
     [
         (Heard(what="rated", value=4.0), ("signal rated 4", "")),
-        (Heard(what="abstention"), ("nothing was taken", "the list did not suit; that is no word against its items")),
         (Heard(what="correction", words="no horror", by_pattern="no-x"), ("said “no horror”", "read by no-x")),
-        (Heard(what="correction"), ("said by a form", "")),
         (
             Heard(what="correction", words="hm", understood=False, explanation="Name a genre."),
             ("said “hm”", "not understood: it changes nothing. Name a genre."),
-        ),
-        (
-            Heard(what="correction", understood=False, explanation="It is about another person's taste."),
-            ("said something", "not understood: it changes nothing. It is about another person's taste."),
         ),
     ],
 )

@@ -55,12 +55,8 @@ def test_an_empty_variable_is_not_set_but_a_prefix_may_be_empty(monkeypatch: pyt
         ({"prefix": "a b"}, "SAGER_PREFIX must be letters"),
         ({"kafka_security_protocol": "TLS"}, "SAGER_KAFKA_SECURITY_PROTOCOL must be one of PLAINTEXT, SSL"),
         ({"kafka_security_protocol": "SASL_SSL"}, "SAGER_KAFKA_SASL_USERNAME is missing"),
-        ({"kafka_security_protocol": "SASL_SSL", **USER, "kafka_sasl_mechanism": "MD5"}, "SASL_MECHANISM must be one"),
         (USER, "SAGER_KAFKA_SASL_USERNAME is set, but only SASL_SSL and SASL_PLAINTEXT use it"),
-        ({"kafka_ssl_ca": __file__}, "SAGER_KAFKA_SSL_CA is set, but only SASL_SSL and SSL use it"),
         ({"kafka_security_protocol": "SSL", "kafka_ssl_ca": "/nowhere"}, "SSL_CA names /nowhere, which is no file"),
-        ({"kafka_security_protocol": "SSL", "kafka_ssl_key": __file__}, "SAGER_KAFKA_SSL_KEY and SAGER_KAFKA_SSL_CERT"),
-        ({"kafka_ssl_verify_hostname": "perhaps"}, "SAGER_KAFKA_SSL_VERIFY_HOSTNAME must be true or false"),
     ],
 )
 def test_what_is_wrong_is_told_by_its_variable(given: dict[str, Any], told: str) -> None:
@@ -88,11 +84,6 @@ def test_librdkafka_is_given_the_password_and_nobody_else() -> None:
             "broker unreachable at kafka:9092: connection refused",
         ),
         (
-            KafkaError._TRANSPORT,
-            "GroupCoordinator: [::1]:9092/bootstrap: Disconnected (after 3ms in state UP)",
-            "broker unreachable at [::1]:9092: disconnected",
-        ),
-        (
             KafkaError._RESOLVE,
             "nohost:9092/bootstrap: Failed to resolve 'nohost:9092': Name or service not known (after 5ms in state x)",
             "broker unreachable at nohost:9092: name or service not known",
@@ -105,7 +96,6 @@ def test_librdkafka_is_given_the_password_and_nobody_else() -> None:
                 "SAGER_KAFKA_SASL_USERNAME, SAGER_KAFKA_SASL_PASSWORD and SAGER_KAFKA_SASL_MECHANISM"
             ),
         ),
-        (KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down", ""),
         (KafkaError.MSG_SIZE_TOO_LARGE, "Broker: Message size too large", "Broker: Message size too large"),
     ],
 )

@@ -33,15 +33,10 @@ def test_spellings_of_one_attribute_share_an_id(one: str, other: str) -> None:
     ("one", "other"),
     [
         ("noir", "noire"),
-        ("$", "$$"),
         ("€", "€€"),
-        ("C", "C++"),
         ("C", "C#"),
-        ("R&B", "RB"),
         ("की", "का"),
-        ("ไม้", "ไม่"),
         ("🍕", "🍣"),
-        ("!!!", "???"),
         ("ﷺ" * 119 + "a", "ﷺ" * 119 + "b"),
     ],
 )

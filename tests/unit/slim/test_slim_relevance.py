@@ -20,14 +20,10 @@ class TestRelevance:
         ("instruction", "found"),
         [
             ("A MYSTERY for tonight", {"genre: mystery"}),
-            ("two mysteries", {"genre: mystery"}),
             ("fiction about science", {"genre: science fiction"}),
-            ("science-fiction!", {"genre: science fiction"}),
             ("some fiction", set()),
             ("a $$ place, mysterious", {"price: $$"}),
-            ("is it for me?", set()),
             ("", set()),
-            ("?!", set()),
         ],
     )
     def test_a_line_is_relevant_if_all_its_words_are_named(self, instruction: str, found: set[str]) -> None:
