@@ -56,6 +56,12 @@ def prose(file: Path) -> str:
     return FENCE.sub("", file.read_text(encoding="utf-8"))
 
 
+def unknown(files: list[Path], pattern: str, known: set[str]) -> dict[str, set[str]]:
+    """The names in each file that match the pattern and are not known."""
+    found = {name(file): set(re.findall(pattern, file.read_text(encoding="utf-8"))) - known for file in files}
+    return {file: names for file, names in found.items() if names}
+
+
 def table(file: Path, first_column: str) -> Iterator[list[str]]:
     """The rows of all tables whose first heading this is, without their backticks."""
     inside = False
@@ -94,12 +100,10 @@ def test_the_table_of_settings_has_each_with_its_default() -> None:
     assert told == {f"SAGER_{setting.upper()}": default_of(setting) for setting in Settings.model_fields}
 
 
-@pytest.mark.parametrize("file", [*DOCUMENTS, *DEPLOYMENT], ids=name)
-def test_every_variable_that_is_named_is_a_setting(file: Path) -> None:
+def test_every_variable_that_is_named_is_a_setting() -> None:
     known = {f"SAGER_{setting.upper()}" for setting in Settings.model_fields} | NOT_SETTINGS
-    named = set(re.findall(r"SAGER_[A-Z0-9_]*[A-Z0-9]", file.read_text(encoding="utf-8")))
 
-    assert {variable for variable in named if not variable.startswith("SAGER_TEST_")} <= known
+    assert not unknown([*DOCUMENTS, *DEPLOYMENT], r"SAGER_(?!TEST_)[A-Z0-9_]*[A-Z0-9]", known)
 
 
 # --- metrics
@@ -135,11 +139,8 @@ def test_the_tables_of_metrics_are_what_is_exported() -> None:
     assert told == exported()
 
 
-@pytest.mark.parametrize("file", DOCUMENTS, ids=name)
-def test_every_metric_that_is_named_exists(file: Path) -> None:
-    named = set(re.findall(r"\bsager_[a-z_]+[a-z]\b", file.read_text(encoding="utf-8")))
-
-    assert named - {"sager_client", "sager_streams"} <= series()
+def test_every_metric_that_is_named_exists() -> None:
+    assert not unknown(DOCUMENTS, r"\bsager_[a-z_]+[a-z]\b", series() | {"sager_client", "sager_streams"})
 
 
 # --- commands
@@ -181,12 +182,12 @@ def lines_with_commands(file: Path) -> Iterator[str]:
     yield from re.findall(r"`((?:SAGER_\w+=\S+ )*sager(?: [^`]+)?)`", prose(file))
 
 
-@pytest.mark.parametrize("file", DOCUMENTS, ids=name)
-def test_every_command_and_option_that_is_shown_exists(file: Path) -> None:
+def test_every_command_and_option_that_is_shown_exists() -> None:
     known = commands()
 
     wrong = [
-        f"{path} {option}"
+        f"{name(file)}: {path} {option}"
+        for file in DOCUMENTS
         for line in lines_with_commands(file)
         for path, options in called(line)
         for option in [*options, None]
@@ -196,51 +197,31 @@ def test_every_command_and_option_that_is_shown_exists(file: Path) -> None:
     assert wrong == []
 
 
-GROUPS = {
-    "sager",
-    "sager token",
-    "sager policy",
-    "sager card",
-    "sager schemas",
-    "sager global-skill",
-    "sager weights",
-    "sager dead-letters",
-}
-
-
-@pytest.mark.parametrize("file", DOCUMENTS, ids=name)
-def test_every_make_target_that_is_named_exists(file: Path) -> None:
+def test_every_make_target_that_is_named_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    consoles = "\n".join(blocks(file, "console"))
-    named = set(re.findall(r"`make ([a-z-]+)`", prose(file))) | set(
-        re.findall(r"^\$ make ([a-z-]+)", consoles, re.MULTILINE)
-    )
 
-    assert named <= targets
+    assert not unknown(DOCUMENTS, r"(?m)(?:`|^\$ )make ([a-z-]+)", targets)
 
 
 # --- links and code
+
+
+def resolves(file: Path, link: str) -> bool:
+    path, _, section = link.partition("#")
+    target = (file.parent / path).resolve() if path else file
+    if not target.exists() or not section:
+        return target.exists()
+    return section in map(anchor, re.findall(r"^#+ (.+)$", prose(target), re.MULTILINE))
 
 
 def anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize("file", DOCUMENTS, ids=name)
-def test_every_relative_link_resolves(file: Path) -> None:
-    broken = []
-    for link in re.findall(r"\]\(([^)\s]+)\)", prose(file)):
-        if "://" in link:
-            continue
-        path, _, section = link.partition("#")
-        target = (file.parent / path).resolve() if path else file
-        if not target.exists():
-            broken.append(link)
-        elif section:
-            headings = re.findall(r"^#+ (.+)$", prose(target), re.MULTILINE)
-            broken += [] if section in map(anchor, headings) else [link]
+def test_every_relative_link_resolves() -> None:
+    links = [(file, link) for file in DOCUMENTS for link in re.findall(r"\]\(([^)\s]+)\)", prose(file))]
 
-    assert broken == []
+    assert [f"{name(file)}: {link}" for file, link in links if "://" not in link and not resolves(file, link)] == []
 
 
 def test_no_document_and_no_message_installs_a_package_that_is_not_published() -> None:

@@ -74,28 +74,6 @@ def open_(page: Page, board: Board, path: str) -> None:
     drawn(page)
 
 
-def test_an_analyst_goes_through_what_was_learned(page, board):
-    open_(page, board, "learning")
-    page.get_by_role("link", name="films").click()
-    expect(page.locator(".domains [aria-current]")).to_have_text("films")
-    drawn(page)
-    page.get_by_role("link", name="Lines and tiers").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Lines and tiers")
-    drawn(page)
-    screenshot(page, "lines")
-    page.get_by_label("Moves in", exact=True).select_option(index=2)
-    page.get_by_role("button", name="Show").click()
-    page.wait_for_url("**week=20**")
-    drawn(page)
-    page.locator("#tier-flow-summary").click()
-    expect(page.locator("#tier-flow-table tbody tr").first).to_be_visible()
-    for name in ("Calibration", "LLM cost", "Arms"):
-        page.get_by_role("link", name=name, exact=True).click()
-        expect(page.get_by_role("heading", level=1)).to_have_text(name)
-        drawn(page)
-    screenshot(page, "arms")
-
-
 def test_a_query_is_put_together_run_drawn_and_taken_home(page, board, tmp_path):
     open_(page, board, "query")
     page.get_by_role("button", name="attribute_adoption").click()

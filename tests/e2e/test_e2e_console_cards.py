@@ -49,48 +49,6 @@ def signed_in(browser: Browser, served: Served) -> Page:
     return page
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
-def test_a_line_is_pinned_and_another_removed_after_a_preview(playwright, served, tmp_path, scripts):
-    with chromium(playwright, tmp_path / "profile", java_script_enabled=scripts) as browser:
-        page = signed_in(browser, served)
-        page.goto(f"http://localhost:{served.port}/console/person?user=ann")
-        card = page.locator("#card")
-        expect(card.get_by_role("heading", level=2)).to_have_text("Card")
-        expect(card.locator(".card-lines > li")).to_have_count(3)
-
-        card.get_by_role("link", name="Pin “likes vegetarian food”").click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("Keep this line")
-        page.get_by_role("button", name="Pin it").click()
-        expect(page.locator(".said").first).to_contain_text("Pinned")
-        expect(page.locator("#card .badge", has_text="pinned")).to_have_count(1)
-
-        page.locator("#card").get_by_role("link", name="Remove “does not like coriander”").click()
-        expect(page.locator("main")).to_contain_text("Nothing has been changed yet")
-        page.get_by_role("button", name="Remove it").click()
-        expect(page.locator(".said").first).to_contain_text("gone from the log")
-        expect(page.locator("#card")).not_to_contain_text("coriander")
-        browser.is_content()
-
-
-@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
-def test_a_line_is_corrected_and_another_written(playwright, served, tmp_path, scripts):
-    with chromium(playwright, tmp_path / "profile", java_script_enabled=scripts) as browser:
-        page = signed_in(browser, served)
-        page.goto(f"http://localhost:{served.port}/console/person?user=ann")
-        page.get_by_role("link", name="Correct “does not like coriander”").click()
-        expect(page.locator("main")).to_contain_text("takes the place of “does not like coriander”")
-        page.get_by_label("What", exact=True).fill("fresh coriander")
-        page.keyboard.press("Enter")
-        expect(page.locator(".said").first).to_contain_text("Written")
-        expect(page.locator("#card .card-lines")).to_contain_text("does not like fresh coriander")
-
-        page.get_by_role("link", name="Write a line").click()
-        page.get_by_label("What", exact=True).fill("window seats")
-        page.get_by_role("button", name="Write it").click()
-        expect(page.locator("#card .card-lines")).to_contain_text("likes window seats")
-        browser.is_content()
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_each_page_of_a_card_is_accessible_and_fits_a_phone(playwright, served, tmp_path, theme):
     with chromium(playwright, tmp_path / "profile") as browser:

@@ -65,23 +65,6 @@ def test_a_person_is_found_and_the_skill_is_there_with_what_apps_are_told(page, 
     screenshot(page, "person")
 
 
-def test_a_line_tells_its_life_and_why_it_is_there_in_plain_words(page, world):
-    line_of(page, world, "ann", "genre")
-    drawn(page)
-
-    story = page.locator(".story .entry").first
-    assert re.search(r"You took .+ and left nine others", story.inner_text())
-    assert story.locator("em").count() == 1
-    assert not re.search(r"\b\d+%|preference:|film-", story.inner_text())
-    page.get_by_text("As a table").click()
-    assert page.locator(".as-table tbody tr").count() > 5
-    story.get_by_text("What was shown").click()
-    expect(story.locator(".shown li")).to_have_count(10)
-    expect(story.locator(".shown .chosen")).to_have_count(1)
-    page.get_by_text("As a table").click()
-    screenshot(page, "line")
-
-
 def test_a_line_is_pinned_set_reworded_and_removed(page, world):
     words = line_of(page, world, "cleo", "cuisine|category|city|ambience|price|meal|name")
 
@@ -103,29 +86,6 @@ def test_a_line_is_pinned_set_reworded_and_removed(page, world):
     expect(page.locator(".said")).to_contain_text("Removed.")
     page.wait_for_url("**/person?**")
     assert page.get_by_role("link", name=f"{words} of the old kind").count() == 0
-
-
-def test_words_are_understood_and_taken_back(page, world):
-    open_(page, world, "/person?user=dora")
-    page.get_by_label("Say something about it", exact=True).fill("no horror, please")
-    page.get_by_role("button", name="Say it").click()
-    expect(page.locator(".said")).to_contain_text("Understood: avoids horror (genre)")
-    expect(page.locator(".wishes")).to_contain_text("“no horror”")
-
-    page.get_by_label("Say something about it", exact=True).fill("colourless green ideas sleep furiously")
-    page.get_by_role("button", name="Say it").click()
-    expect(page.locator(".said.bad")).to_contain_text("not understood")
-
-    page.get_by_role("link", name="avoids horror (genre)").click()
-    page.get_by_role("button", name="Take it back").click()
-    expect(page.locator(".said")).to_contain_text("Removed.")
-    expect(page.get_by_role("link", name="avoids horror (genre)")).to_have_count(0)
-
-    def is_listed() -> bool:  # once it is in the snapshot, some seconds later; a page shows one moment
-        page.reload()
-        return bool(page.get_by_text("“colourless green ideas sleep furiously”").count())
-
-    until(is_listed, "the sentence that was not understood")
 
 
 def test_forgetting_shows_what_goes_and_wants_the_id_typed(page, world):
