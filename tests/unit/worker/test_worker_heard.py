@@ -1,7 +1,6 @@
 """What people say of items and lists reaches the skill, once, in any order, whatever happens to the worker."""
 
 import asyncio
-import itertools
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
@@ -148,24 +147,11 @@ def test_any_order_and_repeats_give_each_effect_once(
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_after_any_effect(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: bool
-) -> None:
-    for after in itertools.count():
-        deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
-        deployment.log.put_all(all_of_it())
-        first = deployment.worker(after, dies_after=after, commits=commits, slow=3)
-        await first.quiet()
-        has_died = first.is_dead
-        await first.kill()
+async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, commits: bool) -> None:
+    deployment.log.put_all(all_of_it())
 
-        await deployment.worker(after + 1).quiet()
-
-        assert_each_told_once(deployment.log)
-        await deployment.close()
-        if not has_died:
-            break
-    assert after > 30, "it died after every effect that there is"
+    async for successor in deployment.successors(deaths=30, commits=commits):
+        assert_each_told_once(successor.log)
 
 
 @pytest.mark.parametrize("base", ["open-rankings", "abstentions", "skills", "skill-diffs", "slim-skills"])

@@ -244,27 +244,14 @@ def test_any_order_and_repeats_give_each_line_once(
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_after_any_effect(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: bool
-) -> None:
-    for after in itertools.count():
-        deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
-        deployment.log.put_all(all_of_it())
-        first = deployment.worker(after, dies_after=after, commits=commits, slow=3)
-        await first.quiet()
-        has_died = first.is_dead
-        await first.kill()
+async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, commits: bool) -> None:
+    deployment.log.put_all(all_of_it())
 
-        second = deployment.worker(after + 1)
-        await second.quiet()
-        await listener(second).look(0)  # nothing is silent yet; what was closed is found again
+    async for successor in deployment.successors(deaths=12, commits=commits):
+        await listener(successor).look(0)  # nothing is silent yet; what was closed is found again
 
         assert lines(deployment.log) == ALL
         assert_whole(deployment.log)
-        await deployment.close()
-        if not has_died:
-            break
-    assert after > 12, "it died after every effect that there is"
 
 
 async def test_a_worker_may_die_while_it_ends_a_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """Weights learned by real workers over a log in memory: once per choice, whatever happens, and the same for all."""
 
-import itertools
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
@@ -174,36 +173,18 @@ async def test_a_forged_ranking_moves_no_weight(deployment: FakeDeployment) -> N
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_after_any_effect(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: bool
-) -> None:
+async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, commits: bool) -> None:
     """Also between the skill, the outcome and the weights."""
-    prepared = FakeDeployment(settings_in(tmp_path), monkeypatch)
-    worker = prepared.worker()
-    prepared.log.put_all(histories())
+    log, worker = deployment.log, deployment.worker()
+    log.put_all(histories())
     await worker.quiet()
-    prepared.log.put_all(a_request(number) for number in range(4))
+    log.put_all(a_request(number) for number in range(4))
+    await worker.quiet()
     await worker.stop()
-    await prepared.worker(1).quiet()
-    prepared.log.put_all(a_choice(ranking) for ranking in ranked(prepared.log))
-    for dies_after in itertools.count():
-        deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
-        deployment.log = prepared.log.copy()
-        dying = deployment.worker(dies_after, dies_after=dies_after, commits=commits)
-        await dying.quiet()
-        survived = not dying.is_dead
-        await dying.kill()
+    log.put_all(a_choice(ranking) for ranking in ranked(log))
 
-        await deployment.worker(dies_after + 1).quiet()
-
-        assert_once_each(deployment.log)
-        await deployment.close()
-        if survived:
-            break
-    else:  # pragma: no cover
-        raise AssertionError
-    assert dies_after > 20
-    await prepared.close()
+    async for successor in deployment.successors(deaths=20, commits=commits):
+        assert_once_each(successor.log)
 
 
 async def test_an_outcome_whose_answer_is_lost_is_not_sent_twice(deployment: FakeDeployment) -> None:
