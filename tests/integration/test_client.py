@@ -1,9 +1,6 @@
 """The app's client against a real broker: restarts under it, answers to rank requests, asyncio, foreign packages."""
 
 import asyncio
-import os
-import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -24,7 +21,7 @@ from sager_client import (
     SlimSkills,
     Undelivered,
 )
-from schemas import Interaction, Ranking, Selection, compound_key
+from schemas import Interaction, Ranking, compound_key
 from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
 from streams.local.broker import EmbeddedBroker
@@ -34,7 +31,6 @@ from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
-ROOT = Path(__file__).parents[2]
 SECONDS = 60.0
 
 
@@ -200,56 +196,3 @@ def test_a_follower_survives_its_callbacks(settings: Settings) -> None:
 
 
 # --- an app of its own
-
-APP = """
-import schemas
-from sager_client import EventProducer, SlimSkills
-
-assert schemas.MINE
-with EventProducer() as events:
-    ranking = events.ranking("ann", "films", [{"item_id": "a"}, {"item_id": "b"}], "something calm")
-    events.selection(ranking, "a")
-with SlimSkills() as skills:
-    print(skills.get("ann", "films"))
-"""
-
-
-def test_an_app_with_packages_of_our_names_installs_the_wheel_and_runs(settings: Settings, tmp_path: Path) -> None:
-    """From a virtual environment without this repository; its dependencies are those that are installed here."""
-    topics.ensure(settings)
-    put(settings, "ann", 1)
-    made, environment, app = tmp_path / "made", tmp_path / "venv", tmp_path / "app"
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(made)]
-    subprocess.run(build, cwd=ROOT / "clients" / "python", check=True, capture_output=True)
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
-    python = environment / "bin" / "python"
-    install = ["-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index", *made.iterdir()]
-    subprocess.run([sys.executable, *map(str, install)], check=True)
-    (site,) = environment.glob("lib/*/site-packages")
-    for name in ("schemas", "streams", "operators"):
-        (app / name).mkdir(parents=True)
-        (app / name / "__init__.py").write_text("MINE = True\n")
-    (app / "main.py").write_text(APP)
-    # Not the folder of this environment's packages itself, which may hold an editable installation of this repository.
-    dependencies = tmp_path / "dependencies"
-    dependencies.mkdir()
-    for package in Path(pytest.__file__).parents[1].iterdir():
-        if package.name.startswith(("confluent_kafka", "pydantic", "annotated_types", "typing_")):
-            (dependencies / package.name).symlink_to(package)
-    (site / "dependencies.pth").write_text(str(dependencies))
-
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SAGER_", "PYTHON"))}
-    done = subprocess.run(
-        [str(python), "main.py"],
-        cwd=app,
-        env={**inherited, "SAGER_BOOTSTRAP": settings.bootstrap, "SAGER_PREFIX": settings.prefix},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-
-    assert done.stdout.strip() == "likes: noir", done.stderr
-    with Harness(settings) as harness:
-        (selection,) = harness.count(Selection, 1).values(Selection)
-    assert (selection.user_id, selection.item_id) == ("ann", "a")

@@ -163,32 +163,6 @@ def test_the_pipeline_runs_with_a_client_certificate(cluster: Cluster, tmp_path:
 # --- it does not, and says why
 
 
-WRONG_PASSWORD = ("kafka_sasl_password", "SASL authentication error", "SAGER_KAFKA_SASL_PASSWORD")
-UNKNOWN_CA = ("kafka_ssl_ca", "certificate verify failed", "SAGER_KAFKA_SSL_CA")
-
-
-@secured_kafka
-@pytest.mark.parametrize("command", ["topics", "worker", "materialize"])
-@pytest.mark.parametrize("wrong", [WRONG_PASSWORD, UNKNOWN_CA], ids=["wrong-password", "unknown-ca"])
-@pytest.mark.seldom
-def test_a_refusal_is_told_with_what_to_look_at(
-    cluster: Cluster, tmp_path: Path, command: str, wrong: tuple[str, str, str]
-) -> None:
-    setting, reason, variable = wrong
-    value = cluster.stranger if setting == "kafka_ssl_ca" else "marked-wrong-password"
-    settings = deployment(tmp_path, **cluster.user(**{setting: value}))
-
-    done = sager(command, settings=settings)
-
-    assert done.returncode == 1
-    assert done.stdout == ""
-    [line] = done.stderr.splitlines()
-    assert line.startswith(f"sager: Kafka at {cluster.kafka.secured} refuses us: ")
-    assert reason in line
-    assert variable in line
-    assert "marked" not in line
-
-
 @secured_kafka
 def test_a_certificate_must_bear_the_name_that_we_connect_to(cluster: Cluster) -> None:
     by_name = cluster.kafka.secured.replace("127.0.0.1", "localhost")
