@@ -237,21 +237,6 @@ def _given(container: Any, variable: str) -> Any:
     return next((each for each in container.raw["env"] if each["name"] == variable), None)
 
 
-@needs_helm
-def test_the_job_that_makes_topics_has_a_user_of_its_own_and_needs_nothing_of_the_release() -> None:
-    everything = containers(example("everything"))
-    job, worker = everything["topics"], everything["worker"]
-    password = {each["name"]: each for each in job.raw["env"]}["SAGER_KAFKA_SASL_PASSWORD"]
-    workers = {each["name"]: each for each in worker.raw["env"]}["SAGER_KAFKA_SASL_PASSWORD"]
-
-    assert job.environment["SAGER_KAFKA_SASL_USERNAME"] == "sager-operator"
-    assert password["valueFrom"]["secretKeyRef"]["name"] == "sager-operator"
-    assert worker.environment["SAGER_KAFKA_SASL_USERNAME"] == "sager-worker"
-    assert workers["valueFrom"]["secretKeyRef"]["name"] == "sager-worker"
-    assert "envFrom" not in job.raw
-    assert "serviceAccountName" not in job.pod["spec"]
-
-
 # --- what is refused
 
 
@@ -288,25 +273,6 @@ def test_a_mistake_is_refused_before_anything_is_installed(more: tuple[str, ...]
 
 
 # --- alerts, dashboards, autoscaling
-
-
-@needs_helm
-def test_the_console_asks_the_processes_for_their_metrics_and_may() -> None:
-    api = containers(example("everything"))["api"]
-    asked = api.environment["SAGER_CONSOLE_METRICS"].split(",")
-    worker = named(example("everything"), "StatefulSet", "worker")
-    host = f"{{name}}-{{number}}.{worker['spec']['serviceName']}".format
-    of = worker["metadata"]["name"]
-    ways_out = named(example("everything"), "NetworkPolicy", "materializer")["spec"]["egress"]
-    ways_in = named(example("everything"), "NetworkPolicy", "worker")["spec"]["ingress"]
-
-    assert asked == [
-        "http://127.0.0.1:9102/metrics",
-        *(f"http://{host(name=of, number=number)}:9101/metrics" for number in range(3)),
-    ]
-    assert "sager.example.org" in api.environment["SAGER_CONSOLE_HOSTS"].split(",")
-    assert [{"protocol": "TCP", "port": "metrics"}] in [rule["ports"] for rule in ways_out]
-    assert any("podSelector" in peer for rule in ways_in for peer in rule["from"])
 
 
 # --- what is generated, and what is told

@@ -50,17 +50,6 @@ def test_an_error_of_the_system_is_told_with_what_to_do_and_without_its_number(c
     assert "Errno" not in told
 
 
-@pytest.mark.parametrize(
-    "words", [["schemas", "export", "--out", "/proc/x"], ["schemas", "export", "--out", "/proc/1/x"]]
-)
-def test_an_odd_folder_is_told_with_advice(words) -> None:
-    done = CliRunner().invoke(app, words)
-
-    assert done.exit_code == 1
-    assert "Errno" not in done.stderr
-    assert "path" in done.stderr
-
-
 HEAVY = {
     *("aiokafka", "confluent_kafka", "faust", "pyarrow", "numpy", "aiohttp", "phonenumbers", "stdnum", "bpe_openai"),
     *("operators.privacy", "operators.retrieve", "operators.rank", "streams.materializer.store", "streams.worker"),

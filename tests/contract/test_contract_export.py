@@ -98,27 +98,6 @@ def test_broken_records_are_rejected_by_both(base: str, change: dict[str, Any]) 
     assert accepts(TOPICS[base], {**example(TOPICS[base]), **change}) == (False, False)
 
 
-@pytest.mark.parametrize(
-    ("base", "change"),
-    [
-        ("selections", {"item_id": None, "none_taken": True}),
-        ("selections", {"others": ["book-0077"], "in_order": True}),
-        ("feedback", {"signal": "liked", "value": None, "scale": None}),
-        ("feedback", {"signal": "played-to-the-end", "value": -3.0}),
-        ("feedback", {"value": 5.0, "scale": None}),
-        ("corrections", {"text": "", "says": [], "item_id": None}),
-        ("corrections", {"items": [], "says": [], "suits": [], "item_id": None}),
-        ("corrections", {"says": [{"stance": "instead", "dimension": "genre", "value": "saga", "over": "gothic"}]}),
-        ("utterances", {"text": "", "ends": True}),
-        ("utterances", {"domain": None, "ranking_id": None, "language": None, "ends": False}),
-        ("card-commands", {"action": "pin", "line": None}),
-    ],
-    ids=str,
-)
-def test_what_may_be_left_out_is_accepted_by_both(base: str, change: dict[str, Any]) -> None:
-    assert accepts(TOPICS[base], {**example(TOPICS[base]), **change}) == (True, True)
-
-
 class TestAsyncApi:
     def test_every_public_topic_is_a_channel_and_no_table_is(self) -> None:
         document = asyncapi("tenant-7.", partitions=12)

@@ -1,7 +1,5 @@
 """The console as a person or their advocate uses it: a real Chromium before a real pipeline."""
 
-import re
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -38,54 +36,6 @@ def page(browser: Browser):
 def open_(page: Page, world: World, path: str) -> None:
     page.goto(f"{world.url}/console{path}")
     drawn(page)
-
-
-def line_of(page: Page, world: World, user: str, dimension: str) -> str:
-    """Goes to the surest line of a person about something, and gives its words."""
-    open_(page, world, f"/person?user={user}")
-    link = page.locator(".line-what", has_text=re.compile(rf"{dimension}\b")).first.locator("a")
-    words = link.inner_text()
-    link.click()
-    page.wait_for_url("**/line?**")
-    return words
-
-
-def test_a_person_is_found_and_the_skill_is_there_with_what_apps_are_told(page, world):
-    open_(page, world, "/people")
-    page.get_by_label("Id of a person, or its beginning", exact=True).fill("an")
-    page.keyboard.press("Enter")
-    expect(page.locator("#found li")).to_have_count(1)
-    page.get_by_role("link", name="ann").click()
-
-    expect(page.get_by_role("heading", level=1)).to_have_text("ann")
-    assert page.locator(".lines li").count() > 5
-    assert page.locator(".slim").first.inner_text().startswith("likes: ")
-    said = page.locator(".wishes .quote").all_inner_texts()
-    assert set(said) == {"“please nothing with horror”", "“I love westerns”"}
-    screenshot(page, "person")
-
-
-def test_a_line_is_pinned_set_reworded_and_removed(page, world):
-    words = line_of(page, world, "cleo", "cuisine|category|city|ambience|price|meal|name")
-
-    page.get_by_role("button", name="Pin", exact=True).click()
-    expect(page.locator(".said")).to_contain_text("Pinned: it stays")
-    expect(page.get_by_role("button", name="Unpin")).to_be_visible()
-
-    page.get_by_label("How sure it is to be", exact=True).select_option("low")
-    page.get_by_role("button", name="Set", exact=True).click()
-    expect(page.locator(".said")).to_contain_text("Set.")
-    expect(page.locator(".stat .sure")).to_contain_text("first sign")
-
-    page.get_by_label("In other words", exact=True).fill(f"{words} of the old kind")
-    page.get_by_role("button", name="Reword").click()
-    expect(page.locator(".said")).to_contain_text("Reworded.")
-    expect(page.get_by_role("heading", level=1)).to_have_text(f"{words} of the old kind")
-
-    page.get_by_role("button", name="Remove").click()
-    expect(page.locator(".said")).to_contain_text("Removed.")
-    page.wait_for_url("**/person?**")
-    assert page.get_by_role("link", name=f"{words} of the old kind").count() == 0
 
 
 def test_forgetting_shows_what_goes_and_wants_the_id_typed(page, world):

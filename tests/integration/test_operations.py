@@ -13,7 +13,6 @@ from operators.merge import fold
 from operators.propagate import neighbour_of
 from schemas import (
     DeadLetter,
-    Item,
     ItemMemory,
     PolicySkill,
     Position,
@@ -144,17 +143,6 @@ class TestReplay:
         done = plan(harness.settings, EVERYTHING)
         assert (done.ready, done.unnoted) == ({}, {})
         assert listing(harness.settings, EVERYTHING, 5).replayed == {sent.event_id, unsent.event_id}
-
-    @pytest.mark.seldom
-    def test_an_old_item_does_not_take_the_place_of_a_newer_one(self, harness: Harness) -> None:
-        old = refuse(harness, Item.TOPIC, b"{}", b"i1")
-        put(harness, Item.TOPIC, b'{"newer": true}', b"i1")
-        alone = refuse(harness, Item.TOPIC, b"{}", b"i2")
-
-        planned = plan(harness.settings, EVERYTHING)
-
-        assert list(planned.ready) == [alone.event_id]
-        assert planned.hindered == {old.event_id: Hindrance.SUPERSEDED}
 
 
 def without_workers(settings: Settings) -> Settings:

@@ -121,15 +121,6 @@ class TestMemory:
 
 
 class TestTouches:
-    def test_the_chosen_item_hears_first_then_the_newest_others(self) -> None:
-        memory = memory_of("ann", "a", "b", "c", "d")
-
-        touch = touches(memory, "b", GraphLimits(fan_out=2))
-
-        assert [each.item_id for each in touch.items] == ["b", "d", "c"]
-        assert [taker.others for _, taker in takers_of(touch)] == [("d", "c", "a"), ("c", "b", "a"), ("d", "b", "a")]
-        assert touch.degree == 4
-
     def test_no_users_id_is_in_a_touch(self) -> None:
         touch = touches(memory_of("ann@example.org", "dune"), "dune", GraphLimits(secret=b"secret"))
 
@@ -151,22 +142,6 @@ class TestTouches:
 
         assert on_touch(known, *of("dune", new)) is None
         assert on_touch(known, *of("dune", old)) is None
-
-    def test_an_items_memory_keeps_a_sample_of_its_takers_over_time_and_the_newest_last(self) -> None:
-        names = [f"user-{number}" for number in range(8 * MAX_TAKERS)]
-        memories = [
-            with_taken(None, name, "books", item("dune"), START + number * DAY, name)
-            for number, name in enumerate(names)
-        ]
-
-        known = owned(None, [of("dune", memory)[2] for memory in memories])
-
-        assert known is not None
-        assert len(known.takers) == MAX_TAKERS
-        kept = [taker.at for taker in known.takers]
-        assert kept == sorted(kept)
-        early = sum(at < START + 4 * MAX_TAKERS * DAY for at in kept)
-        assert MAX_TAKERS // 4 < early < 3 * MAX_TAKERS // 4, "as many of the first half as of the second, about"
 
     @given(CHOICES, st.randoms(use_true_random=False), st.integers(0, 200))
     def test_whatever_the_order_and_the_repeats_and_whoever_owns_it_an_item_knows_the_same(

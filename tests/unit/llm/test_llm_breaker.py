@@ -1,6 +1,5 @@
 """The circuit breaker by itself, on a clock of its own, and inside the client against a real endpoint."""
 
-import asyncio
 import time
 from typing import Any
 
@@ -14,8 +13,7 @@ from streams.llm.breaker import LONGEST_RETRY_AFTER_SECONDS
 from streams.llm.client import LlmClient
 from streams.llm.failures import CallFailed
 from tests.openai_server import Act, Do, OpenAiServer
-from tests.patience import PATIENCE_SECONDS
-from tests.unit.llm.llm_builders import SCHEMA, client_of, until
+from tests.unit.llm.llm_builders import SCHEMA, client_of
 
 AWAY = CallFailed(Outcome.SERVER_ERROR, "HTTP 500", may_pass=True)
 
@@ -76,17 +74,6 @@ class TestByItself:
             circuit.succeeded(ticket)
         opened = [BreakerState.OPEN, BreakerState.HALF_OPEN]
         assert changes == 2 * [*opened, *opened, BreakerState.CLOSED]
-
-    def test_each_failed_probe_doubles_the_pause_up_to_the_longest(self) -> None:
-        clock, pauses = Clock(), list[float]()
-        circuit = breaker(clock)
-        fail(circuit, 3)
-        for _ in range(6):
-            pauses.append(circuit.remaining_seconds)
-            clock.now += circuit.remaining_seconds
-            fail(circuit)
-            assert circuit.still_away
-        assert pauses == [1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
 
     @pytest.mark.parametrize(
         ("asked", "pause"), [(0.1, 1.0), (30.0, 30.0), (9e9, LONGEST_RETRY_AFTER_SECONDS), (float("inf"), 3_600.0)]
@@ -172,17 +159,6 @@ async def ask(client: LlmClient) -> str:
 
 
 class TestInTheClient:
-    async def test_who_pauses_before_a_retry_does_not_sleep_on_when_it_opens(self) -> None:
-        async with OpenAiServer() as server:
-            server.then(Act(Do.RATE_LIMIT, retry_after="30"))
-            client = client_of(server, attempts=2, max_retry_seconds=30.0, breaker=circuit(failures=2, pause=60.0))
-            pausing = asyncio.create_task(ask(client))
-            await until(lambda: bool(server.bodies))
-            server.always = Act(Do.FAIL)
-            assert await ask(client) == "server-error"
-            assert await asyncio.wait_for(pausing, PATIENCE_SECONDS) == "circuit-open"
-            await client.aclose()
-
     @pytest.mark.parametrize("status", [401, 403, 404])
     async def test_a_wrong_key_or_model_opens_it_too_and_is_told_apart(self, status: int) -> None:
         async with OpenAiServer(Act(Do.FAIL, status=status)) as server:

@@ -5,11 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.merge import MergeLimits, fold, merge, resolve_command, start
-from operators.vouch import Vouching
 from schemas import (
     Action,
     BadRecord,
-    Evidence,
     Kind,
     PolicySkill,
     SkillCommand,
@@ -19,7 +17,6 @@ from schemas import (
     decode,
     encode,
 )
-from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, USER, a_command, a_skill, an_attribute
@@ -65,19 +62,6 @@ def test_a_reworded_line_keeps_what_it_had_under_its_new_name() -> None:
     assert reworded.attribute_id == "preference:genre:neo-noir"
     assert (reworded.tier, reworded.support, reworded.pinned) == (Tier.HIGH, 7, True)
     assert reworded.source is Source.STATED
-
-
-def test_a_line_in_unusual_words_keeps_its_counts_and_the_choices_behind_it() -> None:
-    events = tuple(Evidence(event_id=f"choice-{n}", item_id=f"film-{n}") for n in range(3))
-    line = an_attribute(NOIR, Tier.HIGH, support=7, taken=5_000, expected=2_000, evidence=events)
-
-    [reworded] = after(a_skill(line), a_command(Action.REWORD, value="films that never end well for heroes")).attributes
-
-    assert (reworded.tier, reworded.taken, reworded.expected, reworded.support) == (Tier.HIGH, 5_000, 2_000, 7)
-    assert [each.event_id for each in reworded.evidence] == ["choice-0", "choice-1", "choice-2"]
-    assert Vouching(policy=RULES).of_line(reworded) is not None, (
-        "the items of the old words do not vouch for the new ones"
-    )
 
 
 @pytest.mark.parametrize("tier", list(Tier)[1:])

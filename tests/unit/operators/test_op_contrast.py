@@ -247,13 +247,6 @@ class TestRefused:
 
 
 class TestBounds:
-    def test_rings_keep_the_newest(self) -> None:
-        limits = RingLimits(rankings=3, waiting=2, answered=2)
-        steps = run(*(a_ranking(f"r{n}") for n in range(5)), limits=limits)
-
-        assert [r.ranking_id for r in steps[-1].state.rankings] == ["r2", "r3", "r4"]
-        assert [step.expired for step in steps] == [0, 0, 0, 1, 1]
-
     def test_big_rankings_are_bounded_by_their_bytes_but_the_newest_stays(self) -> None:
         """Sixteen rankings of a hundred rich items would outgrow a changelog record, and be refused for ever."""
         limits = RingLimits(size_bytes=10_000)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.attributes import fact_id
-from operators.evidence import FORGET, counts_of, strength, tier_of, weight, worth
+from operators.evidence import FORGET, counts_of, tier_of, worth
 from operators.evolve import Proposal, validate
 from operators.merge import MergeLimits, fold, merge, resolve_command, resolve_counts, resolve_visit, start
 from schemas import (
@@ -127,14 +127,6 @@ class TestTiers:
         half_a_list = enough - enough // FORGET + ONE, expected - expected // FORGET + ONE // 2
         assert tier_of(*half_a_list, Source.GLOBAL, 1) >= tier
 
-    def test_pinned_line_never_goes_down_and_stays(self) -> None:
-        skill = a_skill(counted(NOIR, 0, 30, Tier.HIGH, pinned=True), counted(SAGA, 3, 0.1))
-
-        after, _ = chose(skill, a_contrast([SAGA], [[NOIR]]), limits=MergeLimits(attributes=1))
-
-        assert the(after, NOIR).tier is Tier.HIGH
-        assert strength(the(after, NOIR)) >= weight(worth(Tier.HIGH), 0)
-
     def test_what_a_person_stated_does_not_fade_by_itself_and_is_never_silent(self) -> None:
         said = counted(NOIR, 2.5, 0, Tier.HIGH, source=Source.STATED)
         skill = a_skill(said)
@@ -157,17 +149,6 @@ class TestTiers:
         for _ in range(3):
             after, _ = chose(after, a_contrast([SAGA], [[NOIR]] * 3))
         assert the(after, NOIR).tier < Tier.HIGH
-
-    def test_line_that_keeps_costing_places_falls_silent_as_a_diff(self) -> None:
-        skill = a_skill(counted(NOIR, 9, 3, Tier.HIGH, gained=-8 * ONE), counted(SAGA, 3, 1, Tier.MEDIUM))
-
-        after, diff = chose(skill, a_contrast(["genre: farce"], [[NOIR], [NOIR], [SAGA]]))
-
-        [noir] = [change for change in diff.changes if change.attribute_id == id_of(NOIR)]
-        assert diff.tally is not None
-        assert diff.tally.places[id_of(NOIR)] == -ONE, "two items before it instead of beside it"
-        assert (noir.kind, noir.before, noir.after) == (ChangeKind.WEAKENED, Tier.HIGH, Tier.SILENT)
-        assert strength(the(after, NOIR)) == 0.0
 
 
 class TestVisits:

@@ -7,21 +7,13 @@ import pytest
 from operators.coverage import Coverage, coverage
 from operators.statinit import parser_for
 from schemas import Attribute, Candidate, Tier
-from tests.builders import an_attribute, facts
+from tests.builders import an_attribute
 
 NOIR, SAGA = an_attribute("genre: noir", Tier.HIGH), an_attribute("genre: saga", Tier.LOW)
 
 
 def of_users(*priors: Sequence[Attribute]) -> Coverage:
     return coverage([], priors)
-
-
-def test_shares_per_dimension_count_items_and_users_once() -> None:
-    items = [facts("genre: noir", "genre: saga"), facts("mood: dark"), facts("genre: noir"), ()]
-    found = coverage(items, [[NOIR, SAGA], [SAGA], [], []])
-
-    assert found.dimensions == {"genre": (0.5, 0.5), "mood": (0.25, 0)}
-    assert (found.items, found.items_read, found.users) == (4, 0.75, 4)
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from operators.merge import MergeLimits, OutOfOrder, fit_seed, fold, holds, merge, resolve_command, start
-from operators.render import render_lines, strategy_of
+from operators.merge import MergeLimits, OutOfOrder, fold, holds, merge, resolve_command, start
+from operators.render import strategy_of
 from schemas import (
-    MAX_EVIDENCE,
     MAX_RECENT,
     Action,
     ChangeKind,
@@ -34,7 +33,6 @@ from tests.builders import (
     evolve,
     facts,
     id_of,
-    item_facts,
     line,
     texts,
 )
@@ -61,22 +59,6 @@ class TestReinforce:
 
         assert line(skill, NOIR).tier is after
         assert [(c.kind, c.before, c.after) for c in diff.changes] == [(ChangeKind.REINFORCED, before, after)]
-
-    def test_reinforcing_counts_support_dates_it_and_forgets_contradictions(self) -> None:
-        given = a_skill(an_attribute(NOIR, HIGH, support=4, contradictions=1), version=6)
-
-        skill, _ = evolve(given, a_proposal(reinforced=[NOIR]))
-
-        noir = line(skill, NOIR)
-        assert (noir.support, noir.contradictions, noir.confirmed_at) == (5, 0, 7)
-
-    def test_evidence_is_the_newest_choices_only(self) -> None:
-        skill = a_skill(an_attribute(NOIR, LOW))
-        for n in range(MAX_EVIDENCE + 2):
-            contrast = a_contrast(item_facts(f"item{n}", NOIR), ranking_id=f"r{n}")
-            skill, _ = evolve(skill, a_proposal(reinforced=[NOIR]), contrast)
-
-        assert [e.item_id for e in line(skill, NOIR).evidence] == ["item2", "item3", "item4"]
 
 
 class TestDiscover:
@@ -112,13 +94,6 @@ class TestWeaken:
         assert line(skill, NOIR).contradictions == 1
         assert [(c.before, c.after) for c in diff.changes] == [(HIGH, HIGH)]
 
-    def test_a_confirmation_in_between_starts_the_count_again(self) -> None:
-        skill = weakened(a_skill(an_attribute(NOIR, HIGH)), 1)
-        skill, _ = evolve(skill, a_proposal(reinforced=[NOIR]))
-        skill = weakened(skill, 1)
-
-        assert line(skill, NOIR).tier is HIGH
-
     def test_a_line_is_demoted_once_per_window_of_the_users_own_contrasts(self) -> None:
         given = weakened(a_skill(an_attribute(NOIR, HIGH, Source.DISCOVERED)), 1, weaken_window=5)
 
@@ -128,14 +103,6 @@ class TestWeaken:
         assert refusals(diff) == [(id_of(NOIR), "capped")]
         assert line(weakened(given, 4), NOIR).tier is MEDIUM
         assert line(weakened(given, 5), NOIR).tier is LOW
-
-    def test_reinforced_beats_weakened(self) -> None:
-        skill, diff = evolve(
-            a_skill(an_attribute(NOIR, LOW, Source.DISCOVERED)), a_proposal(reinforced=[NOIR], weakened=[NOIR])
-        )
-
-        assert line(skill, NOIR).tier is MEDIUM
-        assert refusals(diff) == [(id_of(NOIR), "also-reinforced")]
 
     def test_pinned_attribute_is_never_weakened(self) -> None:
         skill, diff = evolve(
@@ -153,19 +120,6 @@ class TestEviction:
         _, diff = evolve(skill, a_proposal(discovered=[discovered]), limits=MergeLimits(attributes=keep))
         names = {a.attribute_id: f"{a.dimension}: {a.value}" for a in skill.attributes}
         return [names[c.attribute_id] for c in diff.changes if c.kind is ChangeKind.EVICTED]
-
-    def test_the_lowest_tier_goes_first(self) -> None:
-        high = an_attribute("genre: a", HIGH, Source.DISCOVERED, confirmed_at=1)
-        low = an_attribute("genre: b", LOW, Source.DISCOVERED, confirmed_at=40)
-        medium = an_attribute("genre: c", MEDIUM, confirmed_at=1)
-
-        assert self.evict(high, low, medium, keep=3) == ["genre: b"]
-
-    def test_among_one_tier_the_least_recently_confirmed_goes_first(self) -> None:
-        old = an_attribute("genre: z", LOW, confirmed_at=3, support=9)
-        new = an_attribute("genre: a", LOW, confirmed_at=4, support=1)
-
-        assert self.evict(new, old, keep=2) == ["genre: z"]
 
     def test_pinned_and_protected_lines_are_never_evicted_the_discovery_is_refused(self) -> None:
         protected = [an_attribute(f"genre: p{n}", HIGH) for n in range(2)]
@@ -187,18 +141,6 @@ class TestEviction:
 
         assert fold([diff])[USER, DOMAIN] == skill
         assert len(skill.attributes) == 4
-
-
-class TestSeed:
-    def test_seed_stays_within_its_share_whatever_tier_its_lines_rise_to(self) -> None:
-        seed = [an_attribute(f"genre: {n} {'x' * 40}", LOW) for n in range(40)]
-
-        kept = fit_seed(seed)
-
-        assert kept == tuple(seed[: len(kept)])
-        for tier in Tier:
-            at_tier = [a.model_copy(update={"tier": tier}) for a in kept]
-            assert len(render_lines(at_tier, strategy_of(()))) <= 1_200
 
 
 class TestCommands:

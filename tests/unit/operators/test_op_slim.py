@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.slim import compose, slim
+from operators.slim import slim
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import Attribute, Kind, Tier
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES
 from streams.vouching import DEFAULT as VOUCHING
-from tests.builders import EVERYTHING, a_skill, an_attribute, words
+from tests.builders import EVERYTHING, a_skill, an_attribute
 
 NOIR = an_attribute("genre: noir", Tier.HIGH, support=9)
 SAGA = an_attribute("genre: saga", Tier.HIGH, support=8)
@@ -62,30 +62,6 @@ class TestOrder:
 
         assert slim(a_skill(NOIR, SAGA), count_tokens, population=shares, vouching=VOUCHING).likes == ("saga", "noir")
         assert slim(a_skill(NOIR, SAGA), count_tokens, vouching=VOUCHING).likes == ("noir", "saga")
-
-    def test_what_the_task_calls_for_comes_first(self) -> None:
-        skill = a_skill(NOIR, SAGA, DARK, COSY)
-
-        assert slim(skill, count_tokens, relevant=[COSY.attribute_id], vouching=VOUCHING).likes == (
-            "cosy",
-            "noir",
-            "saga",
-        )
-
-
-class TestBudget:
-    def test_third_like_goes_before_the_style_and_the_style_before_the_second_like(self) -> None:
-        skill = a_skill(NOIR, SAGA, DARK, STYLE)
-        full = words(compose(["noir", "saga", "dark"], "explores many genres"))
-
-        assert (
-            slim(skill, words, full, vouching=VOUCHING).text == "likes: noir, saga, dark | style: explores many genres"
-        )
-        assert slim(skill, words, full - 1, vouching=VOUCHING).text == "likes: noir, saga | style: explores many genres"
-        assert slim(skill, words, full - 2, vouching=VOUCHING).text == "likes: noir, saga, dark"
-        assert slim(skill, words, 3, vouching=VOUCHING).text == "likes: noir, saga"
-        assert slim(skill, words, 2, vouching=VOUCHING).text == "likes: noir"
-        assert slim(skill, words, 1, vouching=VOUCHING).text == ""
 
 
 class TestSafety:

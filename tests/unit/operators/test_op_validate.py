@@ -39,14 +39,6 @@ def test_fact_that_the_chosen_item_lacks_is_no_discovery() -> None:
     assert [r.why for r in validated.refused] == [Refusal.UNSUPPORTED, Refusal.UNSUPPORTED]
 
 
-def test_reinforced_and_weakened_counts_as_reinforced() -> None:
-    validated = validate(a_proposal([NOIR], [], [NOIR]), a_skill(an_attribute(NOIR)), a_contrast(), privacy=PRIVACY)
-
-    assert validated.proposal.reinforced == (id_of(NOIR),)
-    assert not validated.proposal.weakened
-    assert [r.why for r in validated.refused] == [Refusal.ALSO_REINFORCED]
-
-
 def test_flood_of_invented_ids_is_cut_so_that_the_log_stays_bounded() -> None:
     proposal = Proposal(reinforced=tuple(f"x:{n}" * 500 for n in range(200)))
 

@@ -1,7 +1,5 @@
 """Fit: the chance that candidates suit, that none does, and the question that would tell most."""
 
-from datetime import timedelta
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -149,21 +147,3 @@ def test_nobody_is_ever_asked_about_what_is_sensitive(text):
 
     assert is_sensitive(a_fact(text), privacy=PRIVACY)
     assert question_of(items, knows(), (), privacy=PRIVACY) is None
-
-
-def test_a_question_is_the_same_for_the_same_skill_and_another_for_the_next_version():
-    items = [item_facts("a", NOIR), item_facts("b", SAGA)]
-    first, again, later = (question_of(items, knows(version=version), (), privacy=PRIVACY) for version in (1, 1, 2))
-
-    assert first is not None
-    assert later is not None
-    assert first == again
-    assert first.question_id != later.question_id
-
-
-def test_fit_is_of_what_is_live_and_has_no_clock():
-    over = avoids(NOIR, until=NOW - timedelta(days=1))
-    found = fit_of([item_facts("a", NOIR)], knows(NOIR), (over,), privacy=PRIVACY)
-
-    assert found is not None
-    assert found.against  # which statements are live is the caller's to say

@@ -82,18 +82,6 @@ class TestFirstToken:
         assert max(found.scores.values()) - min(found.scores.values()) < 1e-9
         assert max(biased.scores.values()) - min(biased.scores.values()) > 0.25
 
-    @pytest.mark.parametrize("bad", [Do.JUNK_TOKENS, Do.LIE, Do.TRUNCATE, Do.NO_CHOICES])
-    async def test_tokens_that_are_no_choice_are_corrected_once_and_then_unavailable(
-        self, client: LlmClient, server: OpenAiServer, bad: Do
-    ) -> None:
-        server.then(bad)
-        assert (await first_token(client).rank(TASK)).order == BEST_FIRST
-        assert server.prompts[1].startswith(server.prompts[0])
-
-        server.always = Act(bad)
-        with pytest.raises(ReasonerUnavailable, match="invalid-reply"):
-            await first_token(client).rank(TASK)
-
     async def test_what_has_been_answered_decides_if_the_rest_fails(
         self, client: LlmClient, server: OpenAiServer
     ) -> None:
@@ -144,18 +132,6 @@ class TestListwise:
         assert sorted(found.order) == sorted(item.item_id for item in items)
         assert count_tokens(server.prompts[0]) <= 1_500
         assert server.bodies[0]["max_tokens"] > 500
-
-    @pytest.mark.parametrize("bad", [Do.LIE, Do.TRUNCATE, Do.BREAK_JSON, Do.WRONG_SCHEMA, Do.NO_CONTENT])
-    async def test_an_unusable_answer_is_corrected_once_and_then_unavailable(
-        self, client: LlmClient, server: OpenAiServer, bad: Do
-    ) -> None:
-        server.then(bad)
-        assert (await listwise(client).rank(TASK)).order == BEST_FIRST
-
-        server.always = Act(bad)
-        with pytest.raises(ReasonerUnavailable, match="invalid-reply"):
-            await listwise(client).rank(TASK)
-        assert all(count_tokens(prompt) <= 1_500 for prompt in server.prompts)
 
     async def test_what_has_been_answered_decides_if_the_rest_fails(
         self, client: LlmClient, server: OpenAiServer

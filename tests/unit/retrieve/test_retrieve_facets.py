@@ -11,7 +11,7 @@ from operators.neighbourhood import ItemSignal, Neighbourhood
 from operators.rank.question import rendered
 from operators.rank.task import Task
 from operators.retrieve import Preset, Reason, Retrieved, RetrieveLimits, retrieve
-from operators.retrieve.facets import _companions, _propose, weights_of
+from operators.retrieve.facets import _companions, _propose
 from schemas import Facet, ItemFacts, Memory
 from streams.vouching import DEFAULT as VOUCHING
 from tests.unit.retrieve.retrieve_builders import (
@@ -59,14 +59,6 @@ def test_a_user_whom_no_signal_has_reached_gets_facets_of_their_own_items() -> N
 
 
 # --- confidence -----------------------------------------------------------------------------------------------------
-
-
-def test_weights_are_square_roots_of_scores_as_shares() -> None:
-    assert weights_of([scored_item("b1", score=9.0), scored_item("b2", score=1.0)]) == {
-        "item:b1": 0.75,
-        "item:b2": 0.25,
-    }
-    assert weights_of([scored_item("b1", score=0.0), scored_item("b2", score=0.0)]) == {"item:b1": 0.5, "item:b2": 0.5}
 
 
 @pytest.mark.parametrize(

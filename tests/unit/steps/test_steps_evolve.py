@@ -149,14 +149,6 @@ class TestFinish:
 
 
 class TestCommand:
-    def test_a_command_makes_the_next_version(self) -> None:
-        effects = STEP.command(State(HELD), a_command(Action.PIN, NOIR), a_position(3, "sager.skill-commands"))
-
-        assert effects.outcome is Outcome.COMMANDED
-        assert effects.diff is not None
-        assert effects.diff.chain
-        assert [line.pinned for line in effects.skill.attributes] == [True, False]
-
     def test_a_command_of_before_is_forgotten_with_the_person(self) -> None:
         receipt = a_receipt(person=forgotten_at(0))
 
@@ -192,17 +184,6 @@ class TestUnsent:
 
 class TestLearn:
     """Both halves in one, for callers that own all the state."""
-
-    async def test_a_choice_changes_the_skill(self) -> None:
-        effects = await learn(
-            Evolve(privacy=PRIVACY, vouching=VOUCHING),
-            RulesReasoner().reason,
-            State(HELD),
-            a_contrast([NOIR, DARK], [[SAGA]]),
-        )
-
-        assert effects.outcome is Outcome.EVOLVED
-        assert DARK in texts(effects.skill.attributes)
 
     @pytest.mark.parametrize("reason", [RulesReasoner().reason, RulesReplacer().replace])
     async def test_what_is_private_reaches_no_skill_whoever_reasons(self, reason: Reason) -> None:

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.evidence import FORGET
 from operators.evolve.proposal import Proposal
 from operators.evolve.reasoners import COUNTS
 from operators.language.corrections import understand
@@ -101,15 +100,6 @@ def choose(skill: PolicySkill, contrast: Contrast) -> Effects:
 
 
 class TestSignals:
-    def test_what_was_purchased_counts_as_a_visit_does(self) -> None:
-        diff = hear(signal("purchased")).diff
-
-        assert diff is not None
-        assert diff.tally is not None
-        assert diff.tally.lines == {id_of(NOIR): (ONE, 0)}
-        assert diff.tally.forget == FORGET
-        assert not diff.is_contrast
-
     @pytest.mark.parametrize(("stars", "taken", "expected"), [(5, ONE, 0), (4, ONE // 2, 0), (2, 0, ONE // 2)])
     def test_stars_count_by_where_they_stand_on_their_scale(self, stars: float, taken: int, expected: int) -> None:
         diff = hear(signal("rated", value=stars)).diff
@@ -210,16 +200,6 @@ class TestWords:
 
         assert len(skill.stated) == 48
         assert sum(said.item_id is not None for said in skill.stated) == 16
-
-
-class TestSeveral:
-    def test_several_from_one_list_are_one_choice(self) -> None:
-        contrast = a_contrast([NOIR], [[WAR]]).model_copy(update={"also": (item_facts("b", SAGA),)})
-        skill = choose(HELD, contrast).skill
-
-        assert skill.contrasts == HELD.contrasts + 1
-        assert line(skill, SAGA).taken == ONE // 2
-        assert line(skill, NOIR).support == line(HELD, NOIR).support + 1
 
 
 class TestPlace:

@@ -85,18 +85,6 @@ class TestLate:
         assert not choose(skill, contrast.model_copy(update={"occurred_at": a_time(11)})).stated
 
 
-def test_a_frozen_skill_counts_nothing_of_what_suits() -> None:
-    skill = hear(correct(NEW, says(Stance.AVOIDS, "noir")).skill, "purchased", SAGA)
-    frozen = skill.model_copy(update={"frozen": True})
-
-    effects = correct(frozen, suits=["a"], session_id="s")
-
-    assert effects.skill.attributes == frozen.attributes
-    assert effects.skill.beliefs == frozen.beliefs
-    assert not effects.skill.stated
-    assert not effects.skill.sessions[0].lines
-
-
 @pytest.mark.parametrize("value", ["noir", "\u00df" * 119])
 def test_a_forgotten_line_leaves_no_words_in_any_statement_of_the_log(value: str) -> None:
     """The id of a statement about a long line is cut, so that it tells the line's digest no more."""
