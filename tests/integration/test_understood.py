@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sager_client import EventProducer
-from schemas import Contrast, SkillDiff
+from schemas import Contrast
 from tests.harness import Harness
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
@@ -28,28 +28,26 @@ def choose(events: EventProducer, domain: str, shown: list[dict[str, Any]]) -> N
     events.selection(ranking, shown[0]["item_id"])
 
 
-def test_the_words_of_the_readme_are_understood(harness: Harness) -> None:
+def test_the_words_of_the_readme_are_understood(shared: Harness) -> None:
     """Horror is no genre of its three films: the closed vocabulary of the films' parser has it."""
-    harness.worker()
-    choose(harness.events, "films", SHOWN)
-    harness.count(Contrast, 1)
+    choose(shared.events, "films", SHOWN)
+    shared.count(Contrast, 1)
 
-    answer = harness.events.correct("ann", "films", "no horror, please", wait=WAIT)
+    answer = shared.events.correct("ann", "films", "no horror, please", wait=WAIT)
 
     assert (answer.understood, answer.why, answer.not_kept) == (True, "", ())
     assert [(each.stance.value, each.value) for each in answer.statements] == [("avoids", "horror")]
 
 
-def test_a_taste_that_several_people_share_can_be_named_by_a_newcomer(harness: Harness) -> None:
-    harness.worker()
+def test_a_taste_that_several_people_share_can_be_named_by_a_newcomer(shared: Harness) -> None:
     others = [{**dish, "item_id": f"{dish['item_id']}-2"} for dish in DISHES]
     for user in ("ann", "bob", "cyd"):
         for dishes in (DISHES, others):
-            ranking = harness.events.ranking(user, "dinners", dishes)
-            harness.events.selection(ranking, dishes[1]["item_id"])
-    harness.count(SkillDiff, 6)
-    harness.quiet(3.0)
+            ranking = shared.events.ranking(user, "dinners", dishes)
+            shared.events.selection(ranking, dishes[1]["item_id"])
+    shared.until(lambda out: sum(diff.domain == "dinners" for diff in out.diffs) == 6, "what six choices teach")
+    shared.quiet(3.0)
 
-    answer = harness.events.correct("newcomer", "dinners", "no tofu", wait=WAIT)
+    answer = shared.events.correct("newcomer", "dinners", "no tofu", wait=WAIT)
 
     assert answer.understood, answer.explanation
