@@ -75,9 +75,10 @@ def parts_of_steps(file: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("file", CALLERS, ids=name)
-def test_whoever_works_on_events_takes_the_steps(file: Path) -> None:
-    assert parts_of_steps(file) <= ALLOWED.get(name(file), set()), "call operators.steps instead"
+def test_whoever_works_on_events_takes_the_steps() -> None:
+    found = {name(file): parts_of_steps(file) - ALLOWED.get(name(file), set()) for file in CALLERS}
+
+    assert {file: parts for file, parts in found.items() if parts} == {}, "call operators.steps instead"
 
 
 @pytest.mark.parametrize(
