@@ -25,6 +25,7 @@ from schemas import (
     CardChangeKind,
     CardDiff,
     Contrast,
+    DeadLetter,
     PolicySkill,
     SkillDiff,
     Tier,
@@ -182,3 +183,9 @@ class TestStory:
         assert set(diff.tally.begun) == {line.attribute_id for line in then.attributes}
         assert [line.tier for line in after.attributes[:3]] == [Tier.HIGH, Tier.HIGH, Tier.MEDIUM]
         assert all(line.taken for line in after.attributes)
+
+    def test_dead_letter_holds_the_bytes_as_they_came(self) -> None:
+        letter = decode(DeadLetter, wire("dead-letters"))
+
+        assert (letter.key, letter.value) == (b"ann-17", b"\x00\xff{not json>?")
+        assert json.loads(wire("dead-letters"))["value"] == "AP97bm90IGpzb24-Pw=="

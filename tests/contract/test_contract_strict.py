@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from schemas import TOPICS, BadRecord, decode
+from schemas.base import Model
 from tests.contract.test_contract_golden import BASES, wire
 
 
@@ -54,3 +55,33 @@ def test_no_number_of_a_record_may_be_written_as_another_type(base: str) -> None
 
     assert found
     assert taken == []
+
+
+def parts(schema: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(schema, list | tuple):
+        for part in schema:
+            yield from parts(part)
+    elif isinstance(schema, dict):
+        yield schema
+        for name, part in schema.items():
+            if name != "metadata":
+                yield from parts(part)
+
+
+def models(base: type[Model] = Model) -> Iterator[type[Model]]:
+    for each in base.__subclasses__():
+        yield each
+        yield from models(each)
+
+
+def test_every_model_reads_numbers_strictly() -> None:
+    """Also those that no example has, and those that come later."""
+    lenient = {
+        model.__name__
+        for model in models()
+        for part in parts(model.__pydantic_core_schema__)
+        if part.get("type") in ("int", "float", "bool") and not part.get("strict")
+    }
+
+    assert len(list(models())) > len(TOPICS)
+    assert lenient == set()

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import aiokafka
 import pytest
+from aiokafka.client import AIOKafkaClient
+from faust.transport.drivers.aiokafka import credentials_to_aiokafka_auth
 
 from benchmarks.surroundings import reached_as
 from infra.kafka.kafka import Kafka, KafkaUnavailable
@@ -26,6 +29,7 @@ from streams.kafka.packed import unpack
 from streams.local.broker import free_port
 from streams.local.launch import environment
 from streams.settings import Settings
+from streams.worker import app as worker_app
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.openai_server import Act, Do, OpenAiServer, threaded
@@ -108,6 +112,12 @@ def sager(*args: str, settings: Settings) -> subprocess.CompletedProcess[str]:
     )
 
 
+def fausts_client(settings: Settings) -> AIOKafkaClient:
+    """A client with the credentials that Faust makes of a worker's."""
+    shown = credentials_to_aiokafka_auth(worker_app.credentials(settings))
+    return AIOKafkaClient(bootstrap_servers=settings.bootstrap, **shown)
+
+
 def choose(harness: Harness, times: int) -> None:
     for number in range(times):
         shown = slate(number)
@@ -172,6 +182,18 @@ def test_a_certificate_must_bear_the_name_that_we_connect_to(cluster: Cluster) -
     _, seen = reach(Settings(**cluster.user(bootstrap=by_name, kafka_ssl_verify_hostname=False)), 15)
 
     assert len(seen.brokers) == 1
+
+
+@secured_kafka
+@pytest.mark.seldom
+async def test_fausts_client_verifies_authority_and_name_too(cluster: Cluster) -> None:
+    by_name = cluster.kafka.secured.replace("127.0.0.1", "localhost")
+    for given in ({"kafka_ssl_ca": cluster.stranger}, {"bootstrap": by_name}):
+        settings = Settings(**cluster.user(**given))
+        fausts = fausts_client(settings)
+        with pytest.raises(aiokafka.errors.KafkaConnectionError):
+            await fausts.bootstrap()
+        await fausts.close()
 
 
 # --- what is never told

@@ -5,10 +5,12 @@ import re
 import shutil
 from collections import Counter
 
+import duckdb
 import pytest
 
 from schemas import DeadLetter
 from streams.console.board import query
+from streams.console.board.figures import OF_A_DOMAIN, OF_ALL, figure
 from streams.console.board.query import QueryFailed, answer, guarded
 from streams.operations.dead_letters import reading, replay
 from streams.operations.dead_letters.reading import Found, Listing, NoSuchLetter
@@ -24,6 +26,7 @@ from tests.unit.http.http_world import Served
 OPERATE = ("/live", "/letters", "/letters/one?id=x", "/shifts", "/costs")
 ANALYSE = ("/learning", "/lines", "/arms", "/calibration", "/query")
 POSTS = {"/letters/plan": "operate", "/letters/replay": "operate", "/query": "read-all", "/query/file": "read-all"}
+FIGURES = [name for names in (*OF_A_DOMAIN.values(), *OF_ALL.values()) for name in names]
 EVIL = '<script>alert(1)</script>" onload="x'
 
 
@@ -110,6 +113,19 @@ def test_a_token_opens_the_pages_of_its_scopes_and_sees_no_others(signed_in, kaf
 
 
 # --- figures
+
+
+@pytest.fixture(scope="module")
+def con():
+    with duckdb.connect(str(published()), read_only=True) as opened:
+        yield opened
+
+
+def test_every_figure_has_rows_and_names_no_person(con):
+    for name in FIGURES:
+        found = figure(con, name, domain="films", week=None)
+        assert found.rows, name
+        assert "person-0" not in str(found)
 
 
 # --- dead letters

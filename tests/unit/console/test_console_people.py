@@ -130,6 +130,19 @@ def test_the_page_lists_words_that_were_not_understood_with_their_outcome(served
     assert "In English or German: " in shown
 
 
+def test_what_is_asked_for_is_not_repeated_as_more_than_text(advocate):
+    for text in HOSTILE:
+        for path in (page("/people", user=text), page("/person", user=f"no {text}"),
+                     page("/person", user="ann", domain=f"x{text[:30]}"),
+                     page("/line", user="ann", domain=DOMAIN, line=f"no{text[:20]}"),
+                     page("/version", user="ann", domain=DOMAIN, version=text),
+                     page("/card/log", user=f"no {text}"),
+                     page("/card/version", user="ann", version=text)):  # fmt: skip
+            reply = advocate.get(path)
+            assert reply.status in (200, 400, 404), path
+            assert Parts(reply.text).wrong == [], path
+
+
 @pytest.mark.parametrize(
     "query",
     [

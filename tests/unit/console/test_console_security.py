@@ -1,12 +1,13 @@
 """Who comes in to the console, with what, and what is kept out."""
 
+import hashlib
 import re
 
 import pytest
 
 from streams.console import session
 from streams.console.pages import PAGES
-from streams.console.rendering import STATIC
+from streams.console.rendering import ECHARTS, HTMX, STATIC
 from streams.console.security import POLICY
 from streams.console.session import Sessions
 from streams.http.gate import Gate
@@ -189,6 +190,15 @@ def test_guesses_are_limited(file):
     assert told == [401, 401, 429, 429]
 
 
+def test_a_session_has_the_rate_of_its_token(file):
+    slow = Settings(duckdb=published(), http_tokens=file.path, data_dir=file.path.parent, http_rate=0.01, http_burst=2)
+    with Served(slow, console=True) as api:
+        visitor = Visitor(api)
+        visitor.sign_in(file.make("read-all"))
+
+        assert [visitor.get("/console/people").status for _ in range(2)] == [200, 429]
+
+
 # --- forms
 
 
@@ -269,3 +279,10 @@ def test_templates_bring_no_style_and_no_script_of_their_own():
         assert not re.search(r"\sstyle=|<style|\son[a-z]+=|<script(?! src=)|javascript:|https?:|\|\s*safe\b", text), (
             template
         )
+
+
+def test_the_libraries_are_those_of_their_makers():
+    told = (STATIC / "vendor" / "README.md").read_text()
+
+    for name in (HTMX, ECHARTS):
+        assert hashlib.sha256((STATIC / name).read_bytes()).hexdigest() in told

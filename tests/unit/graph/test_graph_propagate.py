@@ -178,6 +178,15 @@ class TestSignals:
         assert signal.companions == {"emma": 2}
         assert [(taste.attribute_id, taste.supporters) for taste in signal.tastes] == [("preference:genre:noir", 3)]
 
+    def test_takers_are_told_to_the_day(self) -> None:
+        late = with_taken(memory_of("bea", "dune"), "bea", "books", item("dune"), START + timedelta(hours=7), "x")
+        known = gathered(late, memory_of("cas", "dune"), item_id="dune")
+
+        signal = Gathered(known, PAIR).tell(neighbour_of("ann"))
+
+        assert signal is not None
+        assert {one.at for one in signal.crowd} == {START}
+
     @given(CHOICES, st.integers(1, 4), st.integers(0, 11))
     def test_whatever_is_told_has_the_floor_behind_it_without_the_reader(
         self, choices: list[tuple[int, int]], floor: int, reader: int

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import sys
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -16,7 +17,7 @@ from streams.http.skills import command_of
 from streams.http.snapshot import Snapshot
 from streams.http.tokens import OF_A_USER, Scope
 from streams.settings import Settings
-from tests.unit.http.http_world import DOMAINS, VERSIONS, Served, Tokens, history, publish, published
+from tests.unit.http.http_world import DOMAINS, USERS, VERSIONS, Served, Tokens, history, publish, published
 
 SECRET_USER = "whom-no-log-may-name"
 READ = {
@@ -136,6 +137,13 @@ def test_a_token_of_one_user_learns_nothing_of_others_not_even_whether_there_are
     assert api.ask("/v1/users/bob/commands", token, "POST", b"{}").status == 403
     assert api.ask("/v1/users/%61nn/skills", token).status == 200, "the same name, written otherwise"
     assert api.ask("/v1/users/ann%2F..%2Fbob/skills", token).status == 403
+    assert api.ask("/v1/users", token).status == 403
+
+
+def test_a_token_for_all_users_reads_each_and_lists_none(api, file):
+    token = file.make("read-user", user="*")
+
+    assert [api.ask(f"/v1/users/{user}/skills", token).status for user in USERS] == [200, 200]
     assert api.ask("/v1/users", token).status == 403
 
 
@@ -294,6 +302,18 @@ def test_no_spelling_of_a_path_reads_another_user(api, file, path):
     assert "bob" not in reply.text
 
 
+@pytest.mark.parametrize("query", ["limit=1&limit=2", "limit=1.5", "limit=1e2", "limit=", "page=1", "after=a&after=b"])
+def test_unknown_repeated_and_invalid_parameters_are_refused(api, file, query):
+    assert api.ask(f"/v1/users?{query}", file.make("read-all")).status == 422
+
+
+@pytest.mark.parametrize("kind", ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
+def test_a_body_of_another_type_is_refused(api, file, kind):
+    token = file.make("change-user", user="ann")
+
+    assert api.ask(COMMANDS, token, "POST", b"{}", **{"Content-Type": kind}).status == 415
+
+
 def test_no_page_of_another_site_reads_an_answer(api, file):
     token, origin = file.make("read-all"), {"Origin": "https://evil.example"}
     preflight = api.ask("/v1/users", "", "OPTIONS", **origin, **{"Access-Control-Request-Method": "GET"})
@@ -316,6 +336,26 @@ def test_the_document_needs_no_token_and_is_the_exported_one(api):
     assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
     assert reply.body == json.loads(json.dumps(document()))
     assert (again.status, again.text) == (304, "")
+
+
+def test_every_part_of_the_page_comes_from_here(api):
+    page = api.ask("/docs")
+
+    assert page.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+    assert "unsafe" not in page.headers["content-security-policy"]
+    parts = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert len(parts) == 6
+    for part in parts:
+        assert part.startswith("/"), part
+        reply = api.ask(part)
+        assert (reply.status, reply.headers["x-content-type-options"]) == (200, "nosniff"), part
+    assert "<script>" not in page.text
+    assert "style=" not in page.text
+
+
+@pytest.mark.parametrize("path", ["/docs/", "/docs/..", "/docs/%2e%2e/app.py", "/docs/../app.py", "/docs/docs.js/x"])
+def test_no_other_file_is_served(api, path):
+    assert api.ask(path).status == 404
 
 
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no Chromium")

@@ -55,6 +55,13 @@ def test_a_client_that_waits_as_long_as_it_is_asked_to_gets_through(rate, burst)
     assert not buckets.take("b"), "each key has a bucket of its own"
 
 
+def test_buckets_are_bounded():
+    buckets = Buckets(1, 1, most=3)
+    for n in range(100):
+        buckets.take(str(n))
+    assert len(buckets) == 3
+
+
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [

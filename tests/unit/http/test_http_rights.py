@@ -97,6 +97,14 @@ def test_a_line_is_explained_as_the_command_line_does(api, file):
     assert {step["version"] for step in reply.body["steps"]}
 
 
+@pytest.mark.parametrize("path", ["person-003/domains/books/lines/nothing", "person-00/domains/books/lines/x"])
+def test_what_is_not_there_is_404_and_names_nobody_else(api, file, path):
+    reply = api.ask(f"/v1/users/{path}", file.make("read-all"))
+
+    assert reply.status == 404
+    assert "person" not in reply.text
+
+
 # --- arms
 
 

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -77,6 +78,12 @@ async def test_an_endpoint_without_schemas_gets_them_in_the_prompt(
     asked = [body.get("response_format", {}).get("type") for body in server.bodies]
     assert asked == [*formats, formats[-1]], "the client remembers"
     assert (first.answer, first.calls, second.calls) == (second.answer, len(formats), 1)
+
+
+async def test_a_compressed_reply_is_refused(server: OpenAiServer) -> None:
+    server.always = Act(Do.COMPRESS)
+    failed = await failure(client_of(server))
+    assert (failed.outcome, len(server.bodies)) == ("server-error", 1)
 
 
 @pytest.mark.parametrize("bad", [Do.BREAK_JSON, Do.TRUNCATE, Do.WRONG_SCHEMA, Do.LIE, Do.NO_CHOICES, Do.NO_CONTENT])
@@ -242,3 +249,12 @@ async def test_an_endpoint_is_reached_through_the_environments_proxy(
     assert (await ask(client("outside.invalid"))).calls == 1
     assert server.headers[0]["Host"] == "outside.invalid"
     assert (await failure(client("inside.invalid"))).outcome == "connection"
+
+
+async def test_no_other_file_says_who_asks(
+    server: OpenAiServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login somebody password else\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    await ask(client_of(server))
+    assert server.headers[0]["Authorization"] == "Bearer sk-secret"

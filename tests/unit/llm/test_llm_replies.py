@@ -61,6 +61,12 @@ def test_hostile_nesting_and_surrogates_are_bad_replies(text: str) -> None:
         read(text, SCHEMA)
 
 
+def test_deep_nesting_under_a_name_that_the_schema_does_not_know_is_a_bad_reply() -> None:
+    deep = '{"why": "x", "fits": "yes", "best": [], "more": ' + "[" * 900 + "]" * 900 + "}"
+    with pytest.raises(BadReply, match="additionalProperties"):
+        read(deep, SCHEMA)
+
+
 def test_what_is_too_long_is_cut_not_refused() -> None:
     wordy = {"why": "w" * 500, "fits": "no", "best": ["c", "b", "a"]}
     assert read(json.dumps(wordy), SCHEMA) == {"why": "w" * 40, "fits": "no", "best": ["c", "b"]}

@@ -1,9 +1,11 @@
 """The journal's files and what they keep, without a broker."""
 
+import struct
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from aiokafka.record.util import calc_crc32c
 from pydantic import SecretStr
 
 from operators.contrast import contrast_id
@@ -90,6 +92,17 @@ def test_batches_span_all_offsets_and_the_last_has_no_gap(
     assert [each.offset for batch in made for each in records(batch)] == offsets
 
 
+def test_batches_lose_their_producer_and_take_the_offsets_that_the_broker_gave() -> None:
+    first = bytearray(next(built([record(0)])))
+    struct.pack_into(">qhi", first, 43, 7, 0, 5)
+    struct.pack_into(">I", first, 17, calc_crc32c(bytes(first[21:])))
+
+    sent = anonymized(bytes(first) + b"".join(built([record(0), record(1)])))
+
+    assert [struct.unpack_from(">qhi", each, 43) for each in split(sent)] == [(-1, -1, -1)] * 3
+    assert [each.offset for batch in rebased(sent, 40) for each in records(batch)] == [40, 41, 42]
+
+
 @pytest.mark.parametrize("at", [16, 17, 70])
 def test_a_batch_that_no_reader_could_read_is_refused(at: int) -> None:
     batch = bytearray(next(built([record(0)])))
@@ -97,6 +110,17 @@ def test_a_batch_that_no_reader_could_read_is_refused(at: int) -> None:
 
     with pytest.raises(ValueError, match="record batch"):
         anonymized(bytes(batch))
+
+
+def test_batches_of_two_producers_that_come_in_another_order_are_read_in_the_order_of_their_offsets(
+    settings: Settings,
+) -> None:
+    journal(settings, (SKILLS, [record(1)]), (SKILLS, [record(0)]))
+
+    log = read(settings)
+
+    assert log is not None
+    assert (offsets(log, SKILLS), log.ends) == ([0, 1], {SKILLS: 2})
 
 
 def test_a_journal_comes_back_as_it_was(settings: Settings) -> None:

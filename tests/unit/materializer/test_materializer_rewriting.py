@@ -109,6 +109,33 @@ def test_rows_go_on_meanwhile_and_reading_goes_back_to_the_offsets_of_the_new_fi
     assert sorted(path.name for path in tmp_path.iterdir()) == ["live.duckdb", "sager.duckdb"]
 
 
+def test_nothing_is_published_while_rows_are_read_again(live, tmp_path):
+    publisher = publisher_of(live)
+    publisher.is_held = True
+    publisher.publish_if_due()
+    assert not publisher.finish()
+    publisher.is_held = False
+    publisher.publish_if_due()
+    assert publisher.finish()
+
+
+def test_a_request_that_comes_while_the_file_is_rewritten_leads_to_another_rewriting(live, tmp_path):
+    publisher = publisher_of(live)
+    erase(live, "ann")
+    publisher.publish_if_due()
+    publisher.finish()
+    erase(live, "bob")
+    until(publisher.adopt_if_rewritten, "the new file")
+    assert rows(live, "SELECT DISTINCT user_id FROM interactions ORDER BY 1") == [("bob",), ("cyd",)]
+    erase(live, "bob")  # read again from the topic
+    assert live.is_stained()
+    publisher.publish()
+    publisher.close()
+
+    assert holding(tmp_path, "x-ann") == holding(tmp_path, "x-bob") == []
+    assert len(holding(tmp_path, "x-cyd")) == 2
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("user", ["!AAAAAAA-first", "~zzzzzzz-last"])
 def test_no_eight_bytes_of_an_erased_id_stay_in_a_columns_statistics(live, tmp_path, user, when):

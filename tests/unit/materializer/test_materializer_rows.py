@@ -17,6 +17,7 @@ from schemas import (
     Forgotten,
     GlobalSkill,
     ItemFacts,
+    Position,
     RankedBy,
     RankRequest,
     Receipt,
@@ -32,6 +33,7 @@ from streams.materializer.records import Put
 from streams.materializer.rows import PUBLIC_TOPICS, read
 from streams.privacy import DEFAULT as PRIVACY
 from tests.unit.materializer.materializer_builders import (
+    MS,
     NOON,
     attribute,
     diff,
@@ -165,6 +167,18 @@ def test_a_number_that_readers_of_json_lack_is_refused(number: bytes):
     value = (record(item(a="HUGE")).value or b"").replace(b'"HUGE"', number)
     with pytest.raises(ValueError, match="64 bits"):
         read(raw("items", value), privacy=PRIVACY)
+
+
+def test_a_dead_letter_holds_the_original_and_has_the_same_id_each_time():
+    refused = raw("skills", b"\xffgarbage", key=b"\x00k", offset=5)
+    with pytest.raises(ValueError, match="not-json") as caught:
+        read(refused, privacy=PRIVACY)
+    letter, again = (dead_letter(refused, caught.value, "sager.", NOON) for _ in range(2))
+    assert letter == again
+    assert (letter.key, letter.value, letter.stage) == (b"\x00k", b"\xffgarbage", "materialize")
+    assert letter.source == Position(topic="sager.skills", partition=0, offset=5, timestamp_ms=MS)
+    row = read(raw("dead-letters", letter.model_dump_json().encode()), privacy=PRIVACY).row
+    assert (row["key"], row["value"], row["source_offset"]) == (b"\x00k", b"\xffgarbage", 5)
 
 
 def test_a_dead_letter_of_a_huge_record_fits_into_its_topic():

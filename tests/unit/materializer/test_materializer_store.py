@@ -36,6 +36,15 @@ def test_an_event_delivered_twice_is_one_row_in_one_batch_and_over_two(store):
     assert rows(store, "SELECT event_id, kafka_offset FROM interactions") == [("x1", 1)]
 
 
+def test_the_first_diff_of_a_version_is_kept_with_its_changes(store):
+    write(store, diff(1, "first"))
+    written = {"skill_diffs": 1, "skill_changes": 2, "skill_refusals": 1, "skill_places": 1, "statement_changes": 0}
+    assert write(store, diff(1, "second"), diff(2)) == written
+    assert rows(store, "SELECT version, event_id FROM skill_diffs ORDER BY 1") == [(1, "first"), (2, "c2")]
+    assert rows(store, "SELECT DISTINCT event_id FROM skill_changes ORDER BY 1") == [("c2",), ("first",)]
+    assert count(store, "skill_changes") == 5
+
+
 def test_an_older_skill_never_overwrites_a_newer_one(store):
     newest = record(skill(3))
     write(store, record(skill(1)), newest, record(skill(2)))
@@ -58,6 +67,14 @@ def test_a_tombstone_deletes_the_skill_and_its_attributes_and_a_new_life_starts_
     assert count(store, "slim_skills") == 0
     write(store, skill(1))
     assert rows(store, "SELECT version FROM skills WHERE user_id = 'ann'") == [(1,)]
+
+
+def test_a_tombstone_within_a_batch_counts_in_log_order(store):
+    write(store, skill(5))
+    write(store, skill(6), tombstone(skill()), skill(1), skill(2))
+    assert rows(store, "SELECT version FROM skills") == [(2,)]
+    write(store, skill(3), tombstone(skill()))
+    assert (count(store, "skills"), count(store, "skill_attributes")) == (0, 0)
 
 
 def test_a_dead_letter_of_a_recreated_topic_is_another_one(store):

@@ -152,6 +152,12 @@ def test_mcp_asks_for_a_token_like_everything_else(world: World) -> None:
     assert world.served.ask("/mcp", "").status == 401
 
 
+def test_only_post_is_answered_so_that_no_stream_stays_open(world: World) -> None:
+    token = world.tokens.make(*SCOPES, user="ann")
+
+    assert [world.served.ask("/mcp", token, method).status for method in ("GET", "DELETE")] == [405, 405]
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -171,6 +177,12 @@ def test_other_hosts_and_origins_are_refused(world: World, headers: dict[str, st
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"jsonrpc": "2.0"}', b"\xff", b"[" * 50_000, b'"' * 99])
 def test_bodies_that_are_no_message_are_refused(world: World, body: bytes) -> None:
     assert 400 <= posted(world, world.tokens.make(*SCOPES, user="ann"), body).status < 500
+
+
+def test_a_message_that_is_too_large_is_refused(world: World) -> None:
+    token = world.tokens.make(*SCOPES, user="ann")
+
+    assert posted(world, token, b"", **{"Content-Length": str(1024 * 1024 + 1)}).status == 413
 
 
 async def test_logs_name_nobody(world: World, caplog: pytest.LogCaptureFixture) -> None:

@@ -228,12 +228,27 @@ class TestRefused:
         assert [(w.selection, why) for w, why in steps[1].refused] == [(bad, Outcome.NOT_IN_RANKING)]
         assert steps[2].outcome is Outcome.MATCHED
 
+    def test_waiting_selection_of_an_item_never_shown_is_refused_when_the_ranking_comes(self) -> None:
+        steps = run(bad := a_selection("r1", "other"), a_ranking("r1"), a_selection("r1", "i1"))
+
+        assert steps[1].outcome is Outcome.OPENED
+        [(waiting, why)] = steps[1].refused
+        assert (waiting.selection, why) == (bad, Outcome.NOT_IN_RANKING)
+        assert waiting.source == a_position(0, topic="sager.selections")
+        assert steps[2].outcome is Outcome.MATCHED
+
     def test_second_choice_from_one_ranking_is_refused(self) -> None:
         steps = run(a_ranking("r1"), a_selection("r1", "i1"), a_selection("r1", "i2"))
 
         assert steps[2].outcome is Outcome.ALREADY_ANSWERED
         assert [why for _, why in steps[2].refused] == [Outcome.ALREADY_ANSWERED]
         assert len(contrasts(steps)) == 1
+
+    def test_second_choice_is_refused_while_the_first_still_waits(self) -> None:
+        steps = run(a_selection("r1", "i1"), a_selection("r1", "i2"), a_ranking("r1"))
+
+        assert steps[1].outcome is Outcome.ALREADY_ANSWERED
+        assert contrasts(steps)[0].chosen.item_id == "i1"
 
     def test_selection_that_waited_in_vain_falls_out_with_its_position(self) -> None:
         limits = RingLimits(waiting=2)

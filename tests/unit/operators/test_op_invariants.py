@@ -5,6 +5,7 @@ is drawn at random, lies included. The oracle counts tiers and contradictions by
 """
 
 import os
+import random
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operators.attributes import fact_id, from_fact
+from operators.contrast import Outcome, on_ranking, on_selection
 from operators.evolve import Proposal, validate
 from operators.merge import (
     DEFAULT_LIMITS,
@@ -38,6 +40,7 @@ from schemas import (
     Fact,
     ItemFacts,
     Kind,
+    OpenRankings,
     PolicySkill,
     Position,
     Profile,
@@ -57,9 +60,13 @@ from tests.builders import (
     NOW,
     USER,
     a_position,
+    a_ranking,
+    a_selection,
     a_skill,
     an_interaction,
     item_facts,
+    open_rankings,
+    read_item,
 )
 
 KEY = (USER, DOMAIN)
@@ -216,6 +223,20 @@ def test_state_is_the_fold_of_the_log_byte_for_byte(
 
 @MANY
 @given(SEED, HISTORY, LIMITS)
+def test_every_record_is_in_the_log_once_and_in_order(
+    seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
+) -> None:
+    """Invariant 2, the operators' part: duplicates change nothing, versions have no gap."""
+    stream = Stream(seed, limits).play(history)
+
+    assert [diff.event_id for diff in stream.log] == [record.event_id for record, _, _ in stream.told]
+    assert [diff.version for diff in stream.log] == list(range(1, len(stream.log) + 1))
+    assert [diff.base_version for diff in stream.log] == list(range(len(stream.log)))
+    assert [diff.seed is not None for diff in stream.log] == [n == 0 for n in range(len(stream.log))]
+
+
+@MANY
+@given(SEED, HISTORY, LIMITS)
 def test_nothing_enters_a_skill_but_what_was_chosen_or_was_in_the_seed(
     seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
 ) -> None:
@@ -290,6 +311,30 @@ def test_tiers_move_by_one_and_protected_lines_need_several_contradictions(
         before = after
 
 
+@settings(FEW, max_examples=2)
+@given(st.integers(0, 10**6))
+def test_bytes_of_a_skill_do_not_grow_with_history(seed: int) -> None:
+    """Invariant 4: after 300 choices of items that were never seen before, a skill is no bigger than after 60."""
+    chance = random.Random(seed)
+    stream = Stream(())
+    for number in range(300):
+        chosen = tuple(
+            Fact(
+                dimension=chance.choice(["genre", "mood", "d" * 40]),
+                value=f"{number} {n} {'🍕' * chance.randrange(100)}",
+            )
+            for n in range(4)
+        )
+        held = stream.newest(None).attributes
+        name = chance.choice(held).attribute_id if held else "none"
+        stream.play([Told(chosen, (name,), chosen, (chance.choice(held).attribute_id,) if held else ())])
+
+    sizes = [len(encode(skill)) for skill in stream.skills]
+    assert max(sizes[60:]) < 64 * 1024
+    assert max(sizes[200:]) <= 1.3 * max(sizes[60:200])
+    assert max(len(encode(diff)) for diff in stream.log) < 32 * 1024
+
+
 def test_widest_skill_that_limits_allow_still_fits_into_its_document() -> None:
     """Protected lines fill the seed's share, all pins are on the longest lines: nothing may be evicted."""
 
@@ -351,6 +396,31 @@ def test_whatever_a_lying_reasoner_says_only_what_can_be_seen_enters(
     assert {a.attribute_id for a in evolved.attributes} <= {fact_id(fact) for fact in chosen} | {
         "preference:genre:noir"
     }
+
+
+@FEW
+@given(st.lists(st.tuples(st.sampled_from("RS"), st.integers(0, 5), st.sampled_from(["a", "b", "x"])), max_size=40))
+def test_ranking_gives_one_contrast_at_most_in_whatever_order_its_events_come(
+    events: list[tuple[str, int, str]],
+) -> None:
+    state, found, shown, chosen = open_rankings(), Counter[str](), set[str](), dict[str, list[str]]()
+    for offset, (event, number, item) in enumerate(events):
+        name, source = f"r{number}", a_position(offset)
+        if event == "R":
+            shown.add(name)
+            step = on_ranking(state, a_ranking(name, ["a", "b"]), read_item, source)
+        else:
+            chosen.setdefault(name, []).append(item)
+            step = on_selection(state, a_selection(name, item), source)
+        state = decode(OpenRankings, encode(step.state))
+        assert step.outcome in Outcome
+        if step.contrast:
+            found[step.contrast.ranking_id] += 1
+            assert step.contrast.chosen.item_id in chosen[step.contrast.ranking_id]
+
+    assert set(found.values()) <= {1}
+    for name in shown:
+        assert found[name] == 1 or not {"a", "b"} & set(chosen.get(name, [])) or chosen[name][0] == "x"
 
 
 @FEW

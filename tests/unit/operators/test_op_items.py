@@ -4,10 +4,13 @@ import pytest
 
 from operators import contrast as joining
 from operators.items import read_item
+from operators.privacy import Privacy
+from operators.statinit.parsers import BUILT_IN
 from schemas import Candidate, Fact, ItemFacts, Ranking, encode
 from streams.privacy import DEFAULT
 from tests.builders import (
     DOMAIN,
+    a_candidate,
     a_position,
     a_ranking,
     a_selection,
@@ -42,6 +45,14 @@ def test_an_item_that_a_parser_fails_on_is_unreadable_and_its_text_is_not_in_the
     assert dict(found.found) == {"unreadable": 1}
     assert found.failure.startswith("RecursionError in test_op_items.py:")
     assert CIRCLED not in found.failure
+
+
+def test_an_item_that_the_filter_fails_on_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Privacy, "refuses", lambda *_: int(CIRCLED))
+
+    found = read_item(a_candidate("i", genres=["Noir"]), DOMAIN, BUILT_IN["generic"], DEFAULT)
+
+    assert found.facts.unreadable
 
 
 def test_an_unreadable_item_is_no_part_of_a_contrast() -> None:

@@ -87,6 +87,11 @@ class TestBounds:
         assert len(encode(profile)) < TOPICS["profiles"].max_message_bytes
         assert decode(Profile, encode(profile)) == profile
 
+    def test_parser_that_finds_too_much_cannot_break_the_table(self) -> None:
+        profile = history(tuple(f"genre: g{n}" for n in range(100)))
+
+        assert decode(Profile, encode(profile)) == profile
+
 
 class TestRepeats:
     def test_same_interaction_again_changes_nothing_but_the_fence(self) -> None:

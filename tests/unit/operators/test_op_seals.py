@@ -19,7 +19,7 @@ from schemas import (
     encode,
     subject_of,
 )
-from tests.builders import DOMAIN, USER, a_ranking, a_time
+from tests.builders import DOMAIN, USER, a_candidate, a_ranking, a_time
 
 KEY = b"hush"
 SLIM = SlimSkill(
@@ -111,6 +111,17 @@ def test_a_forged_ranking_with_a_number_beyond_64_bits_bears_a_wrong_seal(name: 
 
     assert seal_of(forged, KEY) is Seal.WRONG
     assert authenticated(forged, KEY).ranked_by is RankedBy.APP
+
+
+def test_a_process_without_the_secret_accepts_sealed_rankings_only() -> None:
+    assert authenticated(sealed(RANKING, KEY), None).injected == INJECTED
+    assert authenticated(RANKING, None).ranked_by is RankedBy.APP
+
+
+def test_numbers_of_any_size_in_metadata_do_not_stop_a_seal() -> None:
+    large = a_candidate("i9").model_copy(update={"metadata": {"serial": 10**40}})
+
+    assert seal_of(sealed(RANKING.model_copy(update={"candidates": (large,)}), KEY), KEY) is Seal.RIGHT
 
 
 DEEP = b"[" * 100 + b"]" * 100

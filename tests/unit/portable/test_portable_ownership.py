@@ -27,6 +27,18 @@ def test_a_record_is_whose_it_says_it_is(user: str, other: str, in_ascii: bool) 
         assert Owner(other).owns(RANKINGS, key, said) is (user == other)
 
 
+@given(IDS, IDS)
+def test_a_record_that_says_nobody_is_whose_key_it_has(user: str, other: str) -> None:
+    assert Owner(user).owns(RANKINGS, user.encode(), b"no json")
+    assert Owner(other).owns(RANKINGS, user.encode(), b"no json") is (user == other)
+    assert Owner(user).owns(RINGS, json.dumps([user, 3]).encode(), None)
+
+
+def test_an_id_that_looks_like_a_compound_key_is_an_id() -> None:
+    assert not Owner("ann").owns(RANKINGS, b'["ann","films"]', b"no json")
+    assert Owner('["ann","films"]').owns(RANKINGS, b'["ann","films"]', b"no json")
+
+
 @pytest.mark.parametrize(
     ("key", "value", "whose"),
     [

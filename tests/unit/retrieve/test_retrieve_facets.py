@@ -112,6 +112,13 @@ def test_an_item_of_the_users_own_is_no_companion() -> None:
     assert companions((5, {"b0": 5, "own": 5, "c1": 1}), own=("own",)) == {"c1": 1.0}
 
 
+def test_counts_that_cannot_be_do_no_harm() -> None:
+    assert companions((0, {"c1": 9})) == {}
+    assert companions((5, {"c1": 99, "c2": 0})) == {"c1": 1.0}
+    assert companions((5, {"c1": 5}), popularity={"c1": 0}) == {"c1": 1.0}
+    assert companions() == {}
+
+
 def test_companions_come_from_every_item_that_has_told_and_exclude_what_memory_has_forgotten() -> None:
     held = memory(taken("b1"), taken("b2"))
     heard = neighbourhood(

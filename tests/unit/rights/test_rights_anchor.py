@@ -7,7 +7,10 @@ import pytest
 from pydantic import SecretStr
 
 from operators.anchor import ReceiptMark, SkillMark
+from schemas import TOPICS
+from streams.materializer.schema import tables
 from streams.rights.anchors import Anchor, NoAnchor, load, refuse_target, write
+from streams.rights.snapshot_check import EVENTS, SEALED
 from streams.settings import Settings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -56,3 +59,12 @@ def test_an_anchor_belongs_to_one_deployment_and_is_never_replaced(tmp_path: Pat
         refuse_target(tmp_path / "anchor", SETTINGS)
     with pytest.raises(NoAnchor, match="pseudonyms"):
         refuse_target(tmp_path / "new", SETTINGS.model_copy(update={"chain_key": None}))
+
+
+def test_every_table_with_rows_of_users_is_compared() -> None:
+    checked = {*EVENTS, *(model.TOPIC for model in SEALED)}
+
+    assert {base.replace("-", "_") for base in checked} == {
+        table.name for table in tables() if table.key[0] == "user_id"
+    }
+    assert checked <= set(TOPICS)

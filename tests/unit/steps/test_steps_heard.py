@@ -116,6 +116,11 @@ class TestSignals:
         assert [(said.stance, said.item_id) for said in effects.skill.stated] == [(Stance.AVOIDS, "a")]
         assert id_of(WAR) not in {each.attribute_id for each in effects.skill.attributes}
 
+    def test_an_item_can_be_hidden_whose_title_may_not_be_kept(self) -> None:
+        effects = hear(signal("hidden"), item=item_facts("a", NOIR, title="Diabetes diet plan"))
+
+        assert [(said.item_id, said.value) for said in effects.skill.stated] == [("a", "one item")]
+
     def test_who_likes_it_after_all_has_taken_it_back(self) -> None:
         disliked = hear(signal("disliked")).skill
 

@@ -135,6 +135,20 @@ def test_an_endpoint_that_was_down_gets_the_newest_only_and_nothing_twice() -> N
     assert [(each["user_id"], each["skill_version"]) for each in receiver.of(CHANGED)] == [("bob", 0), ("ann", 50)]
 
 
+def test_a_smaller_batch_after_a_failure_sends_no_older_version() -> None:
+    topic = Topic(note("ann", 0), note("ann", 1), note("bob", 2))
+
+    async def deliver(receiver: Receiver) -> None:
+        receiver.answers.extend([204, 503])
+        async with delivery(receiver.url, topic) as shop:
+            await until(lambda: len(receiver.attempts) >= 2)
+            topic.batch = 1
+            await until(lambda: is_done(shop, topic))
+
+    versions = [(each["user_id"], each["skill_version"]) for each in run(deliver).of(CHANGED)]
+    assert versions == [("ann", 1), ("bob", 2)]
+
+
 def test_a_refused_message_is_given_up_and_the_others_go_on() -> None:
     topic = Topic(note("ann", 0))
 
@@ -197,6 +211,16 @@ def test_an_endpoint_that_is_gone_gets_nothing_more_and_begins_anew_at_the_next_
             assert shop.is_down
 
     assert len(run(deliver, always=410).attempts) == 1
+
+
+def test_redirects_are_not_followed() -> None:
+    async def deliver(receiver: Receiver) -> None:
+        receiver.headers = {"Location": receiver.url}
+        async with delivery(receiver.url, Topic(note("ann", 0))) as shop:
+            await until(lambda: len(receiver.attempts) >= 2)
+            assert shop.cursors()[0].offset == 0
+
+    assert run(deliver, always=307).messages == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from operators.rank.weights import DIMENSIONS, UNKNOWN_DIMENSION, RankWeights
 from operators.weigh import commanded, in_use, learned
 from schemas import BadRecord, Mix, Outcome, WeightAction, Weights, decode, encode
-from schemas.weights import FEATURE_ONE, MAX_WEIGHED_DIMENSIONS, WIDEST
+from schemas.weights import FEATURE_ONE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE, WIDEST
 from tests.builders import a_position
 from tests.unit.weigh.weigh_builders import Planted, a_command, an_outcome, no_weights, told
 
@@ -99,6 +99,19 @@ def test_one_person_with_very_many_choices_cannot_swing_a_domain() -> None:
     assert in_use(weights).popularity > 0.45
 
 
+def test_a_claimed_slope_without_curvature_cannot_push_for_ever() -> None:
+    people = Planted({Mix.COMPANIONS: 0.7, Mix.POPULARITY: 0.6})
+    weights = before = people.teach(3_000)
+    forged = an_outcome({Mix.POPULARITY: (-64 * FEATURE_ONE, 0)})
+
+    once = learned(weights, forged)
+    for _ in range(50):
+        weights = learned(weights, forged)
+
+    assert in_use(before).popularity - in_use(once).popularity <= 0.05
+    assert in_use(weights).popularity > in_use(before).popularity - 0.4
+
+
 def test_an_outcome_is_applied_once() -> None:
     position, said = a_position(7, "outcomes"), an_outcome({Mix.SKILL: (500, 900)})
     once = learned(no_weights(), said, position)
@@ -167,3 +180,10 @@ def test_what_is_no_whole_number_is_no_record(number: bytes) -> None:
     assert number in raw
     with pytest.raises(BadRecord):
         decode(Outcome, raw)
+
+
+def test_weights_out_of_bounds_are_used_within_them() -> None:
+    taught = fold([an_outcome({Mix.SKILL: (5, 5)})])
+    mix = {Mix.SKILL: taught.mix[Mix.SKILL].model_copy(update={"weight": -9 * WEIGHT_ONE})}
+
+    assert in_use(taught.model_copy(update={"mix": mix})).skill == 0.0

@@ -18,7 +18,7 @@ from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.pseudonyms import secret_of
 from streams.worker.items.log import ItemLog
-from streams.worker.items.shared import Items
+from streams.worker.items.shared import FORGOTTEN, Items
 from streams.worker.items.store import STALE_SECONDS, ItemStore, MemoryItems, RocksItems
 from streams.worker.runtime.outlet import Delivered, MessageSizeTooLarge
 from tests.builders import a_candidate, a_time, an_interaction
@@ -273,6 +273,17 @@ async def test_an_item_that_is_too_large_for_the_broker_begins_anew(deployment: 
 
     assert names(deployment, "lou") <= takers(deployment, "hot") <= names(deployment, "kim", "lou")
     assert takers(deployment, "own-kim") == names(deployment, "kim")
+
+
+async def test_a_request_whose_answer_fails_is_acknowledged_once(deployment: FakeDeployment) -> None:
+    worker = deployment.worker()
+    refuse(worker, lambda key, _: key == FORGOTTEN)
+    deployment.log.put(a_touch(deployment, "ann", "hot", forgotten="please"), partition=0)
+
+    await worker.quiet()
+
+    assert len(deployment.log.of("dead-letters")) == 1
+    assert worker.pipeline.reader._unfinished == 0
 
 
 async def test_what_comes_to_an_owner_that_was_let_go_keeps_no_rebalance_waiting(

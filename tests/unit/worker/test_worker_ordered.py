@@ -231,6 +231,18 @@ async def test_what_a_seek_brings_again_is_not_given_out_again() -> None:
     assert (world.begun, world.acked[0]) == ([0], [0])
 
 
+async def test_gaps_between_offsets_are_passed_over() -> None:
+    """A compacted topic, or a transaction's markers."""
+    world = Run()
+    await world.submit(0, "ann")
+    world._offsets[0] = 7
+    second = await world.submit(0, "bob")
+    await world.end(0)
+    await world.end(second)
+
+    assert dict(world.reader.all_done()) == {("t", 0): 8}
+
+
 async def test_an_event_for_which_no_work_is_found_is_an_error_and_not_lost() -> None:
     world = Run()
     world.reader.take(("t", 0), [Fetched(0)])

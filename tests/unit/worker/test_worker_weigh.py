@@ -187,6 +187,16 @@ async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, com
         assert_once_each(successor.log)
 
 
+async def test_the_same_choice_twice_is_told_once(deployment: FakeDeployment) -> None:
+    worker, log = deployment.worker(), deployment.log
+    await choose(worker, 3)
+    log.put_all(log.values(Contrast))
+    await worker.quiet()
+
+    assert len(log.values(Contrast)) == 6
+    assert len(log.values(Outcome)) == len({o.event_id for o in log.values(Outcome)}) == 3
+
+
 async def test_an_outcome_whose_answer_is_lost_is_not_sent_twice(deployment: FakeDeployment) -> None:
     worker, log = deployment.worker(), deployment.log
     worker.fail(Outcome.TOPIC, 2)
