@@ -6,10 +6,10 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from evaluation.conversations.figures import Run, figures_of, run, stored
+from evaluation.conversations.figures import Run, figures_of, stored
 from evaluation.conversations.invented import person as invented
 from evaluation.conversations.layout import person
-from evaluation.conversations.listening import by_rules, play
+from evaluation.conversations.listening import play
 from operators.cards.fold import fold
 from schemas import encode
 from streams.cli import app
@@ -61,17 +61,6 @@ def test_a_person_who_takes_things_back_is_left_with_what_stands():
     assert "rowing" not in stored(each).casefold()
 
 
-def test_the_command_invents_people_and_plays_them(tmp_path):
-    made = runner.invoke(app, ["eval", "conversations", "--invent", str(tmp_path), "--people", "2", "--json"])
-
-    assert made.exit_code == 0, made.output
-    [summary] = [json.loads(line) for line in made.stdout.splitlines()]
-    assert (summary["line"], summary["people"], summary["llm"]) == ("summary", 2, "rules")
-    again = runner.invoke(app, ["eval", "conversations", "--data", str(tmp_path)])
-    assert again.exit_code == 0, again.output
-    assert "recall said" in again.stdout
-
-
 def test_a_person_with_hostile_turns_under_an_odd_name_is_played(tmp_path):
     hostile = [
         element("Likes tea", "I love tea\0\ud800 " + "x" * 50_000, who=["self"]),
@@ -85,19 +74,6 @@ def test_a_person_with_hostile_turns_under_an_odd_name_is_played(tmp_path):
 
     assert told.exit_code == 0, told.output
     assert json.loads(told.stdout.splitlines()[-1])["conversations"] == len(hostile)
-
-
-async def test_a_fault_of_ours_in_one_person_is_told_and_the_others_go_on():
-    async def broken(turns, card):
-        if "tea" in turns[0].text:
-            raise IndexError("no such group")
-        return await by_rules(turns, card)
-
-    one, two = person_of(element("Likes tea", "I like tea.")), person_of(element("Likes rum", "I like rum."))
-
-    found = await run(iter((one, two)), listen=broken, concurrency=2)
-
-    assert (found.failed, found.counts["persons"]) == ([("anna", "IndexError: no such group")], 1)
 
 
 def _sum(plays):

@@ -101,31 +101,6 @@ class TestCandidates:
 
 
 class TestHistory:
-    def test_it_has_distinct_items_of_the_domain_and_is_deterministic(self) -> None:
-        for p in people(6):
-            past = history(p, load(), facts_as_given, random.Random(1))
-            assert past == history(p, load(), facts_as_given, random.Random(1))
-            assert len({c.item_id for c in past}) == 20
-            assert all(c in load()[p.domain] for c in past)
-
-    def test_the_catalogue_has_enough_items_for_everyones_history(self) -> None:
-        for p in people(150):
-            assert len(history(p, load(), facts_as_given, random.Random(1))) == 20
-
-    @pytest.mark.parametrize("domain", DOMAINS)
-    def test_early_wants_show_more_than_in_the_catalogue_and_later_ones_not_at_all(self, domain: str) -> None:
-        lift = []
-        offer = offered(load()[domain], facts_as_given)
-        for p in (p for p in people(180) if p.domain == domain):
-            past = history(p, load(), facts_as_given, random.Random(p.user_id), n=15)
-            for want in p.policy.wants:
-                share = mean(want.fact in facts_as_given(c) for c in past)
-                if want.early:
-                    lift.append(share / (len(offer[want.fact]) / len(load()[domain])))
-                else:
-                    assert share == 0.0
-        assert mean(lift) > 2.0
-
     def test_more_than_the_domain_has_is_an_error(self) -> None:
         with pytest.raises(ValueError, match="a history of 101 needs as many items; films has 100 for ada"):
             history(person(WESTERN), load(), facts_as_given, random.Random(1), n=101)

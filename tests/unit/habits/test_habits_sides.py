@@ -29,37 +29,13 @@ class TestMeasures:
     def test_items_are_above_or_below_the_median_and_those_at_it_are_neither(self) -> None:
         assert row("price", priced(1, 2, 3, 4, 5)) == [False, False, None, True, True]
 
-    def test_popularity_is_what_items_say_else_what_the_worker_knows(self) -> None:
-        items = priced(1, 2, 3, 4)
-        known = {"i0": 90, "i2": 7}
-
-        assert sides_of(items, popularity=known)["popularity"] == [True, False, True, False]
-        told = [item.model_copy(update={"measures": {"popularity": n}}) for n, item in enumerate(items)]
-        assert sides_of(told, popularity=known)["popularity"] == [False, False, True, True]
-
 
 class TestBefore:
-    def test_returning_is_to_items_in_the_evidence_of_lines(self) -> None:
-        line = an_attribute("genre: noir", evidence=(Evidence(event_id="e", item_id="i1"), Evidence(event_id="said")))
-
-        assert row("again", priced(1, 2, 3), Before.of([line])) == [False, True, False]
-
     def test_a_dimension_decides_by_how_much_of_the_taste_an_item_has(self) -> None:
         lines = [an_attribute("mood: dark", taken=9 * ONE), an_attribute("mood: odd", Tier.SILENT, taken=9 * ONE)]
         items = [item_facts("a", "mood: dark"), item_facts("b", "mood: odd"), item_facts("c", "mood: light")]
 
         assert row("by_mood", items, Before.of(lines)) == [True, False, False]
-
-
-def test_request_is_followed_by_items_with_its_words() -> None:
-    items = [
-        item_facts("a", "genre: film noir"),
-        item_facts("b", "genre: saga", title="Noir"),
-        item_facts("c", "mood: light"),
-    ]
-
-    assert row("request", items, instruction="some film noir") == [True, True, False]
-    assert row("request", items, instruction="a western") == []
 
 
 AMOUNT = st.floats(0, 1e9) | st.sampled_from([0.0, 1.0, 2.0, math.nextafter(1, 2), 1e9])

@@ -131,23 +131,6 @@ def test_goodreads_books_have_genres_and_authors_from_the_other_files(tmp_path):
     assert {"fantasy", "romance", "Mirela Oak", "1980s", "sea stories"} <= facts
 
 
-def test_goodreads_books_that_were_read_become_visits_in_utc(tmp_path):
-    write_goodreads(
-        tmp_path,
-        goodreads_visit(),
-        goodreads_visit(date="Fri Apr 19 08:15:15 +0200 2013"),
-        goodreads_visit(is_read=False, rating=0),
-    )
-
-    data = load(tmp_path)
-
-    assert data.histories["ann"] == [
-        Visit("77", datetime(2013, 4, 19, 6, 15, 15, tzinfo=UTC)),
-        Visit("77", datetime(2017, 7, 30, 14, 44, 10, tzinfo=UTC)),
-    ]
-    assert data.skipped == {"rows whose is_read is false": 1}
-
-
 # --- Yelp
 
 
@@ -186,24 +169,6 @@ def test_yelp_places_keep_raw_facts_that_the_parser_reads(tmp_path):
     assert facts == {("category", "thai"), ("price", "$$"), ("city", "Reno"), ("ambience", "romantic")}
 
 
-def test_yelp_reviews_become_visits_oldest_first(tmp_path):
-    other = {**YELP_PLACE, "business_id": "b2"}
-    write_yelp(
-        tmp_path,
-        yelp_review(date="2018-01-01 00:00:00"),
-        yelp_review(place="b2"),
-        places=(YELP_PLACE, other),
-        ending=".json.gz",
-    )
-
-    assert load(tmp_path).histories == {
-        "ann": [
-            Visit("b2", datetime(2016, 3, 9, 20, 56, 38, tzinfo=UTC)),
-            Visit("b1", datetime(2018, 1, 1, tzinfo=UTC)),
-        ]
-    }
-
-
 # --- InstructRec
 
 
@@ -237,13 +202,6 @@ def test_instructrec_users_are_numbered_and_keep_the_order_of_their_items(tmp_pa
     }
 
 
-def test_instructrec_the_last_visit_has_its_instruction_and_candidates(tmp_path):
-    data = load(write_instructrec(tmp_path, INSTRUCTREC_ANN, INSTRUCTREC_BOB))
-
-    assert data.instructions == {"0": "Something calm, please."}
-    assert data.candidates == {"0": ("4", "2", "0"), "1": ("1", "4")}
-
-
 def test_instructrec_a_pickled_table_is_not_opened_and_the_error_names_the_page_that_converts_it(tmp_path):
     (write_mapping(tmp_path) / "booksAll_recagent.pkl").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
 
@@ -262,17 +220,6 @@ def test_movielens_films_keep_raw_genres_and_get_their_year(tmp_path):
     assert data.items["1"].title == "American President, The (1995)"
     assert data.items["1"].metadata == {"genres": "Comedy|Drama|Romance", "year": 1995}
     assert data.items["2"].metadata == {}
-
-
-def test_movielens_ratings_become_visits_oldest_first(tmp_path):
-    data = load(write_movielens(tmp_path))
-
-    assert list(data.histories) == ["7", "3"]
-    assert data.histories["7"] == [
-        Visit("1", datetime.fromtimestamp(900, UTC)),
-        Visit("2", datetime.fromtimestamp(1000, UTC)),
-    ]
-    assert data.skipped == {"visits to items that are not in the catalogue": 1}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from evaluation.results import markdown, read
+from evaluation.results import read
 from streams.cli import app
 from tests.unit.quality.quality_builders import data_set
 
@@ -40,21 +40,6 @@ def test_json_is_one_line_per_arm_and_all_is_kept(tmp_path):
         ("popularity", 20, 2),
         ("profile", 20, 2),
     ]
-
-
-def test_the_report_shows_the_newest_result_of_each_arm_and_its_options(tmp_path):
-    folder, results = data_set(tmp_path / "films"), tmp_path / "results.jsonl"
-    for more in (["--arm", "random,no-skill"], ["--arm", "sager-counts"], ["--arm", "sager-counts", "--tau", "1"]):
-        assert eval_("--data", folder, "--users", 10, "--results", results, *more, "--json").exit_code == 0
-    rows = read(results)
-
-    report = markdown([{**rows[0], "hit_at_1": 0.0}, *rows], "no-skill")
-
-    assert report.count("## films: 10 users, uniform negatives, seed 0") == 1
-    found = [line.split(" | ")[0].strip("| ") for line in report.splitlines() if line.startswith("| ")]
-    assert found == ["arm", "---", "random", "no-skill", "sager-counts", "sager-counts (tau 1)"]
-    assert f"| {rows[0]['hit_at_1']:.3f} [" in report
-    assert eval_("report", "--results", results).stdout == markdown(rows, "no-skill")
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,13 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from evaluation.exceptions import NoReply
 from evaluation.leave_one_out import ARMS, run
 from evaluation.replies import Replies
 from evaluation.results import read as results_of
 from evaluation.split import read
 from evaluation.warm_up import ArmOptions
 from streams.cli import app
-from tests.openai_server import Act, Do, OpenAiServer, threaded
+from tests.openai_server import Act, OpenAiServer, threaded
 from tests.unit.quality.quality_builders import data_set, tastes
 
 
@@ -71,24 +70,6 @@ async def test_a_run_that_is_repeated_asks_nothing_and_another_model_is_asked_an
     replies = Replies(tmp_path / "replies.duckdb")
     assert (await result(world, replies, "no-skill-llm")).cost.cached_calls == 0
     replies.close()
-
-
-async def test_an_endpoint_that_stays_away_is_told_with_what_is_kept(world, server, tmp_path):
-    replies = Replies(tmp_path / "replies.duckdb")
-    server.then(*[Do.ANSWER] * 6)
-    server.always = Act(Do.FAIL)
-    with pytest.raises(NoReply, match=r"server-error: HTTP 500.*continues from there"):
-        await result(world, replies)
-    server.always = Act()
-    asked = len(server.bodies)
-    replies.close()
-
-    replies = Replies(replies.path)
-    found = await result(world, replies)
-    replies.close()
-
-    assert found.cost.cached_calls == 6
-    assert len(server.bodies) - asked == 4
 
 
 def test_the_command_stops_at_its_budget_and_the_same_one_goes_on(tmp_path):

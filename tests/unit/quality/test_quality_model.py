@@ -8,12 +8,8 @@ from typer.testing import CliRunner
 
 from evaluation.model import (
     ARMS,
-    BOTH,
-    COUNTS,
-    INCREMENTAL_ARM,
     NO_SKILL,
     PRIOR,
-    REPLACE,
     run,
 )
 from evaluation.plans import Lists, full_plan
@@ -57,23 +53,6 @@ async def test_every_arm_ranks_every_choice_by_the_model_and_by_the_skill_alone(
     assert {each["place"] for each in found["ranked"]} <= set(range(1, 11))
     assert found["learned"] == {arm: 2 * CHOICES for arm in ARMS if arm not in (NO_SKILL, PRIOR)}
     assert 0 < len(server.bodies) < found["calls"], "what two arms ask alike is asked once"
-
-
-async def test_who_is_asked_what_is_what_the_arms_say(plan, server):
-    for arm, asked in {
-        NO_SKILL: set(),
-        PRIOR: set(),
-        COUNTS: set(),
-        REPLACE: {"evolve-replace_v1"},
-        INCREMENTAL_ARM: {"evolve_v2"},
-        BOTH: {"evolve_v2"},
-    }.items():
-        server.bodies.clear()
-        found = await played(plan, server, arms=(arm,))
-        forms = (body.get("response_format", {}).get("json_schema", {}).get("name") for body in server.bodies)
-        assert {form for form in forms if form} == asked, arm
-        assert bool(found["verdicts"]) is (arm in (INCREMENTAL_ARM, BOTH)), arm
-        assert any("likes: " in prompt for prompt in server.prompts) is (arm != NO_SKILL), arm
 
 
 def test_the_command_plays_and_tells(folder, tmp_path, monkeypatch):

@@ -1,7 +1,5 @@
 """Users' choices one after another: the lists shown, the future that no arm may know, the learning, the command."""
 
-import json
-
 import pytest
 from typer.testing import CliRunner
 
@@ -18,22 +16,6 @@ from streams.cli import app
 from tests.unit.quality.quality_builders import data_set, tastes
 
 KINDS = tuple(Lists)
-KEYS = {
-    *(
-        "arm",
-        "data",
-        "candidates",
-        "history",
-        "by",
-        "users",
-        "choices",
-        "hit_at_1",
-        "ci95_hit_at_1",
-        "ndcg_at_5",
-        "mrr",
-    ),
-    *("by_seen", "choices_by_seen", "minus", "growth", "cpu_ms_per_choice", "seed"),
-}
 
 
 @pytest.fixture(scope="module")
@@ -134,34 +116,6 @@ async def test_all_arms_are_measured_on_the_same_choices(made, kind):
 def stream(*args):
     """The command without a process of its own, which starts in less time."""
     return CliRunner().invoke(app, ["eval", "stream", *map(str, args)], env={"COLUMNS": "200"})
-
-
-def test_json_is_one_line_per_arm_history_list_and_what_ranks(tmp_path):
-    folder = data_set(tmp_path / "films")
-    wanted = ("--history", "0,3", "--candidates", "uniform,exposed", "--by", "skill,mix", "--arm", "prior,sager")
-
-    done = stream("--data", folder, *wanted, "--users", 12, "--choices", 3, "--seed", 2, "--json")
-
-    assert done.exit_code == 0, done.output
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(line["candidates"], line["history"], line["by"], line["arm"]) for line in lines] == [
-        (kind, history, by, arm)
-        for kind in ("uniform", "exposed")
-        for history in (0, 3)
-        for by in ("skill", "mix")
-        for arm in ("prior", "sager")
-    ]
-    for line in lines:
-        assert set(line) == KEYS
-        assert (line["data"], line["seed"]) == ("films", 2)
-        assert line["by_seen"].keys() == line["choices_by_seen"].keys() <= {"0", "1", "2"}
-        assert sum(line["choices_by_seen"].values()) == line["choices"] <= 36
-        [(other, found)] = line["minus"].items()
-        assert other != line["arm"]
-        low, high = found["ci95"]
-        assert low <= found["difference"] <= high
-    uniform = [line for line in lines if line["candidates"] == "uniform"]
-    assert {(line["users"], line["choices"]) for line in uniform} == {(12, 36)}
 
 
 @pytest.mark.parametrize(
