@@ -65,6 +65,32 @@ def failure(*args, env=None):
     return line
 
 
+def test_a_wrong_setting_is_told_by_its_variable_and_without_its_value():
+    assert "SAGER_PARTITIONS" in failure("config", env={"SAGER_PARTITIONS": "many"})
+    assert "many" not in failure("config", env={"SAGER_PARTITIONS": "many"}).replace("SAGER", "")
+    assert "parsers" in failure("config", env={"SAGER_PARSERS": "{"})
+
+
+def test_a_missing_or_broken_configuration_file_is_told(tmp_path):
+    broken = tmp_path / "sager.toml"
+    broken.write_text("partitions = = 4")
+
+    assert "SAGER_CONFIG names /nope" in failure("config", env={"SAGER_CONFIG": "/nope"})
+    assert "no TOML" in failure("topics", env={"SAGER_CONFIG": str(broken)})
+
+
+def test_no_snapshot_is_told_with_what_to_do(tmp_path):
+    line = failure("policy", "show", "ann", env={"SAGER_DATA_DIR": str(tmp_path)})
+
+    assert "sager materialize" in line
+
+
+def test_a_snapshot_that_is_none_is_told(tmp_path):
+    (tmp_path / "sager.duckdb").write_text("nonsense")
+
+    assert "DuckDB says" in failure("policy", "log", "ann", env={"SAGER_DATA_DIR": str(tmp_path)})
+
+
 def test_no_broker_is_told_with_what_to_do():
     line = failure("topics", env=NOBODY)
 

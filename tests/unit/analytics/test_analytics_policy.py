@@ -86,6 +86,21 @@ def test_the_log_tells_what_each_version_cost_and_whose_command_it_was(told, ask
     assert f"#{paid[0]['reasoned_by']['prompt_hash'][:8]}" in table
 
 
+def test_two_versions_are_compared_line_by_line(told, ask):
+    first, second = (at_version(log(), version) for version in (3, 7))
+    names = {line.attribute_id for line in first.attributes}
+
+    found = told("diff", USER, "3", "7", "--domain", DOMAIN)
+
+    added = [line["attribute_id"] for line in found["added"]]
+    assert added == [line.attribute_id for line in second.attributes if line.attribute_id not in names]
+    assert found["changed"]
+    assert f"+   {added[0]}" in ask("diff", USER, "3", "7", "--domain", DOMAIN).stdout
+    assert "the lines are the same" in ask("diff", USER, "3", "3", "--domain", DOMAIN).stdout
+    missing = ask("diff", USER, "3", "99", "--domain", DOMAIN)
+    assert (missing.exit_code, f"the newest is {len(log())}" in missing.stderr) == (1, True)
+
+
 def test_a_line_is_explained_by_each_event_that_touched_it_and_the_ranking_it_was_chosen_from(told, ask):
     line = next(
         line.attribute_id

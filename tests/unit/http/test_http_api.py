@@ -78,6 +78,16 @@ def test_a_users_skills_and_their_log_are_those_of_the_snapshot(api, file):
     assert status.body["snapshot"]["published_at"] == "2026-01-01T12:00:00Z"
 
 
+def test_users_are_listed_page_by_page(api, file):
+    token = file.make("read-all")
+
+    first = api.ask("/v1/users?limit=1", token).body
+    second = api.ask(f"/v1/users?limit=1&after={first['next']}", token).body
+
+    assert (first["users"], second["users"]) == (["ann"], ["bob"])
+    assert api.ask("/v1/users", token).body == {"users": list(USERS), "next": None}
+
+
 def test_a_newer_snapshot_is_read_and_one_of_another_tenant_is_not(file, tmp_path):
     own = publish(tmp_path / "own.duckdb", users=("ann",))
     token = file.make("read-all")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -12,7 +13,9 @@ from streams.http.live import Held
 from streams.settings import Settings
 from tests.unit.http.card_world import (
     CORIANDER,
+    FIRST,
     LATE_RUNS,
+    RUNS,
     CardWorker,
     card_of,
     follow,
@@ -95,11 +98,29 @@ def test_text_for_a_prompt_takes_no_more_than_read_slim_and_stays_in_its_budget(
     assert world.get("", world.slim, format="skill").status == 403
 
 
+def test_a_card_is_there_as_of_any_moment(world: World) -> None:
+    then = (FIRST + timedelta(days=1)).isoformat()
+
+    body = world.get("", as_of=then).body
+
+    assert (body["version"], body["past"]) == (1, [])
+    assert RUNS in [line["line_id"] for line in body["lines"]]
+    assert world.get("", as_of=(FIRST - timedelta(days=1)).isoformat()).status == 404
+    assert world.get("", as_of="yesterday").status == 422
+
+
 @pytest.mark.parametrize("path", ["", "/log"])
 def test_a_token_of_one_person_reads_theirs_and_nobody_elses(world: World, path: str) -> None:
     assert world.get(path, world.ann).status == 200
     assert world.get(path, world.bob).status == 403
     assert world.served.ask(f"/v1/users/nobody/card{path}", world.reader).status == 404
+
+
+def test_the_snapshot_answers_where_no_topic_is_followed(world: World) -> None:
+    world.served.api.live._ready.clear()
+    world.served.api.live.take(Card.TOPIC, b"ann", Held(None, 0, 9, 0))
+
+    assert world.get("").body["version"] == 2
 
 
 def test_a_card_that_is_forgotten_is_gone_at_once(world: World) -> None:

@@ -39,6 +39,23 @@ def test_users_are_in_file_order_and_visits_oldest_first(tmp_path):
     ]
 
 
+def test_what_is_left_out_is_counted(tmp_path):
+    write_items(tmp_path, {"item_id": "a"}, {"item_id": "big", "facts": "x" * 40_000})
+    write_interactions(
+        tmp_path,
+        {"user_id": "ann", "item_id": "a", "order": 0},
+        {"user_id": "ann", "item_id": "big", "order": 1},
+        {"user_id": "ann", "item_id": "a", "order": 2, "rating": 1},
+        {"user_id": "a\nb", "item_id": "a", "order": 0},
+    )
+
+    data = load(tmp_path, min_rating=3)
+
+    assert data.visits == 1
+    assert sum(data.skipped.values()) == 4
+    assert len(data.skipped) == 4
+
+
 def test_overlong_texts_are_cut_to_what_the_schema_allows(tmp_path):
     write_items(tmp_path, {"item_id": "a", "title": "t" * 600, "description": "d" * 5_000})
     write_interactions(tmp_path, {"user_id": "ann", "item_id": "a", "order": 0})

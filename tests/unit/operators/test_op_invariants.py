@@ -237,6 +237,19 @@ def test_every_record_is_in_the_log_once_and_in_order(
 
 @MANY
 @given(SEED, HISTORY, LIMITS)
+def test_skill_stays_within_its_size_at_every_version(
+    seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
+) -> None:
+    """Invariant 4: 1,500 characters, also right after a command."""
+    for skill in Stream(seed, limits).play(history).skills:
+        assert len(render(skill)) <= limits.characters
+        assert len(skill.attributes) <= limits.attributes
+        assert sum(a.pinned for a in skill.attributes) <= limits.pinned
+        assert len({a.attribute_id for a in skill.attributes}) == len(skill.attributes)
+
+
+@MANY
+@given(SEED, HISTORY, LIMITS)
 def test_nothing_enters_a_skill_but_what_was_chosen_or_was_in_the_seed(
     seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
 ) -> None:

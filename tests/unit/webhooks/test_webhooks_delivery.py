@@ -261,6 +261,16 @@ def test_an_endpoint_goes_on_at_its_cursor_which_says_since_when_it_is_behind() 
     assert [each["user_id"] for each in run(deliver, always=503).of(CHANGED)] == ["bob"]
 
 
+def test_an_endpoint_gets_only_its_domains_and_users() -> None:
+    topic = Topic(note("ann", 0), note("bob", 1))
+
+    async def deliver(receiver: Receiver) -> None:
+        async with delivery(receiver.url, topic, users=frozenset({"bob"}), domains=frozenset({"films"})) as shop:
+            await until(lambda: is_done(shop, topic))
+
+    assert [each["user_id"] for each in run(deliver).of(CHANGED)] == ["bob"]
+
+
 def test_the_receiver_of_the_docs_holds_the_skills() -> None:
     code = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert code is not None

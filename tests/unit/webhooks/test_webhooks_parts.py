@@ -108,6 +108,15 @@ def test_a_message_verifies_with_the_standards_own_package_under_both_secrets():
             Webhook(SECRET).verify(data, head)
 
 
+def test_a_message_has_the_slim_skill_and_nothing_of_the_pipeline():
+    data = orjson.loads(note(offset=4).body() or b"")["data"]
+
+    assert data["text"] == "likes: noir"
+    assert (data["user_id"], data["domain"], data["skill_version"]) == ("ann", "films", 4)
+    assert not {"seal", "event_id", "schema_version"} & set(data)
+    assert orjson.loads(note(gone=True).body() or b"")["data"] == {"user_id": "ann", "domain": "films"}
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [(b"ann", b"{}"), (b"", None), (compound_key("ann", "films"), b"{"), (compound_key("bob", "films"), encode(slim())),
