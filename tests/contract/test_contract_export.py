@@ -43,6 +43,14 @@ def by_base(topic: Topic) -> str:
 
 
 @pytest.mark.parametrize("topic", TOPIC_LIST, ids=by_base)
+class TestJsonSchema:
+    def test_it_accepts_the_golden_example(self, topic: Topic) -> None:
+        assert [error.message for error in validator(topic).iter_errors(example(topic))] == []
+
+    def test_it_accepts_what_a_newer_producer_adds(self, topic: Topic) -> None:
+        assert accepts(topic, {**example(topic), "added_in_2031": 1}) == (True, True)
+
+
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in BASES])
 def test_it_accepts_the_further_examples(name: str) -> None:
     said = json.loads(wire(name))
