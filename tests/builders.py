@@ -1,6 +1,6 @@
 """Every event and state with sensible defaults, so that a test says only what it is about. All data is made up."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
@@ -217,6 +217,3 @@ def open_rankings(**more: Any) -> OpenRankings:
 def words(text: str) -> int:
     """A tokenizer for tests that need not know o200k: words and separators."""
     return len(text.split())
-
-
-CountTokens = Callable[[str], int]

@@ -108,16 +108,15 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield kafka.bootstrap
 
 
-@pytest.fixture
-def settings(bootstrap: str, tmp_path: Path) -> Settings:
-    """A deployment of its own on the session's broker."""
+def a_deployment(bootstrap: str, folder: Path) -> Settings:
+    """A deployment of its own on a broker."""
     name = f"t{uuid.uuid4().hex[:8]}"
     return Settings(
         bootstrap=bootstrap,
         prefix=f"{name}.",
         app_id=name,
         embedded=not APACHE,
-        data_dir=tmp_path / "data",
+        data_dir=folder / "data",
         session_seconds=6,
         rebalance_seconds=8,
         publish_seconds=0.5,
@@ -128,6 +127,21 @@ def settings(bootstrap: str, tmp_path: Path) -> Settings:
         weights_flush_seconds=0.2,
         support_floor=3,
     )
+
+
+@pytest.fixture
+def settings(bootstrap: str, tmp_path: Path) -> Settings:
+    """A deployment of its own on the session's broker."""
+    return a_deployment(bootstrap, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shared(bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Harness]:
+    """One pipeline for all tests of a module, each with users of its own. Its worker and materializer run already."""
+    with Harness(a_deployment(bootstrap, tmp_path_factory.mktemp("shared"))) as running:
+        running.worker()
+        running.materializer()
+        yield running
 
 
 @pytest.fixture

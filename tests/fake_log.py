@@ -11,7 +11,7 @@ import random
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -544,6 +544,28 @@ class FakeDeployment:
         worker = FakeWorker(self.log, seed, **how)
         self._workers.append(worker)
         return worker
+
+    async def successors(self, *, deaths: int, commits: bool = True) -> AsyncIterator[FakeWorker]:
+        """Let a worker die after each of its effects in turn; yield its successor when that has nothing left to do.
+
+        Args:
+            deaths: at least so many times the worker has to die.
+            commits: whether what the worker acknowledges is committed before it dies.
+        """
+        before = self.log
+        for after in itertools.count():
+            self.log = before.copy()
+            first = self.worker(after, dies_after=after, commits=commits, slow=3)
+            await first.quiet()
+            has_died = first.is_dead
+            await first.kill()
+            second = self.worker(after + 1)
+            await second.quiet()
+            yield second
+            await second.kill()
+            if not has_died:
+                break
+        assert after > deaths, "it died after every effect that there is"
 
     async def close(self) -> None:
         """End all workers."""

@@ -52,17 +52,3 @@ def test_every_column_has_a_comment_and_every_comment_its_column() -> None:
     assert sorted(f"{table}.{column}" for table, column, comment in found if not comment) == []
     assert sorted(exceptions.keys() - columns) == []
     assert sorted(shared.keys() - {column for _, column in columns}) == []
-
-
-def test_describing_a_view_prints_the_comments_of_its_columns() -> None:
-    result = CliRunner(env={"SAGER_DUCKDB": str(published()), "COLUMNS": None}).invoke(
-        app, ["sql", "--describe", "learning_curve"]
-    )
-
-    assert "Number of the selection among the user's in this domain" in result.stdout
-
-
-def test_every_output_has_rows() -> None:
-    empty = [query for query, output in EXAMPLE.findall(DOCUMENT.read_text(encoding="utf-8")) if output.count("\n") < 3]
-
-    assert empty == []

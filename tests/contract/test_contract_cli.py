@@ -2,37 +2,15 @@
 
 import errno
 import os
-import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from schemas import Kind, Tier
 from streams.cli import app
 from streams.cli.errors import of_os
-from streams.cli.groups import HEADINGS, POLICY_HEADINGS, loaded
-from streams.cli.operations.token import ScopeName
-from streams.cli.policy.change import KindName, TierName
-from streams.http.tokens import Scope
 from tests.analytics_world import published
-
-CLI = Path(__file__).parents[2] / "streams/cli"
-
-
-MODULES = {
-    ".".join(file.with_suffix("").relative_to(CLI).parts).removesuffix(".__init__")
-    for file in CLI.rglob("*.py")
-    if re.search(r"^def register\(", file.read_text(encoding="utf-8"), re.MULTILINE)
-}
-
-
-def test_every_command_stands_under_one_heading_with_the_module_that_has_it() -> None:
-    listed = [pair for names in (*HEADINGS.values(), *POLICY_HEADINGS.values()) for pair in names.items()]
-
-    assert sorted(listed) == sorted((name, module) for module in MODULES for name in loaded(module))
 
 
 @pytest.mark.parametrize("words", [[], ["policy"], ["card"]], ids=["sager", "policy", "card"])
@@ -41,19 +19,6 @@ def test_help_is_whole_at_80_columns(words) -> None:
 
     assert "..." not in shown.replace("[ARGS]...", "")
     assert max(map(len, shown.splitlines())) <= 80
-
-
-def test_completion_can_be_installed() -> None:
-    shown = CliRunner().invoke(app, ["--help"]).stdout
-
-    assert "--install-completion" in shown
-
-
-def test_choices_are_those_of_the_schemas() -> None:
-    """The command line has its own, because importing the schemas takes longer than `--help` may."""
-    assert {each.value for each in TierName} == {str(each) for each in Tier if each}, "nobody calls a line silent"
-    assert {each.value for each in KindName} == {each.value for each in Kind}
-    assert {each.value for each in ScopeName} == {each.value for each in Scope}
 
 
 @pytest.mark.parametrize(
@@ -83,17 +48,6 @@ def test_an_error_of_the_system_is_told_with_what_to_do_and_without_its_number(c
 
     assert told.startswith("somewhere: ")
     assert "Errno" not in told
-
-
-@pytest.mark.parametrize(
-    "words", [["schemas", "export", "--out", "/proc/x"], ["schemas", "export", "--out", "/proc/1/x"]]
-)
-def test_an_odd_folder_is_told_with_advice(words) -> None:
-    done = CliRunner().invoke(app, words)
-
-    assert done.exit_code == 1
-    assert "Errno" not in done.stderr
-    assert "path" in done.stderr
 
 
 HEAVY = {

@@ -1,6 +1,5 @@
 """What the documents promise is there: settings, metrics, commands, files; and nothing of a developer's machine."""
 
-import ast
 import re
 import shlex
 import subprocess
@@ -40,7 +39,6 @@ DOCUMENTS = [
 ]
 DEPLOYMENT = [ROOT / name for name in ("docker-compose.yml", ".env.example", "infra/Dockerfile", "Makefile")]
 OPERATING = ROOT / "docs" / "operating.md"
-COMMANDS = ROOT / "docs" / "commands.md"
 NOT_SETTINGS = {"SAGER_CONFIG", *CLIENT_VARIABLES}
 """Read by the settings themselves, the file that holds the others; and what clients of the HTTP API read."""
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -198,28 +196,6 @@ def test_every_command_and_option_that_is_shown_exists(file: Path) -> None:
     assert wrong == []
 
 
-GROUPS = {
-    "sager",
-    "sager token",
-    "sager policy",
-    "sager card",
-    "sager schemas",
-    "sager global-skill",
-    "sager weights",
-    "sager dead-letters",
-}
-
-
-def test_the_page_of_commands_has_every_command() -> None:
-    shown = {path for line in lines_with_commands(COMMANDS) for path, _ in called(line)}
-
-    assert set(commands()) - GROUPS <= shown
-
-
-def test_a_command_that_does_not_exist_is_found() -> None:
-    assert [path for path, _ in called("$ SAGER_PREFIX=a. sager polcy show ann")] == ["sager", "sager polcy"]
-
-
 @pytest.mark.parametrize("file", DOCUMENTS, ids=name)
 def test_every_make_target_that_is_named_exists(file: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
@@ -253,12 +229,6 @@ def test_every_relative_link_resolves(file: Path) -> None:
             broken += [] if section in map(anchor, headings) else [link]
 
     assert broken == []
-
-
-@pytest.mark.parametrize("file", DOCUMENTS, ids=name)
-def test_every_python_example_is_python(file: Path) -> None:
-    for block in blocks(file, "python"):
-        ast.parse(block)
 
 
 def test_no_document_and_no_message_installs_a_package_that_is_not_published() -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 import pytest
 
-from schemas import TOPICS, BadRecord, Event, PolicySkill, Selection, SkillDiff, decode, encode
+from schemas import BadRecord, Event, PolicySkill, Selection, SkillDiff, decode, encode
 from schemas.base import Upgrade, at_version
 from schemas.codec import upgrade
 from schemas.fields import Identifier
@@ -80,34 +80,6 @@ def test_a_record_of_version_1_is_read_as_one_of_today() -> None:
     assert (now.list_id, now.device) == (then.ranking_id, "unknown")
 
 
-def test_a_record_that_tells_no_version_is_of_version_1() -> None:
-    untold = {name: part for name, part in old().items() if name != "schema_version"}
-    of_today = {**untold, "device": "phone", "list_id": "r-today", "ranking_id": "r-then"}
-
-    assert read(untold) == read(old())
-    assert read(of_today).list_id == "r-then"
-
-
-def test_a_record_in_between_takes_only_the_steps_that_it_needs() -> None:
-    assert read(old(schema_version=2, device="phone")).device == "phone"
-
-
-def test_a_record_of_today_takes_no_step_and_comes_back_byte_for_byte() -> None:
-    now = decode(SelectionV3, wire(Selection.TOPIC))
-
-    assert json.loads(encode(now))["schema_version"] == 3
-    assert encode(decode(SelectionV3, encode(now))) == encode(now)
-
-
-def test_what_is_made_today_is_of_the_version_of_today() -> None:
-    made = SelectionV3(
-        event_id="e", occurred_at=decode(Selection, wire(Selection.TOPIC)).occurred_at, user_id="u", item_id="i",
-        list_id="l", device="phone",
-    )  # fmt: skip
-
-    assert (made.schema_version, decode(SelectionV3, encode(made))) == (3, made)
-
-
 @pytest.mark.parametrize("version", [0, -1, 4, 2**63 - 1, True, "2", None, 1.5, [1]])
 def test_a_version_that_we_do_not_know_is_refused(version: Any) -> None:
     with pytest.raises(BadRecord) as caught:
@@ -136,19 +108,3 @@ def test_an_event_inside_of_another_is_upgraded_with_it() -> None:
 
     assert skill.last_diff is not None
     assert (skill.schema_version, skill.last_diff.schema_version, skill.last_diff.device) == (2, 2, "unknown")
-
-
-def test_an_event_is_at_no_newer_version_than_what_holds_it_can_read() -> None:
-    """Whoever gives the diff a version 2 has to give one to the skill, which holds a diff."""
-    with pytest.raises(BadRecord):
-        decode(type("Forgotten", (PolicySkill,), {"__annotations__": {"last_diff": SkillDiffV2}}), wire("skills"))
-
-
-@pytest.mark.parametrize("base", sorted(TOPICS))
-def test_every_class_writes_the_version_that_it_is_at(base: str) -> None:
-    model = TOPICS[base].model
-    field = model.model_fields.get("schema_version")
-
-    assert (field.default if field else 1) == model.version_now()
-    if field:
-        assert decode(model, wire(base)).model_dump()["schema_version"] == model.version_now()

@@ -14,11 +14,8 @@ from streams.cli.output import json_text
 
 CLI = Path(__file__).parents[2] / "streams" / "cli"
 FILES = sorted(CLI.rglob("*.py"))
-PRINTER = CLI / "output.py"
 PRINTERS = {"print_json", "print_json_line", "print_json_rows", "print_lines"}
 """The last one prints by the second."""
-OTHERS = {"model_dump_json", "to_json", "dumps"}
-"""By which JSON would be made in another encoding."""
 
 
 def name(file: Path) -> str:
@@ -40,10 +37,6 @@ def with_json() -> Iterator[Path]:
         arguments = [node for node in ast.walk(tree(file)) if isinstance(node, ast.arg | ast.AnnAssign)]
         if any(node.annotation is not None and ast.unparse(node.annotation) == "AsJson" for node in arguments):
             yield file
-
-
-def test_json_is_made_by_the_printer_alone() -> None:
-    assert {name(file): called(file) & OTHERS for file in FILES if file != PRINTER and called(file) & OTHERS} == {}
 
 
 def test_every_command_with_json_prints_by_it() -> None:

@@ -5,12 +5,6 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from hypothesis import example, given
-from hypothesis import strategies as st
-
-import sager_language.text
-from operators import attributes
-
 ROOT = Path(__file__).parents[2]
 OURS = {"schemas", "operators", "streams", "evaluation", "infra", "benchmarks", "tests", "sager_client"}
 IO = {
@@ -107,13 +101,6 @@ def test_the_language_rules_import_nothing_of_ours() -> None:
     assert not broken(package, lambda file: third_party(file) - {"sager_language", "phonenumbers", "stdnum"})
 
 
-@given(st.text())
-@example("  Science Fiction C# ﷺ हिन्दी \u200b🍕")
-def test_both_normal_forms_of_words_are_the_same(text: str) -> None:
-    # The language package has its own copy, as it imports nothing of ours.
-    assert attributes.normalise(text) == sager_language.text.normalise(text)
-
-
 def test_the_product_imports_neither_its_benchmarks_nor_its_tests_nor_the_client() -> None:
     for folder in ("streams", "evaluation"):
         assert not broken(folder, lambda file: packages(file) & {"benchmarks", "tests", "infra", "sager_client"})
@@ -124,11 +111,6 @@ def test_only_the_command_line_imports_the_evaluation() -> None:
 
     assert importing
     assert all(file.startswith("streams/cli/evaluation/") for file in importing)
-
-
-def test_only_the_schemas_import_relatively() -> None:
-    for folder in ("operators", "streams", "evaluation"):
-        assert not broken(folder, lambda file: [each for each in imports(file) if each.startswith(".")])
 
 
 def test_the_scanner_finds_violations(tmp_path: Path) -> None:

@@ -20,10 +20,6 @@ def installs() -> list[tuple[str, str]]:
     ]
 
 
-def test_the_installs_are_found() -> None:
-    assert {"Makefile", "infra/Dockerfile", ".github/workflows/release.yml"} <= {file for file, _ in installs()}
-
-
 def test_the_lock_of_the_demo_pins_what_the_developers_lock_pins() -> None:
     """Otherwise installing the second after the first would replace packages of a running pipeline."""
     of_demo, of_developers = (

@@ -72,15 +72,6 @@ def test_a_unit_runs_one_of_our_commands_as_a_user_of_its_own(unit: Path) -> Non
     assert "u sager " in (FOLDER / "sager.sysusers").read_text(encoding="utf-8")
 
 
-@every_unit
-def test_a_unit_says_nothing_but_settings(unit: Path) -> None:
-    known = {f"SAGER_{name.upper()}" for name in Settings.model_fields} | {"SAGER_CONFIG"}
-    lines = (FOLDER / "sager.env").read_text(encoding="utf-8").splitlines()
-    common = {line.split("=", 1)[0] for line in lines if line and not line.startswith("#")}
-
-    assert {*environment(unit), *common} <= known
-
-
 def test_processes_of_one_machine_share_no_port_and_no_folder() -> None:
     ports = [environment(unit)["SAGER_METRICS_PORT"] for unit in UNITS if unit.stem != "sager-console"]
     folders = [folder for unit in UNITS for folder in told(unit)["StateDirectory"]]
@@ -91,14 +82,6 @@ def test_processes_of_one_machine_share_no_port_and_no_folder() -> None:
         environment(FOLDER / "sager-serve.service")["SAGER_DATA_DIR"]
         in (environment(FOLDER / "sager-materializer.service")["SAGER_DATA_DIR"])
     )
-
-
-@every_unit
-def test_there_is_time_to_finish_what_was_begun(unit: Path) -> None:
-    (seconds,) = told(unit)["TimeoutStopSec"]
-
-    assert float(seconds) > Settings.model_fields["shutdown_seconds"].default + 10
-    assert told(unit)["Restart"] == ["on-failure"]
 
 
 @every_unit

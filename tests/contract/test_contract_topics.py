@@ -51,11 +51,6 @@ LEARNED = {
 }
 
 
-def test_registry_has_these_topics_and_no_others() -> None:
-    assert set(TOPICS) == {*PUBLIC, *TABLES, *GRAPH, *LEARNED}
-    assert {base for base, topic in TOPICS.items() if topic.internal} == {*TABLES, *GRAPH, *LEARNED}
-
-
 @pytest.mark.parametrize(("base", "expected"), [*PUBLIC.items(), *TABLES.items(), *GRAPH.items(), *LEARNED.items()])
 def test_topic_is_keyed_and_kept_as_designed(base: str, expected: tuple[str, str, timedelta | None, bool]) -> None:
     topic = TOPICS[base]
@@ -79,15 +74,3 @@ def test_what_is_forgotten_is_gone_from_compacted_topics_within_days() -> None:
 def test_all_topics_of_users_have_the_same_partition_count() -> None:
     """They are joined by partition: one with another count, and a user's records never meet."""
     assert {t.partitions(12) for t in TOPICS.values() if t.key.value.startswith(("user_id", "item_id"))} == {12}
-
-
-def test_dead_letter_holds_the_largest_record_of_any_public_topic() -> None:
-    """In base64, four bytes for three, with its envelope."""
-    largest = max(t.max_message_bytes for base, t in TOPICS.items() if base in ("rankings", "corrections", "items"))
-
-    assert TOPICS["dead-letters"].max_message_bytes > largest * 4 / 3 + 4_096
-
-
-def test_names_carry_the_deployments_prefix() -> None:
-    assert TOPICS["skills"].name() == "sager.skills"
-    assert TOPICS["skills"].name("tenant-7.") == "tenant-7.skills"

@@ -22,10 +22,6 @@ def read(workflow: Path) -> dict[Any, Any]:
     return document
 
 
-def test_the_readme_is_one_page() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
-
-
 def test_the_example_of_a_test_is_a_test_that_passes() -> None:
     (example,) = re.findall(
         r"^```python\n(.*?)^```$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL

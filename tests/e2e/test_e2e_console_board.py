@@ -14,7 +14,7 @@ from streams.http import tokens
 from streams.kafka.clients import producer_config
 from streams.settings import Settings
 from tests.analytics_world import published
-from tests.browser import PHONE, Browser, accessible, drawn, fits, screenshot, sign_in
+from tests.browser import Browser, accessible, drawn, screenshot, sign_in
 from tests.console_metrics import Processes
 from tests.patience import PATIENCE_SECONDS, until
 from tests.unit.http.http_world import Served
@@ -22,8 +22,6 @@ from tests.unit.http.http_world import Served
 pytestmark = pytest.mark.broker
 
 expect.set_options(timeout=PATIENCE_SECONDS * 1000)
-
-PAGES = ("live", "shifts", "costs", "learning", "lines", "arms", "calibration", "query")
 
 
 @dataclass
@@ -76,50 +74,6 @@ def open_(page: Page, board: Board, path: str) -> None:
     drawn(page)
 
 
-def test_live_rates_come_by_themselves_and_stand_still_when_asked_to(page, board):
-    open_(page, board, "live")
-    expect(page.get_by_role("cell", name="nothing listens there")).to_be_visible()
-    rates = page.locator("section[aria-labelledby=by-agent] tbody td:nth-child(2)")
-    expect(rates.first).to_have_text(re.compile(r"\d"))  # with the second look, three seconds later
-    screenshot(page, "live")
-    page.get_by_role("link", name="Stand still").click()
-    page.wait_for_url("**/live?still=1")
-    asked = board.processes.asked["worker"]
-    page.wait_for_timeout(3_500)  # longer than between two looks
-    assert board.processes.asked["worker"] == asked
-
-
-def test_a_tab_that_nobody_sees_asks_for_nothing(page, board):
-    open_(page, board, "live")
-    page.evaluate("Object.defineProperty(document, 'hidden', {value: true})")
-    asked = board.processes.asked["worker"]
-    page.wait_for_timeout(3_500)
-    assert board.processes.asked["worker"] == asked
-    page.goto(f"{board.url}/learning")
-
-
-def test_an_analyst_goes_through_what_was_learned(page, board):
-    open_(page, board, "learning")
-    page.get_by_role("link", name="films").click()
-    expect(page.locator(".domains [aria-current]")).to_have_text("films")
-    drawn(page)
-    page.get_by_role("link", name="Lines and tiers").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Lines and tiers")
-    drawn(page)
-    screenshot(page, "lines")
-    page.get_by_label("Moves in", exact=True).select_option(index=2)
-    page.get_by_role("button", name="Show").click()
-    page.wait_for_url("**week=20**")
-    drawn(page)
-    page.locator("#tier-flow-summary").click()
-    expect(page.locator("#tier-flow-table tbody tr").first).to_be_visible()
-    for name in ("Calibration", "LLM cost", "Arms"):
-        page.get_by_role("link", name=name, exact=True).click()
-        expect(page.get_by_role("heading", level=1)).to_have_text(name)
-        drawn(page)
-    screenshot(page, "arms")
-
-
 def test_a_query_is_put_together_run_drawn_and_taken_home(page, board, tmp_path):
     open_(page, board, "query")
     page.get_by_role("button", name="attribute_adoption").click()
@@ -160,23 +114,6 @@ def test_values_that_are_pages_are_text(page, board):
     drawn(page)
     assert page.locator(".result img, .result b").count() == 0
     assert "Query" in page.title()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_are_for_everybody_on_a_desk_and_on_a_phone(page, board, scheme):
-    page.emulate_media(color_scheme=scheme)
-    for path in PAGES:
-        open_(page, board, f"{path}?still=1" if path == "live" else path)
-        if path == "query":
-            page.get_by_role("button", name="Run").click()
-            expect(page.locator(".result tbody tr").first).to_be_visible()
-            drawn(page)
-        page.evaluate("for (const each of document.querySelectorAll('main details')) each.open = true")
-        accessible(page)
-        page.set_viewport_size(PHONE)
-        fits(page)
-        accessible(page)
-        page.set_viewport_size({"width": 1280, "height": 860})
 
 
 def test_all_of_it_is_done_by_keyboard(page, board):

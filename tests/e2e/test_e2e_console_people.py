@@ -1,14 +1,9 @@
 """The console as a person or their advocate uses it: a real Chromium before a real pipeline."""
 
-import io
-import json
-import re
-import zipfile
-
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser import PHONE, Browser, accessible, chromium, drawn, fits, screenshot, sign_in
+from tests.browser import PHONE, Browser, accessible, chromium, drawn, fits, screenshot
 from tests.console_world import World
 from tests.patience import PATIENCE_SECONDS, until
 
@@ -41,128 +36,6 @@ def page(browser: Browser):
 def open_(page: Page, world: World, path: str) -> None:
     page.goto(f"{world.url}/console{path}")
     drawn(page)
-
-
-def told(page: Page) -> str:
-    return page.locator(".said").first.inner_text()
-
-
-def line_of(page: Page, world: World, user: str, dimension: str) -> str:
-    """Goes to the surest line of a person about something, and gives its words."""
-    open_(page, world, f"/person?user={user}")
-    link = page.locator(".line-what", has_text=re.compile(rf"{dimension}\b")).first.locator("a")
-    words = link.inner_text()
-    link.click()
-    page.wait_for_url("**/line?**")
-    return words
-
-
-def test_a_person_is_found_and_the_skill_is_there_with_what_apps_are_told(page, world):
-    open_(page, world, "/people")
-    page.get_by_label("Id of a person, or its beginning", exact=True).fill("an")
-    page.keyboard.press("Enter")
-    expect(page.locator("#found li")).to_have_count(1)
-    page.get_by_role("link", name="ann").click()
-
-    expect(page.get_by_role("heading", level=1)).to_have_text("ann")
-    assert page.locator(".lines li").count() > 5
-    assert page.locator(".slim").first.inner_text().startswith("likes: ")
-    said = page.locator(".wishes .quote").all_inner_texts()
-    assert set(said) == {"“please nothing with horror”", "“I love westerns”"}
-    screenshot(page, "person")
-
-
-def test_a_line_tells_its_life_and_why_it_is_there_in_plain_words(page, world):
-    line_of(page, world, "ann", "genre")
-    drawn(page)
-
-    story = page.locator(".story .entry").first
-    assert re.search(r"You took .+ and left nine others", story.inner_text())
-    assert story.locator("em").count() == 1
-    assert not re.search(r"\b\d+%|preference:|film-", story.inner_text())
-    page.get_by_text("As a table").click()
-    assert page.locator(".as-table tbody tr").count() > 5
-    story.get_by_text("What was shown").click()
-    expect(story.locator(".shown li")).to_have_count(10)
-    expect(story.locator(".shown .chosen")).to_have_count(1)
-    page.get_by_text("As a table").click()
-    screenshot(page, "line")
-
-
-def test_a_line_is_pinned_set_reworded_and_removed(page, world):
-    words = line_of(page, world, "cleo", "cuisine|category|city|ambience|price|meal|name")
-
-    page.get_by_role("button", name="Pin", exact=True).click()
-    expect(page.locator(".said")).to_contain_text("Pinned: it stays")
-    expect(page.get_by_role("button", name="Unpin")).to_be_visible()
-
-    page.get_by_label("How sure it is to be", exact=True).select_option("low")
-    page.get_by_role("button", name="Set", exact=True).click()
-    expect(page.locator(".said")).to_contain_text("Set.")
-    expect(page.locator(".stat .sure")).to_contain_text("first sign")
-
-    page.get_by_label("In other words", exact=True).fill(f"{words} of the old kind")
-    page.get_by_role("button", name="Reword").click()
-    expect(page.locator(".said")).to_contain_text("Reworded.")
-    expect(page.get_by_role("heading", level=1)).to_have_text(f"{words} of the old kind")
-
-    page.get_by_role("button", name="Remove").click()
-    expect(page.locator(".said")).to_contain_text("Removed.")
-    page.wait_for_url("**/person?**")
-    assert page.get_by_role("link", name=f"{words} of the old kind").count() == 0
-
-
-def test_words_are_understood_and_taken_back(page, world):
-    open_(page, world, "/person?user=dora")
-    page.get_by_label("Say something about it", exact=True).fill("no horror, please")
-    page.get_by_role("button", name="Say it").click()
-    expect(page.locator(".said")).to_contain_text("Understood: avoids horror (genre)")
-    expect(page.locator(".wishes")).to_contain_text("“no horror”")
-
-    page.get_by_label("Say something about it", exact=True).fill("colourless green ideas sleep furiously")
-    page.get_by_role("button", name="Say it").click()
-    expect(page.locator(".said.bad")).to_contain_text("not understood")
-
-    page.get_by_role("link", name="avoids horror (genre)").click()
-    page.get_by_role("button", name="Take it back").click()
-    expect(page.locator(".said")).to_contain_text("Removed.")
-    expect(page.get_by_role("link", name="avoids horror (genre)")).to_have_count(0)
-
-    def is_listed() -> bool:  # once it is in the snapshot, some seconds later; a page shows one moment
-        page.reload()
-        return bool(page.get_by_text("“colourless green ideas sleep furiously”").count())
-
-    until(is_listed, "the sentence that was not understood")
-
-
-def test_learning_is_stopped_and_a_former_version_comes_back(page, world):
-    open_(page, world, "/person?user=emil")
-    page.get_by_role("button", name="Stop learning").click()
-    expect(page.get_by_text("Learning is stopped")).to_be_visible()
-    page.get_by_role("button", name="Let it learn again").click()
-    expect(page.get_by_text("Learning is stopped")).to_have_count(0)
-
-    open_(page, world, f"/log?user=emil&domain={world.domains['emil']}")
-    page.get_by_role("link", name="version 9", exact=True).click()
-    expect(page.get_by_role("heading", name="Going back to it")).to_be_visible()
-    assert page.locator(".diff li").count()
-    then = page.locator(".lines strong").all_inner_texts()
-    screenshot(page, "version")
-    page.get_by_role("button", name="Go back to version 9").click()
-    expect(page.locator(".said")).to_contain_text("Gone back.")
-
-    page.wait_for_url("**/person?**")
-    assert set(page.locator(".card:not(.silent) .line-what a").all_inner_texts()) == set(then)
-
-
-def test_everything_held_is_downloaded(page, world):
-    open_(page, world, "/person?user=bruno")
-    with page.expect_download() as waiting:
-        page.get_by_role("link", name="Export").click()
-
-    with zipfile.ZipFile(io.BytesIO(waiting.value.path().read_bytes())) as archive:
-        [manifest] = [name for name in archive.namelist() if name.endswith("manifest.json")]
-        assert json.loads(archive.read(manifest))["user_id"] == "bruno"
 
 
 def test_forgetting_shows_what_goes_and_wants_the_id_typed(page, world):
@@ -273,40 +146,3 @@ def test_every_page_is_accessible_and_fits_a_phone_and_paper(browser, world, the
     expect(page.locator(".side")).to_be_hidden()
     page.emulate_media(media="screen")
     browser.is_content()
-
-
-def test_the_login_page_is_accessible_too(playwright, world, tmp_path):
-    with chromium(playwright, tmp_path / "profile") as fresh:
-        page = fresh.page()
-        page.goto(f"{world.url}/console/")
-        accessible(page)
-        page.get_by_label("Token", exact=True).fill("sager_wrong")
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("alert")).to_contain_text("not valid")
-        accessible(page)
-
-
-def test_everything_works_without_scripts(playwright, world, tmp_path):
-    with chromium(playwright, tmp_path / "profile", java_script_enabled=False) as plain:
-        page = plain.page()
-        sign_in(page, world.link())
-        page.goto(f"{world.url}/console/person?user=bruno")
-        page.locator(".line-what a").first.click()
-        page.get_by_role("button", name="Pin", exact=True).click()
-        expect(page.locator(".said")).to_contain_text("Pinned")
-        page.get_by_role("button", name="Unpin").click()
-        expect(page.locator(".said")).to_contain_text("No longer pinned")
-        plain.is_content()
-
-
-def test_dark_and_light_are_chosen_and_kept(page, world):
-    open_(page, world, "/people")
-    ground = "getComputedStyle(document.documentElement).backgroundColor"
-    light = page.evaluate(ground)
-    page.get_by_role("button", name="Theme").click()
-    dark = page.evaluate(ground)
-    assert dark != light
-    open_(page, world, "/person?user=ann")
-    assert page.evaluate(ground) == dark
-    page.get_by_role("button", name="Theme").click()
-    assert page.evaluate(ground) == light

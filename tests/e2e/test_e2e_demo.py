@@ -43,10 +43,3 @@ def test_the_documented_queries_find_something_in_the_demos_file(tmp_path: Path)
     assert arms == {"no-skill", "prior", "evolved"}
     asked = sager("sql", "--duckdb", facts["duckdb"], "--json", "SELECT count(*) AS choices FROM contrasts")
     assert json.loads(asked.stdout) == [{"choices": 720}], asked.stderr
-
-
-def test_a_file_that_is_not_there_is_named() -> None:
-    asked = sager("sql", "--duckdb", "/no/such/sager.duckdb", "FROM contrasts")
-
-    assert asked.returncode == 1
-    assert "/no/such/sager.duckdb" in asked.stderr

@@ -42,26 +42,6 @@ def test_a_child_has_the_same_settings(alone, tmp_path):
     assert Settings() == settings
 
 
-def test_a_child_does_not_see_settings_that_were_overruled(alone, tmp_path):
-    file = tmp_path / "sager.toml"
-    file.write_text('app_id = "from-the-file"')
-    alone.setenv("SAGER_CONFIG", str(file))
-    alone.setenv("SAGER_BOOTSTRAP", "elsewhere:1")
-    alone.setenv("OPENAI_API_KEY", "hush")
-
-    made = environment(Settings(bootstrap="here:1"))
-
-    assert made["SAGER_BOOTSTRAP"] == "here:1"
-    assert made["SAGER_APP_ID"] == "from-the-file"
-    assert made["SAGER_LLM_API_KEY"] == "hush"
-    assert not {"SAGER_CONFIG", "OPENAI_API_KEY"} & made.keys()
-
-
-def test_a_local_pipeline_joins_quickly_unless_told_otherwise(alone, tmp_path):
-    assert Local(Settings(data_dir=tmp_path)).settings.session_seconds == 6
-    assert Local(Settings(data_dir=tmp_path, session_seconds=9)).settings.session_seconds == 9
-
-
 def children():
     return children_of(os.getpid())
 

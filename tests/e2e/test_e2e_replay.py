@@ -57,13 +57,3 @@ def test_both_sides_are_compared_and_their_rows_kept(env: dict[str, str], tmp_pa
     assert shown.returncode == 0, shown.stderr
     assert "merge.attributes=2" in shown.stdout
     assert "5 choices of 1 users" in shown.stdout
-
-
-def test_an_empty_choice_and_an_unknown_name_are_reported(env: dict[str, str], tmp_path: Path) -> None:
-    out = tmp_path / "rows.jsonl"
-    nobody = sager("replay", "--user", "nobody", "--out", str(out), env=env)
-    assert (nobody.returncode, "no choice matches" in nobody.stderr) == (1, True)
-    assert not out.exists()
-
-    unknown = sager("replay", "--set", "weaken_window=2", env=env)
-    assert (unknown.returncode, "merge.weaken_window" in unknown.stderr) == (1, True)

@@ -163,17 +163,6 @@ def test_a_worker_without_a_broker_ends_in_time(settings: Settings, tmp_path: Pa
     assert code in (0, EXIT_CODE)
 
 
-@pytest.mark.thorough
-def test_the_watchdog_is_on_guard(harness: Harness) -> None:
-    harness.worker(watchdog_seconds=77)
-    shown = slate(1)
-    harness.events.selection(harness.events.ranking("ann", "films", shown), shown[0]["item_id"])
-    harness.events.flush()
-    harness.count(SkillDiff, 1)
-
-    assert "without progress for 77 s" in (harness.settings.data_dir / "worker.log").read_text()
-
-
 # --- the materializer
 
 

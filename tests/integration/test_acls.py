@@ -1,28 +1,16 @@
 """The access rules of each role, on an Apache Kafka that allows nothing else: all can do their work, and no more."""
 
-import os
 import uuid
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    NewTopic,
-    ResourcePatternType,
-    ResourceType,
-)
 from typer.testing import CliRunner, Result
 
 from benchmarks.surroundings import reached_as
-from infra.kafka.kafka import Kafka, KafkaUnavailable
-from infra.kafka.secured import OpensslUnavailable, Secured
+from infra.kafka.secured import Secured
 from sager_client import EventProducer, SlimSkills
 from schemas import TOPICS, SkillDiff
 from streams.cli import app
@@ -30,21 +18,13 @@ from streams.exceptions import TopicsDiffer
 from streams.kafka import topics
 from streams.kafka.clients import client_config, no_group, producer_config
 from streams.local.launch import environment
-from streams.operations.acls import Grant, Kind, Role, grants
+from streams.operations.acls import Role
 from streams.settings import Settings
 from tests.harness import Harness
-from tests.patience import PATIENCE_SECONDS
 from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough]
 
-AUTHORIZER = {
-    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    "allow.everyone.if.no.acl.found": "false",
-    # Who comes by the plain listener: the broker itself, and the tests' own harness.
-    "super.users": "User:ANONYMOUS;User:admin",
-}
-ADMIN = "admin"
 DENIED, DONE = "TOPIC_AUTHORIZATION_FAILED", "done"
 USER, DOMAIN = "ann", "films"
 
@@ -85,46 +65,6 @@ def deployment(bootstrap: str, folder: Path, name: str) -> Settings:
         publish_seconds=0.5,
         batch_seconds=0.2,
     )
-
-
-@pytest.fixture(scope="module", name="tenants")
-def _tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
-    folder = tmp_path_factory.mktemp("acls")
-    try:
-        files = Secured(folder / "pem", {name: uuid.uuid4().hex for name in (ADMIN, *Role)})
-        kafka = Kafka(1, AUTHORIZER, log=folder / "kafka.log", secured=files)
-    except (KafkaUnavailable, OpensslUnavailable) as why:
-        if os.environ.get("SAGER_TEST_REQUIRE_KAFKA"):
-            pytest.fail(f"a secured Apache Kafka is required here: {why}")
-        pytest.skip(f"a secured Apache Kafka cannot be started: {why}")
-    with kafka:
-        neighbour = deployment(kafka.bootstrap, folder, "b")
-        theirs = [NewTopic(neighbour.topic(base), 1, 1) for base in ("skill-diffs", "skill-commands")]
-        plain = topics.admin(neighbour)
-        for made in plain.create_topics(theirs).values():
-            made.result(15)
-        with Harness(deployment(kafka.bootstrap, folder, "a")) as harness:
-            tenants = Tenants(harness, kafka.secured, files, neighbour)
-            client = topics.admin(tenants.as_role(ADMIN))
-            for role in Role:
-                create(client, f"User:{role}", grants(role, harness.settings))
-            harness.worker(**tenants.user(Role.WORKER))
-            harness.start("materialize", **tenants.user(Role.MATERIALIZER))
-            yield tenants
-
-
-def create(client: AdminClient, principal: str, wanted: Iterable[Grant]) -> None:
-    """Create these rules on the brokers."""
-    kinds = {Kind.TOPIC: ResourceType.TOPIC, Kind.GROUP: ResourceType.GROUP}
-    rules = [
-        AclBinding(
-            *(kinds[grant.kind], grant.name, ResourcePatternType.LITERAL, principal, "*"),
-            *(AclOperation[grant.operation.name], AclPermissionType.ALLOW),
-        )
-        for grant in wanted
-    ]
-    for future in client.create_acls(rules).values() if rules else ():
-        future.result(15)
 
 
 def sager(settings: Settings, *words: str) -> Result:
@@ -196,16 +136,6 @@ def test_each_role_can_do_its_work(tenants: Tenants) -> None:
     doctor = sager(tenants.as_role(Role.OPERATOR), "doctor")
     assert doctor.exit_code == 0, doctor.stdout
     assert "the brokers have an authorizer" in doctor.stdout
-
-
-def test_an_app_waits_for_the_answer_to_a_correction_with_the_role_answers_beside_app(tenants: Tenants) -> None:
-    waits = tenants.as_role(Role.ANSWERS)
-    create(topics.admin(tenants.as_role(ADMIN)), f"User:{Role.ANSWERS}", grants(Role.APP, tenants.harness.settings))
-
-    with EventProducer(connection=reached_as(waits)) as events:
-        answer = events.correct("cleo", DOMAIN, "no horror, please", wait=PATIENCE_SECONDS)
-
-    assert answer.version == 1
 
 
 def test_nobody_can_do_the_work_of_others(tenants: Tenants) -> None:

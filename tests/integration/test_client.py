@@ -1,9 +1,6 @@
 """The app's client against a real broker: restarts under it, answers to rank requests, asyncio, foreign packages."""
 
 import asyncio
-import os
-import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -17,16 +14,14 @@ from benchmarks.surroundings import reached_as
 from sager_client import (
     AsyncEventProducer,
     AsyncSlimSkills,
-    Connection,
     EventProducer,
-    Misconfigured,
     NoAnswer,
     NotDelivered,
     SlimSkill,
     SlimSkills,
     Undelivered,
 )
-from schemas import Interaction, Ranking, Selection, compound_key
+from schemas import Interaction, Ranking, compound_key
 from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
 from streams.local.broker import EmbeddedBroker
@@ -36,7 +31,6 @@ from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
-ROOT = Path(__file__).parents[2]
 SECONDS = 60.0
 
 
@@ -119,65 +113,7 @@ def test_a_producer_goes_on_after_the_broker_was_restarted_and_has_forgotten_all
     assert partitions == {partition_of("ann", settings.partitions)}
 
 
-def test_slim_skills_read_anew_after_the_broker_was_restarted(own: tuple[EmbeddedBroker, Settings]) -> None:
-    broker, settings = own
-    put(settings, "ann", 3)
-    put(settings, "bob", 2)
-    removed: list[str] = []
-    with SlimSkills(broker.bootstrap, on_removed=lambda skill: removed.append(skill.user_id)) as skills:
-        assert len(skills) == 2
-        crash(broker)
-        assert skills.get("ann", "films") == "likes: noir", "what was read can still be asked for"
-        broker.start()
-        topics.ensure(settings)
-        put(settings, "ann", 1, "likes: westerns")
-
-        until(lambda: removed == ["bob"])
-
-        found = skills.skill("ann", "films")
-        assert found is not None
-        assert (found.text, found.skill_version, len(skills)) == ("likes: westerns", 1, 1)
-        put(settings, "cem", 1)
-        until(lambda: bool(skills.get("cem", "films")))
-
-
-def test_an_app_starts_before_the_broker_and_gets_slim_skills_when_it_is_there(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    broker = EmbeddedBroker(tmp_path / "broker.log")
-    with SlimSkills(broker.bootstrap) as skills:
-        assert (skills.ready, skills.get("ann", "films")) == (False, "")
-        assert [each.getMessage() for each in caplog.records if "could not be read" in each.getMessage()]
-
-        with broker:
-            settings = Settings(bootstrap=broker.bootstrap, embedded=True, data_dir=tmp_path)
-            topics.ensure(settings)
-            put(settings, "ann", 1)
-            skills.wait(SECONDS)
-            until(lambda: skills.get("ann", "films") == "likes: noir")
-            assert skills.ready
-            put(settings, "bob", 1)
-            until(lambda: skills.get("bob", "films") == "likes: noir")
-
-
 # --- what the broker has
-
-
-def test_a_number_of_partitions_that_the_broker_does_not_have_is_refused(settings: Settings) -> None:
-    topics.ensure(settings)
-    told: list[str] = []
-    wrong = Connection(bootstrap=settings.bootstrap, prefix=settings.prefix, partitions=settings.partitions + 1)
-    events = EventProducer(connection=wrong, on_error=lambda undelivered: told.append(undelivered.cause))
-
-    events.interaction("ann", "films", slate(1)[0])
-    with pytest.raises(Misconfigured) as refused:
-        events.flush(SECONDS)
-
-    assert "has 4 partitions, but SAGER_PARTITIONS is 5: a wrong number breaks the joins" in str(refused.value)
-    assert len(told) == 1
-    with pytest.raises(Misconfigured):
-        events.interaction("ann", "films", slate(1)[0])
-    events.end()
 
 
 def test_a_record_that_the_broker_refuses_is_told_and_the_others_go_on(settings: Settings) -> None:
@@ -260,56 +196,3 @@ def test_a_follower_survives_its_callbacks(settings: Settings) -> None:
 
 
 # --- an app of its own
-
-APP = """
-import schemas
-from sager_client import EventProducer, SlimSkills
-
-assert schemas.MINE
-with EventProducer() as events:
-    ranking = events.ranking("ann", "films", [{"item_id": "a"}, {"item_id": "b"}], "something calm")
-    events.selection(ranking, "a")
-with SlimSkills() as skills:
-    print(skills.get("ann", "films"))
-"""
-
-
-def test_an_app_with_packages_of_our_names_installs_the_wheel_and_runs(settings: Settings, tmp_path: Path) -> None:
-    """From a virtual environment without this repository; its dependencies are those that are installed here."""
-    topics.ensure(settings)
-    put(settings, "ann", 1)
-    made, environment, app = tmp_path / "made", tmp_path / "venv", tmp_path / "app"
-    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(made)]
-    subprocess.run(build, cwd=ROOT / "clients" / "python", check=True, capture_output=True)
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
-    python = environment / "bin" / "python"
-    install = ["-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index", *made.iterdir()]
-    subprocess.run([sys.executable, *map(str, install)], check=True)
-    (site,) = environment.glob("lib/*/site-packages")
-    for name in ("schemas", "streams", "operators"):
-        (app / name).mkdir(parents=True)
-        (app / name / "__init__.py").write_text("MINE = True\n")
-    (app / "main.py").write_text(APP)
-    # Not the folder of this environment's packages itself, which may hold an editable installation of this repository.
-    dependencies = tmp_path / "dependencies"
-    dependencies.mkdir()
-    for package in Path(pytest.__file__).parents[1].iterdir():
-        if package.name.startswith(("confluent_kafka", "pydantic", "annotated_types", "typing_")):
-            (dependencies / package.name).symlink_to(package)
-    (site / "dependencies.pth").write_text(str(dependencies))
-
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SAGER_", "PYTHON"))}
-    done = subprocess.run(
-        [str(python), "main.py"],
-        cwd=app,
-        env={**inherited, "SAGER_BOOTSTRAP": settings.bootstrap, "SAGER_PREFIX": settings.prefix},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-
-    assert done.stdout.strip() == "likes: noir", done.stderr
-    with Harness(settings) as harness:
-        (selection,) = harness.count(Selection, 1).values(Selection)
-    assert (selection.user_id, selection.item_id) == ("ann", "a")

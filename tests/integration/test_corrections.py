@@ -1,13 +1,11 @@
 """What a person says, through the real stream: the next ranking goes by it and says so, whatever is on its way."""
 
-import time
 from typing import Any
 
 import pytest
 
-from schemas import SkillDiff, SlimSkill
+from schemas import SlimSkill
 from tests.harness import Harness
-from tests.patience import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
@@ -25,52 +23,37 @@ def told(ranking: Any) -> tuple[str, ...]:
     return () if fit is None else fit.honoured
 
 
-def test_once_a_correction_has_its_version_every_ranking_honours_it(harness: Harness) -> None:
-    harness.worker()
-    harness.materializer()
-    harness.events.correct("ann", "films", items=SHOWN, says=[NO_HORROR])
-    harness.count(SkillDiff, 1)
+def learned(shared: Harness, user: str) -> None:
+    """Wait until the user's skill has a version."""
+    shared.until(lambda out: any(diff.user_id == user for diff in out.diffs), f"a version of {user}'s skill")
+
+
+def test_once_a_correction_has_its_version_every_ranking_honours_it(shared: Harness) -> None:
+    shared.events.correct("ann", "films", items=SHOWN, says=[NO_HORROR])
+    learned(shared, "ann")
 
     for _ in range(3):
-        ranking = harness.events.rank("ann", "films", SHOWN, seconds=60)
+        ranking = shared.events.rank("ann", "films", SHOWN, seconds=60)
         assert told(ranking) == (STATEMENT,)
         assert ranking.candidates[-1].item_id == "horror"
 
-    other = harness.events.rank("bob", "films", SHOWN, seconds=60)
+    other = shared.events.rank("bob", "films", SHOWN, seconds=60)
     assert told(other) == (), "nobody else is told what to do"
-    harness.until(lambda out: any(short.avoids for short in out.values(SlimSkill)), "a slim skill that says so")
-    harness.quiet()
-    harness.assert_all_stores_agree()
+    shared.until(lambda out: any(short.avoids for short in out.values(SlimSkill)), "a slim skill that says so")
+    shared.quiet()
+    shared.assert_all_stores_agree()
 
 
-def test_rankings_that_are_asked_for_at_once_come_to_honour_it(harness: Harness) -> None:
-    """They are on another topic, so some may be made before."""
-    harness.worker()
-    harness.events.rank("ann", "films", SHOWN, seconds=60)
-    harness.events.correct("ann", "films", items=SHOWN, says=[NO_HORROR])
-    give_up = time.monotonic() + PATIENCE_SECONDS
-
-    ranking = harness.events.rank("ann", "films", SHOWN, seconds=60)
-    while not told(ranking):
-        assert time.monotonic() < give_up, harness.logs()
-        ranking = harness.events.rank("ann", "films", SHOWN, seconds=60)
-
-    assert ranking.candidates[-1].item_id == "horror"
-    again = harness.events.rank("ann", "films", SHOWN, seconds=60)
-    assert told(again) == (STATEMENT,), "and stay so"
-
-
-def test_a_question_comes_with_a_ranking_and_its_answer_is_honoured(harness: Harness) -> None:
-    harness.worker()
-    ranking = harness.events.rank("ann", "films", SHOWN, clarify=True, seconds=60)
+def test_a_question_comes_with_a_ranking_and_its_answer_is_honoured(shared: Harness) -> None:
+    ranking = shared.events.rank("bea", "films", SHOWN, clarify=True, seconds=60)
     fit = ranking.injected.fit
     assert fit is not None
     assert fit.question is not None
     assert fit.question.dimension == "genre"
 
-    harness.events.answer(ranking, fit.question.options[0].value)
-    harness.count(SkillDiff, 1)
-    again = harness.events.rank("ann", "films", SHOWN, seconds=60)
+    shared.events.answer(ranking, fit.question.options[0].value)
+    learned(shared, "bea")
+    again = shared.events.rank("bea", "films", SHOWN, seconds=60)
 
     assert told(again) == (f"prefers:{fit.question.options[0].attribute_id}",)
     assert again.candidates[0].item_id == fit.question.options[0].value

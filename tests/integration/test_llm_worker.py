@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from schemas import DeadLetter, SkillDiff
+from schemas import SkillDiff
 from tests.harness import Harness
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.worlds import slate
@@ -67,41 +67,3 @@ def test_every_contrast_evolves_through_a_troubled_endpoint(harness: Harness) ->
     discovered = [a for skill in harness.skills().values() for a in skill.attributes if a.source == "discovered"]
     assert discovered
     assert {evidence.item_id for a in discovered for evidence in a.evidence} <= chosen
-
-
-@pytest.mark.thorough
-def test_one_users_contrasts_keep_their_order_while_calls_overlap(harness: Harness) -> None:
-    with threaded(OpenAiServer(always=Act(delay=0.3))) as server:
-        harness.worker(**llm_settings(server.base_url))
-        choose(harness, 32)
-        outputs = harness.count(SkillDiff, 32)
-        peak = server.peak
-
-    for user in {d.user_id for d in outputs.diffs}:
-        mine = sorted((d for d in outputs.diffs if d.user_id == user), key=lambda d: d.version)
-        assert [d.version for d in mine] == list(range(1, 9))
-        assert [d.occurred_at for d in mine] == sorted(d.occurred_at for d in mine)
-    assert 1 < peak <= USERS
-
-
-@pytest.mark.seldom
-def test_an_outage_waits_when_told_to(harness: Harness) -> None:
-    with threaded(OpenAiServer()) as server:
-        server.then(*[Do.FAIL] * 12)
-        harness.worker(**llm_settings(server.base_url, on_llm_failure="wait", llm_attempts=1))
-        choose(harness, 8)
-        outputs = harness.count(SkillDiff, 8)
-
-    assert {d.reasoned_by.reasoner for d in outputs.diffs} == {"llm"}
-    assert outputs.dead_letters == []
-
-
-@pytest.mark.seldom
-def test_an_outage_dead_letters_when_told_to(harness: Harness) -> None:
-    with threaded(OpenAiServer(always=Act(Do.FAIL))) as server:
-        harness.worker(**llm_settings(server.base_url, on_llm_failure="dead-letter", llm_attempts=1))
-        choose(harness, 4)
-        outputs = harness.count(DeadLetter, 4)
-
-    assert {letter.reason for letter in outputs.dead_letters} == {"reasoner-unavailable"}
-    assert outputs.values(SkillDiff) == []

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from pydantic import SecretStr
 
 from operators.contrast import slot_of
@@ -13,11 +12,9 @@ from operators.merge import fold
 from operators.propagate import neighbour_of
 from schemas import (
     DeadLetter,
-    Item,
     ItemMemory,
     PolicySkill,
     Position,
-    Ranking,
     Selection,
     SkillDiff,
     SlimSkill,
@@ -26,11 +23,10 @@ from schemas import (
     decode,
     encode,
 )
-from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import WorkersRunning, members
 from streams.kafka.packed_items import pack
-from streams.operations.dead_letters.reading import Chosen, listing, one
+from streams.operations.dead_letters.reading import Chosen, listing
 from streams.operations.dead_letters.replay import REPLAY_OF, Hindrance, plan, replay
 from streams.operations.doctor import Finding, Status, examine
 from streams.operations.rebuild import Finding as Case
@@ -133,22 +129,6 @@ class TestReplay:
         assert [m.value() for m in outputs.records[Selection.TOPIC]].count(letter.value) == 3
         harness.assert_all_stores_agree(duckdb=False)
 
-    @pytest.mark.seldom
-    def test_what_is_refused_again_is_a_new_dead_letter_and_the_old_one_is_done(self, harness: Harness) -> None:
-        harness.worker()
-        put(harness, Ranking.TOPIC, b"\xff no json", b"ann", 3)
-        first = harness.count(DeadLetter, 1).dead_letters[0]
-
-        replay(harness.settings, plan(harness.settings, Chosen(reasons=frozenset({"not-json"}))))
-        outputs = harness.until(lambda out: len(out.dead_letters) == 2, "the second refusal")
-        planned = plan(harness.settings, Chosen(reasons=frozenset({"not-json"})))
-
-        second = outputs.dead_letters[1]
-        assert (second.key, second.value) == (first.key, first.value)
-        assert second.source.partition == first.source.partition == 3
-        assert list(planned.ready) == [second.event_id]
-        assert planned.hindered == {first.event_id: Hindrance.DONE}
-
     def test_a_replay_that_was_cut_off_is_completed_without_sending_twice(self, harness: Harness) -> None:
         """Ended after the records of the first and before the note on its dead letter, or before anything."""
         sent, unsent = (refuse(harness, Selection.TOPIC, value) for value in (b"one", b"two"))
@@ -162,89 +142,6 @@ class TestReplay:
         done = plan(harness.settings, EVERYTHING)
         assert (done.ready, done.unnoted) == ({}, {})
         assert listing(harness.settings, EVERYTHING, 5).replayed == {sent.event_id, unsent.event_id}
-
-    @pytest.mark.seldom
-    def test_it_is_known_from_the_dead_letter_too_when_the_source_has_forgotten(self, harness: Harness) -> None:
-        letter = refuse(harness, Selection.TOPIC, b"one")
-        note = [("sager-replayed", b"somewhere/0/1")]
-        put(harness, DeadLetter.TOPIC, encode(letter), b"ann", headers=note)
-
-        assert plan(harness.settings, EVERYTHING).hindered == {letter.event_id: Hindrance.DONE}
-        assert one(harness.settings, letter.event_id)[1] == ["somewhere/0/1"]
-        assert listing(harness.settings, EVERYTHING, 5).replayed == {letter.event_id}
-
-    @pytest.mark.seldom
-    def test_a_dead_letter_that_stands_there_twice_is_one(self, harness: Harness) -> None:
-        letter = refuse(harness, Selection.TOPIC, b"one")
-        put(harness, DeadLetter.TOPIC, encode(letter), b"ann")
-
-        assert listing(harness.settings, EVERYTHING, 5).total == 1
-        assert replay(harness.settings, plan(harness.settings, EVERYTHING)) == 1
-        assert len(records(harness, Selection.TOPIC)) == 2
-
-    @pytest.mark.seldom
-    def test_an_old_item_does_not_take_the_place_of_a_newer_one(self, harness: Harness) -> None:
-        old = refuse(harness, Item.TOPIC, b"{}", b"i1")
-        put(harness, Item.TOPIC, b'{"newer": true}', b"i1")
-        alone = refuse(harness, Item.TOPIC, b"{}", b"i2")
-
-        planned = plan(harness.settings, EVERYTHING)
-
-        assert list(planned.ready) == [alone.event_id]
-        assert planned.hindered == {old.event_id: Hindrance.SUPERSEDED}
-
-    @pytest.mark.seldom
-    def test_what_cannot_be_sent_again_is_told_and_the_rest_is_sent(self, harness: Harness) -> None:
-        cut = refuse(harness, Selection.TOPIC, b"beginning", detail="[original bytes clipped] too large")
-        elsewhere = Position(topic="others.selections", partition=0, offset=0, timestamp_ms=0)
-        foreign = refuse(harness, Selection.TOPIC, b"x", source=elsewhere)
-        gone = Position(topic=harness.settings.topic("selections"), partition=99, offset=0, timestamp_ms=0)
-        moved = refuse(harness, Selection.TOPIC, b"x", source=gone)
-        nothing = refuse(harness, Selection.TOPIC, None, None)
-        internal = refuse(harness, "item-touches", b"x")
-
-        planned = plan(harness.settings, Chosen(ids=frozenset({
-            *(each.event_id for each in (cut, foreign, moved, nothing, internal)), "unheard-of",
-        })))  # fmt: skip
-
-        assert planned.hindered == {
-            cut.event_id: Hindrance.CLIPPED,
-            foreign.event_id: Hindrance.NO_TOPIC,
-            moved.event_id: Hindrance.NO_TOPIC,
-        }
-        assert planned.unknown == ["unheard-of"]
-        assert replay(harness.settings, planned) == 2
-        last = records(harness, Selection.TOPIC)[-1]
-        assert (last.key(), last.value()) == (None, None)
-
-    @pytest.mark.seldom
-    def test_more_than_one_batch(self, harness: Harness) -> None:
-        letters = [refuse(harness, Selection.TOPIC, str(number).encode()) for number in range(130)]
-
-        assert replay(harness.settings, plan(harness.settings, EVERYTHING)) == 130
-        assert sorted(headers(records(harness, Selection.TOPIC))) == sorted(letter.event_id for letter in letters)
-
-
-class TestListing:
-    @pytest.mark.seldom
-    def test_choice_and_counts(self, harness: Harness) -> None:
-        a = refuse(harness, Selection.TOPIC, b"1", b"ann", reason="not-json")
-        b = refuse(harness, Ranking.TOPIC, b"2", b'["bob","films"]', stage="evolve")
-        put(harness, DeadLetter.TOPIC, b"none", b"ann")
-
-        def chosen(**more: Any) -> list[str]:
-            return [each.letter.event_id for each in listing(harness.settings, Chosen(**more), 10).newest]
-
-        found = listing(harness.settings, Chosen(), 1)
-        assert (found.total, found.unreadable, dict(found.by_reason)) == (2, 1, {"not-json": 1, "invalid": 1})
-        assert len(found.newest) == 1
-        assert sorted(chosen()) == sorted([a.event_id, b.event_id])
-        assert chosen(reasons=frozenset({"not-json"})) == [a.event_id]
-        assert chosen(stages=frozenset({"evolve"})) == [b.event_id]
-        assert chosen(topics=frozenset({harness.settings.topic("rankings")})) == [b.event_id]
-        assert chosen(user="bob") == [b.event_id]
-        assert chosen(user="ann") == [a.event_id]
-        assert chosen(since_ms=int((time.time() + 3_600) * 1000)) == []
 
 
 def without_workers(settings: Settings) -> Settings:
@@ -309,20 +206,6 @@ class TestRebuild:
         assert key not in left, "nobody is left of it"
         assert not [taker for value in left.values() for taker in decode(ItemMemory, value).takers]
         assert rebuild(other, apply=True).rotated == 0
-
-    @pytest.mark.seldom
-    def test_nothing_is_taken_for_wrong_while_workers_evolve_skills(self, harness: Harness) -> None:
-        harness.worker()
-        harness.count(SkillDiff, choose(harness, users=4))
-        total = 4
-        for start in (1, 21, 41):
-            # A look begins when choices were just sent, however fast the worker is.
-            total += choose(harness, users=4, rounds=20, start=start)
-            report = rebuild(harness.settings)
-            assert report.is_fine, report.examples
-        while report.diffs < total:
-            report = rebuild(harness.settings)
-            assert report.is_fine, report.examples
 
     @pytest.mark.seldom
     def test_a_skill_that_was_written_before_the_crash_is_ahead_and_left_alone(self, harness: Harness) -> None:
@@ -415,30 +298,6 @@ class TestDoctor:
         replay(harness.settings, plan(harness.settings, EVERYTHING))
         assert examined(harness.settings)["dead letters"][0].status is Status.OK
 
-    @pytest.mark.seldom
-    def test_topics_that_are_missing_or_other_than_needed(self, settings: Settings) -> None:
-        assert "none with the prefix" in examined(settings)["topics"][0].found
-        topics.ensure(settings)
-
-        other = settings.model_copy(update={"partitions": 7})
-
-        found = examined(other)["topics"]
-        assert {each.status for each in found} == {Status.ERROR}
-        assert f"{settings.topic('skills')} has 4 partitions instead of 7" in {each.found for each in found}
-
-    @pytest.mark.skipif(not APACHE, reason="the embedded broker keeps no such configuration")
-    def test_a_log_of_truth_that_kafka_deletes_from(self, settings: Settings) -> None:
-        topics.ensure(settings)
-        entry = ConfigEntry("cleanup.policy", "compact,delete", incremental_operation=AlterConfigOpType.SET)
-        log = ConfigResource(ResourceType.TOPIC, settings.topic("skill-diffs"), incremental_configs=[entry])
-        client = topics.admin(settings)
-        for future in client.incremental_alter_configs([log]).values():
-            future.result(10)
-
-        found = examined(settings)["topics"]
-
-        assert any(each.status is Status.ERROR and "log of truth" in each.todo for each in found)
-
     def test_without_a_broker_it_is_one_error_and_the_rest_is_examined(self, settings: Settings) -> None:
         found = examined(settings.model_copy(update={"bootstrap": "127.0.0.1:1"}))
 
@@ -447,12 +306,3 @@ class TestDoctor:
         assert found["versions"][0].status is Status.OK
         assert found["data folder"][0].status is Status.OK
         assert found["DuckDB"][0].status is Status.WARNING
-
-    @pytest.mark.seldom
-    def test_a_snapshot_of_another_deployment(self, harness: Harness) -> None:
-        harness.materializer()
-        harness.duckdb("SELECT 1 FROM meta", bool)
-
-        found = examined(harness.settings.model_copy(update={"prefix": "others."}))["DuckDB"]
-
-        assert (found[0].status, "belongs to the prefix" in found[0].found) == (Status.ERROR, True)

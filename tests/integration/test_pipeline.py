@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.surroundings import reached_as
 from sager_client import SlimSkills
-from schemas import Contrast, PolicySkill, Profile, Ranking, SkillDiff, SlimSkill
+from schemas import Contrast, Profile, SkillDiff, SlimSkill
 from tests.harness import Harness
 from tests.worlds import film, slate
 
@@ -75,58 +75,3 @@ def test_tables_survive_a_restart(harness: Harness) -> None:
     versions = {(d.user_id, d.version) for d in outputs.diffs}
     assert versions == {(f"user-{u}", v) for u in range(4) for v in range(1, 7)} | {("user-1", 7)}
     harness.assert_all_stores_agree(duckdb=False)
-
-
-@pytest.mark.on("embedded")
-def test_interactions_seed_the_first_version(harness: Harness) -> None:
-    harness.worker()
-    westerns = [number for number in range(120) if "Western" in film(number)["metadata"]["genres"]][:8]
-    for number in westerns:
-        harness.events.interaction("ann", "films", film(number))
-    harness.events.flush()
-    harness.count(Profile, 8)
-    ranking = harness.events.ranking("ann", "films", slate(1))
-    harness.events.selection(ranking, slate(1)[0]["item_id"])
-    harness.events.flush()
-
-    [first] = harness.count(SkillDiff, 1).diffs
-
-    assert first.base_version == 0
-    assert first.seed is not None
-    assert "preference:genre:western" in {a.attribute_id for a in first.seed}
-
-
-def test_rank_requests_are_answered_with_the_evolved_skill(harness: Harness) -> None:
-    harness.worker()
-    for number in range(12):
-        shown = slate(number)
-        chosen = next((f for f in shown if "Horror" in f["metadata"]["genres"]), shown[0])
-        harness.events.selection(harness.events.ranking("bob", "films", shown), chosen["item_id"])
-    harness.events.flush()
-    harness.count(SkillDiff, 12)
-
-    request = harness.events.rank_request("bob", "films", slate(500), request_id="ask-1")
-    harness.events.flush()
-    harness.count(Ranking, 13)
-
-    answer = next(r for r in harness.outputs.values(Ranking) if r.ranking_id == "ask-1")
-    assert {c.item_id for c in answer.candidates} == {c.item_id for c in request.candidates}
-    assert answer.ranked_by == "sager"
-    assert answer.injected.skill_version == 12
-    assert answer.injected.slim_skill
-
-
-@pytest.mark.on("embedded")
-@pytest.mark.thorough
-def test_two_domains_of_one_user_are_two_skills(harness: Harness) -> None:
-    harness.worker()
-    for domain in ("films", "plays"):
-        for number in range(3):
-            ranking = harness.events.ranking("ann", domain, slate(number))
-            harness.events.selection(ranking, slate(number)[0]["item_id"])
-    harness.events.flush()
-
-    harness.count(SkillDiff, 6)
-
-    assert {(s.domain, s.version) for s in harness.skills().values()} == {("films", 3), ("plays", 3)}
-    assert len(harness.quiet().newest(PolicySkill)) == 2

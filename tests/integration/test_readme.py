@@ -14,7 +14,6 @@ pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 GETTING_STARTED = ROOT / "docs" / "getting-started.md"
-MOST_LINES = 10
 
 
 def examples(page: Path) -> list[str]:
@@ -34,13 +33,6 @@ def deployment(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
     monkeypatch.setenv("SAGER_PREFIX", harness.settings.prefix)
     monkeypatch.setenv("SAGER_PARTITIONS", str(harness.settings.partitions))
     return harness
-
-
-def test_each_example_has_at_most_ten_lines() -> None:
-    lengths = [len(code.splitlines()) for page in (README, GETTING_STARTED) for code in examples(page)]
-
-    assert len(lengths) == 4
-    assert max(lengths) <= MOST_LINES
 
 
 def test_the_examples_work(deployment: Harness, capsys: pytest.CaptureFixture[str]) -> None:

@@ -102,22 +102,6 @@ class _Consumer:
         self.transport = type("Transport", (), {"url": [URL(f"kafka://{settings.bootstrap}")], "default_port": 9092})()
 
 
-@pytest.mark.thorough
-def test_a_fresh_group_reads_what_was_there_before_it(harness: Harness) -> None:
-    """Repair 3: without it, now and then a worker that joins a fresh group passes over all that waited for it."""
-    total = 300
-    for number in range(total):
-        shown = slate(number)
-        harness.events.selection(harness.events.ranking(f"user-{number % 30}", "films", shown), shown[0]["item_id"])
-    harness.events.flush()
-    for name in ("first", "second"):
-        harness.worker(name)
-
-    outputs = harness.until(lambda out: len(out.diffs) == total, "all diffs")
-
-    assert outputs.dead_letters == []
-
-
 async def test_a_partition_without_a_committed_offset_is_sought_to_its_beginning(harness: Harness) -> None:
     """Repair 3, by itself: what was fetched and dropped before the seek is fetched again after it."""
     topic = harness.settings.topic("contrasts")

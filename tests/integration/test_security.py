@@ -23,14 +23,13 @@ from infra.kafka.kafka import Kafka, KafkaUnavailable
 from infra.kafka.secured import OpensslUnavailable, Secured, authority
 from sager_client import SlimSkills
 from schemas import SkillDiff, SlimSkill
-from streams.exceptions import BrokerRefuses, BrokerUnreachable
+from streams.exceptions import BrokerRefuses
 from streams.kafka.clients import reach
 from streams.kafka.packed import unpack
 from streams.local.broker import free_port
 from streams.local.launch import environment
 from streams.settings import Settings
 from streams.worker import app as worker_app
-from streams.worker.runtime.repairs import TrueEndConsumerThread
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.openai_server import Act, Do, OpenAiServer, threaded
@@ -171,80 +170,7 @@ def test_the_pipeline_runs_with_a_client_certificate(cluster: Cluster, tmp_path:
         harness.assert_all_stores_agree()
 
 
-@secured_kafka
-@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-@pytest.mark.seldom
-async def test_both_clients_know_every_mechanism(cluster: Cluster, mechanism: str) -> None:
-    settings = Settings(**cluster.user(kafka_sasl_mechanism=mechanism))
-
-    _, seen = reach(settings, 15)
-    fausts = fausts_client(settings)
-    await fausts.bootstrap()
-    await fausts.close()
-
-    assert len(seen.brokers) == len(fausts.cluster.brokers()) == 1
-
-
-@secured_kafka
-@pytest.mark.seldom
-async def test_the_true_end_is_read_with_the_workers_credentials(cluster: Cluster, tmp_path: Path) -> None:
-    """Repair 2 of Faust reads with a consumer of its own."""
-    settings = deployment(tmp_path, **cluster.user())
-    with Harness(settings) as harness:
-        harness.raw.produce(settings.topic("contrasts"), b"x", partition=0)
-        harness.raw.flush(10)
-        thread = _Unstarted(settings)
-        await thread.consumer_of_the_worker.start()
-        tp = aiokafka.TopicPartition(settings.topic("contrasts"), 0)
-
-        ends = await thread._highwaters([tp])
-
-        await thread.consumer_of_the_worker.stop()
-    assert ends == {tp: 1}
-
-
-class _Unstarted(TrueEndConsumerThread):
-    """The consumer thread of a worker that does not run."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.app = worker_app.create(settings).app
-        self.consumer = type("Consumer", (), {"transport": self.app.transport, "in_transaction": False})()
-        self.consumer_of_the_worker = self._create_client_consumer(self.app.transport)
-
-    async def call_thread(self, call: Any, *args: Any) -> Any:
-        return await call(*args)
-
-    def _ensure_consumer(self) -> Any:
-        return self.consumer_of_the_worker
-
-
 # --- it does not, and says why
-
-
-WRONG_PASSWORD = ("kafka_sasl_password", "SASL authentication error", "SAGER_KAFKA_SASL_PASSWORD")
-UNKNOWN_CA = ("kafka_ssl_ca", "certificate verify failed", "SAGER_KAFKA_SSL_CA")
-
-
-@secured_kafka
-@pytest.mark.parametrize("command", ["topics", "worker", "materialize"])
-@pytest.mark.parametrize("wrong", [WRONG_PASSWORD, UNKNOWN_CA], ids=["wrong-password", "unknown-ca"])
-@pytest.mark.seldom
-def test_a_refusal_is_told_with_what_to_look_at(
-    cluster: Cluster, tmp_path: Path, command: str, wrong: tuple[str, str, str]
-) -> None:
-    setting, reason, variable = wrong
-    value = cluster.stranger if setting == "kafka_ssl_ca" else "marked-wrong-password"
-    settings = deployment(tmp_path, **cluster.user(**{setting: value}))
-
-    done = sager(command, settings=settings)
-
-    assert done.returncode == 1
-    assert done.stdout == ""
-    [line] = done.stderr.splitlines()
-    assert line.startswith(f"sager: Kafka at {cluster.kafka.secured} refuses us: ")
-    assert reason in line
-    assert variable in line
-    assert "marked" not in line
 
 
 @secured_kafka
@@ -268,13 +194,6 @@ async def test_fausts_client_verifies_authority_and_name_too(cluster: Cluster) -
         with pytest.raises(aiokafka.errors.KafkaConnectionError):
             await fausts.bootstrap()
         await fausts.close()
-
-
-@secured_kafka
-@pytest.mark.seldom
-def test_a_plain_client_of_a_secured_listener_is_told_of_the_protocol(cluster: Cluster) -> None:
-    with pytest.raises(BrokerUnreachable, match="SAGER_KAFKA_SECURITY_PROTOCOL"):
-        reach(Settings(bootstrap=cluster.kafka.secured), 3)
 
 
 # --- what is never told

@@ -3,26 +3,18 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
     NewPartitions,
     NewTopic,
-    ResourcePatternType,
     ResourceType,
 )
 
-from infra.kafka.kafka import Kafka, KafkaUnavailable
-from schemas import TOPICS
 from streams.kafka import topics
 from streams.local.launch import environment
 from streams.materializer.rows import PUBLIC_TOPICS
@@ -59,11 +51,6 @@ def refuses(args: list[str], settings: Settings, *told: str) -> None:
 
 def make(admin: AdminClient, name: str, partitions: int, **config: str) -> None:
     admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(20)
-
-
-def config_of(admin: AdminClient, name: str) -> dict[str, str]:
-    resource = ConfigResource(ResourceType.TOPIC, name)
-    return {key: entry.value for key, entry in admin.describe_configs([resource])[resource].result(20).items()}
 
 
 def test_a_topic_with_other_partitions_stops_whoever_relies_on_them(settings: Settings) -> None:
@@ -146,81 +133,3 @@ def starts(args: list[str], settings: Settings) -> str:
 def test_missing_topics_are_made_by_a_worker_and_asked_for_by_the_others(settings: Settings) -> None:
     refuses(["materialize"], settings, f"{len(PUBLIC_TOPICS)} topics are missing", "Start a `sager worker`")
     refuses(["topics"], settings, "missing", "`sager topics --create` creates what is missing")
-
-
-def test_no_broker(settings: Settings, tmp_path: Path) -> None:
-    nobody = Settings(bootstrap="127.0.0.1:1", data_dir=tmp_path)
-    for args in (["worker"], ["materialize"], ["topics"], ["topics", "--create"]):
-        refuses(args, nobody, "at 127.0.0.1:1", "SAGER_BOOTSTRAP", "`sager up` brings its own")
-
-
-@on_apache
-def test_more_replicas_than_brokers(settings: Settings) -> None:
-    many = Settings(**{**settings.model_dump(exclude_unset=True), "replication": 3})
-    for args in STARTERS:
-        refuses(args, many, "cannot be created", "set SAGER_REPLICATION to no more than there are brokers")
-
-
-@pytest.fixture
-def strict(tmp_path: Path) -> Iterator[Settings]:
-    """A deployment on a cluster where nobody may create topics."""
-    try:
-        kafka = Kafka(
-            properties={
-                "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-                "allow.everyone.if.no.acl.found": "true",
-            },
-            log=tmp_path / "kafka.log",
-            heap_mb=320,
-        )
-    except KafkaUnavailable as why:
-        pytest.skip(str(why))
-    with kafka:
-        settings = Settings(bootstrap=kafka.bootstrap, data_dir=tmp_path / "data")
-        rules = [
-            AclBinding(kind, name, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*", operation, permission)
-            for kind, name in ((ResourceType.BROKER, "kafka-cluster"), (ResourceType.TOPIC, "*"))
-            for operation, permission in (
-                (AclOperation.ALL, AclPermissionType.ALLOW),
-                (AclOperation.CREATE, AclPermissionType.DENY),
-            )
-        ]
-        admin = topics.admin(settings)  # held by name: its futures die with it
-        for future in admin.create_acls(rules, request_timeout=20).values():
-            future.result(20)
-        yield settings
-
-
-@on_apache
-@pytest.mark.seldom
-def test_no_permission_to_create_topics(strict: Settings) -> None:
-    for args in STARTERS:
-        refuses(args, strict, "cannot be created", "grant the user Create", "`sager topics --create`")
-    refuses(["topics"], strict, "missing")
-    refuses(["materialize"], strict, "topics are missing")
-
-
-@pytest.fixture
-def three(tmp_path: Path) -> Iterator[tuple[Kafka, Settings]]:
-    try:
-        kafka = Kafka(brokers=3, log=tmp_path / "kafka.log", heap_mb=256)
-    except KafkaUnavailable as why:
-        pytest.skip(str(why))
-    with kafka:
-        yield kafka, Settings(bootstrap=kafka.bootstrap, data_dir=tmp_path / "data", replication=3)
-
-
-@on_apache
-@pytest.mark.seldom
-def test_three_replicas_of_which_two_must_have_a_record(three: tuple[Kafka, Settings]) -> None:
-    kafka, settings = three
-    topics.ensure(settings)
-    admin = topics.admin(settings)
-    for base in TOPICS:
-        assert config_of(admin, settings.topic(base))["min.insync.replicas"] == "2", base
-
-    # Without a majority nothing can be made, and that is told instead of waited for.
-    kafka.kill(2)
-    kafka.kill(3)
-    other = Settings(**{**settings.model_dump(exclude_unset=True), "prefix": "other."})
-    refuses(["topics", "--create"], other, "within 15 s", "brokers")

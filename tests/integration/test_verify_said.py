@@ -21,7 +21,6 @@ from schemas import (
     PolicySkill,
     Scope,
     Selection,
-    SkillDiff,
     SlimSkill,
     Stance,
 )
@@ -29,8 +28,6 @@ from streams.rights import sealed_topics
 from streams.rights.verify import make_anchor, verify
 from streams.settings import Settings
 from tests.builders import a_command, a_ranking, a_time, an_attribute, item_facts
-from tests.faults.load import Talk
-from tests.harness import Harness
 from tests.integration.test_verify import DOMAIN, KEY, STEP, World, of
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
@@ -112,19 +109,3 @@ def test_what_people_said_cannot_be_forged_on_topics(world: Talking, tmp_path: P
     assert Kind.SKILL_DIFFERS in found["word"] & found["belief"] & found["session"]
     assert found["changed"] >= {Kind.LOG_FORGED, Kind.SKILL_DIFFERS}
     assert Kind.SLIM_FORGED in found["slim"]
-
-
-@pytest.mark.thorough
-def test_nothing_is_found_in_what_a_worker_and_the_materializer_made_of_it(harness: Harness) -> None:
-    harness.worker()
-    harness.materializer()
-    with Talk(harness.settings, per_second=20) as talk:
-        harness.until(lambda out: len(out.values(SkillDiff)) > 60, "some sixty versions")
-    harness.until(lambda out: len(out.values(SkillDiff)) >= sum(map(len, talk.told.values())), "the rest")
-    harness.quiet()
-    harness.assert_all_stores_agree()
-
-    done = verify(harness.settings)
-
-    assert done.findings == []
-    assert done.versions == sum(map(len, talk.told.values()))

@@ -4,12 +4,8 @@ import json
 import random
 from datetime import datetime, timedelta
 
-import duckdb
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from streams.materializer import schema
 from streams.materializer.records import Batch
 from streams.materializer.rows import read
 from streams.materializer.schema import DERIVED, SOURCES
@@ -74,37 +70,6 @@ def test_what_was_not_published_before_a_kill_is_derived_by_the_next(tmp_path):
         assert rows(store, "skill_versions") == []
         publish(store)
         assert len(rows(store, "skill_versions")) == 5
-
-
-@pytest.fixture(scope="module")
-def empty():
-    with duckdb.connect() as con:
-        schema.create_tables(con)
-        yield con
-
-
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=8), st.integers(-5, 55))
-def test_versions_follow_one_another_whatever_the_clocks_say(empty, clocks, minute):
-    """At any moment at most one version is in force, and it is the last one before which no later event stands."""
-    empty.execute("BEGIN")
-    for version, (happened, logged) in enumerate(clocks, 1):
-        empty.execute(
-            "INSERT INTO skill_diffs BY NAME SELECT 'ann' AS user_id, 'books' AS domain, $1::BIGINT AS version, "
-            "$2::TIMESTAMP AS occurred_at, $3::TIMESTAMP AS logged_at, true AS is_contrast",
-            [version, START + timedelta(minutes=happened), START + timedelta(minutes=logged)],
-        ).fetchall()
-    empty.execute("INSERT INTO stale_users VALUES ('ann')")
-    empty.execute(schema.derivations()[0])
-    spans = empty.execute("SELECT version, valid_from, valid_to FROM skill_versions ORDER BY version").fetchall()
-    empty.execute("ROLLBACK")
-
-    assert [version for version, *_ in spans] == list(range(1, len(clocks) + 1))
-    assert [end for *_, end in spans] == [begin for _, begin, _ in spans[1:]] + [None]
-    moment = START + timedelta(minutes=minute)
-    in_force = [version for version, begin, end in spans if begin <= moment and (end is None or moment < end)]
-    early = [min(clock) <= minute for clock in clocks]
-    prefix = early.index(False) if False in early else len(early)
-    assert in_force == ([prefix] if prefix else [])
 
 
 def test_a_selection_of_what_was_not_shown_counts_only_without_another(tmp_path):

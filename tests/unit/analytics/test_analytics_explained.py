@@ -109,13 +109,6 @@ def test_items_that_were_taken_together_are_not_counted_as_left(store: Store, is
     assert set(step.ranking.shown) == set("abcd")
 
 
-def test_a_list_of_which_all_was_taken_left_nothing(store: Store) -> None:
-    ranking, contrast = a_choice(also=("b", "c", "d"))
-    diff = seeded(STEP.finish(State(held()), contrast, Proposal(reasoned_by=COUNTS)).diff)
-
-    assert told(store, ranking, contrast, diff).sentence.startswith("You took *Laura* and three more.")
-
-
 def test_a_line_that_falls_with_a_stated_change_of_taste_names_that_change(store: Store) -> None:
     items = [item_facts("x", WAR)]
     correction = Correction(
@@ -148,13 +141,6 @@ def an_opinion() -> Feedback:
         item=Candidate(item_id="heat", title="Heat"),
         signal="purchased",
     )
-
-
-def test_the_title_of_an_item_is_found_in_the_signal_on_it(store: Store) -> None:
-    opinion = an_opinion()
-    diff = seeded(STEP.hear(State(held()), opinion, item_facts("heat", NOIR)).diff)
-
-    assert told(store, opinion, diff).sentence.startswith("You bought *Heat*.")
 
 
 def test_titles_come_from_the_catalogue_then_from_the_users_own_newest_event(store: Store) -> None:

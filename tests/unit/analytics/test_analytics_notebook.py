@@ -2,15 +2,12 @@
 
 import importlib.util
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from streams.materializer.snapshot import copy_and_rename
-from streams.materializer.store import Store
 from tests.analytics_world import published
 
 pytest.importorskip("marimo")
@@ -53,18 +50,6 @@ def test_each_question_has_its_figure_and_a_sentence_that_the_data_fills(monkeyp
     assert said["words"].startswith("**12 of 16** corrections")
     assert "“I used to like horror, but not any more”" in said["taste"]
     assert "materialize" in said["gone"]
-
-
-def test_with_no_data_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
-        now = datetime(2026, 2, 15)  # noqa: DTZ001 - as the file has it
-        store.checkpoint(now, now)
-        copy_and_rename(store.path, tmp_path / "sager.duckdb")
-
-    said = sentences(run(monkeypatch, tmp_path / "sager.duckdb"))
-
-    assert set(said) == QUESTIONS
-    assert said["why"] == "No line has reached medium yet."
 
 
 def test_what_people_wrote_is_text_on_the_page() -> None:

@@ -155,9 +155,3 @@ def test_the_log_and_the_explanation_tell_what_a_model_thought(told, ask):
     assert (loud["verdict"], loud["quoted"]) == ("supports", moved.quoted.value)
     assert f"speaks for this, because of “{moved.quoted.value}”." in loud["sentence"]
     assert diff.analysis in loud["sentence"]
-
-
-def test_a_user_without_a_skill_is_told_of_the_nearest(ask):
-    for words in (["show"], ["log"], ["diff", "1", "2", "--domain", DOMAIN], ["explain", "a:b:c", "--domain", DOMAIN]):
-        done = ask(words[0], "person-03", *words[1:])
-        assert (done.exit_code, "nearest ids: person-003" in done.stderr) == (1, True)

@@ -1,6 +1,5 @@
 """Views and macros against plain Python over the same events: what they tell is what happened."""
 
-import statistics
 from collections import Counter, defaultdict
 from datetime import datetime, timedelta
 
@@ -9,9 +8,9 @@ import pytest
 
 from operators.merge import fold
 from operators.outcome import arm_of, gain
-from schemas import Tier, Verdict
+from schemas import Tier
 from streams.materializer import schema
-from tests.analytics_world import PRICES, build, published
+from tests.analytics_world import build, published
 
 ARGUMENTS = {
     "policy_at": "('ann', '2026-01-01')",
@@ -22,7 +21,6 @@ ARGUMENTS = {
     "why": "('ann', 'preference:genre:noir')",
     "cost_per_point": "('2026-01-01', '2026-02-01')",
 }
-LOUD = ("medium", "high")
 WEEK_3, WEEK_5, END = map(datetime.fromisoformat, ("2026-01-24", "2026-02-05", "2027-01-01"))
 
 
@@ -123,103 +121,6 @@ def test_what_changed_is_the_difference_of_two_folds(con, world):
     }  # fmt: skip
 
 
-def test_drift_is_the_difference_of_two_shares(con, world):
-    earlier, later = skills_at(world, WEEK_3), skills_at(world, WEEK_5)
-
-    def shares(skills):
-        sizes = Counter(domain for _, domain in skills)
-        held = Counter(
-            (domain, line) for (_, domain), lines in skills.items() for line, tier in lines.items() if tier in LOUD
-        )
-        return {name: count / sizes[name[0]] for name, count in held.items()}
-
-    before, after = shares(earlier), shares(later)
-    rows = con.execute(f"SELECT domain, attribute_id, drift FROM attribute_drift('{WEEK_3}', '{WEEK_5}')").fetchall()
-    assert {(domain, line): drift for domain, line, drift in rows} == pytest.approx(
-        {name: after.get(name, 0) - before.get(name, 0) for name in {*before, *after}}
-    )
-
-
-def test_what_a_line_was_worth_is_what_its_diffs_say(con, world):
-    moved = defaultdict(list)
-    for diff in world.diffs:
-        for line, places in (diff.tally.places if diff.tally else {}).items():
-            moved[diff.user_id, diff.domain, line].append((naive(diff.occurred_at), places / 1024))
-    wanted = {
-        (*key, len(each), sum(p for _, p in each if p > 0), -sum(p for _, p in each if p < 0),
-         sum(p for _, p in each), max(each)[0])
-        for key, each in moved.items()
-    }  # fmt: skip
-    assert set(con.execute("FROM line_value").fetchall()) == wanted
-    assert len(wanted) > 20
-
-
-def test_who_stopped_being_helped_is_who_has_lost_more_than_the_noise(con, world):
-    ranks = defaultdict(list)
-    for ranking, place in answered(world).values():
-        if ranking.injected.skill_version:
-            ranks[ranking.user_id].append((ranking.occurred_at, 1 / place))
-    wanted = {}
-    for user, values in ranks.items():
-        last = [value for _, value in sorted(values)][-8:]
-        before, lately = last[:4], last[4:]
-        error = ((statistics.variance(before) + statistics.variance(lately)) / 4) ** 0.5 if len(last) == 8 else 0
-        loss = statistics.mean(before) - statistics.mean(lately) if len(last) == 8 else 0
-        if len(last) == 8 and loss > error:
-            wanted[user] = loss
-    rows = con.execute("SELECT user_id, loss FROM stopped_helping(n := 4, errors := 1)").fetchall()
-    assert dict(rows) == pytest.approx(wanted)
-    assert len(wanted) > 2
-
-
-def test_before_and_after_weigh_each_user_the_same(con, world):
-    sides = defaultdict(lambda: ([], []))
-    starts = {}
-    for diff in world.diffs:
-        starts.setdefault(diff.user_id, {})[diff.version] = diff.occurred_at
-    for ranking, place in answered(world).values():
-        before, after = sides[ranking.user_id]
-        if ranking.occurred_at < starts[ranking.user_id][4]:
-            before.append(place <= 3)
-        if ranking.injected.skill_version >= 4:
-            after.append(place <= 3)
-    gains = [statistics.mean(a) - statistics.mean(b) for b, a in sides.values() if a and b]
-    rows = con.execute("SELECT users, gain_at_3 FROM cohort_before_after(evolved := 4)").fetchall()
-    assert sum(users for users, _ in rows) == len(gains)
-    assert sum(users * gain for users, gain in rows) == pytest.approx(sum(gains))
-
-
-def test_calls_cost_what_their_tokens_cost(con, world):
-    by = [diff.reasoned_by for diff in (*world.diffs, *world.heard)] + [r.injected.ranked_by for r in world.rankings]
-    dollars = sum(each.prompt_tokens * PRICES[0] + each.completion_tokens * PRICES[1] for each in by) / 1e6
-    calls = sum(each.calls for each in by)
-    assert con.execute("SELECT sum(calls), sum(cost_dollars) FROM llm_calls").fetchall() == [
-        (calls, pytest.approx(dollars))
-    ]
-    # What conversations cost is of no domain, and gains no points in one.
-    of_none = [diff.reasoned_by for diff in world.heard]
-    calls -= sum(each.calls for each in of_none)
-    dollars -= sum(each.prompt_tokens * PRICES[0] + each.completion_tokens * PRICES[1] for each in of_none) / 1e6
-    points = con.execute("SELECT sum(calls), sum(dollars) FROM cost_per_point('2026-01-01', '2027-01-01')").fetchall()
-    assert points == [(calls, pytest.approx(dollars))]
-
-
-def test_cold_is_whoever_has_no_line_above_low(con, world):
-    wanted = {}
-    for key in world.skills:
-        diffs = [diff for diff in world.diffs if (diff.user_id, diff.domain) == key]
-        seeded = any(line.tier > Tier.LOW for line in diffs[0].seed or ())
-        choices = 0 if seeded else None
-        for number in range(1, len(diffs) + 1):
-            [skill] = fold(diffs[:number]).values()
-            if choices is None and any(line.tier > Tier.LOW for line in skill.attributes):
-                choices = skill.contrasts
-        wanted[key] = choices
-    rows = con.execute("SELECT user_id, domain, choices FROM cold_start_age").fetchall()
-    assert {(user, domain): choices for user, domain, choices in rows} == wanted
-    assert {0} < set(wanted.values())
-
-
 def test_why_names_the_choices_behind_a_line(con, world):
     line = "preference:genre:comedy"
     users = {d.user_id for d in world.diffs for c in d.changes if c.attribute_id == line}
@@ -274,20 +175,3 @@ def test_what_a_model_thought_stands_beside_what_came_of_it(con, world):
         kind is not None for *_, kind in wanted.values()
     )
     assert all(analysis for *_, analysis in log)
-
-
-def test_why_tells_verdicts_that_changed_nothing(con, world):
-    diff = next(d for d in world.diffs if any(said.verdict is Verdict.UNRELATED for said in d.judged))
-    line = next(said.attribute_id for said in diff.judged if said.verdict is Verdict.UNRELATED)
-    query = "SELECT version, kind, verdict, quoted, analysis FROM why($1, $2) WHERE domain = $3"
-    rows = con.execute(query, [diff.user_id, line, diff.domain]).fetchall()
-    wanted = [
-        (d.version, "judged" if kind is None else kind, str(said.verdict), d.analysis)
-        for d in world.diffs
-        if (d.user_id, d.domain) == (diff.user_id, diff.domain)
-        for said in d.judged
-        if said.attribute_id == line
-        for kind in [next((c.kind.value for c in d.changes if c.attribute_id == line), None)]
-    ]
-    assert [(v, k, verdict, a) for v, k, verdict, _, a in rows if verdict] == wanted
-    assert "judged" in {kind for _, kind, *_ in wanted}

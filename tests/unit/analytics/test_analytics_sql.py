@@ -4,7 +4,6 @@ import csv
 import io
 import json
 
-import duckdb
 import pytest
 from typer.testing import CliRunner
 
@@ -39,40 +38,11 @@ def test_programs_get_json_or_csv(ask):
     ]
 
 
-def test_the_question_may_come_from_stdin(ask):
-    assert ask("-", stdin=QUESTION).stdout == ask(QUESTION).stdout
-
-
-def test_every_type_becomes_json(ask):
-    query = """
-        SELECT NULL AS n, 1e400::DOUBLE AS inf, 170141183460469231731687303715884105727 AS huge, [1.5] AS list,
-               {'a': DATE '2026-01-01'} AS struct, '\\xff'::BLOB AS bytes, MAP {'k': true} AS map WHERE 1 = 1
-    """
-    [row] = json.loads(ask(query.replace("1e400::DOUBLE", "'inf'::DOUBLE"), "--json").stdout)
-    assert row == {
-        "n": None,
-        "inf": None,
-        "huge": 2**127 - 1,
-        "list": [1.5],
-        "struct": {"a": "2026-01-01"},
-        "bytes": "\\xff",
-        "map": {"k": True},
-    }
-    assert json.loads(ask("SELECT 1 AS x WHERE false", "--json").stdout) == []
-
-
 @pytest.mark.parametrize("how", [[], ["--json"]], ids=["table", "json"])
 def test_what_an_app_sent_cannot_steer_a_terminal(ask, how):
     for shown in (ask("SELECT chr(27) || '[2J' || chr(155) || '2J' AS title", *how).stdout,
                   ask("SELECT CAST(chr(27) || '[2J' AS INT)", *how).stderr):  # fmt: skip
         assert not any(character in shown for character in "\x1b\x9b")
-
-
-def test_a_table_is_bounded_and_says_so(ask):
-    result = ask("FROM range(3000)")
-    assert "the first 1,000 rows" in result.stderr
-    assert len(result.stdout.splitlines()) < 1_010
-    assert len(json.loads(ask("FROM range(12000)", "--json").stdout)) == 12_000
 
 
 def test_the_list_has_all_there_is_and_describe_its_columns(ask):
@@ -119,23 +89,3 @@ def test_a_question_without_end_is_stopped(ask):
     )
     assert result.exit_code == 1
     assert "--seconds" in result.stderr
-
-
-def test_wrong_options_are_told(ask):
-    assert ask().exit_code == 2
-    assert ask(QUESTION, "--list").exit_code == 2
-    assert ask(QUESTION, "--json", "--csv").exit_code == 2
-
-
-def test_without_a_snapshot_it_says_what_to_run(tmp_path, monkeypatch):
-    monkeypatch.setenv("SAGER_DUCKDB", str(tmp_path / "none.duckdb"))
-    result = CliRunner().invoke(app, ["sql", QUESTION])
-    assert (result.exit_code, "sager materialize" in result.stderr) == (1, True)
-
-
-def test_a_reader_leaves_nothing_beside_the_snapshot(ask):
-    before = {file.name for file in published().parent.iterdir()}
-    ask(QUESTION)
-    with duckdb.connect(str(published()), read_only=True) as con:
-        con.execute("FROM outcomes").fetchall()
-    assert {file.name for file in published().parent.iterdir()} == before

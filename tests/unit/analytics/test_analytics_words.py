@@ -12,7 +12,6 @@ from streams.rights.sentences import number, sentence
 from tests.analytics_world import build, published
 
 USER, DOMAIN = "person-003", "books"
-WIDTHS = [80, 120]
 
 
 @pytest.fixture
@@ -34,28 +33,6 @@ def lines_of(user: str = USER, domain: str = DOMAIN) -> list[str]:
 
 def without(title_of: int, left: int) -> str:
     return f"left {number(left)} others, {number(title_of)} of them without this"
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_no_line_of_a_skill_or_its_log_is_wider_than_the_terminal(ask, width):
-    for words in (["show", USER], ["log", USER, "--last", "0"], ["explain", USER, lines_of()[0], "--domain", DOMAIN]):
-        assert max(map(len, ask("policy", *words, width=width).splitlines())) <= width
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_every_line_is_shown_with_the_id_that_other_commands_take(ask, width):
-    words = ask("policy", "show", USER, width=width).split()
-
-    assert [name for name in lines_of() if name not in words] == []
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_the_log_breaks_no_id(ask, width):
-    words = ask("policy", "log", USER, "--last", "0", width=width).split()
-
-    changed = {c.attribute_id for d in build().diffs if (d.user_id, d.domain) == (USER, DOMAIN) for c in d.changes}
-    assert changed
-    assert [name for name in changed if name not in words] == []
 
 
 def test_an_explanation_names_titles_and_no_ids_or_shares(ask):
@@ -145,24 +122,3 @@ STEP["ranking"] = {"shown": list("abcdefghij"), "taken": ["a"], "instruction": "
 )  # fmt: skip
 def test_a_step_is_a_sentence(changed, told):
     assert sentence({**STEP, **changed}) == told
-
-
-def test_wide_rows_are_shown_one_value_a_line_and_narrow_ones_as_a_table(ask):
-    wide, narrow = ask("sql", "FROM rankings LIMIT 2"), ask("sql", "SELECT user_id, domain FROM skills LIMIT 2")
-
-    assert wide.count("─── row ") == 2
-    assert max(map(len, wide.splitlines())) <= 80
-    assert "row 1" not in narrow
-
-
-def test_a_long_value_is_cut_with_a_mark(monkeypatch):
-    monkeypatch.setenv("SAGER_DUCKDB", str(published()))
-    query = "SELECT repeat('word ', 300) || 'end' AS text"
-
-    cut, full = (CliRunner().invoke(app, ["sql", query, *how]) for how in ([], ["--json"]))
-
-    assert "end" not in cut.stdout
-    assert re.search(r"… \(\+[\d,]+\s+characters\)", cut.stdout)
-    assert "--json" in cut.stderr
-    assert "end" in full.stdout
-    assert full.stderr == ""

@@ -10,7 +10,7 @@ from streams.cli import app
 from streams.local.broker import free_port
 from streams.local.launch import environment
 from streams.settings import Settings
-from tests.unit.http.card_world import CORIANDER, FIRST, LATE_RUNS, RUNS, published_cards
+from tests.unit.http.card_world import CORIANDER, FIRST, published_cards
 
 
 def sager(*words: str, duckdb: Path | None = None, columns: int = 200) -> Result:
@@ -30,41 +30,6 @@ def test_a_card_is_shown_with_since_when_how_and_what_was_overtaken() -> None:
     assert f"{FIRST:%Y-%m-%d}" in shown
     assert "past: likes morning runs" in shown
     assert "now likes evening runs" in shown
-
-
-def test_in_a_narrow_terminal_ids_stand_below_the_lines() -> None:
-    assert LATE_RUNS in sager("show", "ann", columns=80).stdout.replace("\n", "")
-
-
-def test_a_request_brings_reasons(tmp_path: Path) -> None:
-    told = json.loads(sager("show", "ann", "--request", "something vegetarian", "--json").stdout)
-
-    assert told["lines"][0]["says"] == "likes vegetarian food"
-    assert all(line["reason"] for line in told["lines"])
-
-
-def test_text_is_what_a_prompt_gets_and_nothing_else() -> None:
-    text = sager("show", "ann", "--text", "--budget", "60").stdout
-
-    assert "does not like coriander" in text
-    assert "can't stand" not in text
-    assert sager("show", "ann", "--text", "--json").exit_code == 2
-
-
-def test_a_budget_too_small_for_any_line_prints_nothing_and_says_what_to_do() -> None:
-    done = sager("show", "ann", "--text", "--budget", "5")
-
-    assert (done.exit_code, done.stdout) == (0, "")
-    assert "no line of the card fits into 5 tokens" in done.stderr
-    assert "--budget" in done.stderr
-
-
-def test_as_of_a_moment_the_card_is_as_it_was() -> None:
-    then = json.loads(sager("show", "ann", "--as-of", f"{FIRST:%Y-%m-%dT%H:%M:%S}", "--json").stdout)
-    before = sager("show", "ann", "--as-of", "2001-01-01")
-
-    assert RUNS in [line["line_id"] for line in then["lines"]]
-    assert (before.exit_code, "had no card at 2001-01-01" in before.stderr) == (1, True)
 
 
 def test_the_log_says_what_each_conversation_changed() -> None:
@@ -91,10 +56,3 @@ def test_who_has_no_card_is_told_how_one_begins(words: tuple[str, ...]) -> None:
 
     assert done.exit_code == 1
     assert "a line that the console writes" in done.stderr
-
-
-def test_without_a_snapshot_it_says_who_makes_one(tmp_path: Path) -> None:
-    done = sager("show", "ann", duckdb=tmp_path / "none.duckdb")
-
-    assert done.exit_code == 1
-    assert "sager materialize" in done.stderr

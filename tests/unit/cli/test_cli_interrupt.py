@@ -22,10 +22,6 @@ def interrupted(prog_name: str) -> None:
     raise KeyboardInterrupt
 
 
-def done(prog_name: str) -> None:
-    raise SystemExit(0)
-
-
 def test_an_interrupt_outside_of_a_command_is_an_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "app", interrupted)
 
@@ -33,15 +29,6 @@ def test_an_interrupt_outside_of_a_command_is_an_exit_code(monkeypatch: pytest.M
         cli.main()
 
     assert ended.value.code == INTERRUPTED
-
-
-def test_an_interrupt_after_a_command_meets_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "app", done)
-
-    with pytest.raises(SystemExit):
-        cli.main()
-
-    assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
 
 
 def test_ctrl_c_is_one_also_where_pydantic_hides_it():
@@ -68,8 +55,3 @@ def test_ctrl_c_is_one_also_where_it_interrupts_a_callback_of_librdkafka(error: 
     with pytest.raises(typer.Exit) as ended, reported():
         raise error
     assert ended.value.exit_code == INTERRUPTED
-
-
-def test_another_system_error_is_a_bug() -> None:
-    with pytest.raises(SystemError), reported():
-        raise SystemError("something else")

@@ -1,16 +1,11 @@
 """How the command line tells what a person said: for how long it holds, and what became of it."""
 
-from datetime import timedelta
-
 import pytest
 
-from operators.history import statement_steps
-from schemas import Evidence, Heard, Said, Scope, SkillDiff, Stance, Statement, StatementChange
-from streams.cli.policy.wording import all_said, changed, heard
-from streams.rights.sentences import holds, sentence, statement_sentence, what
+from schemas import Evidence, Heard, SkillDiff, Stance, Statement
+from streams.cli.policy.wording import heard
+from streams.rights.sentences import sentence, statement_sentence, what
 from tests.builders import DOMAIN, NOW, USER
-
-HORROR = "avoids:preference:genre:horror"
 
 
 def a_diff() -> SkillDiff:
@@ -55,69 +50,18 @@ def test_a_statement_is_told_in_words(said: Statement, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        ({}, "always"),
-        ({"until": NOW + timedelta(minutes=30), "scope": Scope.NOW}, "until 2026-01-01 12:30 UTC"),
-        ({"until": NOW, "scope": Scope.NOW}, "over"),
-        (
-            {"until": NOW + timedelta(hours=2), "scope": Scope.SESSION, "session_id": "s1"},
-            "until 2026-01-01 14:00 UTC, in session s1",
-        ),
-        ({"since": 2}, "always, doubtful since version 3"),
-    ],
-)
-def test_it_is_told_how_long_a_statement_holds(more: dict[str, object], told: str) -> None:
-    assert holds(a_statement(**more), 3 if "since" in more else 0, NOW) == told
-
-
-def test_each_change_of_a_statement_is_a_line() -> None:
-    said = a_statement(times=2, scope=Scope.NOW, until=NOW)
-    stated = StatementChange(kind=Said.STATED, statement_id=HORROR, statement=said)
-    gone = StatementChange(kind=Said.WITHDRAWN, statement_id=HORROR)
-
-    assert changed(stated, {}) == f"+ avoids horror (genre) [{HORROR}], for now, said 2 times"
-    assert changed(gone, {HORROR: said}) == f"- avoids horror (genre) [{HORROR}], withdrawn"
-    assert changed(gone, {}) == f"- {HORROR}, withdrawn", "the log was forgotten up to there"
-
-
-def test_every_kind_of_change_has_a_sign() -> None:
-    for kind in Said:
-        assert changed(StatementChange(kind=kind, statement_id=HORROR), {})[:2].strip()
-
-
-@pytest.mark.parametrize(
     ("told", "line"),
     [
         (Heard(what="rated", value=4.0), ("signal rated 4", "")),
-        (Heard(what="abstention"), ("nothing was taken", "the list did not suit; that is no word against its items")),
         (Heard(what="correction", words="no horror", by_pattern="no-x"), ("said “no horror”", "read by no-x")),
-        (Heard(what="correction"), ("said by a form", "")),
         (
             Heard(what="correction", words="hm", understood=False, explanation="Name a genre."),
             ("said “hm”", "not understood: it changes nothing. Name a genre."),
-        ),
-        (
-            Heard(what="correction", understood=False, explanation="It is about another person's taste."),
-            ("said something", "not understood: it changes nothing. It is about another person's taste."),
         ),
     ],
 )
 def test_what_was_heard_is_told_with_whether_it_was_understood(told: Heard, line: tuple[str, str]) -> None:
     assert heard(a_diff().model_copy(update={"heard": told})) == [line]
-
-
-def test_a_choice_is_nothing_that_was_heard() -> None:
-    assert heard(a_diff()) == []
-
-
-def test_a_statement_has_a_history_of_its_own() -> None:
-    stated = StatementChange(kind=Said.STATED, statement_id=HORROR, statement=a_statement())
-    gone = StatementChange(kind=Said.WITHDRAWN, statement_id=HORROR)
-    diffs = [a_diff().model_copy(update={"stated": changes}) for changes in ((stated,), (), (gone,))]
-
-    assert [change.kind for _, change in statement_steps(diffs, HORROR)] == [Said.STATED, Said.WITHDRAWN]
-    assert list(all_said(diffs)) == [HORROR]
 
 
 @pytest.mark.parametrize(
@@ -147,20 +91,6 @@ def step(**more: object) -> dict[str, object]:
         "taken": None,
         **more,
     }
-
-
-@pytest.mark.parametrize(
-    ("told", "begins"),
-    [
-        ({"what": "rated", "value": 4.0}, "You rated *Heat* with 4."),
-        ({"what": "liked"}, "You liked *Heat*."),
-        ({"what": "shared"}, "Of *Heat* the app told: shared."),
-        ({"what": "correction", "words": "more crime"}, "You said: “more crime”."),
-        (None, "You took *Heat*."),
-    ],
-)
-def test_a_step_names_what_it_answers(told: dict[str, object] | None, begins: str) -> None:
-    assert sentence(step(heard=told)) == f"{begins} It went from “a first sign” to “likely”."
 
 
 def test_a_line_overtaken_by_a_suspected_change_is_explained_as_uncertain() -> None:

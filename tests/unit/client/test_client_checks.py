@@ -2,7 +2,7 @@
 
 import pytest
 
-from sager_client import AsyncEventProducer, EventProducer
+from sager_client import EventProducer
 from streams.local.broker import free_port
 
 FACTS = {"genres": ["Sci-Fi"]}
@@ -51,11 +51,3 @@ def test_an_unknown_signal_is_reported_once_with_the_known_ones(
     assert "no built-in signal is called 'loved'" in warning
     assert "SAGER_SIGNALS" in warning
     assert "liked, disliked, rated" in warning
-
-
-async def test_the_asyncio_producer_warns_too(caplog: pytest.LogCaptureFixture) -> None:
-    events = AsyncEventProducer(f"127.0.0.1:{free_port()}")
-    await events.interaction("ann", "films", {"item_id": "a"})
-    events._events.end()
-
-    assert len(logged(caplog)) == 1

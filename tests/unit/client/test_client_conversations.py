@@ -3,8 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-import schemas
-from sager_client import AsyncEventProducer, CardAction, CardStated, EventProducer, Role, Stance
+from sager_client import AsyncEventProducer, CardAction, CardStated, EventProducer, Stance
 from streams.local.broker import free_port
 from tests.worlds import slate
 
@@ -14,32 +13,6 @@ def events():
     producer = EventProducer(f"127.0.0.1:{free_port()}")
     yield producer
     producer.end()
-
-
-def test_a_turn_is_one_call_and_the_persons_own_by_default(events: EventProducer) -> None:
-    sent = events.utterance("ann", "chat-7", 0, "I'm vegetarian.", language="en", event_id="u1")
-
-    theirs = schemas.decode(schemas.Utterance, sent.model_dump_json().encode())
-    assert (theirs.user_id, theirs.conversation_id, theirs.turn) == ("ann", "chat-7", 0)
-    assert (theirs.role, theirs.text, theirs.language) == (Role.USER, "I'm vegetarian.", "en")
-    assert (theirs.event_id, theirs.domain, theirs.ranking_id, theirs.ends) == ("u1", None, None, False)
-
-
-@pytest.mark.parametrize("role", ["assistant", Role.OTHER])
-def test_the_others_turns_name_who_spoke(events: EventProducer, role: str) -> None:
-    assert events.utterance("ann", "chat-7", 1, "How about a curry?", role=role).role == role
-
-
-def test_a_turn_about_a_list_is_of_its_domain(events: EventProducer) -> None:
-    ranking = events.ranking("ann", "films", slate(1))
-    asked = events.rank_request("ann", "films", slate(1))
-
-    sent = events.utterance("ann", "chat-7", 2, "no horror", ranking=ranking)
-    later = events.utterance("ann", "chat-7", 3, "no horror", ranking=asked, domain="films")
-    without = events.utterance("ann", "chat-7", 3, "no horror", ranking_id="r-17", domain="films")
-
-    assert (sent.ranking_id, sent.domain) == (ranking.ranking_id, "films")
-    assert (later.ranking_id, without.ranking_id) == (asked.request_id, "r-17")
 
 
 @pytest.mark.parametrize(("user", "domain"), [("bob", None), ("ann", "books")])
@@ -66,11 +39,6 @@ def test_a_card_is_changed_by_commands(events: EventProducer) -> None:
 
     assert (made.line, made.actor) == (same.line, "ann")
     assert (gone.action, gone.line_id, gone.reason) == (CardAction.REMOVE, "avoids:stated:coriander", "not so")
-
-
-def test_a_command_that_lacks_what_it_needs_is_refused(events: EventProducer) -> None:
-    with pytest.raises(ValidationError, match="pin needs line_id"):
-        events.card_command("ann", "pin", actor="ann")
 
 
 async def test_all_of_it_is_awaited_too() -> None:

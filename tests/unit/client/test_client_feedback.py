@@ -12,8 +12,6 @@ from sager_client import (
     EventProducer,
     Fit,
     Injected,
-    NotAsked,
-    NotShown,
     Option,
     Question,
     Ranking,
@@ -22,7 +20,6 @@ from sager_client import (
     SlimSkill,
     SlimSkills,
     Stance,
-    question_of,
 )
 from streams.local.broker import free_port
 from tests.worlds import slate
@@ -58,10 +55,6 @@ def test_every_known_signal_is_one_call(events: EventProducer, signal: Signal) -
     assert (theirs.ranking_id, theirs.session_id) == ("r1", "s1")
 
 
-def test_a_rating_may_have_any_scale(events: EventProducer) -> None:
-    assert events.feedback("ann", "films", HEAT, "rated", 7, scale=[0, 10]).scale == (0, 10)
-
-
 @pytest.mark.parametrize(
     ("signal", "value", "why"),
     [
@@ -80,50 +73,7 @@ def test_a_signal_that_says_nothing_is_refused_at_once(
     assert events.pending == 0
 
 
-def test_an_apps_own_kind_is_sent_as_it_is(events: EventProducer) -> None:
-    assert events.feedback("ann", "films", HEAT, "shared").signal == "shared"
-
-
 # --- several picks, and none
-
-
-def test_several_picks_are_one_selection(events: EventProducer) -> None:
-    ranking = events.ranking("ann", "films", slate(1))
-    first, second, third, *_ = (item.item_id for item in ranking.candidates)
-
-    sent = events.selection(ranking, third, others=[first, second], in_order=True)
-
-    assert (sent.taken, sent.in_order) == ((third, first, second), True)
-
-
-def test_each_of_several_picks_must_have_been_shown(events: EventProducer) -> None:
-    ranking = events.ranking("ann", "films", slate(1))
-
-    with pytest.raises(NotShown, match="'no such film' does not stand"):
-        events.selection(ranking, ranking.candidates[0].item_id, others=["no such film"])
-
-
-def test_none_of_these_takes_nothing(events: EventProducer) -> None:
-    ranking = events.ranking("ann", "films", slate(1), session_id="s1")
-
-    sent = events.none_of_these(ranking)
-    later = events.none_of_these(user_id="ann", ranking_id="r-17")
-
-    assert (sent.none_taken, sent.taken, sent.ranking_id, sent.session_id) == (True, (), ranking.ranking_id, "s1")
-    assert (later.none_taken, later.ranking_id) == (True, "r-17")
-
-
-def test_a_selection_without_an_item_is_refused_with_the_way_to_say_none(events: EventProducer) -> None:
-    with pytest.raises(TypeError, match=r"none_of_these\(\.\.\.\)"):
-        events.selection(events.ranking("ann", "films", slate(1)))
-
-
-def test_a_plain_choice_is_written_as_before(events: EventProducer) -> None:
-    ranking = events.ranking("ann", "films", slate(1))
-
-    written = events.selection(ranking, ranking.candidates[0].item_id).model_dump(mode="json")
-
-    assert not {"others", "in_order", "none_taken", "session_id"} & set(written)
 
 
 # --- corrections
@@ -154,19 +104,6 @@ def test_a_form_says_it_in_fields(events: EventProducer) -> None:
     assert sent.says[2].bound.below == 20
 
 
-def test_items_that_would_do_must_be_among_what_was_seen(events: EventProducer) -> None:
-    assert events.correct("ann", "films", items=[HEAT], suits=["heat"]).suits == ("heat",)
-    with pytest.raises(NotShown, match="'dune' is none of the items"):
-        events.correct("ann", "films", items=[HEAT], suits=["dune"])
-    with pytest.raises(NotShown, match="'dune' is none of the items"):
-        events.correct("ann", "films", "not this", item_id="dune")
-
-
-def test_a_correction_of_nothing_is_refused(events: EventProducer) -> None:
-    with pytest.raises(ValidationError, match="a correction needs text, says or suits"):
-        events.correct("ann", "films", "  ")
-
-
 def test_a_correction_is_not_sent_about_another_persons_ranking(events: EventProducer) -> None:
     ranking = events.ranking("bob", "films", slate(1))
 
@@ -188,16 +125,6 @@ def test_an_answer_is_a_correction_that_prefers_the_option(events: EventProducer
         ("prefers", "link", "bluetooth")
     ]
     assert (by_id.says, by_id.scope) == (by_value.says, Scope.SESSION)
-
-
-def test_what_was_not_asked_cannot_be_answered(events: EventProducer) -> None:
-    ranking = events.ranking("ann", "headphones", slate(1))
-
-    assert question_of(ranking) is None
-    with pytest.raises(NotAsked, match="asks nothing"):
-        events.answer(ranking, "bluetooth")
-    with pytest.raises(NotAsked, match="'radio' is none of the options, which are wired, bluetooth"):
-        events.answer(asking(ranking), "radio")
 
 
 def test_a_rank_request_may_ask_for_a_question_within_a_session(events: EventProducer) -> None:

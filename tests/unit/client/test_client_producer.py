@@ -11,7 +11,6 @@ from pydantic import ValidationError
 import schemas
 from sager_client import (
     AsyncEventProducer,
-    AsyncSlimSkills,
     BrokerUnreachable,
     Candidate,
     Closed,
@@ -68,22 +67,6 @@ def test_an_item_may_be_a_model_a_mapping_or_any_object_with_its_attributes(even
     assert ranking.candidates[3].title == "D"
 
 
-def test_a_ranking_says_which_slim_skill_had_its_say(events: EventProducer) -> None:
-    skill = SlimSkill(
-        event_id="1",
-        occurred_at=datetime.now(UTC),
-        user_id="ann",
-        domain="films",
-        skill_version=3,
-        text="noir",
-        tokens=1,
-    )
-
-    ranking = events.ranking("ann", "films", slate(1), skill=skill)
-
-    assert (ranking.injected.skill_version, ranking.injected.slim_skill) == (3, "noir")
-
-
 def test_an_item_that_was_not_shown_is_refused_at_once(events: EventProducer) -> None:
     ranking = events.ranking("ann", "films", slate(1))
     pending = events.pending
@@ -93,26 +76,6 @@ def test_an_item_that_was_not_shown_is_refused_at_once(events: EventProducer) ->
 
     assert issubclass(NotShown, ValueError)
     assert events.pending == pending
-
-
-def test_a_choice_may_arrive_in_another_web_request(events: EventProducer) -> None:
-    selection = events.selection(user_id="ann", domain="films", ranking_id="r1", item_id="arrival")
-
-    assert (selection.user_id, selection.ranking_id, selection.item_id) == ("ann", "r1", "arrival")
-
-
-def test_a_selection_is_of_one_ranking_and_one_item(events: EventProducer) -> None:
-    ranking = events.ranking("ann", "films", slate(1))
-
-    for wrong in (
-        {"item_id": "a"},
-        {"user_id": "ann", "item_id": "a"},
-        {"ranking": ranking, "user_id": "bob", "item_id": "a"},
-    ):
-        with pytest.raises(TypeError, match="say of which ranking"):
-            events.selection(**wrong)
-    with pytest.raises(TypeError, match="say which item"):
-        events.selection(ranking)
 
 
 def test_rights_of_a_person(events: EventProducer) -> None:
@@ -224,16 +187,6 @@ def test_closing_gives_up_what_is_left(nowhere: str) -> None:
     events.close()
 
 
-def test_an_error_in_the_with_block_is_the_one_that_is_raised(nowhere: str) -> None:
-    def fail() -> None:
-        with EventProducer(nowhere, give_up_seconds=0.1) as events:
-            events.interaction("ann", "films", slate(1)[0])
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
-
-
 def test_slim_skills_start_empty_without_a_broker_and_log_the_cause(
     nowhere: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -253,13 +206,6 @@ def test_slim_skills_start_empty_without_a_broker_and_log_the_cause(
 
 
 # --- asyncio
-
-
-async def test_asyncio_slim_skills_start_empty_without_a_broker(nowhere: str) -> None:
-    async with AsyncSlimSkills(nowhere) as skills:
-        assert (skills.ready, skills.get("ann", "films")) == (False, "")
-        with pytest.raises(BrokerUnreachable, match=r"could not be read within 0.1 s"):
-            await skills.wait(0.1)
 
 
 async def test_an_asyncio_producer_never_blocks_the_loop_and_tells_the_cause(nowhere: str) -> None:
@@ -285,14 +231,3 @@ async def test_an_asyncio_producer_never_blocks_the_loop_and_tells_the_cause(now
     ticking.cancel()
     with pytest.raises(NotDelivered):
         await events.close(0.1)
-
-
-async def test_waiting_for_a_flush_can_be_cancelled(nowhere: str) -> None:
-    events = AsyncEventProducer(nowhere)
-    await events.interaction("ann", "films", slate(1)[0])
-
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(events.flush(600), 0.1)
-
-    with pytest.raises(NotDelivered):
-        await events.close(0)

@@ -15,23 +15,18 @@ from schemas import (
     Change,
     ChangeKind,
     Contrast,
+    Event,
     Kind,
     PolicySkill,
     SkillDiff,
     Source,
     Tier,
-    encode,
-    topic_of,
 )
 from schemas.cards import CardChangeKind, NotKept
 from schemas.skills import Evidence
 from schemas.statements import Said, Stance, Statement, StatementChange
-from streams.materializer.records import Batch, Record
-from streams.materializer.rows import read
-from streams.materializer.snapshot import copy_and_rename
-from streams.materializer.store import Store
-from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW, a_contrast
+from tests.unit.http.http_world import snapshot
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -125,20 +120,8 @@ def card(user: str) -> tuple[Card, CardDiff]:
 @cache
 def published() -> Path:
     """The snapshot, the same at every call."""
-    file = Path(mkdtemp(prefix="sager-hostile-")) / "sager.duckdb"
-    batch = Batch()
+    events: list[Event] = []
     for user in USERS:
         skill, diffs, contrast = person(user, DOMAIN)
-        for offset, event in enumerate((contrast, skill, *diffs, *card(user))):
-            topic = topic_of(type(event))
-            batch.add(
-                read(
-                    Record(topic, 0, offset, int(NOW.timestamp() * 1000), topic.key_of(event), encode(event)),
-                    privacy=PRIVACY,
-                )
-            )
-    with Store(Path(mkdtemp(dir=file.parent)) / "live.duckdb", "sager.") as store:
-        store.write(batch, {})
-        store.checkpoint(NOW.replace(tzinfo=None), None)
-        copy_and_rename(store.path, file)
-    return file
+        events += [contrast, skill, *diffs, *card(user)]
+    return snapshot(Path(mkdtemp(prefix="sager-hostile-")) / "sager.duckdb", events)

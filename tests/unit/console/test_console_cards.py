@@ -8,7 +8,7 @@ import pytest
 from schemas import CardAction
 from streams.settings import Settings
 from tests.unit.console.browserless import Visitor, page
-from tests.unit.http.card_world import CORIANDER, RUNS, CardWorker, card_of, follow, published_cards, talks
+from tests.unit.http.card_world import CORIANDER, CardWorker, card_of, follow, published_cards, talks
 from tests.unit.http.http_world import Reply, Served
 
 
@@ -57,17 +57,6 @@ def test_the_page_of_a_person_has_their_card_in_plain_words(ann: Visitor) -> Non
     assert CORIANDER not in told, "no ids are read"
 
 
-def test_the_log_of_a_card_tells_what_each_version_did(ann: Visitor) -> None:
-    told = words_of(ann.get(page("/card/log", user="ann")).text)
-
-    newest, oldest = told.partition("version 2")[2].split("version 1")
-    assert "likes evening runs: new" in newest
-    assert "likes morning runs: said otherwise since" in newest
-    assert "does not like coriander: new" in oldest
-    assert "Not kept: about somebody else" in told
-    assert CORIANDER not in told, "no ids are read"
-
-
 @pytest.mark.parametrize(
     ("path", "query", "status"),
     [
@@ -81,16 +70,6 @@ def test_the_log_of_a_card_tells_what_each_version_did(ann: Visitor) -> None:
 )
 def test_a_version_that_is_none_or_somebody_else_s_is_not_shown(ann: Visitor, path, query, status) -> None:
     assert ann.get(page(path, **query)).status == status
-
-
-def test_somebody_with_a_card_and_no_skill_has_a_page(signed_in) -> None:
-    zoe = signed_in("read-user", user="zoe")
-
-    shown = zoe.get(page("/person", user="zoe"))
-
-    assert shown.status == 200
-    assert "likes evening runs" in words_of(shown.text)
-    assert "Remove" not in words_of(shown.text), "who may not change is shown no buttons"
 
 
 @pytest.mark.parametrize(
@@ -110,19 +89,6 @@ def test_a_button_leads_to_a_preview_and_that_sends(ann: Visitor, worker, action
     [command] = worker.sent
     assert (command.action, command.line_id, command.user_id) == (CardAction(action), CORIANDER, "ann")
     assert told in words_of(ann.get(sent.headers["location"]).text)
-
-
-@pytest.mark.parametrize(
-    ("query", "status"),
-    [
-        ({"user": "ann", "line": CORIANDER, "action": "set"}, 400),
-        ({"user": "ann", "line": "prefers:stated:tea", "action": "pin"}, 404),
-        ({"user": "ann", "action": "pin"}, 400),
-        ({"user": "zoe", "line": RUNS, "action": "pin"}, 403),
-    ],
-)
-def test_what_cannot_be_done_has_no_preview(ann: Visitor, query: dict[str, str], status: int) -> None:
-    assert ann.get(page("/card/line", **query)).status == status
 
 
 def write(visitor: Visitor, **fields: str) -> Reply:
@@ -164,12 +130,3 @@ def test_what_a_card_cannot_hold_is_not_written(ann, worker, fields, status, tol
 
     assert (done.status, worker.sent) == (status, [])
     assert told in words_of(done.text)
-
-
-def test_who_has_a_card_alone_is_found(signed_in, served, file) -> None:
-    reader = signed_in("read-all")
-
-    found = words_of(reader.get(page("/people", user="zo")).text)
-
-    assert "zoe" in found.split("Find")[-1]
-    assert "zoe" in served.ask("/v1/users", file.make("read-all")).body["users"]

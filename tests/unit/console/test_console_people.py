@@ -3,19 +3,15 @@
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
-from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
 
 from operators.language.understood import Understood
 from operators.merge import merge, resolve_unheard
-from schemas import CardChangeKind, ChangeKind, NotUnderstood, PolicySkill, Said, compound_key, encode
-from streams.console.rendering import environment
+from schemas import NotUnderstood, PolicySkill, compound_key, encode
 from streams.http.live import Held
-from streams.http.tokens import Scope
 from streams.privacy import DEFAULT as PRIVACY
-from streams.rights.cards import CameOf
 from streams.settings import Settings
 from tests.builders import facts
 from tests.unit.console.browserless import Visitor, page
@@ -139,15 +135,6 @@ def test_the_page_lists_words_that_were_not_understood_with_their_outcome(served
     assert "In English or German: " in shown
 
 
-def test_a_list_of_people_leads_to_each_of_them(advocate):
-    listed = Parts(advocate.get("/console/people").text)
-
-    assert listed.wrong == []
-    people = [link for link in listed.links if "/person?" in link]
-    assert len(people) == len(USERS)
-    assert {advocate.get(link).status for link in people} == {200}
-
-
 def test_what_is_asked_for_is_not_repeated_as_more_than_text(advocate):
     for text in HOSTILE:
         for path in (page("/people", user=text), page("/person", user=f"no {text}"),
@@ -242,16 +229,6 @@ def test_changes_need_their_scope_for_that_person_and_the_sessions_own_proof(sig
     assert {getattr(each, "actor", "console") for each in sent} == {"console"}
 
 
-def test_only_the_forms_that_a_token_may_send_are_there(signed_in):
-    reads = signed_in("read-all").get(page("/person", user="ann")).text
-    changes = signed_in("read-all", "change-user", user="ann")
-
-    assert re.findall(r'action="([^"]+)"', reads) == ["/console/logout"]
-    assert 'action="/console/say"' in changes.get(page("/person", user="ann")).text
-    assert 'action="/console/say"' not in changes.get(page("/person", user="..")).text
-    assert Scope.FORGET_USER.value not in reads
-
-
 @pytest.mark.parametrize(
     "fields",
     [
@@ -281,11 +258,3 @@ def test_no_log_names_a_person(signed_in, served, sent, caplog):
 
     assert "whom-no-log-may-name" not in caplog.text
     assert quote("whom-no-log-may-name") not in caplog.text
-
-
-def test_every_kind_of_change_has_its_words():
-    words: Any = environment().get_template("words.html").module
-    assert set(ChangeKind) <= set(words.changed)
-    assert set(Said) <= {"stated", *words.stated}
-    assert set(CardChangeKind) <= set(words.card_changed)
-    assert set(CameOf) <= set(words.card_causes)

@@ -286,14 +286,3 @@ def test_the_libraries_are_those_of_their_makers():
 
     for name in (HTMX, ECHARTS):
         assert hashlib.sha256((STATIC / name).read_bytes()).hexdigest() in told
-
-
-def test_the_servers_own_address_leads_to_it(visitor):
-    assert [at(visitor.get(path))[1] for path in ("/", "/console")] == ["/console/", "/console/"]
-
-
-def test_without_the_console_there_is_none(file, settings):
-    with Served(settings) as api:
-        assert api.ask("/console/login").status == 401
-        assert api.ask("/console/login", file.make("read-all")).status == 404
-        assert api.ask("/v1/console/links", file.make("read-all"), "POST").status == 404

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from streams.cli import app
-from tests.openai_server import Act, Do, OpenAiServer, threaded
+from tests.openai_server import OpenAiServer, threaded
 
 runner = CliRunner()
 
@@ -48,13 +48,3 @@ def test_what_rules_find_is_found_with_a_model_too_and_not_by_a_model_that_finds
 
     assert both["recall"] == rules["recall"] > 0
     assert (alone["recall"], alone["lines"]) == (0, 0)
-
-
-def test_answers_of_no_use_are_told_and_rules_take_their_place(asked):
-    with threaded(OpenAiServer()) as server:
-        server.always = Act(Do.WRONG_SCHEMA)
-        told, stderr = asked(server, "--llm", "model")
-        rules, _ = asked(server)
-
-    assert "of no use" in stderr
-    assert told["recall"] == rules["recall"]

@@ -6,7 +6,6 @@ import pytest
 
 from evaluation.conversations.invented import write
 from evaluation.conversations.layout import About, read
-from evaluation.conversations.truth import Verdict, truths_of
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["tuned", "held-out"])
@@ -26,18 +25,6 @@ def test_all_that_is_to_be_told_apart_is_in_each_of_them(people):
         assert sum(talk.of_others for talk in who.talks) == 3
         assert sum(talk.before is not None and talk.about is About.PREFERENCE for talk in who.talks) == 3
         assert len(who.sensitive) == 8
-
-
-def test_truths_do_not_contradict_each_other(people):
-    for who in people:
-        told = Counter(truth.verdict for truth in truths_of(who))
-        assert told[Verdict.STANDS] == 14
-        assert (told[Verdict.OVERTAKEN], told[Verdict.FORGOTTEN], told[Verdict.OTHERS]) == (3, 2, 3)
-
-
-def test_no_template_has_a_hole(people):
-    for who in people:
-        assert not any("{" in turn.text.replace('{x}"', "{") for talk in who.talks for turn in talk.turns)
 
 
 def test_the_same_seed_writes_the_same_bytes(tmp_path):

@@ -2,93 +2,30 @@
 
 import pytest
 
-from evaluation.conversations.figures import figures_of, listed
+from evaluation.conversations.figures import figures_of
 from evaluation.conversations.invented import person as invented
 from evaluation.conversations.layout import person
-from evaluation.conversations.truth import Verdict, claims, matches, truths_of, verdict_on
+from evaluation.conversations.truth import claims, matches
 from schemas.statements import Stance
 from tests.unit.conversations.conversation_builders import element, forget, line, person_of, played, update
 
 TEA = element("Enjoys green tea", "I like green tea.")
-RUM = element("Avoids dark rum", "No dark rum for me.")
 
 
 @pytest.mark.parametrize(
     ("preference", "value", "stance", "is_said"),
     [
         ("Enjoys hiking in the mountains", "hiking", Stance.PREFERS, True),
-        ("Enjoys hiking in the mountains", "hikes in mountains", Stance.PREFERS, True),
         ("Enjoys hiking in the mountains", "hiking", Stance.AVOIDS, False),
         ("Does not like coriander", "coriander", Stance.AVOIDS, True),
         ("Prefers tea over coffee", "coffee", Stance.AVOIDS, True),
         ("Prefers tea over coffee", "coffee", Stance.PREFERS, False),
-        ("Mag keine Horrorfilme", "Horrorfilme", Stance.AVOIDS, True),
-        ("Liebt lange Wanderungen", "Wanderungen am Meer", Stance.PREFERS, False),
         ("Uses analog recorders for privacy in every interview", "recorders", Stance.PREFERS, True),
         ("Enjoys green tea", "tea sets of bone china", Stance.PREFERS, False),
-        ("Enjoys it", "it", Stance.PREFERS, False),
     ],
 )
 def test_a_line_says_a_preference_if_words_and_stance_agree(preference, value, stance, is_said):
     assert matches(line(value, stance), preference) is is_said
-
-
-def test_a_line_says_that_with_which_it_shares_most():
-    told = truths_of(
-        person_of(element("Collects old maps", "a"), element("Collects old railway maps", "b", who="others"))
-    )
-
-    verdict, truth = verdict_on(line("old railway maps"), told)
-
-    assert (verdict, truth.preference) == (Verdict.OTHERS, "Collects old railway maps")
-    assert verdict_on(line("old maps"), told)[0] is Verdict.STANDS
-    assert verdict_on(line("kites"), told) == (Verdict.UNTOLD, None)
-
-
-def test_what_was_told_last_of_a_thing_is_true():
-    black = update("Enjoys black tea", "Enjoys green tea", "Black tea now.")
-    again = element("Enjoys green tea", "Green tea again.")
-
-    def verdicts(*elements):
-        return {truth.preference: truth.verdict for truth in truths_of(person_of(*elements))}
-
-    assert verdicts(TEA, black) == {"Enjoys green tea": Verdict.OVERTAKEN, "Enjoys black tea": Verdict.STANDS}
-    assert verdicts(TEA, forget("Enjoys green tea", "Forget it.")) == {"Enjoys green tea": Verdict.FORGOTTEN}
-    assert verdicts(black, forget("Enjoys black tea", "Forget it."), again)["Enjoys green tea"] is Verdict.OVERTAKEN
-
-
-def test_the_contrary_of_what_stands_and_what_only_the_description_has_are_told_apart():
-    who = person_of(
-        TEA, RUM, interests=["old maps", "green tea sets"], hobbies="kites", hobbies_and_interests=["darts"]
-    )
-
-    def verdict(value, stance=Stance.PREFERS):
-        return verdict_on(line(value, stance), truths_of(who))[0]
-
-    assert verdict("green tea") is Verdict.STANDS, "what a conversation tells comes first"
-    assert (verdict("green tea", Stance.AVOIDS), verdict("dark rum")) == (Verdict.OPPOSITE, Verdict.OPPOSITE)
-    assert {verdict("old maps"), verdict("kites"), verdict("darts")} == {Verdict.DESCRIBED}
-    assert (verdict("kites", Stance.AVOIDS), verdict("ludo")) == (Verdict.UNTOLD, Verdict.UNTOLD)
-
-
-def test_implied_preferences_in_words_of_the_person_s_own_are_counted_apart():
-    mine = element("Collects old railway maps", "Polish this: my old maps fill the room. The railway is next door.")
-    theirs = element("Attends jazz concerts", "Polish my mail.", "Here it is: I attend jazz concerts.")
-
-    figures = figures_of(played(person_of(mine, theirs), line("old railway maps"))).shares()
-
-    assert (figures["implied"], figures["implied_own_words"]) == (2, 1)
-    assert (figures["recall_implied"], figures["recall_implied_own_words"]) == (0.5, 1.0)
-
-
-def test_each_line_is_listed_with_what_it_was_laid_to_and_then_what_was_missed():
-    told = list(listed(played(person_of(TEA, RUM), line("green tea"), line("ludo"))))
-
-    assert [(each["line"], each.get("verdict"), each["preference"]) for each in told] == [
-        ("line", "stands", "Enjoys green tea"),
-        ("line", "untold", None),
-        ("missed", None, "Avoids dark rum"),
-    ]
 
 
 @pytest.mark.parametrize("place", [0, 25])
@@ -153,9 +90,3 @@ def test_a_sensitive_value_is_found_however_it_is_spaced(value, words, is_found)
     counts = figures_of(played(who, line("green tea", words=words))).counts
 
     assert (counts["sensitive"], counts["sensitive_kept"]) == (1, int(is_found))
-
-
-def test_a_share_of_nothing_is_none():
-    figures = figures_of(played(person_of())).shares()
-
-    assert (figures["recall"], figures["precision"], figures["updates_honoured"]) == (None, None, None)

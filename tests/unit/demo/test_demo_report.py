@@ -21,7 +21,7 @@ from schemas import (
     ReasonedBy,
     SkillDiff,
 )
-from streams.demo.costs import Costs, costs, patience_seconds, uses_llm
+from streams.demo.costs import Costs, costs, uses_llm
 from streams.demo.observer import Seen
 from streams.demo.report import _costs, curve
 from streams.privacy import DEFAULT as PRIVACY
@@ -40,7 +40,6 @@ RULES = ReasonedBy()
 GATED = ReasonedBy(reasoner="llm", gated=True)
 NOTHING = ReasonedBy(reasoner="llm")
 FALLEN = ReasonedBy(reasoner="rules", fallback="timeout: no reply within 2 s (3 calls)")
-BY_RANKER = ReasonedBy(reasoner="deterministic")
 
 
 def llm(prompt: str = "evolve.v2", calls: int = 1, ms: int = 100, **more: Any) -> ReasonedBy:
@@ -96,16 +95,6 @@ def test_costs_are_tokens_by_price_per_million_and_summed_by_prompt() -> None:
     assert found.priced
 
 
-def test_facets_that_a_worker_keeps_are_one_question() -> None:
-    events = [
-        *(ranking(number, BY_RANKER, facets_by=llm("facets.v1")) for number in range(3)),
-        ranking(4, BY_RANKER, facets_by=llm("facets.v1"), user="bob"),
-        ranking(5, BY_RANKER, facets_by=llm("facets.v1", ms=101)),
-    ]
-
-    assert of(*events).answered == 3
-
-
 def test_gate_fallbacks_and_dead_letters_are_counted() -> None:
     fallen = ReasonedBy(reasoner="deterministic", fallback="timeout")
     events = [diff(1, llm()), diff(2, GATED), diff(3, NOTHING), diff(4, FALLEN), ranking(1, fallen), ranking(2, RULES)]
@@ -113,12 +102,6 @@ def test_gate_fallbacks_and_dead_letters_are_counted() -> None:
 
     assert (found.gated, found.fallbacks, found.dead_letters) == (1, 2, 1)
     assert (found.asked, found.valid_share) == (4, 0.25)
-
-
-def test_a_run_without_an_llm_has_no_cost() -> None:
-    found = of(diff(1, RULES), ranking(1, BY_RANKER), settings=Settings())
-
-    assert (found.prompts, found.asked, found.valid_share, found.priced) == ((), 0, 1.0, False)
 
 
 @pytest.mark.parametrize(
@@ -135,18 +118,6 @@ def test_any_part_by_an_llm_uses_it(settings: Settings) -> None:
     assert not uses_llm(Settings())
 
 
-def test_patience_is_for_all_questions_of_one_record() -> None:
-    one = {"llm_timeout_seconds": 10.0, "llm_attempts": 2, "llm_retry_seconds": 5.0}
-    both = {"facets_by": By.LLM, "extract_by": By.LLM}
-
-    evolve = patience_seconds(Settings(reasoner=ReasonerName.LLM, **one))
-    rank = patience_seconds(Settings(ranker=RankerName.FIRST_TOKEN, rank_orders=2, **one))
-    every = patience_seconds(Settings(ranker=RankerName.FIRST_TOKEN, rank_orders=2, **both, **one))
-
-    # A question: three calls of 10 s and two pauses of 5 s. A ranking: two orders, and perhaps a list instead.
-    assert (evolve, rank, every) == (40.0, 120.0, 200.0)
-
-
 def shown(settings: Settings = PRICED) -> str:
     found = of(*[diff(n, llm(ms=n)) for n in range(1, 15)], diff(15, GATED), settings=settings)
     out = io.StringIO()
@@ -156,13 +127,6 @@ def shown(settings: Settings = PRICED) -> str:
 
 def test_the_share_of_valid_replies_is_shown() -> None:
     assert "100.0% valid replies to 14 questions; 1 choices kept" in shown()
-
-
-def test_usd_are_shown_if_there_are_prices() -> None:
-    assert "0.035000 USD in all" in shown()
-    free = shown(Settings(reasoner=ReasonerName.LLM))
-    assert "SAGER_LLM_PRICE_PROMPT" in free
-    assert "0.0000" not in free
 
 
 OTHERS = [["genre: saga"], ["genre: epic"], ["genre: farce"]]
@@ -186,10 +150,3 @@ def test_what_was_learned_and_the_prior_rank_the_same_lists() -> None:
     ]  # fmt: skip
     assert [point.prior for point in points] == [0.0] * 7
     assert [point.learned for point in points][3:] == [1.0] * 4
-
-
-def test_choices_that_are_not_at_hand_count_nowhere() -> None:
-    log, contrasts = played(3)
-    del contrasts["c1"]
-
-    assert [point.seen for point in curve(reversed(log), contrasts)] == ["0", "2"]

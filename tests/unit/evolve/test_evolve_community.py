@@ -9,7 +9,7 @@ from operators.evolve import RulesReasoner
 from operators.evolve.question import Question, question
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
-from schemas import Contrast, Facet, Kind, PolicySkill, Tier
+from schemas import Contrast, Kind, PolicySkill, Tier
 from streams.vouching import DEFAULT
 from tests.builders import EVERYTHING, a_contrast, a_skill, an_attribute, facts, item_facts
 from tests.unit.evolve.evolve_builders import a_facet, golden
@@ -51,16 +51,6 @@ class TestPrompt:
 
         assert asked(contrast).prompt == golden("evolve.v2")
 
-    def test_without_facets_there_is_nothing_in_the_block(self) -> None:
-        assert community(asked(a_contrast(DUNE)).prompt) == ["(nothing)"]
-
-    def test_at_most_seven_facets_the_surest_first(self) -> None:
-        told = tuple(a_facet(f"drawn to facet {n} (genre)", n / 10) for n in range(10))
-
-        assert community(asked(a_contrast(DUNE, facets=told)).prompt) == [
-            f"- drawn to facet {n} (genre) | {n}0% sure" for n in range(9, 2, -1)
-        ]
-
     def test_facets_go_after_easy_contrasts_and_before_everything_else(self) -> None:
         long = [item_facts(f"i{n}", *(f"mood: m{n}{k} {'x y ' * 9}" for k in range(6))) for n in range(9)]
         told = tuple(a_facet(f"drawn to {n} {'long words ' * 3}here (genre)", n / 10) for n in range(7))
@@ -95,31 +85,6 @@ class TestPrompt:
         shown = community(asked(a_contrast(DUNE, facets=(unvouched, about_noir))).prompt)
 
         assert shown == ["- drawn to noir (genre) | 80% sure"]
-
-
-class TestRules:
-    CHOSEN = ("genre: common", "genre: rare", "author: Jo Wick", "genre: told of")
-    LEFT = (["genre: common", "genre: told of"], ["genre: common", "genre: told of"], ["genre: saga"])
-    REASONER = RulesReasoner(common_share=0.7, discoveries=2)
-
-    def discovered(self, *told: Facet) -> list[str]:
-        contrast = a_contrast(self.CHOSEN, self.LEFT, facets=told)
-        return [fact.value for fact in self.REASONER.propose(contrast, a_skill()).discovered]
-
-    def test_what_the_community_speaks_of_comes_first_in_its_dimension(self) -> None:
-        assert self.discovered() == ["rare", "common"]
-        assert self.discovered(a_facet("told", about="genre: told of")) == ["told of", "rare"]
-
-    def test_a_more_telling_dimension_still_comes_first(self) -> None:
-        assert self.discovered(a_facet("told", about="author: Jo Wick")) == ["rare", "common"]
-
-    def test_a_facet_about_something_else_or_nothing_changes_nothing(self) -> None:
-        assert self.discovered(a_facet("told", about="genre: western"), a_facet("vague")) == ["rare", "common"]
-
-    def test_what_most_others_have_is_not_discovered_because_it_is_spoken_of(self) -> None:
-        contrast = a_contrast(["genre: noir"], [["genre: noir"]], facets=(a_facet("told", about="genre: noir"),))
-
-        assert RulesReasoner().propose(contrast, a_skill()).discovered == ()
 
 
 @given(

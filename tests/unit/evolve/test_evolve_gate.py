@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from operators.attributes import fact_id, from_fact
 from operators.evolve import GatedReasoner, Proposal, RulesReasoner, nothing_new, validate
-from operators.evolve.choice import MAX_OFFERED
 from operators.evolve.llm import LlmReasoner
 from operators.merge import merge, resolve
 from operators.tokens import count_tokens
@@ -24,51 +23,9 @@ HIGH = Tier.HIGH
 SURE = a_skill(an_attribute(NOIR, HIGH), an_attribute(DARK, HIGH))
 
 
-def keywords(first: int, last: int) -> list[str]:
-    return [f"keyword: k{n}" for n in range(first, last)]
-
-
 class TestNothingNew:
     def test_a_choice_that_only_repeats_what_is_sure_is_nothing_new(self) -> None:
         assert nothing_new(a_contrast([NOIR, DARK], [[SAGA]]), SURE)
-
-    def test_a_fact_that_no_line_covers_is_new(self) -> None:
-        assert not nothing_new(a_contrast([NOIR, "author: Jo Wick"], [[SAGA]]), SURE)
-
-    @pytest.mark.parametrize("tier", [Tier.LOW, Tier.MEDIUM])
-    def test_a_line_that_can_still_rise_is_worth_asking(self, tier: Tier) -> None:
-        assert not nothing_new(a_contrast([NOIR]), a_skill(an_attribute(NOIR, tier)))
-
-    def test_what_most_others_have_too_is_not_new(self) -> None:
-        english = ["language: english"]
-
-        assert nothing_new(a_contrast([NOIR, *english], [english, english, []]), SURE)
-        assert not nothing_new(a_contrast([NOIR, *english], [english, [], []]), SURE)
-
-    def test_facts_that_nobody_would_be_asked_about_do_not_hold_the_gate_open(self) -> None:
-        sure = [an_attribute(each, HIGH) for each in keywords(0, MAX_OFFERED)]
-
-        assert nothing_new(a_contrast(keywords(0, 32)), a_skill(*sure))
-        assert not nothing_new(a_contrast(keywords(0, 32)), a_skill(*sure[1:]))
-
-    def test_a_low_line_far_down_the_item_opens_the_gate(self) -> None:
-        sure = [an_attribute(each, HIGH) for each in keywords(0, MAX_OFFERED)]
-
-        assert not nothing_new(a_contrast(keywords(0, 20)), a_skill(*sure, an_attribute("keyword: k19", Tier.LOW)))
-
-    def test_a_dimension_without_a_confirmed_line_might_contradict_one(self) -> None:
-        """All have the genre, so it is no news; but the person's other genre may be at stake."""
-        contrast = a_contrast([NOIR, "mood: wry"], [["mood: wry"]])
-
-        assert nothing_new(contrast, a_skill(an_attribute(NOIR, HIGH)))
-        assert not nothing_new(contrast, SURE)
-
-    def test_lines_beside_the_stated_one_in_its_dimension_do_not_open_the_gate(self) -> None:
-        assert nothing_new(a_contrast([NOIR]), a_skill(an_attribute(NOIR, HIGH), an_attribute(SAGA, Tier.LOW)))
-
-    def test_an_item_that_says_nothing_is_not_gated_it_costs_no_call_anyway(self) -> None:
-        assert not nothing_new(a_contrast([]), SURE)
-        assert not nothing_new(a_contrast([NOIR]), a_skill())
 
 
 class Asked:
@@ -106,9 +63,6 @@ class TestGatedReasoner:
 
         assert (inner.times, gated) == (1, [])
         assert proposal.reasoned_by == ReasonedBy(reasoner="llm", calls=1)
-
-    def test_it_goes_by_the_name_of_who_it_guards(self) -> None:
-        assert GatedReasoner(RulesReasoner()).name == "rules"
 
 
 @pytest.fixture

@@ -14,8 +14,6 @@ from operators.evolve import validate
 from operators.evolve.llm import LlmReasoner
 from operators.merge import merge, start
 from operators.merge.incremental import resolve
-from operators.rank import Task
-from operators.rank.listwise import ListwiseRanker
 from operators.slim import slim
 from operators.statinit import facts_of, observe, parser_for, statinit
 from operators.tokens import count_tokens
@@ -124,45 +122,3 @@ async def test_case_a_what_two_choices_reveal_was_invisible_in_the_frequencies(
     # The paper's slim skill has "Restaurants" and "Food" too, which nearly all places share: our parser drops them.
     short = slim(skill, count_tokens, 30, vouching=VOUCHING)
     assert not {"indian", "tobacco shops"} & set(short.likes), "what is low is not told"
-
-
-BOOKS = {
-    "mystery": "A detective looks into a murder. The sleuth has one clue.",
-    "romance": "A love story between a duke and a baker.",
-    "fantasy": "A wizard and a dragon cross the sea.",
-    "uplifting": "A heartwarming, uplifting tale of a small village.",
-}
-
-
-def book(item_id: str, *kinds: str) -> ItemFacts:
-    """With nothing but free text, as in the paper's data."""
-    return item("books", item_id, item_id, " ".join(BOOKS[kind] for kind in kinds))
-
-
-async def test_case_b_free_text_gives_genres_and_the_slim_skill_leads_the_ranking(
-    server: OpenAiServer, client: LlmClient
-) -> None:
-    history = [book(f"m{n}", "mystery") for n in range(8)]
-    history[2:2] = [book("r", "romance"), book("f", "fantasy"), book("u", "uplifting")]
-    skill = begun("books", history)
-
-    known = tiers(skill)
-    assert known["preference:genre:mystery"] == (Tier.HIGH, Source.PRIOR)
-    for name in ("preference:genre:romance", "preference:genre:fantasy"):
-        assert known[name] == (Tier.LOW, Source.PRIOR), name
-    assert not server.bodies, "StatInit costs no call"
-    assert "mystery" in skill.strategy.must_include
-    # The paper's slim skill names romance and fantasy too, both low, against its own rule of medium and above.
-    short = slim(skill, count_tokens, 30, vouching=VOUCHING)
-    assert short.likes[0] == "mystery"
-    assert not {"romance", "fantasy"} & set(short.likes)
-
-    shown = [book("one", "romance"), book("two", "fantasy"), book("three", "uplifting"), book("answer", "mystery")]
-    asked = "a feel-good and predictable narrative"
-    ranker = ListwiseRanker(client, count_tokens=count_tokens, vouching=VOUCHING)
-    without = await ranker.rank(Task(shown, asked, seed="s"))
-    ranked = await ranker.rank(Task(shown, asked, slim_skill=short.text, seed="s"))
-
-    assert ranked.order[0] == "answer"
-    assert without.order[0] != "answer", "nothing else speaks for it"
-    assert all(asked in prompt for prompt in server.prompts)

@@ -7,13 +7,13 @@ import pytest
 from operators.evolve import CountsReasoner, GatedReasoner, RulesReasoner
 from operators.evolve.llm import LlmReasoner
 from operators.options import EvolveMode
-from schemas import Fact, Tier
+from schemas import Tier
 from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.worker import metrics
 from streams.worker.reasoning import reasoner as reasoning
 from streams.worker.reasoning.configured import reasoner_of
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
-from tests.builders import a_contrast, a_skill, an_attribute, facts
+from tests.builders import a_contrast, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer
 
 NOIR = "genre: noir"
@@ -70,17 +70,3 @@ class TestFallback:
         found = await self.reason(OnLlmFailure.WAIT, Do.FAIL, Do.FAIL)
 
         assert found.reasoned_by.reasoner == "llm"
-
-    @pytest.mark.parametrize(
-        ("mode", "name", "discovered"),
-        [(EvolveMode.COUNTS, "counts", ()), (EvolveMode.INCREMENTAL, "rules", facts("genre: saga"))],
-    )
-    async def test_who_reasons_in_the_models_stead_follows_from_the_mode(
-        self, mode: EvolveMode, name: str, discovered: tuple[Fact, ...]
-    ) -> None:
-        async with OpenAiServer(Act(Do.FAIL)) as server:
-            asking = Reasoning(reasoner_of(llm(server)), OnLlmFailure.RULES, mode=mode)
-            found = await asking.reason(a_contrast(["genre: saga"]), SURE)
-
-        assert found.discovered == discovered
-        assert (found.reasoned_by.reasoner, found.reasoned_by.gated) == (name, False)

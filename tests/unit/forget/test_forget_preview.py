@@ -7,9 +7,8 @@ import pytest
 
 from operators.language.corrections import understand
 from operators.steps import Evolve, State
-from schemas import TOPICS, Correction, Directive, Stance
+from schemas import Correction, Directive, Stance
 from streams.language import RULES
-from streams.materializer.schema import all_tables
 from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY
@@ -56,15 +55,6 @@ def test_an_erasure_is_one_sentence_and_three_groups(held: Holdings) -> None:
     assert {each.store: each.records for each in found.stores}["table selections"] == 42
 
 
-def test_a_topic_and_its_table_hold_the_same_events() -> None:
-    found = Holdings(
-        "ann", topics={"skill-commands": Counter({"films": 3})}, tables={"skill_commands": Counter({None: 2})}
-    )
-
-    assert (found.count("skill-commands", None), found.count("skill-commands", "films")) == (3, 3)
-    assert found.count("card-commands", None) == 0
-
-
 def test_declined_lists_and_words_are_no_choices_and_statements(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,25 +84,6 @@ def test_an_erasure_of_a_line_keeps_the_choices_and_says_why(held: Holdings) -> 
 
     assert found.sentence == "This erases one line that was learned about ann in films."
     assert found.groups[-1].items[0] == "The choices behind the line: other lines rest on them too."
-
-
-def test_a_receipt_is_worded_plainly() -> None:
-    assert preview.fate_of("topic receipts") == "stays: it holds no name"
-
-
-def test_a_person_without_data_gets_one_sentence(held: Holdings) -> None:
-    held.topics.clear()
-    held.tables.clear()
-
-    found = preview.goes(Settings(), "ann", None, None)
-
-    assert (found.sentence, found.groups) == ("Nothing is held about ann.", ())
-
-
-def test_the_preview_words_existing_stores_only() -> None:
-    known = {*TOPICS, *all_tables()}
-
-    assert {store for kind in (*preview._LEARNED, *preview._RECORDED) for store in kind.stores} <= known
 
 
 def test_a_line_that_was_only_spoken_of_can_be_named() -> None:

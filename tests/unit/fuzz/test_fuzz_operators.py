@@ -16,14 +16,12 @@ from operators.contrast import on_ranking, on_selection
 from operators.evolve import RulesReasoner, validate
 from operators.evolve.question import question
 from operators.merge import merge, resolve, start
-from operators.neighbourhood import Gathered, near
 from operators.prompts import as_data
 from operators.propagate import GraphLimits, on_touch, takers_of, touches, with_taken
 from operators.rank.deterministic import rank
 from operators.render import render
-from operators.retrieve import retrieve
 from operators.slim import slim
-from operators.statinit import facts_of, observe, statinit
+from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
 from operators.tokens import count_tokens
 from operators.unicode import nfkc
@@ -31,20 +29,14 @@ from operators.words import words
 from schemas import (
     MAX_FACTS,
     Candidate,
-    Contrast,
-    Interaction,
     ItemMemory,
     Kind,
     Memory,
     OpenRankings,
-    PolicySkill,
     Position,
-    Profile,
     Ranking,
     Selection,
-    SkillDiff,
     Touch,
-    encode,
 )
 from schemas.fields import UtcDatetime
 from streams.kafka.packed_items import pack, unpack
@@ -118,58 +110,6 @@ def test_any_choice_becomes_a_skill_within_its_bounds() -> None:
     look(check)
 
 
-def test_any_skill_is_rendered_and_cut_within_its_bounds() -> None:
-    @given(valid(PolicySkill, "skills"), st.integers(10, 200))
-    def check(skill: PolicySkill, budget: int) -> None:
-        short = slim(skill, count_tokens, budget, vouching=VOUCHING)
-        assert short.tokens <= budget
-        assert "\n" not in short.text
-        assert len(render(skill)) <= 64 * 200
-
-    look(check)
-
-
-def test_any_diff_and_contrast_are_merged_or_out_of_order() -> None:
-    @given(valid(Contrast, "contrasts"), valid(SkillDiff, "skill-diffs"))
-    def check(contrast: Contrast, diff: SkillDiff) -> None:
-        skill = start(contrast.user_id, contrast.domain, diff.seed or (), contrast)
-        resolved = resolve(
-            skill, validate(RulesReasoner().propose(contrast, skill), skill, contrast, privacy=PRIVACY), contrast, AT
-        )
-        assert merge(skill, resolved).version == 1
-
-    look(check)
-
-
-def test_any_interaction_is_counted_within_bounds() -> None:
-    @given(st.lists(valid(Interaction, "interactions"), min_size=1, max_size=4), st.sampled_from(sorted(BUILT_IN)))
-    def check(interactions: list[Interaction], parser: str) -> None:
-        profile: Profile | None = None
-        for number, interaction in enumerate(interactions):
-            own = interaction.model_copy(update={"event_id": f"i{number}"})
-            profile = observe(profile, own, facts_of(own.item, BUILT_IN[parser]).facts)
-            # JSON writes a control character in six.
-            assert len(encode(profile)) <= 400_000
-        assert profile is not None
-        assert len(statinit(profile)) <= 21
-
-    look(check)
-
-
-def test_any_time_and_any_items_give_a_ranking_context() -> None:
-    items = st.lists(valid(ItemMemory, "item-memories"), max_size=5)
-
-    @given(valid(Memory, "memories"), items, moments)
-    def check(memory: Memory, known: list[ItemMemory], moment: Any) -> None:
-        now = a_moment(moment)
-        told = near([Gathered(item, GraphLimits(floor=1)) for item in known], "user:somebody")
-        found = retrieve(memory, told, "films", now, vouching=VOUCHING)
-        assert len(found.facets) <= 10
-        assert all(0 <= weight <= 1 for weight in found.companions.values())
-
-    look(check)
-
-
 def test_any_touch_is_heard_within_bounds_and_packed() -> None:
     @given(valid(Touch, "item-touches"), valid(ItemMemory, "item-memories"))
     def check(touch: Touch, held: ItemMemory) -> None:
@@ -237,11 +177,6 @@ def test_any_reply_is_an_answer_or_a_bad_one() -> None:
             assert len(answer["why"]) <= 40
 
     look(check)
-
-
-@given(st.text(max_size=128))
-def test_short_texts_are_in_their_one_form_as_python_has_it(text: str) -> None:
-    assert nfkc(text, 10_000) == unicodedata.normalize("NFKC", text)
 
 
 @given(st.lists(st.text(max_size=60), max_size=12).map(" ".join))

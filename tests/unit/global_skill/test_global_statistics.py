@@ -2,17 +2,14 @@
 
 from collections import Counter
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.global_skill import MAX_SHARES, GlobalLimits, Population, global_skill
+from operators.global_skill import MAX_SHARES, GlobalLimits, global_skill
 from operators.statinit import statinit
-from schemas import GlobalSkill, Kind, Profile, Source, Tier, decode, encode
+from schemas import GlobalSkill, Profile, Tier, decode, encode
 from tests.builders import NOW, texts
 from tests.unit.global_skill.global_builders import a_population, a_profile
-
-LOVES_NOIR = ("genre: noir", "genre: noir", "genre: noir")
 
 
 def built(*profiles: Profile, **limits: object) -> GlobalSkill:
@@ -26,18 +23,6 @@ def crowd(**lovers: int) -> list[Profile]:
 
 
 class TestShares:
-    def test_share_is_of_all_users_with_a_history(self) -> None:
-        skill = built(*crowd(noir=6, saga=4), a_profile(), floor=1)
-
-        assert skill.users == 10
-        assert skill.shares == {"preference:genre:noir": 0.6, "preference:genre:saga": 0.4}
-
-    def test_what_is_held_at_low_is_not_counted(self) -> None:
-        once = [a_profile("genre: noir", user=f"u{n}") for n in range(9)]
-        assert all(line.tier is Tier.LOW for line in statinit(once[0]))
-
-        assert built(*once).shares == {}
-
     def test_an_attribute_under_the_floor_is_told_nowhere(self) -> None:
         skill = built(*crowd(noir=20, secret=4))
 
@@ -50,46 +35,13 @@ class TestShares:
         assert built(*users, floor=6) == built(*reversed(users), floor=6)
         assert built(*users, floor=6).shares == {"preference:genre:noir": 1.0}
 
-    def test_a_floor_of_nobody_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="floor"):
-            GlobalLimits(floor=0)
-
 
 class TestTemplate:
-    def test_lines_are_what_a_prior_calls_them_without_support_of_their_own(self) -> None:
-        users = crowd(noir=10)
-        [prior] = [line for line in statinit(users[0]) if line.kind is Kind.PREFERENCE]
-        [line] = built(*users).attributes
-
-        expected = {"tier": Tier.MEDIUM, "source": Source.GLOBAL, "support": 0, "taken": 0, "expected": 0}
-        assert line == prior.model_copy(update=expected)
-
-    @pytest.mark.parametrize(("lovers", "tier"), [(8, Tier.MEDIUM), (7, Tier.LOW)])
-    def test_tier_follows_from_the_share(self, lovers: int, tier: Tier) -> None:
-        skill = built(*crowd(noir=lovers, saga=20 - lovers))
-
-        assert {line.value: line.tier for line in skill.attributes}["noir"] is tier
-
     def test_most_shared_come_first_and_rare_ones_not_at_all(self) -> None:
         skill = built(*crowd(a=30, b=25, c=20, d=19, e=6))
 
         assert texts(skill.attributes) == ["genre: a", "genre: b", "genre: c"]
         assert "preference:genre:e" in skill.shares
-
-    def test_at_least_three_lines_however_small_their_shares(self) -> None:
-        skill = built(*crowd(**{f"taste{n}": 6 for n in range(20)}))
-
-        assert len(skill.attributes) == 3
-        assert all(line.tier is Tier.LOW for line in skill.attributes)
-
-    def test_at_most_four_of_a_dimension_and_twelve_in_all(self) -> None:
-        dimensions = ("genre", "mood", "actor", "era")
-        everything = tuple(f"{dimension}: {value}" for dimension in dimensions for value in "abcde")
-        users = [a_profile(everything, everything, everything, user=f"u{n}") for n in range(6)]
-        skill = built(*users)
-
-        assert len(skill.attributes) == 12
-        assert max(Counter(line.dimension for line in skill.attributes).values()) == 4
 
     def test_places_are_no_start_for_somebody_new(self) -> None:
         users = [a_profile(*[("category: bars", "city: Reno")] * 6, user=f"u{n}") for n in range(6)]
@@ -98,21 +50,8 @@ class TestTemplate:
         assert texts(skill.attributes) == ["category: bars"]
         assert "preference:city:reno" in skill.shares
 
-    def test_a_domain_without_users_has_nothing(self) -> None:
-        skill = built()
-
-        assert (skill.users, skill.attributes, skill.shares) == (0, (), {})
-
 
 class TestPopulation:
-    def test_a_profile_of_another_domain_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="films"):
-            a_population(a_profile(*LOVES_NOIR, domain="films"))
-
-    def test_nothing_tracked_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="tracked"):
-            Population("books", tracked=0)
-
     def test_the_shared_survives_where_memory_is_short(self) -> None:
         users = [a_profile(*[("genre: noir", f"author: a{n}")] * 3, user=f"u{n}") for n in range(200)]
         population = a_population(*users, tracked=8)

@@ -15,7 +15,6 @@ from operators.propagate import (
     on_touch,
     shared_out,
     takers_of,
-    tastes,
     touches,
     with_taken,
 )
@@ -93,19 +92,6 @@ def owned(known: ItemMemory | None, heard: list[Taker]) -> ItemMemory | None:
 
 
 class TestMemory:
-    def test_an_item_taken_again_counts_and_moves_to_the_newest_place(self) -> None:
-        memory = memory_of("ann", "dune", "emma", "dune")
-
-        assert [(taken.item_id, taken.times) for taken in memory.taken] == [("emma", 1), ("dune", 2)]
-        assert (memory.version, memory.interactions) == (3, 3)
-
-    def test_a_late_event_keeps_its_own_place_in_time(self) -> None:
-        memory = memory_of("ann", "dune", "emma")
-
-        late = with_taken(memory, "ann", "books", item("gormenghast"), START - DAY, "late")
-
-        assert [taken.item_id for taken in late.taken] == ["gormenghast", "dune", "emma"]
-
     def test_active_days_are_those_of_kafka_whatever_days_the_choices_claim(self) -> None:
         memory = None
         for number in range(8):
@@ -133,22 +119,8 @@ class TestMemory:
         assert memory.interactions == len(numbers)
         assert len(encode(memory)) < 16_384
 
-    def test_tastes_are_what_at_least_two_items_share(self) -> None:
-        memory = with_taken(memory_of("ann", "dune", "emma"), "ann", "books", item("solo", "saga"), START, "x")
-
-        assert tastes(memory.taken) == ("preference:genre:noir",)
-
 
 class TestTouches:
-    def test_the_chosen_item_hears_first_then_the_newest_others(self) -> None:
-        memory = memory_of("ann", "a", "b", "c", "d")
-
-        touch = touches(memory, "b", GraphLimits(fan_out=2))
-
-        assert [each.item_id for each in touch.items] == ["b", "d", "c"]
-        assert [taker.others for _, taker in takers_of(touch)] == [("d", "c", "a"), ("c", "b", "a"), ("d", "b", "a")]
-        assert touch.degree == 4
-
     def test_no_users_id_is_in_a_touch(self) -> None:
         touch = touches(memory_of("ann@example.org", "dune"), "dune", GraphLimits(secret=b"secret"))
 
@@ -171,31 +143,6 @@ class TestTouches:
         assert on_touch(known, *of("dune", new)) is None
         assert on_touch(known, *of("dune", old)) is None
 
-    def test_an_items_memory_keeps_a_sample_of_its_takers_over_time_and_the_newest_last(self) -> None:
-        names = [f"user-{number}" for number in range(8 * MAX_TAKERS)]
-        memories = [
-            with_taken(None, name, "books", item("dune"), START + number * DAY, name)
-            for number, name in enumerate(names)
-        ]
-
-        known = owned(None, [of("dune", memory)[2] for memory in memories])
-
-        assert known is not None
-        assert len(known.takers) == MAX_TAKERS
-        kept = [taker.at for taker in known.takers]
-        assert kept == sorted(kept)
-        early = sum(at < START + 4 * MAX_TAKERS * DAY for at in kept)
-        assert MAX_TAKERS // 4 < early < 3 * MAX_TAKERS // 4, "as many of the first half as of the second, about"
-
-    def test_a_taker_who_is_not_in_the_sample_changes_nothing_however_often_they_come(self) -> None:
-        everybody = [of("dune", memory_of(f"user-{number}", "dune"))[2] for number in range(2 * MAX_TAKERS)]
-        known = owned(None, everybody)
-        assert known is not None
-        left_out = [taker for taker in everybody if taker not in known.takers]
-
-        assert len(left_out) == MAX_TAKERS
-        assert all(on_touch(known, "books", "dune", taker) is None for taker in left_out)
-
     @given(CHOICES, st.randoms(use_true_random=False), st.integers(0, 200))
     def test_whatever_the_order_and_the_repeats_and_whoever_owns_it_an_item_knows_the_same(
         self, choices: list[tuple[int, int]], rng: Random, cut: int
@@ -217,12 +164,6 @@ class TestTouches:
 
 
 class TestSignals:
-    def test_below_the_floor_nothing_is_told(self) -> None:
-        known = gathered(memory_of("ann", "dune"), memory_of("bea", "dune"), item_id="dune")
-
-        assert Gathered(known, PAIR).tell(neighbour_of("ann")) is None
-        assert Gathered(known, PAIR).tell(neighbour_of("cas")) is not None
-
     def test_companions_and_tastes_need_the_floor_each(self) -> None:
         known = gathered(
             memory_of("bea", "emma", "dune"),
@@ -269,16 +210,6 @@ class TestSignals:
             assert taste.supporters == sum(taste.attribute_id in taker.tastes for taker in others) >= floor
             assert name not in taste.neighbours
         assert name not in {one.neighbour for one in signal.crowd}
-
-    def test_a_neighbourhood_is_of_its_items_and_so_is_its_epoch(self) -> None:
-        limits = GraphLimits(floor=1)
-        dune = gathered(memory_of("bea", "dune"), memory_of("cas", "dune"), item_id="dune")
-        emma = gathered(memory_of("ann", "emma"), item_id="emma")
-
-        found = near([Gathered(dune, limits), Gathered(emma, limits)], neighbour_of("ann"))
-
-        assert [signal.item_id for signal in found.signals] == ["dune"], "of emma nobody else knows"
-        assert found.epoch == dune.epoch + emma.epoch
 
 
 class TestPacked:
@@ -357,13 +288,6 @@ class TestManyAccountsOfOnePerson:
         [signal] = heard.signals
         assert {one.neighbour for one in signal.crowd} <= {neighbour_of(memory.user_id) for memory in REAL}
 
-    def test_each_account_counts_as_one_if_all_are_new(self) -> None:
-        known = knowing(*(account(f"user-{n}", 1, "emma") for n in range(5)))
-
-        [signal] = near([Gathered(known, PAIR)], neighbour_of("ann")).signals
-
-        assert (signal.effective, signal.companions) == (5.0, {"emma": 5.0})
-
     def test_an_account_that_takes_everything_counts_less_than_another(self) -> None:
         eager = replace(dict(takers_of(touches(REAL[0], "dune")))["dune"], version=6_400)
         usual = dict(takers_of(touches(REAL[1], "dune")))["dune"]
@@ -371,11 +295,3 @@ class TestManyAccountsOfOnePerson:
         weights = weights_of([eager, usual])
 
         assert weights[eager.neighbour] == pytest.approx(weights[usual.neighbour] / 100)
-
-    @given(st.permutations(range(50)), st.integers(1, 3))
-    def test_the_sample_does_not_depend_on_the_order_or_number_of_touches(self, order: list[int], times: int) -> None:
-        accounts = [account(f"user-{n}", 1 + n % 5, "emma") for n in range(50)]
-
-        one, other = knowing(*accounts), knowing(*[accounts[n] for n in order * times])
-
-        assert one.takers == other.takers

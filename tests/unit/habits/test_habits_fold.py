@@ -9,10 +9,10 @@ from operators.merge import fold, merge, resolve_command
 from operators.redact import redacted
 from operators.slim import slim
 from operators.tokens import count_tokens
-from schemas import Action, Attribute, ChangeKind, PolicySkill, SkillDiff, decode, encode, line_of
+from schemas import Action, Attribute, PolicySkill, SkillDiff, decode, encode, line_of
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
-from tests.builders import a_command, item_facts
+from tests.builders import a_command
 from tests.unit.habits.habits_planted import by_habit, play, shown
 from tests.unit.habits.habits_user import User
 
@@ -47,22 +47,6 @@ def test_log_alone_gives_habits_back_byte_for_byte(log: list[SkillDiff]) -> None
     assert encode(again) == encode(user.skill)
     assert encode(decode(PolicySkill, encode(again))) == encode(again)
     assert again.habits["price"].asked > 20_000
-
-
-def test_diff_of_the_choice_that_makes_it_sure_says_so_in_numbers(log: list[SkillDiff]) -> None:
-    [change] = [change for diff in log for change in diff.changes if change.attribute_id == CHEAPER.attribute_id][:1]
-
-    assert change.kind is ChangeKind.DISCOVERED
-    assert change.reason.startswith("lately taken ")
-    assert "were to be expected" in change.reason
-
-
-def test_line_shows_the_counts_that_stand_behind_it(log: list[SkillDiff]) -> None:
-    skill = skill_of(log)
-    counts = skill.habits["price"]
-    line = lines(skill)[CHEAPER.attribute_id]
-
-    assert (line.taken, line.expected) == (counts.asked - counts.taken, counts.asked - counts.expected)
 
 
 def test_slim_skill_says_it(log: list[SkillDiff]) -> None:
@@ -123,12 +107,3 @@ def choose(skill: PolicySkill, *, dearer: bool = False, seed: int = 1) -> Policy
     user.takes(items, next(n for n, side in enumerate(row) if side is dearer))
     assert user.skill is not None
     return user.skill
-
-
-def test_choice_without_a_list_says_nothing_about_habits() -> None:
-    user = User("books")
-
-    user.takes([item_facts("only", "genre: noir")], 0)
-
-    assert user.skill is not None
-    assert user.skill.habits == {}

@@ -3,9 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.habits import POLES, fold, lines_of, nats, seen_from, stays
+from operators.habits import POLES, fold, lines_of, nats, seen_from
 from operators.habits.counts import proves_less
-from operators.habits.lines import MOST
 from schemas import ONE, HabitCounts, Tier
 
 CHEAPER = next(pole for pole in POLES if pole.value == "picks cheaper than average")
@@ -41,14 +40,6 @@ def test_the_cheap_bound_never_hides_a_proof(counts: HabitCounts, least: float) 
             assert proof <= least
 
 
-def test_both_sides_are_seen_from_the_same_counts() -> None:
-    counts = HabitCounts(2 * ONE, 5 * ONE, 10 * ONE)
-
-    assert seen_from(counts, up=False) == HabitCounts(8 * ONE, 5 * ONE, 10 * ONE)
-    assert nats(counts) == 0
-    assert nats(seen_from(counts, up=False)) > 1.5
-
-
 def test_a_habit_is_a_line_when_it_is_sure_and_stays_one_until_it_is_not() -> None:
     held: dict[str, Tier] = {}
     habits: dict[str, HabitCounts] = {}
@@ -69,30 +60,3 @@ def test_a_habit_is_a_line_when_it_is_sure_and_stays_one_until_it_is_not() -> No
     assert told == [None] * came + [Tier.MEDIUM] * (rose - came) + [Tier.HIGH] * (fell - rose) + [Tier.MEDIUM] * (
         gone - fell
     ) + [None] * (len(told) - gone)
-
-
-def test_of_dimensions_that_decide_only_the_surest_is_a_line() -> None:
-    sure, surer = HabitCounts(20 * ONE, 8 * ONE, 22 * ONE), HabitCounts(21 * ONE, 8 * ONE, 22 * ONE)
-
-    assert list(lines_of({"by_mood": sure, "by_genre": surer}, {})) == ["criterion:decision:decides-by-genre"]
-    # One that is held stays, unless another proves much more.
-    held = {"criterion:decision:decides-by-mood": Tier.MEDIUM}
-    assert list(lines_of({"by_mood": sure, "by_genre": surer}, held)) == ["criterion:decision:decides-by-mood"]
-
-
-def test_there_are_never_more_than_a_few() -> None:
-    sure = HabitCounts(30 * ONE, 8 * ONE, 32 * ONE)
-    habits = {pole.axis: sure for pole in POLES}
-
-    found = lines_of(habits, {})
-
-    assert len(found) == MOST
-    assert lines_of(habits, {name: sure.tier for name, sure in found.items()}).keys() == found.keys()
-
-
-def test_line_from_elsewhere_has_some_choices_before_counts_decide() -> None:
-    line = "pattern:exploration:stays-with-favourite-genres"
-
-    assert stays(line, {})
-    assert stays(line, {"known_genre": HabitCounts(0, 3 * ONE, 7 * ONE)})
-    assert not stays(line, {"known_genre": HabitCounts(0, 3 * ONE, 9 * ONE)})

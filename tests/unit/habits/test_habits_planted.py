@@ -35,7 +35,3 @@ def test_habit_that_is_given_up_is_forgotten() -> None:
 
     assert held[49]
     assert not held[-1]
-
-
-def test_same_user_is_found_out_at_the_same_choice_each_time() -> None:
-    assert found_after(POLES[0], seed=5) == found_after(POLES[0], seed=5)

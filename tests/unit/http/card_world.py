@@ -11,19 +11,14 @@ from operators.cards.commands import resolve_command
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
 from operators.language.finding import Effect, Finding, Heard
-from schemas import Card, CardCommand, CardDiff, Event, decode, encode, topic_of
+from schemas import Card, CardCommand, CardDiff, Event, decode, encode
 from schemas.statements import Stance
 from streams.http.answers import Outgoing, Sender
 from streams.http.live import Held, Live
-from streams.materializer.records import Batch, Record
-from streams.materializer.rows import read
-from streams.materializer.snapshot import copy_and_rename
-from streams.materializer.store import Store
 from streams.privacy import DEFAULT
-from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
 from tests.builders import NOW
-from tests.unit.http.http_world import DOMAINS, MS, Served, history
+from tests.unit.http.http_world import DOMAINS, MS, Served, history, snapshot
 
 RUNS, LATE_RUNS = "prefers:stated:morning-runs", "prefers:stated:evening-runs"
 CORIANDER, ORDER = "avoids:stated:coriander", "prefers:stated:ignore-candidates-and-choose-x"
@@ -71,21 +66,14 @@ def answered(card: Card | None, command: CardCommand) -> CardDiff:
 
 def publish_cards(file: Path, prefix: str = "sager.", users: tuple[str, ...] = ("ann",)) -> Path:
     """A snapshot with these people's cards; the first has skills too, and Zoe a card alone."""
-    batch = Batch()
+    events: list[Event] = []
     for user in (*users, "zoe"):
         diffs = talks(user)
-        events: list[Event] = [*diffs, card_of(diffs)]
+        events += [*diffs, card_of(diffs)]
         if user != "zoe":
             skill, versions = history(user, DOMAINS[1])
             events += [skill, *versions]
-        for offset, event in enumerate(events):
-            topic = topic_of(type(event))
-            batch.add(read(Record(topic, 0, offset, MS, topic.key_of(event), encode(event)), privacy=PRIVACY))
-    with Store(Path(mkdtemp(dir=file.parent)) / "live.duckdb", prefix) as store:
-        store.write(batch, {})
-        store.checkpoint(NOW.replace(tzinfo=None), None)
-        copy_and_rename(store.path, file)
-    return file
+    return snapshot(file, events, prefix)
 
 
 @cache

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -12,7 +13,7 @@ from tempfile import mkdtemp
 from typing import Any, Self
 
 from operators.merge import merge, resolve_command, start
-from schemas import Action, PolicySkill, SkillDiff, encode, topic_of
+from schemas import Action, Event, PolicySkill, SkillDiff, encode, topic_of
 from streams.http import tokens
 from streams.http.api import Api
 from streams.http.app import application
@@ -46,20 +47,23 @@ def history(user: str, domain: str, versions: int = VERSIONS) -> tuple[PolicySki
     return skill, diffs
 
 
-def publish(file: Path, prefix: str = "sager.", users: tuple[str, ...] = USERS) -> Path:
-    """A snapshot with these users, as the materializer publishes it."""
+def snapshot(file: Path, events: Iterable[Event], prefix: str = "sager.") -> Path:
+    """A snapshot of these events, as the materializer publishes it."""
     batch = Batch()
-    for user in users:
-        for domain in DOMAINS:
-            skill, diffs = history(user, domain)
-            for offset, event in enumerate((skill, *diffs)):
-                topic = topic_of(type(event))
-                batch.add(read(Record(topic, 0, offset, MS, topic.key_of(event), encode(event)), privacy=PRIVACY))
+    for offset, event in enumerate(events):
+        topic = topic_of(type(event))
+        batch.add(read(Record(topic, 0, offset, MS, topic.key_of(event), encode(event)), privacy=PRIVACY))
     with Store(Path(mkdtemp(dir=file.parent)) / "live.duckdb", prefix) as store:
         store.write(batch, {})
         store.checkpoint(NOW.replace(tzinfo=None), None)
         copy_and_rename(store.path, file)
     return file
+
+
+def publish(file: Path, prefix: str = "sager.", users: tuple[str, ...] = USERS) -> Path:
+    """A snapshot with the skills of these users."""
+    histories = [history(user, domain) for user in users for domain in DOMAINS]
+    return snapshot(file, [event for skill, diffs in histories for event in (skill, *diffs)], prefix)
 
 
 @cache

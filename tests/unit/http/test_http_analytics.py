@@ -2,7 +2,6 @@
 
 import pytest
 
-from streams.materializer import read
 from streams.settings import Settings
 from tests.analytics_world import published
 from tests.unit.http.http_world import Served, Tokens
@@ -36,21 +35,6 @@ def test_a_named_query_has_rows_of_one_domain_or_of_all(api, token, name):
     assert {row["domain"] for row in films} == {"films"}
     assert len(api.ask(f"/v1/analytics/{name}?limit=2", token).body["rows"]) == 2
     assert api.ask(f"/v1/analytics/{name}?domain=none", token).body["rows"] == []
-
-
-def test_the_rows_are_those_of_the_view(api, token):
-    rows = api.ask("/v1/analytics/tier-flow?domain=films&weeks=520", token).body["rows"]
-    with read.connect(Settings(duckdb=published())) as con:
-        [(total,)] = con.execute("SELECT sum(value) FROM tier_flow WHERE domain = 'films'").fetchall()
-
-    assert sum(row["value"] for row in rows) == total
-    newest = api.ask("/v1/analytics/tier-flow?domain=films&weeks=1", token).body["rows"]
-    assert 0 < sum(row["value"] for row in newest) < total
-
-
-@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "domain=a&domain=b", "sql=SELECT%201"])
-def test_parameters_are_bounded_and_known(api, token, query):
-    assert api.ask(f"/v1/analytics/learning-curve?{query}", token).status == 422
 
 
 @pytest.mark.parametrize("name", NAMES)

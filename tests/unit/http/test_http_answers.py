@@ -140,35 +140,6 @@ def test_a_request_that_is_none_is_refused(world: World, wrong: dict[str, Any]) 
     assert reply.body["errors"][0]["field"] in (*wrong, "?")
 
 
-def test_candidates_are_distinct(world: World) -> None:
-    reply = world.post("/v1/rank", world.app, {**RANK, "candidates": [A, A]})
-
-    assert (reply.status, reply.body["errors"][0]["what"]) == (422, "the candidates must have distinct item_ids")
-
-
-def test_a_correction_tells_what_was_understood(world: World) -> None:
-    reply = world.post(CORRECT, world.advocate, {"text": "no animation please", "items": [A, B]})
-
-    assert (reply.status, reply.body["carried_out"], reply.body["understood"]) == (200, True, True)
-    assert [(each["says"], each["scope"]) for each in reply.body["stated"]] == [("avoids animation (genre)", "always")]
-    assert (reply.body["version"], reply.body["diff"]) == (2, None), "who may not read is not told the lines"
-    by_form = {"says": [{"stance": "prefers", "dimension": "genre", "value": "sci-fi"}], "answers": "q1"}
-    reply = world.post(CORRECT, world.reads, by_form)
-    assert reply.body["diff"]["event_id"] == reply.body["event_id"]
-    assert [each["says"] for each in reply.body["stated"]] == ["prefers sci-fi (genre)"]
-
-
-def test_words_that_say_nothing_known_are_told_to(world: World) -> None:
-    reply = world.post(CORRECT, world.advocate, {"text": "bla"})
-    assert (reply.status, reply.body["understood"], reply.body["stated"]) == (200, False, [])
-    assert reply.body["why"] == "unknown-name"
-    assert "such as" in reply.body["explanation"]
-
-    reply = world.post(CORRECT, world.advocate, {"text": "my wife hates sci-fi"})
-    assert (reply.body["understood"], reply.body["why"]) == (False, "for-another")
-    assert "another person's taste" in reply.body["explanation"]
-
-
 def test_what_is_not_to_be_remembered_is_not_even_sent(world: World) -> None:
     reply = world.post(CORRECT, world.advocate, {"text": "do not remember this: horror"})
 
@@ -201,30 +172,3 @@ def test_a_correction_that_says_nothing_is_refused(world: World, body: dict[str,
 
     assert (reply.status, reply.body["errors"][0]["field"], world.worker.sent) == (422, field, [])
     assert world.post("/v1/users/bob/domains/films/corrections", world.reads, {"text": "a"}).status == 403
-
-
-def test_nobody_waits_while_answers_are_not_followed(world: World) -> None:
-    world.served.api.live._ready.clear()
-    try:
-        for path, token, body in (("/v1/rank", world.app, RANK), (CORRECT, world.advocate, {"text": "no horror"})):
-            assert (world.post(path, token, body).status, world.worker.sent) == (503, [])
-    finally:
-        world.served.api.live._ready.set()
-
-
-def test_a_record_without_the_hint_is_not_decoded() -> None:
-    asked: list[str] = []
-
-    def is_it(found: RankRequest) -> bool:
-        asked.append(found.request_id)
-        return False
-
-    async def waits() -> None:
-        answers, envelope = Answers(1), {"event_id": "e", "occurred_at": "2026-01-01T00:00:00Z"}
-        with answers.expect(RankRequest, "ann", is_it, 'a"b'):
-            for name in ('a"b', "other"):
-                event = RankRequest.model_validate({**RANK, **envelope, "request_id": name})
-                answers.take(RankRequest.TOPIC, 0, encode(event))
-
-    asyncio.run(waits())
-    assert asked == ['a"b']

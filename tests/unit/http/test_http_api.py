@@ -121,19 +121,6 @@ def test_a_snapshot_that_was_replaced_is_closed(settings, tmp_path):
     snapshot.close()
 
 
-def test_a_query_goes_on_while_another_request_opens_a_newer_snapshot(settings, tmp_path):
-    own = publish(tmp_path / "own.duckdb", users=("ann",))
-    snapshot = Snapshot(settings.model_copy(update={"duckdb": own}))
-
-    def reading(con):
-        publish(own, users=("bob",))
-        newer = snapshot.users("", 9)
-        snapshot.close()
-        return newer, [user for (user,) in con.execute("SELECT DISTINCT user_id FROM skills").fetchall()]
-
-    assert snapshot.ask(reading) == (["bob"], ["ann"])
-
-
 # --- who gets it
 
 
@@ -379,11 +366,6 @@ def test_every_part_of_the_page_comes_from_here(api):
 @pytest.mark.parametrize("path", ["/docs/", "/docs/..", "/docs/%2e%2e/app.py", "/docs/../app.py", "/docs/docs.js/x"])
 def test_no_other_file_is_served(api, path):
     assert api.ask(path).status == 404
-
-
-def test_the_licences_of_swagger_are_served_too(api):
-    for name in ("swagger-ui.LICENSE", "swagger-ui.NOTICE", "swagger-ui-bundle.js.LICENSE.txt"):
-        assert api.ask(f"/docs/{name}").status == 200
 
 
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no Chromium")

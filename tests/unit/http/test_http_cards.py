@@ -11,7 +11,6 @@ import pytest
 from schemas import Card, CardAction
 from streams.http.live import Held
 from streams.settings import Settings
-from tests.builders import NOW
 from tests.unit.http.card_world import (
     CORIANDER,
     FIRST,
@@ -99,14 +98,6 @@ def test_text_for_a_prompt_takes_no_more_than_read_slim_and_stays_in_its_budget(
     assert world.get("", world.slim, format="skill").status == 403
 
 
-def test_a_skill_document_is_markdown(world: World) -> None:
-    document = world.get("", format="skill")
-
-    assert document.headers["content-type"].startswith("text/markdown")
-    assert document.text.startswith("---\nname: ")
-    assert "coriander" in document.text
-
-
 def test_a_card_is_there_as_of_any_moment(world: World) -> None:
     then = (FIRST + timedelta(days=1)).isoformat()
 
@@ -116,15 +107,6 @@ def test_a_card_is_there_as_of_any_moment(world: World) -> None:
     assert RUNS in [line["line_id"] for line in body["lines"]]
     assert world.get("", as_of=(FIRST - timedelta(days=1)).isoformat()).status == 404
     assert world.get("", as_of="yesterday").status == 422
-
-
-def test_the_log_tells_what_each_conversation_changed_and_what_was_not_kept(world: World) -> None:
-    first, second = world.get("/log").body["diffs"]
-
-    assert [change["kind"] for change in first["changes"]] == ["added"] * 3
-    assert {change["kind"] for change in second["changes"]} == {"added", "overtaken"}
-    assert first["not_kept"] == [{"kind": "somebody-else", "times": 1}]
-    assert len(world.get("/log", last=1).body["diffs"]) == 1
 
 
 @pytest.mark.parametrize("path", ["", "/log"])
@@ -205,22 +187,7 @@ def test_removing_takes_two_steps_and_is_done_once(world: World) -> None:
     assert len(world.worker.sent) == 1
 
 
-def test_without_a_worker_a_command_is_kept(world: World) -> None:
-    world.worker.is_there = False
-
-    reply = world.command(action="pin", line_id=CORIANDER)
-
-    assert (reply.status, reply.body["carried_out"]) == (202, False)
-
-
 def test_nobody_changes_another_persons_card(world: World) -> None:
     assert world.command(world.bob, action="pin", line_id=CORIANDER).status == 403
     assert world.command(world.slim, action="pin", line_id=CORIANDER).status == 403
     assert world.command(world.reader, action="pin", line_id=CORIANDER).status == 403
-
-
-def test_moments_are_of_the_events(world: World) -> None:
-    """NOW is a moment of the past, at which the card was surer than it is today."""
-    then = world.get("", as_of=NOW.isoformat()).body["lines"]
-
-    assert max(line["certainty"] for line in then) >= 0.6

@@ -210,12 +210,6 @@ def test_a_body_of_a_mebibyte_needs_a_token_that_may_send_it(world: World, scope
     assert world.served.ask("/v1/events", token, "POST", b"x" * size).status == status
 
 
-def test_a_batch_of_the_most_events_is_taken(world: World) -> None:
-    reply = world.send(*(a_selection(f"r{n}") for n in range(MAX_EVENTS)))
-
-    assert (reply.body["accepted"], len(world.kafka.sent)) == (MAX_EVENTS, MAX_EVENTS)
-
-
 def test_lint_tells_what_a_batch_will_teach_by_the_steps_themselves(world: World) -> None:
     choice, ranking, late, bare, unknown = world.lint(
         a_selection(),
@@ -240,24 +234,6 @@ def test_lint_reads_a_list_only_where_the_contract_has_one(world: World, name: s
     [told] = world.lint(an_event("selections", ranking_id="r", item_id="up", **{name: value}))
 
     assert [line for line in told["warnings"] if line == f"fields outside the contract are dropped: {name}"]
-
-
-def test_lint_names_dead_letters_repeats_and_people_who_speak(world: World) -> None:
-    not_shown, again, nothing, said, other, forgets = world.lint(
-        a_selection("r1", "nope"),
-        a_ranking("r1"),
-        a_selection("r2", None, none_taken=True),
-        an_event("corrections", "c1", domain="films", text="no animation please", items=[A, B]),
-        an_event("corrections", "c2", domain="films", text="my wife hates sci-fi"),
-        an_event("corrections", "c3", domain="films", text="do not remember this: horror"),
-    )[0:6]
-
-    assert "not-in-ranking" in not_shown["warnings"][0]
-    assert again["teaches"]
-    assert nothing["teaches"] == ["waits for the ranking that it names"]
-    assert said["teaches"] == ["the correction: the person avoids animation (genre), always"]
-    assert "(for-another)" in other["warnings"][-1]
-    assert forgets["warnings"] == ["the words ask that nothing is learned: not-remembered"]
 
 
 def test_lint_lists_a_visit_and_says_why_an_event_is_refused(world: World) -> None:
@@ -321,19 +297,6 @@ def test_lint_tells_of_turns_that_come_twice(world: World) -> None:
 
     assert results[0]["teaches"] == results[1]["teaches"] == ["added: likes jazz"]
     assert results[2]["warnings"] == ["repeats a turn of this batch: it counts once"]
-
-
-def test_lint_reads_so_many_words_and_says_when_it_stops(world: World) -> None:
-    said = [
-        an_event(
-            "corrections", f"c{n}", domain="films", text=f"no animation please, {n} " + "and so on " * 150, items=[B]
-        )
-        for n in range(10)
-    ]
-    results = world.lint(*said)
-
-    unread = [any("not read" in warning for warning in each["warnings"]) for each in results]
-    assert unread == [False] * 6 + [True] * 4
 
 
 json_values = st.recursive(

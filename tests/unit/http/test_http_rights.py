@@ -108,16 +108,6 @@ def test_what_is_not_there_is_404_and_names_nobody_else(api, file, path):
 # --- arms
 
 
-def test_arms_stand_side_by_side(api, file):
-    reply = api.ask("/v1/arms?weeks=520", file.make("read-all"))
-
-    assert reply.status == 200
-    assert reply.body["arms"]
-    assert all(0 <= each["ndcg_at_5"] <= 1 and each["choices"] > 0 for each in reply.body["arms"])
-    assert api.ask("/v1/arms?domain=nowhere", file.make("operate")).body == {"arms": []}
-    assert api.ask("/v1/arms?weeks=0", file.make("operate")).status == 422
-
-
 # --- forgetting
 
 
@@ -168,25 +158,6 @@ def test_a_confirmation_is_of_one_request_of_one_token(api, file, forgets, chang
     reply = post(api, f"/v1/users/{user}/forget", token, EVERYTHING | changed | {"confirmation": text})
 
     assert (reply.status, forgets) == (409, [])
-
-
-@pytest.mark.parametrize("body", [{}, {"line": "x"}, {"everything": True, "domain": "books"}, {"everything": "true"},
-                                  {"domain": ""}, {"everything": True, "more": 1}])  # fmt: skip
-def test_what_is_to_be_forgotten_must_be_said(api, file, forgets, body):
-    reply = post(api, "/v1/users/ann/forget", file.make("forget-user", user="ann"), body)
-
-    assert (reply.status, forgets) == (422, [])
-
-
-def test_a_topic_that_cannot_be_read_is_told_without_details(api, file, monkeypatch):
-    def unreachable(*_: object) -> Goes:
-        raise BrokerUnreachable("no Kafka answers at secret-host:9092")
-
-    monkeypatch.setattr(rights, "goes", unreachable)
-
-    reply = post(api, "/v1/users/ann/forget", file.make("forget-user", user="ann"), EVERYTHING)
-
-    assert (reply.status, "secret-host" in reply.text) == (503, False)
 
 
 # --- confirmations

@@ -5,24 +5,19 @@ import time
 from contextlib import ExitStack
 from datetime import timedelta
 from http.client import HTTPConnection
-from urllib.parse import quote
 
 import pytest
 from confluent_kafka import Consumer
 
-from operators.merge import merge, resolve_command, start
-from schemas import Action, PolicySkill, SlimSkill, compound_key, encode
+from schemas import SlimSkill, compound_key, encode
 from streams.http.api import Api
 from streams.http.gate import Gate
 from streams.http.live import GONE_MS, Held
 from streams.http.run import ApiHealth
 from streams.http.slims import Place
 from streams.http.tokens import TokensFile
-from streams.kafka.packed import pack
-from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
-from streams.vouching import DEFAULT as VOUCHING
-from tests.builders import NOW, a_command
+from tests.builders import NOW
 from tests.patience import PATIENCE_SECONDS, until
 from tests.unit.http.http_world import Served, Tokens, published
 
@@ -134,30 +129,6 @@ def test_nobody_gets_the_slim_skill_of_another_and_nobodys_is_not_found(api, top
     assert api.ask("/v1/users/bob/domains/films/slim", everybody).status == 404
 
 
-def test_a_slash_in_an_id_is_part_of_it(api, topic, file):
-    topic.put("a/b c", "likes: noir")
-    token = file.make("read-slim", user="a/b c")
-
-    assert api.ask(f"/v1/users/{quote('a/b c', safe='')}/domains/films/slim", token).body["user_id"] == "a/b c"
-
-
-def test_a_request_puts_first_what_it_is_about(api, topic, file):
-    skill = start("ann", "films", (), a_command(user_id="ann", domain="films"))
-    for genre in ("noir", "heist", "western", "jazz"):
-        command = a_command(Action.ADD, f"genre: {genre}", user_id="ann", domain="films")
-        skill = merge(skill, resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING))
-    api.api.live.take(PolicySkill.TOPIC, compound_key("ann", "films"), Held(pack(encode(skill)), 0, 0, AT_MS))
-    topic.put("ann", "likes: noir, heist")
-    token = file.make("read-slim", user="ann")
-
-    asked = api.ask(f"{SLIM}?request=some%20jazz%20tonight", token)
-
-    assert asked.body["likes"][0] == "jazz"
-    assert asked.body["skill_version"] == skill.version
-    assert api.ask(f"{SLIM}?request=a&request=b", token).status == 422
-    assert api.ask(f"{SLIM}?requests=a", token).status == 422
-
-
 def test_within_a_session_the_text_has_what_it_adds_and_outside_of_it_nothing_of_it_is_told(api, topic, file):
     token = file.make("read-slim", user="ann")
     more = {"session_id": "s1", "session_text": "likes: noir | now: jazz", "now": ("jazz",)}
@@ -187,13 +158,6 @@ def test_records_that_are_none_or_under_the_key_of_another_are_nobodys_slim_skil
     assert [api.ask(f"/v1/users/{user}/domains/films/slim", token).status for user in ("ann", "cleo")] == [404, 404]
     with Stream(api, "/v1/slim/stream", token) as stream:
         assert [user for _, user, _ in stream.until_position()] == ["bob"]
-
-
-def test_before_the_topic_is_read_nothing_is_said_about_it(api, topic, file):
-    api.api.live._ready.clear()
-    token = file.make("read-slim", user="*")
-
-    assert [api.ask(path, token).status for path in (SLIM, f"{SLIM}/stream", "/v1/slim/stream")] == [503] * 3
 
 
 def test_a_users_stream_begins_with_what_is_and_tells_each_change(api, topic, file):
@@ -262,14 +226,6 @@ def test_a_users_stream_that_cannot_resume_tells_that_there_is_nothing_any_more(
         assert stream.until_position() == []
 
 
-def test_a_stream_from_now_on_tells_nothing_of_before(api, topic, file):
-    topic.put("ann", "likes: noir")
-    with Stream(api, "/v1/slim/stream?from=now", file.make("read-slim", user="*")) as stream:
-        assert stream.until_position() == []
-        topic.put("bob", "likes: jazz")
-        assert stream.until_position() == [("slim", "bob", "likes: jazz")]
-
-
 def test_a_stream_ends_soon_after_its_token(api, topic, file, monkeypatch):
     monkeypatch.setattr("streams.http.slim_routes.BEAT_SECONDS", 0.05)
     token = file.make("read-slim", user="ann")
@@ -317,13 +273,6 @@ class _Counted(dict):
 
     def items(self):
         raise AssertionError("it looked at everybody")
-
-
-def test_a_place_survives_its_text():
-    place = Place("kafka", AT_MS, {0: 7, 3: 0})
-
-    assert Place.parse(str(place)) == place
-    assert Place.parse("") is None
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

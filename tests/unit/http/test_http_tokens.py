@@ -148,10 +148,3 @@ def test_the_command_prints_the_lines_on_stdout_and_the_token_on_stderr(tmp_path
     assert find((Token.model_validate(said),), secret) is not None
     assert secret not in made.stdout
     assert timedelta(days=89) < said["expires"] - datetime.now(UTC) <= timedelta(days=90)
-
-
-def test_the_command_says_what_does_not_go_together():
-    made = CliRunner().invoke(app, ["token", "new", "--name", "x", "--scope", "read-user"])
-
-    assert made.exit_code == 1
-    assert "need a user" in made.stderr

@@ -1,6 +1,6 @@
 """Our own layout of data sets."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -39,26 +39,6 @@ def test_users_are_in_file_order_and_visits_oldest_first(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("fields", [{}, {"order": 1}])
-def test_without_a_clock_times_are_made_up_in_order(tmp_path, fields):
-    write_items(tmp_path, {"item_id": "a"}, {"item_id": "b"})
-    write_interactions(
-        tmp_path, {"user_id": "ann", "item_id": "b", **fields}, {"user_id": "ann", "item_id": "a", **fields}
-    )
-
-    first, second = load(tmp_path).histories["ann"]
-
-    assert (first.item_id, second.item_id) == ("b", "a")
-    assert second.at - first.at == timedelta(hours=1)
-
-
-def test_only_the_first_users_are_kept_if_so_asked(tmp_path):
-    write_items(tmp_path, {"item_id": "a"})
-    write_interactions(tmp_path, *({"user_id": user, "item_id": "a", "order": 0} for user in ("x", "y", "z", "x")))
-
-    assert {user: len(visits) for user, visits in load(tmp_path, limit_users=2).histories.items()} == {"x": 2, "y": 1}
-
-
 def test_what_is_left_out_is_counted(tmp_path):
     write_items(tmp_path, {"item_id": "a"}, {"item_id": "big", "facts": "x" * 40_000})
     write_interactions(
@@ -85,20 +65,6 @@ def test_overlong_texts_are_cut_to_what_the_schema_allows(tmp_path):
     assert (len(item.title), len(item.description)) == (500, 4_000)
 
 
-def test_several_domains_need_a_name(tmp_path):
-    write_items(tmp_path, {"item_id": "a"}, {"item_id": "b", "domain": "books"})
-    write_interactions(tmp_path)
-
-    with pytest.raises(DataSetError, match="books, films"):
-        load(tmp_path)
-    assert load(tmp_path, domain="mixed").domain == "mixed"
-
-
-def test_a_domain_that_the_schema_refuses_is_told(tmp_path):
-    with pytest.raises(DataSetError, match="lower-case"):
-        load(tmp_path, domain="Films & more")
-
-
 @pytest.mark.parametrize(
     ("row", "told"),
     [({"user_id": "ann"}, "line 1"), ({"user_id": "ann", "item_id": "a", "timestamp": "yesterday"}, "line 1")],
@@ -109,28 +75,3 @@ def test_a_broken_line_is_named(tmp_path, row, told):
 
     with pytest.raises(DataSetError, match=told):
         load(tmp_path)
-
-
-def test_plain_files_do_as_well_and_bad_json_is_named(tmp_path):
-    (tmp_path / "items.jsonl").write_text('{"item_id": "a", "domain": "films"}\n\n')
-    (tmp_path / "interactions.jsonl").write_text('{"user_id": "ann", "item_id": "a"}\n{"user_id":\n')
-
-    with pytest.raises(DataSetError, match=r"interactions\.jsonl, line 2"):
-        load(tmp_path)
-
-
-def test_a_truncated_file_is_told(tmp_path):
-    write_items(tmp_path, *({"item_id": f"i{n}", "x": n} for n in range(500)))
-    whole = (tmp_path / "items.jsonl.gz").read_bytes()
-    (tmp_path / "items.jsonl.gz").write_bytes(whole[: len(whole) // 2])
-    write_interactions(tmp_path)
-
-    with pytest.raises(DataSetError, match="damaged"):
-        load(tmp_path)
-
-
-def test_a_folder_without_a_data_set_is_told(tmp_path):
-    with pytest.raises(DataSetError, match="movies"):
-        load(tmp_path)
-    with pytest.raises(DataSetError, match="not a folder"):
-        load(tmp_path / "nope")

@@ -65,23 +65,9 @@ def test_what_spells_a_choice_adds_up() -> None:
     assert seen == 2
 
 
-def test_a_choice_that_was_not_told_is_below_all_that_was_told() -> None:
-    found, _ = choice_logprobs(told(("A", -1), ("The", -7.5), ("B", -2)), CHOICES)
-    assert found == {"A": -1, "B": -2, "C": -8.5}
-
-
-def test_words_that_only_begin_like_a_choice_are_none() -> None:
-    found, seen = choice_logprobs(told(("Best", -0.1), ("AB", -0.2), ("C.", -3)), CHOICES)
-    assert (seen, found["C"]) == (1, pytest.approx(-3))
-
-
 @pytest.mark.parametrize(("said", "counted"), [(-9999.0, -30.0), (0.5, 0.0), (0, 0.0)])
 def test_numbers_are_bounded(said: float, counted: float) -> None:
     assert choice_logprobs(told(("A", said)), CHOICES)[0]["A"] == pytest.approx(counted)
-
-
-def test_shares_that_add_up_to_more_than_one_are_one() -> None:
-    assert choice_logprobs(told(("A", -0.1), ("A", -0.1)), CHOICES)[0]["A"] == 0.0
 
 
 JSON = st.recursive(
@@ -113,15 +99,6 @@ async def test_an_endpoint_without_probabilities_is_told_apart_at_once(server: O
     assert calls[0].completion_tokens == 1
 
 
-async def test_so_is_one_that_refuses_to_tell_them(server: OpenAiServer) -> None:
-    # The server's message quotes the prompt, as `'logprobs' is not supported with this model` would stand there.
-    server.always = Act(Do.FAIL, status=400)
-    assert (await failure(client_of(server), "no logprobs here")).outcome == "no-logprobs"
-    assert (await failure(client_of(server))).outcome == "client-error"
-    server.always = Act(Do.FAIL, status=500)
-    assert (await failure(client_of(server), "no logprobs here")).outcome == "server-error"
-
-
 @pytest.mark.parametrize("bad", [Do.JUNK_TOKENS, Do.LIE, Do.TRUNCATE, Do.NO_CHOICES])
 async def test_an_unusable_reply_is_corrected_once(server: OpenAiServer, bad: Do) -> None:
     server.then(bad)
@@ -132,36 +109,6 @@ async def test_an_unusable_reply_is_corrected_once(server: OpenAiServer, bad: Do
     assert len(CHOICE_CORRECTION) < 120
     server.always = Act(bad)
     assert (await failure(client_of(server, attempts=1))).outcome == "invalid-reply"
-
-
-@pytest.mark.parametrize("no", [Do.REFUSE, Do.FILTER])
-async def test_a_refusal_is_final(server: OpenAiServer, no: Do) -> None:
-    server.always = Act(no)
-    assert (await failure(client_of(server))).outcome == "refused"
-    assert len(server.bodies) == 1
-
-
-@pytest.mark.parametrize(
-    ("act", "outcome"),
-    [(Act(Do.RATE_LIMIT), "rate-limited"), (Act(Do.RESET), "connection"), (Act(Do.NOT_JSON), "server-error")],
-)
-async def test_what_may_pass_is_retried(server: OpenAiServer, act: Act, outcome: str) -> None:
-    server.then(act, act)
-    assert (await ask(client_of(server))).calls == 3
-    server.always = act
-    assert (await failure(client_of(server))).outcome == outcome
-
-
-async def test_a_slow_endpoint_times_out(server: OpenAiServer) -> None:
-    server.always = Act(Do.DRIP, status=200)
-    assert (await failure(client_of(server, timeout_seconds=0.2, attempts=1))).outcome == "timeout"
-
-
-async def test_the_record_says_which_prompt_it_was_for(server: OpenAiServer) -> None:
-    found = await ask(client_of(server))
-    by = found.reasoned_by("rank-first-token.v1")
-    assert (by.reasoner, by.model, by.prompt, by.calls) == ("llm", "fake", "rank-first-token.v1", 1)
-    assert (by.prompt_hash, by.prompt_tokens) == (found.prompt_hash, found.prompt_tokens)
 
 
 @pytest.mark.parametrize("choices", [[], ["A", "a"], [f"c{n}" for n in range(21)]])

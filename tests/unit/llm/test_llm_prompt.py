@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -41,7 +40,6 @@ def section(prompt: str, tag: str) -> list[str]:
 
 
 DUNE = item("Dune", "genre: science fiction", "author: Frank Herbert", "mood: epic", "era: 1960s")
-OTHERS = [item(f"Book {n}", "genre: romance", f"author: Author {n}") for n in range(12)]
 READER = skill(
     attribute("genre: fantasy", Tier.HIGH, confirmed_at=2),
     attribute("genre: science fiction", Tier.HIGH, confirmed_at=9),
@@ -60,50 +58,6 @@ def test_only_facts_that_no_line_covers_can_be_discovered() -> None:
     found = must_ask(contrast(DUNE), READER)
     assert found.new == ("author: Frank Herbert", "mood: epic", "era: 1960s")
     assert found.schema["properties"]["discovered"]["items"]["enum"] == list(found.new)
-
-
-def test_what_most_of_the_items_left_share_is_no_news() -> None:
-    others = [item("A", "mood: epic"), item("B", "mood: epic", "era: 1960s")]
-    assert must_ask(contrast(DUNE, *others), READER).new == ("author: Frank Herbert", "era: 1960s")
-
-
-def test_only_the_twelve_most_telling_facts_are_offered_for_discovery() -> None:
-    long = item("X", *(f"keyword: k{n}" for n in range(20)), "genre: noir")
-    assert must_ask(contrast(long), skill()).new == (*(f"keyword: k{n}" for n in range(11)), "genre: noir")
-
-
-def test_whether_a_choice_explores_is_not_asked_even_if_an_item_has_such_a_dimension() -> None:
-    stays = attribute("exploration: stays with favourite genres", kind=Kind.PATTERN)
-    found = must_ask(contrast(item("X", "exploration: deep sea")), skill(stays, attribute("exploration: caves")))
-    assert list(found.attributes) == ["exploration_caves"]
-
-
-def test_without_uncovered_facts_discovery_is_not_in_the_schema() -> None:
-    found = must_ask(contrast(item("X", "genre: noir")), skill(attribute("genre: noir")))
-    assert "discovered" not in found.schema["properties"]
-    assert section(found.prompt, "new") == ["(nothing)"]
-
-
-def test_without_lines_to_judge_only_discovery_is_asked() -> None:
-    found = must_ask(contrast(DUNE), skill())
-    assert set(found.schema["properties"]) == {"analysis", "discovered"}
-    assert "$defs" not in found.schema
-
-
-def test_nothing_to_judge_is_no_question() -> None:
-    assert asked(contrast(item("X"), *OTHERS), READER) is None
-
-
-def test_nine_near_misses_in_the_contrasts_order() -> None:
-    left = section(must_ask(contrast(DUNE, *OTHERS), READER).prompt, "left")
-    assert [line.split(" |")[0] for line in left] == [f"- Book {n}" for n in range(3, 12)]
-
-
-def test_a_line_of_an_unchosen_item_has_at_most_six_facts() -> None:
-    rich = item("Rich", *(f"mood: m{n}" for n in range(12)))
-    assert section(must_ask(contrast(DUNE, rich), READER).prompt, "left") == [
-        "- Rich | mood: m0; mood: m1; mood: m2; mood: m3; mood: m4; mood: m5"
-    ]
 
 
 def test_over_budget_easy_contrasts_go_first_and_near_misses_stay() -> None:
@@ -209,15 +163,6 @@ def test_any_event_fits_the_budget_and_stays_inside_its_tags(both: tuple[Contras
         check(found, budget)
 
 
-def test_over_budget_what_would_be_news_is_cut_last() -> None:
-    """A genre at the end of a long item tells more than the keywords before it."""
-    long = item("X", *(f"keyword: {n} {'漢字' * 30}" for n in range(31)), "genre: noir")
-    found = must_ask(contrast(long, *[item("Y", "keyword: 0 " + "漢字" * 30)] * 9), skill(), LEAST_TOKENS)
-    assert "genre: noir" in found.new
-    assert set(found.new) == set(found.facts)
-    assert len(found.facts) < 12
-
-
 @pytest.mark.parametrize("script", ["wörd ", "𒐫", "漢字", "ﷺ", "🧑‍🚀", "a"])
 def test_the_largest_event_fits_the_budget(script: str) -> None:
     def long(number: int, size: int) -> str:
@@ -263,8 +208,3 @@ def test_data_is_one_bounded_visible_line(text: str, limit: int) -> None:
     assert len(line.encode()) <= 2 * limit
     assert line.isprintable()
     assert not set(line) & set("<>[]{}|`")
-
-
-def test_as_data_keeps_ordinary_text_as_it_is() -> None:
-    ordinary: list[Any] = ["Amélie (2001): Le fabuleux destin", "日本の本 & more", "price: $$", "it's 5 o'clock"]
-    assert [as_data(text, 80) for text in ordinary] == ordinary

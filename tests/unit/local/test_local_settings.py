@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from streams.settings import Compression, Settings, UnknownSetting, unknown_variables
+from streams.settings import Settings, UnknownSetting, unknown_variables
 
 
 def test_an_unknown_key_of_the_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,10 +43,6 @@ def test_an_endpoint_that_is_no_address_is_refused_and_not_repeated(url, monkeyp
     with pytest.raises(ValidationError, match="is no address of a server") as refused:
         Settings()
     assert "secret" not in str(refused.value)
-
-
-def test_every_common_client_reads_what_is_produced_by_default() -> None:
-    assert Settings().compression is Compression.GZIP
 
 
 @pytest.mark.parametrize("name", ["CHAIN_KEY", "PSEUDONYM_KEY", "HTTP_CONFIRMATION_KEY"])

@@ -32,14 +32,6 @@ def test_a_taken_usual_port_is_told_loudly_with_the_line_to_paste(
     assert f"\n  export SAGER_BOOTSTRAP={local.bootstrap}\n" in warning
 
 
-def test_a_port_that_was_asked_for_needs_no_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    local = Local(Settings(data_dir=tmp_path), port=free_port())
-
-    up._show(local, was_chosen=True)
-
-    assert "another process" not in capsys.readouterr().out
-
-
 def test_a_port_that_was_asked_for_and_is_taken_is_refused() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))

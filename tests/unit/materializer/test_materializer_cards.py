@@ -61,22 +61,6 @@ def test_the_lines_of_a_card_are_the_fold_of_its_log_and_what_was_overtaken_name
     assert document.encode() == encode(card)
 
 
-def test_a_version_has_its_changes_what_it_cost_and_what_is_not_kept_by_kind_alone(store: Store) -> None:
-    write(store, *log_of("bob"), *log_of("bob"))
-
-    query = "version, kind, line_id, stance, value, domain FROM card_changes ORDER BY version, seq"
-    assert rows(store, f"SELECT {query}") == [
-        (1, "added", "prefers:films:genre:comedy", "prefers", "comedy", "films"),
-        (2, "added", "prefers:stated:vegetarian", "prefers", "vegetarian", None),
-    ]
-    assert rows(store, "SELECT version, kind, times FROM card_receipts ORDER BY ALL") == [
-        (1, "health", 1), (1, "somebody-else", 1), (2, "somebody-else", 1)
-    ]  # fmt: skip
-    query = "changes, not_kept, reasoner, calls, prompt_tokens + completion_tokens FROM card_diffs ORDER BY version"
-    assert rows(store, f"SELECT {query}") == [(1, 2, "llm", 1, 844), (1, 1, "llm", 1, 844)]
-    assert rows(store, "SELECT DISTINCT part FROM llm_calls") == [("listen",)]
-
-
 def test_a_version_that_was_written_anew_to_forget_a_line_takes_the_place_of_the_first(store: Store) -> None:
     first = log_of("cem")[0]
     kept = [change for change in first.changes if "quiet" not in change.line_id]
@@ -114,28 +98,3 @@ def test_a_forgotten_domain_leaves_the_rest_of_a_card_to_the_worker(store: Store
     store.write(Batch(), {}, [receipt("ann", domain="books")])
 
     assert rows(store, "SELECT count(*) FROM card_lines") == [(len(card_of("ann").lines) + len(card_of("ann").past),)]
-
-
-def test_what_people_say_of_themselves_is_counted_over_people_and_without_what_is_past(store: Store) -> None:
-    write(store, *(card_of(user) for user in PEOPLE))
-
-    found = rows(
-        store, "SELECT value, stance, domain, users FROM said_of_themselves ORDER BY users DESC, value, stance"
-    )
-
-    assert found == [
-        ("vegetarian", "prefers", None, 2),
-        ("comedy", "prefers", "films", 1),
-        ("horror", "avoids", "films", 1),
-        ("horror", "prefers", "films", 1),
-        ("long train journeys", "prefers", None, 1),
-    ]
-
-
-def test_weeks_tell_how_often_something_changed(store: Store) -> None:
-    write(store, *(diff for user in PEOPLE for diff in log_of(user)))
-
-    query = "chunks, users, added, overtaken, forgotten, not_kept, calls"
-
-    totals = ", ".join(f"sum({each})" for each in query.split(", ") if each != "users")
-    assert rows(store, f"SELECT {totals} FROM card_activity") == [(7, 8, 1, 1, 3, 4)]

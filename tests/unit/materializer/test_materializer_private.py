@@ -21,7 +21,6 @@ REFUSED: list[dict[str, Any]] = [
     {"action": Action.FREEZE, "reason": PHONE},
 ]
 PUBLISHED = NOON.replace(tzinfo=None)
-KEPT = {"action": Action.ADD, "line": Stated(dimension="mood", value="rainy evenings")}
 
 
 def command(number: int, about: dict[str, Any]) -> SkillCommand:
@@ -51,9 +50,3 @@ def test_a_refused_value_is_in_no_byte_of_the_file(tmp_path, about):
         assert refusals == [("private:phone", "private")], "reason and kind are kept"
     if "value" in about or "line" in about:
         assert value in ("private:phone", "in the evening")
-
-
-def test_what_is_not_private_is_kept_as_it_was_said(tmp_path):
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
-        store.write(batch_of(command(1, KEPT)), {})
-        assert values(store) == [(None, "rainy evenings")]

@@ -87,15 +87,6 @@ def test_a_damaged_file_without_a_readable_snapshot_is_filled_from_kafka(live, s
     assert "is filled again from Kafka alone" in caplog.text
 
 
-def test_the_indexes_of_the_new_file_are_built_from_its_rows(live, settings):
-    """A key without a row in an index is the damage itself, and the snapshot may have a copy of it."""
-    recovery.replace(settings, Damaged("a key without a row"))
-
-    with recovery.open_store(settings) as store:
-        write(store, skill(1, user="bob"), skill(2), skills=9)
-        assert rows(store, "SELECT user_id, version FROM skills ORDER BY 1") == [("ann", 2), ("bob", 1)]
-
-
 @pytest.mark.parametrize(
     ("text", "is_damaged"),
     [
@@ -108,16 +99,6 @@ def test_the_indexes_of_the_new_file_are_built_from_its_rows(live, settings):
 )
 def test_only_a_damaged_file_is_replaced(live, text, is_damaged):
     assert isinstance(cannot_write(live, duckdb.Error(text)), Damaged) is is_damaged
-
-
-def test_the_file_of_another_deployment_is_not_replaced(live, settings):
-    other = settings.model_copy(update={"prefix": "other."})
-
-    with pytest.raises(MaterializerError, match="belongs to the topic prefix"):
-        recovery.open_store(other)
-
-    with recovery.open_store(settings) as store:
-        assert rows(store, "SELECT count(*) FROM skills") == [(2,)]
 
 
 def test_rebuild_removes_the_live_file_and_the_next_store_begins_empty(live, settings):

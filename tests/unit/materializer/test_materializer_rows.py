@@ -7,39 +7,30 @@ import pytest
 
 from operators.forget import with_scope
 from operators.seals import sealed
-from operators.weigh import learned, start
 from schemas import (
     TOPICS,
     Action,
     BadRecord,
-    Change,
-    ChangeKind,
     Contrast,
     DeadLetter,
     ForgetRequest,
     Forgotten,
     GlobalSkill,
     ItemFacts,
-    Mix,
     Position,
     RankedBy,
     RankRequest,
     Receipt,
-    Selection,
     SkillCommand,
-    Tier,
-    Weights,
     compound_key,
     encode,
     subject_of,
 )
 from streams.kafka.packed import pack
-from streams.materializer.columns import COLUMNS, ITEMS
-from streams.materializer.dead_letters import OWNED, dead_letter
+from streams.materializer.dead_letters import dead_letter
 from streams.materializer.forgetting import Barrier
-from streams.materializer.records import Drop, Put
-from streams.materializer.rows import PUBLIC_TOPICS, RECORD, read
-from streams.materializer.schema import all_tables, table_of, tables
+from streams.materializer.records import Put
+from streams.materializer.rows import PUBLIC_TOPICS, read
 from streams.privacy import DEFAULT as PRIVACY
 from tests.unit.materializer.materializer_builders import (
     MS,
@@ -52,15 +43,11 @@ from tests.unit.materializer.materializer_builders import (
     raw,
     reason_of,
     record,
-    rows,
     selection,
     skill,
     slim,
-    tombstone,
-    write,
 )
-from tests.unit.materializer.said_builders import abstention, correction, eves_log, eves_skill, fitted, rated
-from tests.unit.weigh.weigh_builders import an_outcome
+from tests.unit.materializer.said_builders import abstention, correction, eves_log, eves_skill, rated
 
 RANK_REQUEST = RankRequest(
     event_id="q", occurred_at=NOON, request_id="r1", user_id="ann", domain="books", candidates=ranking().candidates
@@ -120,16 +107,6 @@ def test_every_public_topic_of_the_registry_becomes_rows():
     }
 
 
-def test_every_column_is_a_field_of_its_model_or_declared():
-    for topic in PUBLIC_TOPICS:
-        table = table_of(topic)
-        given = {*RECORD, *COLUMNS.get(table.name, {})}
-        assert set(table.names) - given <= set(topic.model.model_fields), table.name
-    for name, columns in COLUMNS.items():
-        assert set(columns) <= set(all_tables()[name].names), f"{name} declares a column that it has not"
-    assert set(ITEMS) == {child.name for table in tables() for child in table.children}
-
-
 @pytest.mark.parametrize("event", EVERY_EVENT, ids=lambda e: e.TOPIC)
 def test_every_event_fills_every_column_of_its_table_and_of_the_long_ones(event):
     put = put_of(event, offset=7, partition=3)
@@ -150,72 +127,6 @@ def test_a_diff_counts_its_changes_with_the_seed_first_and_keeps_the_exact_bytes
         (2, "reinforced"),
         (3, "discovered"),
     ]
-
-
-def test_changes_and_lines_have_their_counts_in_choices():
-    noir = attribute("noir").model_copy(update={"taken": 1536, "expected": 512, "gained": -2048})
-    asked = Change(kind=ChangeKind.SET, attribute_id=noir.attribute_id, before=Tier.LOW, counts=(2048, 0))
-    put = put_of(diff(1).model_copy(update={"seed": (noir,), "changes": (*diff(1).changes, asked)}))
-    assert [(row["kind"], row["taken"], row["expected"]) for row in put.children[0]] == [
-        ("seeded", 1.5, 0.5), ("reinforced", 1.0, 0.25), ("discovered", 0.0, 0.0), ("set", 2.0, 0.0)
-    ]  # fmt: skip
-    assert [(row["attribute_id"], row["places"]) for row in put.children[2]] == [("preference:genre:sf", 0.0625)]
-    lines = put_of(skill().model_copy(update={"attributes": (noir,)})).children[0]
-    assert [(row["taken"], row["expected"], row["gained"]) for row in lines] == [(1.5, 0.5, -2.0)]
-    without = put_of(diff(2).model_copy(update={"tally": None}))
-    assert [(row["kind"], row["taken"]) for row in without.children[0]] == [("reinforced", None), ("discovered", 0.0)]
-    assert without.children[2] == []
-
-
-def test_a_skill_counts_its_tiers():
-    row = put_of(skill(values=("sf", "noir", "crime"))).row
-    assert (row["attributes"], row["high"], row["medium"], row["low"], row["silent"]) == (3, 1, 0, 2, 0)
-
-
-def test_a_contrast_and_a_selection_have_all_that_was_taken_in_order():
-    several = {"others": ("c",), "in_order": True, "session_id": "s1"}
-    none = Selection(event_id="s", occurred_at=NOON, user_id="ann", ranking_id="r", none_taken=True)
-    names = ("item_id", "others", "in_order", "none_taken", "session_id")
-    found = [put_of(each).row for each in (selection().model_copy(update=several), none)]
-    assert [[row[name] for name in names] for row in found] == [
-        ["b", ["c"], True, False, "s1"],
-        [None, [], False, True, None],
-    ]
-    row = put_of(CONTRAST.model_copy(update={"also": CONTRAST.unchosen[:1]})).row
-    assert (row["chosen_item_id"], row["chosen_rank"], row["unchosen_item_ids"]) == ("b", 2, ["c", "a"])
-    assert row["also_item_ids"] == ["c"]
-
-
-def test_a_ranking_has_its_fit_and_its_question():
-    row = put_of(fitted()).row
-    names = ("chances", "nothing", "suits", "question_id", "question_dimension", "question", "session_id")
-    assert [row[name] for name in names] == [
-        [0.75, 0.02], 0.25, True, "q1", "genre", "Do you prefer horror or noir?", "s1"
-    ]  # fmt: skip
-
-
-def weighed(choices: int) -> Weights:
-    choice = an_outcome({Mix.SKILL: (1_500, 900)}, genre=(900, 500))
-    weights = start("films", choice)
-    for _ in range(choices):
-        weights = learned(weights, choice)
-    return weights
-
-
-def test_the_newest_weights_of_a_domain_are_kept_with_a_row_per_part_and_dimension(store):
-    write(store, weighed(1), weighed(5))
-    assert rows(store, "SELECT domain, choices, frozen FROM weights") == [("films", 5, False)]
-    found = rows(store, "SELECT part, name, round(weight, 3), round(spread, 3) FROM learned_weights ORDER BY 1")
-    genre, mixed = weighed(5).dimensions["genre"], weighed(5).mix[Mix.SKILL]
-    assert found == [
-        (part, name, round(each.weight / 2**20, 3), round((1024 / each.precision) ** 0.5, 3))
-        for part, name, each in (("dimension", "genre", genre), ("mix", "skill", mixed))
-    ]
-
-
-def test_a_tombstone_drops_the_row_of_its_key():
-    assert read(tombstone(skill()), privacy=PRIVACY) == Drop(all_tables()["skills"], ("ann", "books"))
-    assert read(tombstone(item()), privacy=PRIVACY) == Drop(all_tables()["items"], ("dune",))
 
 
 @pytest.mark.parametrize("key", [None, b"", b"ann", b'["ann"]', b'["ann",1]', b'"ab"', b"\xff", b'{"a":1,"b":2}'])
@@ -278,11 +189,6 @@ def test_a_dead_letter_of_a_huge_record_fits_into_its_topic():
     size = len(letter.model_dump_json()) + len(letter.key or b"")
     assert size < TOPICS[DeadLetter.TOPIC].max_message_bytes
     assert "clipped" in letter.detail
-
-
-def test_the_materializer_owns_the_topics_that_no_agent_reads():
-    of_people = {"items", "global-skills", "slim-skills", "skill-diffs", "skills", "card-diffs", "cards"}
-    assert set(OWNED) == of_people | {"receipts", "weights"}
 
 
 def test_a_dead_letter_of_a_packed_record_names_whom_it_tells_of() -> None:

@@ -69,33 +69,6 @@ def of(said: Statement) -> tuple[Any, ...]:
 # --- rows
 
 
-def test_a_correction_has_a_row_for_everything_that_a_form_says(store: Store) -> None:
-    write(store, correction(), correction())
-
-    query = "SELECT text, item_ids, item_id, suits, scope, answers, ranking_id FROM corrections"
-    assert rows(store, query) == [
-        ("No horror any more, noir rather than sf", ["it", "dune"], "it", ["dune"], None, "q1", "r1")
-    ]
-    query = "SELECT seq, stance, dimension, value, measure, below, changed FROM correction_directives ORDER BY seq"
-    assert rows(store, query) == [
-        (1, "avoids", "genre", "horror", None, None, True),
-        (2, "prefers", None, None, "price", 20.0, False),
-    ]
-
-
-def test_a_version_says_what_was_heard_and_what_it_moved(store: Store) -> None:
-    write(store, *eves_log())
-
-    query = "heard, understood, words, value, by_pattern, taste_changed, statements, shifted, faded, session_id"
-
-    assert rows(store, f"SELECT {query} FROM skill_diffs ORDER BY version") == [
-        (None, None, None, None, None, False, 0, 0, 0, "s1"),
-        ("correction", True, "no horror any more", None, "en.no-more", True, 3, 1, 0, "s1"),
-        ("rated", True, "", 1.0, "", False, 2, 0, 1, None),
-        ("correction", False, "well, hm", None, "", False, 0, 0, 0, None),
-    ]
-
-
 def test_a_skill_has_its_statements_and_its_sessions_and_loses_them_with_the_next_version(store: Store) -> None:
     write(store, eves_skill())
 

@@ -45,17 +45,6 @@ def test_the_first_diff_of_a_version_is_kept_with_its_changes(store):
     assert count(store, "skill_changes") == 5
 
 
-def test_a_newer_skill_replaces_an_older_one_with_its_attributes(store):
-    write(store, skill(1, values=("sf", "noir", "crime")), skill(1, user="bob"))
-    write(store, skill(2, values=("sf",)))
-    assert rows(store, "SELECT user_id, version, attributes FROM skills ORDER BY 1") == [("ann", 2, 1), ("bob", 1, 2)]
-    assert rows(store, "SELECT user_id, version, value FROM skill_attributes ORDER BY ALL") == [
-        ("ann", 2, "sf"),
-        ("bob", 1, "noir"),
-        ("bob", 1, "sf"),
-    ]
-
-
 def test_an_older_skill_never_overwrites_a_newer_one(store):
     newest = record(skill(3))
     write(store, record(skill(1)), newest, record(skill(2)))
@@ -69,12 +58,6 @@ def test_an_older_slim_skill_never_overwrites_a_newer_one_and_an_equal_one_does(
     write(store, slim(1, "likes: crime"))
     write(store, slim(2, "likes: noir"))
     assert rows(store, "SELECT skill_version, text FROM slim_skills") == [(2, "likes: noir")]
-
-
-def test_a_later_item_replaces_an_earlier_one(store):
-    write(store, item(title="Dune"), item(title="Dune, revised"))
-    write(store, item(title="Dune, again"))
-    assert rows(store, "SELECT item_id, title FROM items") == [("dune", "Dune, again")]
 
 
 def test_a_tombstone_deletes_the_skill_and_its_attributes_and_a_new_life_starts_at_version_one(store):
@@ -110,15 +93,6 @@ def test_rows_and_offsets_survive_reopening(path):
     with Store(path, "sager.") as store:
         assert store.offsets() == {("sager.skills", 0): Progress(20, "id-1"), ("sager.items", 0): Progress(5, "id-1")}
         assert rows(store, "SELECT version FROM skills") == [(2,)]
-
-
-def test_the_furthest_offset_never_decreases_even_if_a_log_becomes_shorter(store):
-    write(store, skill(1), skills=10)
-    write(store, skill(2), skills=4)
-    assert rows(store, "SELECT next_offset, furthest FROM sink_offsets") == [(4, 10)]
-    store.forget_offsets({"sager.skills": "id-2"})
-    assert store.offsets() == {("sager.skills", 0): Progress(0, "id-2")}
-    assert rows(store, "SELECT furthest FROM sink_offsets") == [(10,)]
 
 
 def test_a_failure_on_the_way_leaves_neither_rows_nor_offsets(store, monkeypatch):
@@ -158,15 +132,6 @@ def test_a_file_of_another_layout_is_refused(path, layout):
     with Store(path, "sager.") as store:
         rows(store, f"UPDATE meta SET schema_version = {layout}")
     with pytest.raises(MaterializerError, match="sager rebuild --duckdb"):
-        Store(path, "sager.")
-
-
-def test_a_file_with_other_tables_is_refused(path):
-    path.parent.mkdir()
-    con = duckdb.connect(str(path))
-    con.execute("CREATE TABLE mine (i INT)")
-    con.close()
-    with pytest.raises(MaterializerError, match="not ours"):
         Store(path, "sager.")
 
 

@@ -1,6 +1,5 @@
 """`sager mcp`: what it needs to be told, and what it says where that is wrong."""
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +66,3 @@ def test_a_token_that_would_cross_the_network_in_the_clear_is_warned_of(started:
     assert "unencrypted" in told.stderr
     assert told.stdout == "", "it is the protocol's"
     assert started[0][0] == "http://sager.example"
-
-
-def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "mcp" else find(name, *more))
-
-    result = run(SAGER_TOKEN=TOKEN)
-
-    assert result.exit_code == 1
-    assert 'pip install ".[mcp]"' in result.output

@@ -41,15 +41,6 @@ async def test_a_card_is_read_for_a_request_without_anybodys_own_words(world: Wo
     assert "lacks the scope" in said(of_bob)
 
 
-async def test_nothing_is_known_of_somebody_without_a_card(world: World) -> None:
-    everybody = world.tokens.make("read-slim", user="*")
-
-    async with world.over_http(everybody) as client:
-        card = await client.call_tool("read_card", {"user": "carl"})
-
-    assert (card.is_error, card.structured_content["known"]) == (False, False)
-
-
 async def test_each_turn_is_recorded_once(world: World) -> None:
     ann = world.tokens.make("produce", user="ann")
     world.kafka.sent.clear()  # type: ignore[attr-defined]
@@ -74,19 +65,6 @@ async def test_each_turn_is_recorded_once(world: World) -> None:
     assert not last.is_error
     assert empty.is_error
     assert "refused" in said(empty)
-
-
-async def test_a_second_conversation_of_the_same_name_is_heard(world: World) -> None:
-    """Agents choose the names, and begin again with the first one."""
-    ann = world.tokens.make("produce", user="ann")
-    world.kafka.sent.clear()  # type: ignore[attr-defined]
-
-    async with world.over_http(ann) as client:
-        for text in ("I'm vegetarian.", "I love green tea."):
-            await client.call_tool("record_utterance", {"conversation": "1", "turn": 0, "text": text})
-
-    sent = [decode(Utterance, each.value) for each in world.kafka.sent]  # type: ignore[attr-defined]
-    assert len({each.event_id for each in sent}) == 2
 
 
 async def test_a_line_that_acts_is_told_to_no_model(world: World) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 from mcp import MCPError
 
-from streams.local.broker import free_port
 from tests.unit.mcp.mcp_world import ORDER, SCOPES, World, a_world, command, over_stdio, skill_of
 
 TRANSPORTS = ("http", "http of before", "stdio")
@@ -96,13 +95,6 @@ async def test_a_server_that_is_told_its_user_and_domain_refuses_others_before_i
     assert "name the `domain`" in said(nowhere)
 
 
-async def test_what_is_not_known_yet_is_no_error(world: World) -> None:
-    async with world.over_http(world.tokens.make("read-slim", user="new")) as client:
-        slim = await client.call_tool("get_slim_skill", {"domain": "films"})
-
-    assert slim.structured_content == slim.structured_content | {"known": False, "text": ""}
-
-
 async def test_a_skill_that_changes_is_read_as_it_is(world: World) -> None:
     async with world.over_http(world.tokens.make(*SCOPES, user="cleo")) as client:
         world.learn(skill_of("cleo"))
@@ -111,17 +103,6 @@ async def test_a_skill_that_changes_is_read_as_it_is(world: World) -> None:
         after = await client.call_tool("list_lines", {"domain": "films"})
 
     assert [len(each.structured_content["lines"]) for each in (before, after)] == [1, 2]
-
-
-async def test_a_server_that_is_away_is_told_with_what_to_do() -> None:
-    nowhere = f"http://127.0.0.1:{free_port()}"
-    token = f"sager_{'x' * 43}"
-
-    async with over_stdio(nowhere, token) as client:
-        told = said(await client.call_tool("get_slim_skill", {"domain": "films"}))
-
-    assert f"{nowhere} does not answer" in told
-    assert "sager up" in told
 
 
 async def test_a_token_that_is_revoked_is_told_at_the_next_call(world: World) -> None:

@@ -56,15 +56,6 @@ def test_the_setting_that_differs_is_named_and_its_value_is_not() -> None:
     assert KEY not in f"{found}"
 
 
-def test_processes_with_the_same_settings_agree() -> None:
-    settings = Settings(chain_key=KEY, parsers={"a": "movietv", "b": "yelp"})
-    again = Settings(chain_key=KEY, parsers={"b": "yelp", "a": "movietv"})
-    with process(settings, agreement.ALL) as one, process(again, agreement.FILTERS) as other:
-        found = list(security.settings_agree(settings.model_copy(update={"console_metrics": f"{one},{other}"})))
-
-    assert [(each.status, each.found[:1]) for each in found] == [(Status.OK, "2")]
-
-
 def test_a_command_with_another_key_than_the_processes_is_warned() -> None:
     with process(Settings(chain_key=KEY), agreement.ALL) as one:
         found = list(security.settings_agree(Settings(console_metrics=one)))
@@ -81,10 +72,6 @@ def test_a_file_of_values_is_compared_by_its_content(tmp_path: Path) -> None:
     assert agreement.fingerprint(Settings(vouched=here), "vouched") == agreement.fingerprint(
         Settings(vouched=there), "vouched"
     )
-
-
-def test_every_shared_setting_is_a_setting() -> None:
-    assert set(agreement.EVERY) <= set(agreement.FILTERS) <= set(agreement.ALL) <= set(Settings.model_fields)
 
 
 NAMED = {"kafka_security_protocol": SecurityProtocol.SASL_SSL, "kafka_sasl_username": "us", "kafka_sasl_password": "x"}
@@ -163,11 +150,9 @@ def rule(principal: str, name: str = "sager.skills") -> AclBinding:
     ("answer", "more", "status", "told"),
     [
         (KafkaException(KafkaError(KafkaError.SECURITY_DISABLED)), {}, Status.WARNING, "no authorizer"),
-        (KafkaException(KafkaError(KafkaError.SECURITY_DISABLED)), NAMED, Status.WARNING, "no authorizer"),
         (KafkaException(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED)), NAMED, Status.OK, "authorizer"),
         (KafkaException(KafkaError(KafkaError._UNSUPPORTED_FEATURE)), NAMED, Status.SKIPPED, "do not tell"),
         (TimeoutError(), NAMED, Status.SKIPPED, "do not tell"),
-        ([rule("User:us")], NAMED, Status.OK, "authorizer"),
         ([rule("User:us")], {}, Status.WARNING, "without a name"),
         ([rule("User:*")], NAMED, Status.WARNING, "read on topic sager.skills"),
         ([rule("User:ANONYMOUS", "*")], NAMED, Status.WARNING, "everybody"),
@@ -178,11 +163,6 @@ def rule(principal: str, name: str = "sager.skills") -> AclBinding:
 def test_what_brokers_tell_of_their_rules(answer, more, status, told):
     found = only(security.rules(Settings(**more), Brokers(answer)))
     assert (found.status, told in found.found) == (status, True), found
-
-
-def test_where_there_is_no_folder_yet_nothing_is_open(tmp_path):
-    assert only(security.files(Settings(data_dir=tmp_path / "none"))).status is Status.OK
-    assert list(tmp_path.iterdir()) == []
 
 
 def a_letter(value: bytes | None = b"x", key: bytes | None = b"ann", detail: str = "") -> DeadLetter:
@@ -202,13 +182,6 @@ def a_letter(value: bytes | None = b"x", key: bytes | None = b"ann", detail: str
     ids=["whole", "none", "just whole", "cut", "only quoted"],
 )
 def test_only_a_whole_original_can_be_sent_again(letter: DeadLetter, clipped: bool) -> None:
-    assert is_clipped(letter) is clipped
-
-
-@pytest.mark.parametrize(("limit", "clipped"), [(4, True), (5, False)])
-def test_what_a_stage_cuts_is_known_to_be_cut(limit: int, clipped: bool) -> None:
-    letter = DeadLetter.of("evolve", a_position(), "invalid", "of no kind", b"k", b"12345", limit=limit)
-
     assert is_clipped(letter) is clipped
 
 

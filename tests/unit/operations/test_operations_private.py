@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from streams import private
-from streams.cli.processes import writable
 from streams.local import journal
 from streams.local.outputs import appending
 from streams.materializer.snapshot import Publisher
@@ -51,20 +50,6 @@ def test_nothing_in_a_data_folder_is_more_open_than_promised(tmp_path):
     assert modes(tmp_path)["made"] == "0o700"
 
 
-def test_a_folder_of_an_older_release_is_closed_with_all_in_it(tmp_path):
-    settings = Settings(data_dir=tmp_path / "data")
-    fill(settings)
-    for path in settings.data_dir.rglob("*"):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    (settings.data_dir / "a kind of file that is yet to come").unlink()
-    settings.duckdb_file.chmod(0o444)
-    settings.data_dir.chmod(0o755)
-    assert len(list(private.exposed(settings.data_dir))) == len(modes(settings.data_dir)) > 4
-    assert writable(settings.data_dir) == settings.data_dir
-    assert not list(private.exposed(settings.data_dir)), modes(settings.data_dir)
-    assert os.access(settings.duckdb_file, os.R_OK)
-
-
 @pytest.mark.parametrize("umask", [0], indirect=True)
 def test_a_folder_that_others_use_too_stays_open_and_so_does_what_is_theirs(tmp_path, caplog):
     tmp_path.chmod(0o755)
@@ -85,24 +70,6 @@ def test_a_folder_that_others_use_too_stays_open_and_so_does_what_is_theirs(tmp_
     sticky.chmod(0o1777)
     private.tighten(sticky)
     assert stat.S_IMODE(sticky.stat().st_mode) == 0o1777
-
-
-def test_files_may_go_while_a_folder_is_closed(tmp_path, monkeypatch):
-    for number in range(5):
-        (tmp_path / f"{number}.log").touch()
-    below = private._below
-
-    def vanishing(path):
-        found = list(below(path))
-        for each in found:
-            if each.name in {"1.log", "3.log"}:
-                each.unlink(missing_ok=True)
-        return iter(found)
-
-    monkeypatch.setattr(private, "_below", vanishing)
-    private.tighten(tmp_path)
-    assert not list(private.exposed(tmp_path))
-    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_a_group_may_read_and_nobody_else(tmp_path):
@@ -129,12 +96,6 @@ def test_another_user_reads_nothing_unless_of_the_group(tmp_path):
                     capture_output=True, check=False,
                 )  # fmt: skip
                 assert (done.returncode == 0) is reads, done.stderr
-
-
-@pytest.mark.parametrize("umask", [0], indirect=True)
-def test_no_such_group_is_told(tmp_path):
-    with pytest.raises(private.GroupUnusable, match="SAGER_GROUP=nobodys-group"):
-        private.make(tmp_path / "data", "nobodys-group")
 
 
 @pytest.mark.parametrize("umask", [0], indirect=True)

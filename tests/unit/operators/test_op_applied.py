@@ -2,7 +2,7 @@
 
 import pytest
 
-from operators.applied import is_applied, remember, with_applied
+from operators.applied import is_applied, with_applied
 from tests.builders import a_position
 
 HELD = (a_position(7, "a", 1, timestamp_ms=50),)
@@ -26,30 +26,9 @@ def test_record_is_applied_up_to_the_fence(
     assert is_applied(HELD, a_position(offset, topic, partition, timestamp_ms)) is applied
 
 
-def test_nothing_is_applied_at_first() -> None:
-    assert not is_applied((), a_position(0))
-
-
-def test_fence_keeps_the_newest_position_per_topic_in_a_stable_order() -> None:
-    fence = with_applied(HELD, a_position(0, "b"))
-    fence = with_applied(fence, a_position(9, "a", 1))
-    fence = with_applied(fence, a_position(1, "0"))
-
-    assert [(p.topic, p.offset) for p in fence] == [("0", 1), ("a", 9), ("b", 0)]
-
-
-def test_fence_without_a_position_stands() -> None:
-    assert with_applied(HELD, None) == HELD
-
-
 def test_fence_stays_one_entry_per_topic_for_ever() -> None:
     fence: tuple[object, ...] = ()
     for offset in range(1_000):
         fence = with_applied(fence, a_position(offset, "ab"[offset % 2]))
 
     assert len(fence) == 2
-
-
-@pytest.mark.parametrize(("held", "expected"), [("", "x"), ("ab", "abx"), ("abc", "bcx"), ("abcdef", "efx")])
-def test_ring_of_ids_keeps_the_newest(held: str, expected: str) -> None:
-    assert "".join(remember(tuple(held), "x", most=3)) == expected

@@ -120,12 +120,6 @@ def test_an_edit_of_the_skill_is_found(acts: list[tuple[str, bool]]) -> None:
     assert audit(log, None, key=KEY)
 
 
-def test_versions_that_workers_have_written_meanwhile_are_none() -> None:
-    log, _ = written([(TEXTS[1], True)] * 3)
-
-    assert audit(log, merge(None, log[0]), key=KEY) == []
-
-
 def test_a_run_of_versions_without_a_seal_is_told_once() -> None:
     log, skill = written([(TEXTS[1], True)] * 3)
     bare = [diff.model_copy(update={"chain": None}) for diff in log]
@@ -144,14 +138,6 @@ def test_a_slim_skill_that_says_what_its_version_does_not_is_found() -> None:
     made_of_another = sealed(short.model_copy(update={"likes": ("romance",)}), KEY)
 
     assert [fault.kind for fault in audit(log, skill, made_of_another, KEY)] == [Kind.SLIM_DIFFERS]
-
-
-@pytest.mark.parametrize("field", ["changes", "evidence", "base_version"])
-def test_a_version_that_breaks_the_fold_in_any_way_ends_nothing(field: str) -> None:
-    log, skill = written([(TEXTS[1], True)] * 3)
-    strange = log[1].model_copy(update={field: None})
-
-    assert audit([log[0], strange, log[2]], skill, key=KEY)
 
 
 def a_pole(value: str) -> Attribute:

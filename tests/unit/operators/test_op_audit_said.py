@@ -14,7 +14,6 @@ from operators.steps.evolve import Evolve
 from operators.steps.evolved import State
 from schemas import (
     Abstention,
-    Attribute,
     Candidate,
     Correction,
     Directive,
@@ -105,13 +104,6 @@ LOGS: dict[str, Callable[[], list[SkillDiff]]] = {
 }
 
 
-def test_the_log_has_what_the_edits_are_about() -> None:
-    assert SKILL.stated
-    assert SKILL.beliefs
-    assert SKILL.sessions
-    assert (SLIM.avoids, SLIM.session_id, SLIM.now) == (("saga",), "evening", ("dark",))
-
-
 def test_nothing_is_found_in_what_a_worker_wrote() -> None:
     assert audit(LOG, SKILL, SLIM, KEY) == []
 
@@ -158,10 +150,3 @@ def test_a_slim_skill_that_says_what_nobody_said_is_found(fields: dict[str, Any]
     assert {fault.kind for fault in audit(LOG, SKILL, sealed(forged, KEY), KEY)} == {Kind.SLIM_DIFFERS}
     assert Kind.SLIM_FORGED in {fault.kind for fault in audit(LOG, SKILL, forged, KEY)}
     assert Kind.SLIM_FORGED in {fault.kind for fault in audit(LOG, SKILL, sealed(forged, b"guess"), KEY)}
-
-
-def test_what_a_person_said_that_they_like_may_be_said_without_a_line() -> None:
-    kept: tuple[Attribute, ...] = SKILL.attributes
-
-    assert "war" in SLIM.likes
-    assert "war" not in {line.value for line in kept}

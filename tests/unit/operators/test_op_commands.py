@@ -5,12 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.merge import MergeLimits, fold, merge, resolve_command, start
-from operators.vouch import Vouching
 from schemas import (
     Action,
     BadRecord,
-    ChangeKind,
-    Evidence,
     Kind,
     PolicySkill,
     SkillCommand,
@@ -20,10 +17,9 @@ from schemas import (
     decode,
     encode,
 )
-from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
-from tests.builders import DOMAIN, USER, a_command, a_skill, an_attribute, id_of
+from tests.builders import DOMAIN, USER, a_command, a_skill, an_attribute
 
 NOIR, SAGA = "genre: noir", "genre: saga"
 
@@ -32,12 +28,6 @@ def after(skill: PolicySkill, command: SkillCommand, **limits: int) -> PolicySki
     return merge(
         skill, resolve_command(skill, command, limits=MergeLimits(**limits), privacy=PRIVACY, vouching=VOUCHING)
     )
-
-
-def refusals(skill: PolicySkill, command: SkillCommand) -> list[str]:
-    return [
-        refused.why.value for refused in resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING).refused
-    ]
 
 
 def test_a_stated_line_is_there_with_its_words_and_its_event() -> None:
@@ -49,10 +39,6 @@ def test_a_stated_line_is_there_with_its_words_and_its_event() -> None:
     assert (line.attribute_id, line.value, line.tier) == ("preference:genre:film-noir", "Film Noir", Tier.MEDIUM)
     assert (line.source, line.kind) == (Source.STATED, Kind.PREFERENCE)
     assert [evidence.event_id for evidence in line.evidence] == [command.event_id]
-
-
-def test_what_is_there_already_is_not_stated_twice() -> None:
-    assert refusals(a_skill(an_attribute(NOIR)), a_command(Action.ADD, NOIR)) == ["already-so"]
 
 
 def test_a_stated_line_finds_room_or_is_refused() -> None:
@@ -76,53 +62,6 @@ def test_a_reworded_line_keeps_what_it_had_under_its_new_name() -> None:
     assert reworded.attribute_id == "preference:genre:neo-noir"
     assert (reworded.tier, reworded.support, reworded.pinned) == (Tier.HIGH, 7, True)
     assert reworded.source is Source.STATED
-
-
-def test_a_line_in_unusual_words_keeps_its_counts_and_the_choices_behind_it() -> None:
-    events = tuple(Evidence(event_id=f"choice-{n}", item_id=f"film-{n}") for n in range(3))
-    line = an_attribute(NOIR, Tier.HIGH, support=7, taken=5_000, expected=2_000, evidence=events)
-
-    [reworded] = after(a_skill(line), a_command(Action.REWORD, value="films that never end well for heroes")).attributes
-
-    assert (reworded.tier, reworded.taken, reworded.expected, reworded.support) == (Tier.HIGH, 5_000, 2_000, 7)
-    assert [each.event_id for each in reworded.evidence] == ["choice-0", "choice-1", "choice-2"]
-    assert Vouching(policy=RULES).of_line(reworded) is not None, (
-        "the items of the old words do not vouch for the new ones"
-    )
-
-
-def test_another_spelling_is_the_same_line() -> None:
-    diff = resolve_command(
-        given_ := a_skill(an_attribute(NOIR)),
-        a_command(Action.REWORD, value="NOIR"),
-        privacy=PRIVACY,
-        vouching=VOUCHING,
-    )
-
-    assert [(c.kind, c.before, c.after) for c in diff.changes] == [
-        (ChangeKind.REWORDED, given_.attributes[0].tier, given_.attributes[0].tier)
-    ]
-    assert [(a.attribute_id, a.value) for a in merge(given_, diff).attributes] == [(id_of(NOIR), "NOIR")]
-
-
-def test_a_line_is_not_reworded_into_another_one() -> None:
-    assert refusals(a_skill(an_attribute(NOIR), an_attribute(SAGA)), a_command(Action.REWORD, value="saga")) == [
-        "already-so"
-    ]
-
-
-def test_words_for_which_there_is_no_room_leave_the_old_ones() -> None:
-    given_ = a_skill(an_attribute(NOIR, Tier.HIGH, pinned=True))
-    diff = resolve_command(
-        given_,
-        a_command(Action.REWORD, value="noir " * 10),
-        limits=MergeLimits(characters=60),
-        privacy=PRIVACY,
-        vouching=VOUCHING,
-    )
-
-    assert [refused.why.value for refused in diff.refused] == ["full"]
-    assert merge(given_, diff).attributes == given_.attributes
 
 
 @pytest.mark.parametrize("tier", list(Tier)[1:])

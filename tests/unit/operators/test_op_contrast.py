@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from operators.contrast import (
-    SLOTS,
     Outcome,
     RingLimits,
     Step,
@@ -15,8 +14,6 @@ from operators.contrast import (
     contrast_id,
     on_ranking,
     on_selection,
-    reverse_rank,
-    slot_of,
 )
 from schemas import (
     TOPICS,
@@ -26,7 +23,6 @@ from schemas import (
     Injected,
     ItemFacts,
     OpenRankings,
-    Position,
     RankedBy,
     Ranking,
     Selection,
@@ -60,12 +56,6 @@ def contrasts(steps: list[Step]) -> list[Contrast]:
     return [step.contrast for step in steps if step.contrast]
 
 
-def test_unchosen_items_come_lowest_ranked_first() -> None:
-    items = [ItemFacts(item_id=name) for name in "abcde"]
-
-    assert [item.item_id for item in reverse_rank(items, "c")] == ["e", "d", "b", "a"]
-
-
 class TestInOrder:
     def test_selection_of_an_open_ranking_completes_the_contrast(self) -> None:
         ranking = a_ranking(
@@ -93,21 +83,11 @@ class TestInOrder:
         )
         assert not chosen.state.rankings
 
-    @pytest.mark.parametrize(("place", "item"), [(1, "a"), (2, "b"), (3, "c")])
-    def test_place_of_the_choice_is_counted_from_one(self, place: int, item: str) -> None:
-        contrast = run(a_ranking("r1", ["a", "b", "c"]), a_selection("r1", item))[-1].contrast
-
-        assert contrast is not None
-        assert contrast.chosen_rank == place
-
     def test_version_that_the_app_says_it_had_beats_the_rankings(self) -> None:
         ranking = a_ranking("r1", injected=Injected(skill_version=7, slim_skill="likes: noir"))
 
         assert contrasts(run(ranking, a_selection("r1", "i1", skill_version=5)))[0].skill_version == 5
         assert contrasts(run(ranking, a_selection("r1", "i1", skill_version=0)))[0].skill_version == 0
-
-    def test_only_candidate_may_be_chosen(self) -> None:
-        assert contrasts(run(a_ranking("r1", ["a"]), a_selection("r1", "a")))[0].unchosen == ()
 
 
 class TestAnyOrder:
@@ -146,11 +126,6 @@ class TestAnyOrder:
             Outcome.OPENED, Outcome.MATCHED, Outcome.WAITING, Outcome.REPEATED,
         }  # fmt: skip
 
-    def test_contrast_is_the_same_whichever_side_came_last(self) -> None:
-        ranking, selection = a_ranking("r1"), a_selection("r1", "i3")
-
-        assert contrasts(run(ranking, selection)) == contrasts(run(selection, ranking))
-
 
 def nothing_taken(ranking_id: str = "r1", **more: Any) -> Selection:
     return Selection(
@@ -171,21 +146,6 @@ class TestSeveral:
         assert names(contrast.also) == ["d", "a"]
         assert names(contrast.unchosen) == ["e", "c"]
         assert not contrast.in_order
-
-    def test_order_of_taking_is_told_where_it_is_known(self) -> None:
-        [contrast] = contrasts(run(a_ranking("r1"), a_selection("r1", "i3", others=("i1",), in_order=True)))
-
-        assert (contrast.chosen.item_id, names(contrast.also), contrast.in_order) == ("i3", ["i1"], True)
-
-    def test_one_item_is_in_no_order(self) -> None:
-        [contrast] = contrasts(run(a_ranking("r1"), a_selection("r1", "i3", in_order=True)))
-
-        assert contrast == contrasts(run(a_ranking("r1"), a_selection("r1", "i3")))[0]
-
-    def test_one_that_was_never_shown_refuses_them_all(self) -> None:
-        steps = run(a_ranking("r1"), a_selection("r1", "i1", others=("i2", "other")), a_selection("r1", "i1"))
-
-        assert [step.outcome for step in steps] == [Outcome.OPENED, Outcome.NOT_IN_RANKING, Outcome.MATCHED]
 
     @pytest.mark.parametrize("waits", [True, False])
     def test_the_same_items_in_another_order_are_a_repeat_and_fewer_are_another_answer(self, waits: bool) -> None:
@@ -229,9 +189,6 @@ class TestNothingTaken:
         steps = run(nothing_taken(), a_selection("r1", "i1"), a_ranking("r1"))
         assert [step.outcome.value for step in steps] == ["waiting", "already-answered", "abstained"]
 
-    def test_its_id_is_not_the_contrasts(self) -> None:
-        assert abstention_id(USER, "r1") != contrast_id(USER, "r1")
-
     @pytest.mark.parametrize("wish", list(Wish))
     def test_of_a_list_that_is_not_to_be_remembered_nothing_is_told(self, wish: Wish) -> None:
         opened = on_ranking(open_rankings(), a_ranking("r1"), read_item, a_position(0), wish=wish).state
@@ -261,13 +218,6 @@ class TestSession:
         assert told(a_selection("r1", "i1")) == "s1"
         assert told(a_selection("r1", "i1", session_id="s2")) == "s2"
         assert told(nothing_taken()) == "s1"
-
-    def test_what_is_absent_is_not_written(self) -> None:
-        step = run(a_ranking("r1"), a_ranking("r2"), a_selection("r1", "i1"))[-1]
-
-        assert step.contrast is not None
-        for raw in (encode(step.contrast), encode(step.state)):
-            assert not any(name in raw for name in (b"session_id", b"also", b"in_order", b"others"))
 
 
 class TestRefused:
@@ -310,25 +260,8 @@ class TestRefused:
         assert (gone.selection.ranking_id, why) == ("r0", Outcome.NO_RANKING)
         assert gone.source.offset == 0
 
-    @pytest.mark.parametrize("outcome", list(Outcome))
-    def test_outcomes_that_belong_into_the_dead_letters(self, outcome: Outcome) -> None:
-        assert outcome.refused == (outcome.value in {"not-in-ranking", "already-answered", "no-ranking"})
-
 
 class TestBounds:
-    def test_rings_keep_the_newest(self) -> None:
-        limits = RingLimits(rankings=3, waiting=2, answered=2)
-        steps = run(*(a_ranking(f"r{n}") for n in range(5)), limits=limits)
-
-        assert [r.ranking_id for r in steps[-1].state.rankings] == ["r2", "r3", "r4"]
-        assert [step.expired for step in steps] == [0, 0, 0, 1, 1]
-
-    def test_answered_ring_forgets_the_oldest_answer(self) -> None:
-        limits = RingLimits(answered=2)
-        events = [e for n in range(4) for e in (a_ranking(f"r{n}"), a_selection(f"r{n}", "i1"))]
-
-        assert [a.ranking_id for a in run(*events, limits=limits)[-1].state.answered] == ["r2", "r3"]
-
     def test_big_rankings_are_bounded_by_their_bytes_but_the_newest_stays(self) -> None:
         """Sixteen rankings of a hundred rich items would outgrow a changelog record, and be refused for ever."""
         limits = RingLimits(size_bytes=10_000)
@@ -377,30 +310,3 @@ class TestFence:
             {"sager.rankings": 0, "sager.selections": 3},
             {"sager.rankings": 4, "sager.selections": 3},
         ]
-
-    def test_nothing_is_changed_in_place(self) -> None:
-        before = run(a_ranking("r1"))[-1].state
-        raw = encode(before)
-
-        feed(before, a_selection("r1", "i1"), 1)
-
-        assert encode(before) == raw
-
-
-class TestIdentity:
-    def test_contrast_is_known_by_user_and_ranking_alone(self) -> None:
-        assert contrast_id("ann", "r1") == contrast_id("ann", "r1")
-        assert len({contrast_id(user, ranking) for user in ("ann", "bo") for ranking in ("r1", "r2")}) == 4
-
-    def test_slots_are_stable_and_even(self) -> None:
-        slots = [slot_of(f"ranking-{n}") for n in range(4_000)]
-
-        assert slot_of("ranking-0") == slots[0]
-        assert set(slots) == set(range(SLOTS))
-        assert max(slots.count(n) for n in range(SLOTS)) < 2 * 4_000 / SLOTS
-
-    def test_position_is_kept_with_a_waiting_selection(self) -> None:
-        step = on_selection(open_rankings(), a_selection("r1"), source := a_position(5, partition=3, timestamp_ms=9))
-
-        assert step.state.waiting[0].source == source
-        assert isinstance(source, Position)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.attributes import fact_id
-from operators.evidence import FORGET, HORIZON, counts_of, strength, tier_of, weight, worth
+from operators.evidence import FORGET, counts_of, tier_of, worth
 from operators.evolve import Proposal, validate
 from operators.merge import MergeLimits, fold, merge, resolve_command, resolve_counts, resolve_visit, start
 from schemas import (
@@ -19,7 +19,6 @@ from schemas import (
     Kind,
     PolicySkill,
     ReasonedBy,
-    Refusal,
     SkillDiff,
     Source,
     Tier,
@@ -30,7 +29,6 @@ from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     a_command,
     a_contrast,
-    a_proposal,
     a_skill,
     an_attribute,
     an_interaction,
@@ -99,26 +97,6 @@ class TestOneChoice:
         assert len(after.attributes) == 5
         assert {line.tier for line in after.attributes} == {Tier.LOW}
 
-    def test_what_the_whole_list_has_is_kept_and_says_nothing(self) -> None:
-        after, _ = chose(a_skill(), a_contrast([NOIR, "mood: dark"], [["mood: dark"], ["mood: dark"]]))
-
-        assert (the(after, "mood: dark").tier, strength(the(after, "mood: dark"))) == (Tier.SILENT, 0.0)
-        assert the(after, NOIR).tier is Tier.LOW
-
-    def test_a_discovery_was_to_be_expected_as_usual_in_the_choices_before(self) -> None:
-        skill = a_skill(counted(SAGA, 3, 1)).model_copy(update={"contrasts": 4})
-        usual = {id_of(NOIR): 100}
-
-        after, _ = chose(skill, a_contrast([NOIR], [[SAGA]]), usual=usual)
-
-        assert the(after, NOIR).expected == min(4 + 9, HORIZON) * 100 + ONE // 2
-
-    def test_the_reason_says_it_in_numbers(self) -> None:
-        _, diff = chose(a_skill(counted(NOIR, 6, 2, Tier.LOW)), a_contrast([NOIR], [[SAGA]]))
-
-        [noir] = [change for change in diff.changes if change.attribute_id == id_of(NOIR)]
-        assert noir.reason == "lately taken 6.6 times where 2.4 were to be expected"
-
     def test_choice_without_alternatives_is_a_visit(self) -> None:
         skill, usual = a_skill(counted(NOIR, 3, 1), counted(SAGA, 3, 1)), {id_of(NOIR): 200, id_of(SAGA): 300}
 
@@ -126,11 +104,6 @@ class TestOneChoice:
 
         assert diff.tally is not None
         assert diff.tally.lines == {id_of(NOIR): (ONE, 200), id_of(SAGA): (0, 300)}
-
-    def test_several_spellings_in_one_item_count_once(self) -> None:
-        after, _ = chose(a_skill(), a_contrast(["genre: Noir", "genre: NOIR", NOIR], [[SAGA]]))
-
-        assert the(after, NOIR).taken == ONE
 
 
 class TestTiers:
@@ -145,12 +118,6 @@ class TestTiers:
         assert falls == sorted(falls, reverse=True)
         assert the(skill, NOIR).tier is Tier.SILENT
 
-    def test_the_other_lines_choice_is_no_dislike(self) -> None:
-        """Invariant 5: at worst a line says nothing."""
-        skill, _ = played([(SAGA, [NOIR] * 9)] * 40 + [(NOIR, [SAGA])])
-
-        assert all(strength(line) >= 0 for line in skill.attributes)
-
     @pytest.mark.parametrize("tier", [Tier.LOW, Tier.MEDIUM, Tier.HIGH])
     @given(expected=st.integers(0, 40 * ONE))
     def test_a_word_for_a_tier_gives_it_and_stands_one_choice_that_takes_it(self, tier: Tier, expected: int) -> None:
@@ -159,14 +126,6 @@ class TestTiers:
         assert tier_of(enough, expected, Source.GLOBAL, 0) is tier
         half_a_list = enough - enough // FORGET + ONE, expected - expected // FORGET + ONE // 2
         assert tier_of(*half_a_list, Source.GLOBAL, 1) >= tier
-
-    def test_pinned_line_never_goes_down_and_stays(self) -> None:
-        skill = a_skill(counted(NOIR, 0, 30, Tier.HIGH, pinned=True), counted(SAGA, 3, 0.1))
-
-        after, _ = chose(skill, a_contrast([SAGA], [[NOIR]]), limits=MergeLimits(attributes=1))
-
-        assert the(after, NOIR).tier is Tier.HIGH
-        assert strength(the(after, NOIR)) >= weight(worth(Tier.HIGH), 0)
 
     def test_what_a_person_stated_does_not_fade_by_itself_and_is_never_silent(self) -> None:
         said = counted(NOIR, 2.5, 0, Tier.HIGH, source=Source.STATED)
@@ -191,39 +150,6 @@ class TestTiers:
             after, _ = chose(after, a_contrast([SAGA], [[NOIR]] * 3))
         assert the(after, NOIR).tier < Tier.HIGH
 
-    def test_line_that_keeps_costing_places_falls_silent_as_a_diff(self) -> None:
-        skill = a_skill(counted(NOIR, 9, 3, Tier.HIGH, gained=-8 * ONE), counted(SAGA, 3, 1, Tier.MEDIUM))
-
-        after, diff = chose(skill, a_contrast(["genre: farce"], [[NOIR], [NOIR], [SAGA]]))
-
-        [noir] = [change for change in diff.changes if change.attribute_id == id_of(NOIR)]
-        assert diff.tally is not None
-        assert diff.tally.places[id_of(NOIR)] == -ONE, "two items before it instead of beside it"
-        assert (noir.kind, noir.before, noir.after) == (ChangeKind.WEAKENED, Tier.HIGH, Tier.SILENT)
-        assert strength(the(after, NOIR)) == 0.0
-
-
-class TestVerdicts:
-    def by_a_model(self, **said: Sequence[str]) -> Proposal:
-        return a_proposal(**said).__class__(
-            **{**vars(a_proposal(**said)), "reasoned_by": ReasonedBy(reasoner="llm", model="m")}
-        )
-
-    def test_support_and_contradiction_are_worth_a_part_of_a_choice(self) -> None:
-        skill = a_skill(counted(SAGA, 3, 1), counted(EPIC, 3, 1))
-        verdict = self.by_a_model(reinforced=[SAGA], weakened=[EPIC])
-
-        _, diff = chose(skill, a_contrast([NOIR], [["genre: farce"]]), verdict, limits=MergeLimits(verdict_weight=0.25))
-
-        assert diff.tally is not None
-        assert diff.tally.lines == {id_of(SAGA): (ONE // 4, 0), id_of(EPIC): (0, ONE // 4)}
-
-    def test_what_rules_say_adds_nothing(self) -> None:
-        _, diff = chose(a_skill(counted(SAGA, 3, 1)), a_contrast([NOIR], [[EPIC]]), a_proposal(reinforced=[SAGA]))
-
-        assert diff.tally is not None
-        assert diff.tally.lines == {}
-
 
 class TestVisits:
     def test_what_is_usual_takes_the_place_of_what_was_shown(self) -> None:
@@ -247,36 +173,6 @@ class TestRoom:
 
         assert {line.value for line in after.attributes} == {"saga", "noir"}
         assert [c.attribute_id for c in diff.changes if c.kind is ChangeKind.EVICTED] == [id_of(EPIC)]
-
-    def test_discovery_that_is_the_least_itself_is_refused(self) -> None:
-        skill = a_skill(counted(SAGA, 3, 1), counted(EPIC, 2, 1))
-
-        after, diff = chose(skill, a_contrast([NOIR], [["genre: farce"]]), limits=MergeLimits(attributes=2))
-
-        assert {line.value for line in after.attributes} == {"saga", "epic"}
-        assert [(refused.attribute_id, refused.why) for refused in diff.refused] == [(id_of(NOIR), Refusal.FULL)]
-
-    def test_what_only_others_like_goes_before_the_persons_own(self) -> None:
-        skill = a_skill(counted(SAGA, 0.3, 0), an_attribute(EPIC, Tier.MEDIUM, source=Source.GLOBAL, support=0))
-
-        after, _ = chose(skill, a_contrast([NOIR], [["genre: farce"]]), limits=MergeLimits(attributes=2))
-
-        assert {line.value for line in after.attributes} == {"saga", "noir"}
-
-
-class TestBeforeCounts:
-    def test_line_from_before_counts_begins_with_what_its_tier_is_worth(self) -> None:
-        skill = a_skill(an_attribute(NOIR, Tier.HIGH, support=7), an_attribute(SAGA, Tier.MEDIUM, support=2))
-
-        after, diff = chose(skill, a_contrast([NOIR], [[EPIC]]))
-
-        assert diff.tally is not None
-        assert diff.tally.begun == {id_of(NOIR): (2_560, 0), id_of(SAGA): (ONE, 0)}
-        assert the(after, NOIR).taken == 2_560 - 160 + ONE
-        assert the(after, NOIR).tier is Tier.HIGH
-        _, second = chose(after, a_contrast([NOIR], [[EPIC]]))
-        assert second.tally is not None
-        assert second.tally.begun == {}
 
 
 GENRES = ("noir", "saga", "epic", "farce", "opera")

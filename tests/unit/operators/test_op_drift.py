@@ -1,15 +1,14 @@
 """The test of change: it stays quiet while a taste holds, and tells when it is over."""
 
 import random
-from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.drift import ALARM, MOST_AGED, aged, drifted, has_shifted
+from operators.drift import drifted, has_shifted
 from schemas import ONE, Source, Tier
-from tests.builders import NOW, an_attribute
+from tests.builders import an_attribute
 
 SURE = an_attribute(tier=Tier.HIGH, taken=9 * ONE, expected=ONE, source=Source.DISCOVERED)
 
@@ -36,17 +35,6 @@ def test_a_taste_that_holds_is_seldom_thought_over_and_one_that_is_over_soon(sha
     assert kept > 5 * lost
 
 
-def test_what_is_taken_speaks_for_the_line() -> None:
-    stirred = SURE.model_copy(update={"drift": ONE})
-
-    assert drifted(stirred, 300, taken=True) < ONE < drifted(stirred, 300, taken=False)
-
-
-@pytest.mark.parametrize("share", [0, ONE])
-def test_a_list_that_offers_no_choice_tests_nothing(share: int) -> None:
-    assert drifted(SURE.model_copy(update={"drift": 7}), share, taken=False) == 7
-
-
 def test_a_line_from_the_history_must_be_taken_more_often_before_it_is_tested() -> None:
     learned = an_attribute(tier=Tier.HIGH, taken=7 * ONE, expected=ONE, source=Source.DISCOVERED)
     prior = learned.model_copy(update={"source": Source.PRIOR})
@@ -56,18 +44,6 @@ def test_a_line_from_the_history_must_be_taken_more_often_before_it_is_tested() 
     assert drifted(prior.model_copy(update={"taken": 10 * ONE}), 300, taken=False) > 0
 
 
-def test_only_lines_that_were_sure_are_tested() -> None:
-    assert drifted(an_attribute(tier=Tier.LOW), 300, taken=False) == 0
-    assert drifted(an_attribute(tier=Tier.LOW, drift=5), 300, taken=False) > 5
-    assert drifted(an_attribute(tier=Tier.HIGH, source=Source.STATED), 300, taken=False) == 0
-    assert not has_shifted(an_attribute(tier=Tier.SILENT), 2 * ALARM)
-
-
 @given(st.integers(0, 64 * ONE), st.integers(1, ONE - 1), st.booleans())
 def test_the_sum_is_never_below_nought_nor_beyond_its_bound(drift: int, share: int, taken: bool) -> None:
     assert 0 <= drifted(SURE.model_copy(update={"drift": drift}), share, taken) <= 64 * ONE
-
-
-def test_time_that_runs_backwards_ages_nothing() -> None:
-    assert aged(NOW, NOW - timedelta(days=4_000)) == 0
-    assert aged(NOW, NOW + timedelta(days=100_000)) == MOST_AGED

@@ -1,7 +1,5 @@
 """A skill's past: as it was, what differs, and what a line rests on."""
 
-import pytest
-
 from operators.history import at_version, changes_of, difference, steps
 from operators.merge import merge, resolve_command, start
 from schemas import Action, PolicySkill, SkillCommand, SkillDiff, Tier
@@ -42,14 +40,6 @@ def test_a_difference_names_what_came_what_went_and_what_says_something_else() -
     assert (back.added, back.gone) == (told.gone, told.added)
 
 
-def test_a_version_does_not_differ_from_itself() -> None:
-    skill = at_version(log_of(([NOIR], [SAGA])), 1)
-
-    assert skill is not None
-    told = difference(skill, skill)
-    assert (told.added, told.gone, told.changed) == ((), (), ())
-
-
 def test_a_line_rests_on_its_seed_and_on_each_event_that_touched_it() -> None:
     log = log_of(([NOIR], [SAGA]), ([SAGA], []), ([NOIR], []))
 
@@ -68,8 +58,3 @@ def test_a_reworded_line_rests_on_what_it_said_before_too() -> None:
     found = steps(log, id_of("genre: film noir"))
 
     assert [step.attribute_id for step in found] == [id_of(NOIR), id_of(NOIR), id_of("genre: film noir")]
-
-
-@pytest.mark.parametrize("text", [DARK, "genre: no"])
-def test_a_line_that_never_was_rests_on_nothing(text: str) -> None:
-    assert steps(log_of(([NOIR], [SAGA])), id_of(text)) == []

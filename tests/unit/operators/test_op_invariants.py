@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from operators.attributes import fact_id, from_fact
 from operators.contrast import Outcome, on_ranking, on_selection
-from operators.evolve import Proposal, RulesReasoner, validate
+from operators.evolve import Proposal, validate
 from operators.merge import (
     DEFAULT_LIMITS,
     MergeLimits,
@@ -30,10 +30,7 @@ from operators.merge import (
 )
 from operators.rank import rank, repair
 from operators.render import render
-from operators.slim import compose, max_likes, slim
-from operators.slim.rules import phrase
 from operators.statinit import observe, statinit
-from operators.tokens import count_tokens
 from schemas import (
     TOPICS,
     Action,
@@ -381,41 +378,6 @@ def test_widest_skill_that_limits_allow_still_fits_into_its_document() -> None:
 
 @MANY
 @given(
-    st.lists(st.tuples(LABEL, TIER, st.sampled_from(list(Kind))), max_size=8),
-    st.integers(8, 200),
-    st.booleans(),
-)
-def test_slim_skill_keeps_to_its_budget_and_to_what_is_sure(
-    lines: list[tuple[str, Tier, Kind]], budget: int, rare: bool
-) -> None:
-    """Invariant 7, by the real tokenizer, for any values."""
-    attributes = [
-        Attribute(
-            attribute_id=f"{kind.value}:x:{n}", kind=kind, dimension="x", value=value, tier=tier, source=Source.PRIOR
-        )
-        for n, (value, tier, kind) in enumerate(lines)
-    ]
-    population = {a.attribute_id: 0.5 for a in attributes[::2]} if rare else None
-
-    short = slim(a_skill(*attributes), count_tokens, budget, population, vouching=VOUCHING)
-
-    sure = {phrase(a.dimension, a.value) for a in attributes if a.tier >= Tier.MEDIUM}
-    assert {*short.likes, short.style.removeprefix("prefers ")} - {""} <= {
-        *sure,
-        *(v.removeprefix("prefers ") for v in sure),
-    }
-    assert count_tokens(short.text) == short.tokens <= budget
-    # A large budget has more likes than the field holds.
-    assert short.text.startswith(compose(list(short.likes), ""))
-    assert short.text.endswith(short.style)
-    assert len(short.text.splitlines()) <= 1
-    assert short.text.count("|") <= 1
-    assert short.text.count(",") <= max(0, max_likes(budget) - 1)
-    assert decode(type(short), encode(short)) == short
-
-
-@MANY
-@given(
     st.lists(FACT, max_size=4).map(tuple),
     st.lists(st.builds(Fact, dimension=st.sampled_from(["genre", "mood"]), value=LABEL) | FACT, max_size=6).map(tuple),
     st.lists(ANY_TEXT, max_size=5).map(tuple),
@@ -447,24 +409,6 @@ def test_whatever_a_lying_reasoner_says_only_what_can_be_seen_enters(
     assert {a.attribute_id for a in evolved.attributes} <= {fact_id(fact) for fact in chosen} | {
         "preference:genre:noir"
     }
-
-
-@FEW
-@given(st.lists(st.tuples(st.lists(FACT, max_size=6), st.lists(st.lists(FACT, max_size=4), max_size=5)), max_size=25))
-def test_rules_reasoner_is_honest_its_proposals_are_never_refused(
-    choices: list[tuple[list[Fact], list[list[Fact]]]],
-) -> None:
-    skill = a_skill(PATTERN)
-    for number, (chosen, unchosen) in enumerate(choices):
-        contrast = Contrast(
-            event_id=f"e{number}", occurred_at=NOW, user_id=USER, domain=DOMAIN, ranking_id="r", chosen_rank=1,
-            chosen=ItemFacts(item_id="i", facts=tuple(chosen)),
-            unchosen=tuple(ItemFacts(item_id=f"u{n}", facts=tuple(each)) for n, each in enumerate(unchosen)),
-        )  # fmt: skip
-        validated = validate(RulesReasoner().propose(contrast, skill), skill, contrast, privacy=PRIVACY)
-
-        assert validated.refused == ()
-        skill = merge(skill, resolve(skill, validated, contrast))
 
 
 @FEW

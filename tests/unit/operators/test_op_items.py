@@ -5,21 +5,15 @@ import pytest
 from operators import contrast as joining
 from operators.items import read_item
 from operators.privacy import Privacy
-from operators.retrieve import Retrieved
 from operators.statinit.parsers import BUILT_IN
-from operators.steps.rank import Rank
-from schemas import Candidate, Fact, ItemFacts, Ranking, Tier, encode
+from schemas import Candidate, Fact, ItemFacts, Ranking, encode
 from streams.privacy import DEFAULT
-from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     DOMAIN,
     a_candidate,
     a_position,
     a_ranking,
     a_selection,
-    a_skill,
-    an_attribute,
     open_rankings,
 )
 
@@ -44,15 +38,6 @@ def joined(taken: str | None, *others: str, shown: tuple[str, ...] = ("a", "bad"
     return joining.on_selection(opened.state, selection, a_position(1, "selections"))
 
 
-def test_a_title_of_circled_digits_is_read() -> None:
-    item = Candidate(item_id="a", title=CIRCLED, metadata={"genres": ["Comedy"]})
-
-    found = read_item(item, "films", BUILT_IN["movietv"], DEFAULT)
-
-    assert (found.facts.title, found.failure) == (CIRCLED, "")
-    assert Fact(dimension="genre", value="comedy") in found.facts.facts
-
-
 def test_an_item_that_a_parser_fails_on_is_unreadable_and_its_text_is_not_in_the_reason() -> None:
     found = read_item(Candidate(item_id="bad", title=CIRCLED), DOMAIN, raising, DEFAULT)
 
@@ -70,28 +55,12 @@ def test_an_item_that_the_filter_fails_on_is_unreadable(monkeypatch: pytest.Monk
     assert found.facts.unreadable
 
 
-def test_a_list_with_an_unreadable_item_is_ranked() -> None:
-    items = [read(name) for name in ("bad", "a", "b")]
-    step, noir = Rank(privacy=PRIVACY, vouching=VOUCHING), an_attribute("genre: noir", Tier.HIGH)
-
-    order = step.order(items, step.lines(a_skill(noir)), "", Retrieved(), "seed")
-
-    assert (sorted(order), order[-1]) == (["a", "b", "bad"], "bad")
-
-
 def test_an_unreadable_item_is_no_part_of_a_contrast() -> None:
     step = joined("a")
 
     assert step.contrast is not None
     assert (step.contrast.chosen.item_id, [item.item_id for item in step.contrast.unchosen]) == ("a", ["b"])
     assert b"unreadable" not in encode(step.contrast)
-
-
-def test_the_readable_ones_of_several_taken_items_count() -> None:
-    step = joined("bad", "b")
-
-    assert step.contrast is not None
-    assert (step.contrast.chosen.item_id, step.contrast.also, step.contrast.chosen_rank) == ("b", (), 3)
 
 
 @pytest.mark.parametrize(("taken", "shown"), [("bad", ("a", "bad", "b")), (None, ("bad",))])
@@ -102,10 +71,3 @@ def test_a_choice_of_unreadable_items_only_ends_its_ranking_and_teaches_nothing(
 
     assert (step.outcome, step.contrast, step.abstention) == (joining.Outcome.UNREADABLE, None, None)
     assert (step.state.rankings, step.refused) == ((), ())
-
-
-def test_a_declined_list_teaches_by_its_readable_items() -> None:
-    step = joined(None)
-
-    assert step.abstention is not None
-    assert [item.item_id for item in step.abstention.shown] == ["a", "b"]

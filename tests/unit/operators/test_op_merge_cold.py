@@ -5,32 +5,26 @@ from hypothesis import strategies as st
 
 from operators.attributes import from_fact
 from operators.evolve import Proposal, RulesReasoner
-from operators.merge import MergeLimits, fit_seed, fold, merge, resolve_command, start
+from operators.merge import MergeLimits, fit_seed, fold
 from operators.merge.room import DEFAULT_LIMITS
 from schemas import (
-    Action,
     Attribute,
     ChangeKind,
-    Kind,
     PolicySkill,
     SkillDiff,
     Source,
     Tier,
     encode,
 )
-from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
     DOMAIN,
     USER,
-    a_command,
     a_contrast,
     a_proposal,
     a_skill,
     an_attribute,
     evolve,
     id_of,
-    line,
     texts,
 )
 from tests.unit.operators.test_op_invariants import FACT, FEW_LINES, HISTORY, MANY, Stream, Told
@@ -64,63 +58,6 @@ class TestPatience:
         assert evicted(diff) == [(id_of(NOIR), "never confirmed by the person's own choices")]
         assert [(c.before, c.after) for c in diff.changes] == [(MEDIUM, None)]
 
-    def test_how_many_choices_it_waits_for_can_be_set(self) -> None:
-        given_ = a_skill(popular(), version=0)
-
-        assert after(given_, 1, global_patience=2).attributes
-        assert not after(given_, 2, global_patience=2).attributes
-        assert after(given_, 50, global_patience=51).attributes
-
-    def test_the_fifth_choice_itself_still_confirms(self) -> None:
-        skill = after(a_skill(popular(), version=0), 4)
-
-        skill, _ = evolve(skill, a_proposal(reinforced=[NOIR]))
-
-        assert (line(skill, NOIR).tier, line(skill, NOIR).support) == (HIGH, 1)
-
-    def test_a_confirmed_global_line_stays_like_any_other(self) -> None:
-        skill, _ = evolve(a_skill(popular(), version=0), a_proposal(reinforced=[NOIR]))
-
-        skill = after(skill, 40, a_proposal(weakened=[NOIR]))
-
-        assert (line(skill, NOIR).tier, line(skill, NOIR).source) == (LOW, Source.GLOBAL)
-
-    def test_a_discovery_of_what_the_global_skill_said_confirms_it(self) -> None:
-        skill, _ = evolve(a_skill(popular(), version=0), a_proposal(discovered=["genre: NOIR"]))
-
-        assert line(after(skill, 9), NOIR).support == 1
-
-    def test_pinned_global_lines_stay_and_go_once_they_are_unpinned(self) -> None:
-        skill = after(a_skill(popular(pinned=True), version=0), 9)
-        assert texts(skill.attributes) == [NOIR]
-
-        skill = merge(skill, resolve_command(skill, a_command(Action.UNPIN), privacy=PRIVACY, vouching=VOUCHING))
-
-        assert texts(skill.attributes) == [NOIR]
-        assert not after(skill, 1).attributes
-
-    def test_commands_do_not_try_patience(self) -> None:
-        skill = a_skill(popular(), version=0)
-        for action in [Action.PIN, Action.UNPIN] * 5:
-            skill = merge(skill, resolve_command(skill, a_command(action), privacy=PRIVACY, vouching=VOUCHING))
-
-        assert texts(after(skill, 4).attributes) == [NOIR]
-
-    def test_no_other_source_has_to_be_confirmed(self) -> None:
-        others = [an_attribute(f"genre: {s.value}", LOW, s) for s in Source if s is not Source.GLOBAL]
-
-        assert len(after(a_skill(*others, version=0), 20).attributes) == len(others)
-
-    def test_a_global_line_needs_no_second_contradiction(self) -> None:
-        skill, _ = evolve(a_skill(popular(NOIR, HIGH), version=0), a_proposal(weakened=[NOIR]))
-
-        assert line(skill, NOIR).tier is MEDIUM
-
-    def test_global_patterns_and_criteria_are_left_behind_alike(self) -> None:
-        lines = [popular("exploration: explores many genres", kind=Kind.PATTERN), popular("era: 1990s", LOW)]
-
-        assert not after(a_skill(*lines, version=0), 5).attributes
-
     def test_somebody_new_leaves_the_crowd_behind_as_choices_come(self) -> None:
         """The whole way: five choices of noir among sagas, by the rules."""
         skill = a_skill(popular(NOIR, LOW), popular(SAGA, MEDIUM), popular("mood: cosy", LOW), version=0)
@@ -146,17 +83,6 @@ class TestRoom:
         own = an_attribute("genre: own", LOW, Source.DISCOVERED)
 
         assert self.evict(own, popular("genre: all", HIGH), keep=2) == ["genre: all"]
-
-    def test_confirmed_ones_are_lines_like_any_other(self) -> None:
-        own = an_attribute("genre: own", LOW, Source.DISCOVERED)
-
-        assert self.evict(own, popular("genre: all", HIGH, support=1), keep=2) == ["genre: own"]
-
-    def test_among_them_the_lowest_tier_goes_first_and_pinned_ones_stay(self) -> None:
-        lines = [popular("genre: a", MEDIUM), popular("genre: b", LOW), popular("genre: c", LOW, pinned=True)]
-
-        assert self.evict(*lines, keep=3) == ["genre: b"]
-        assert self.evict(*lines, keep=2) == ["genre: a", "genre: b"]
 
 
 OWN = (ChangeKind.REINFORCED, ChangeKind.DISCOVERED, ChangeKind.ADDED, ChangeKind.REWORDED)
@@ -197,13 +123,3 @@ def test_for_any_history_only_what_is_unconfirmed_loses_patience(
 
     if stream.skill is not None:
         assert encode(fold(stream.log)[USER, DOMAIN]) == encode(stream.skill)
-
-
-def test_first_diff_may_leave_lines_of_its_own_seed_behind() -> None:
-    given_ = start(USER, DOMAIN, (popular(), an_attribute(SAGA)), a_contrast())
-
-    skill, diff = evolve(given_, a_proposal(), limits=MergeLimits(global_patience=1))
-
-    assert texts(skill.attributes) == [SAGA]
-    assert diff.seed == given_.attributes
-    assert encode(fold([diff])[USER, DOMAIN]) == encode(skill)

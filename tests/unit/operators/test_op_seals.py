@@ -104,12 +104,6 @@ def test_a_ranking_without_a_right_seal_counts_as_the_apps_with_an_empty_injecte
     assert kept.candidates == forged.candidates
 
 
-def test_an_apps_own_ranking_keeps_its_arm_and_skill_and_loses_our_rankers_fields() -> None:
-    kept = authenticated(RANKING.model_copy(update={"ranked_by": RankedBy.APP}), KEY)
-
-    assert kept.injected == Injected(skill_version=3, slim_skill="likes: noir", arm="b")
-
-
 @pytest.mark.parametrize("name", ["skill_version", "weights_version", "memory_version", "graph_epoch", "repaired"])
 def test_a_forged_ranking_with_a_number_beyond_64_bits_bears_a_wrong_seal(name: str) -> None:
     injected = INJECTED.model_copy(update={name: 2**70})

@@ -1,6 +1,5 @@
 """Evidence or nothing (invariant 8): what a reasoner says against what can be seen."""
 
-from operators.attributes import fact_id
 from operators.evolve import Proposal, validate
 from schemas import MAX_ATTRIBUTES, ChangeKind, Judgement, Refusal, Verdict, encode
 from streams.privacy import DEFAULT as PRIVACY
@@ -40,58 +39,6 @@ def test_fact_that_the_chosen_item_lacks_is_no_discovery() -> None:
     assert [r.why for r in validated.refused] == [Refusal.UNSUPPORTED, Refusal.UNSUPPORTED]
 
 
-def test_fact_held_already_needs_evidence_too_before_it_reinforces() -> None:
-    validated = validate(
-        a_proposal(discovered=[SAGA]), a_skill(an_attribute(SAGA)), a_contrast([NOIR]), privacy=PRIVACY
-    )
-
-    assert not validated.proposal.reinforced
-    assert [r.why for r in validated.refused] == [Refusal.UNSUPPORTED]
-
-
-def test_discovered_attribute_that_exists_becomes_a_reinforcement() -> None:
-    validated = validate(
-        a_proposal(discovered=["genre: NOIR"]), a_skill(an_attribute(NOIR)), a_contrast([NOIR]), privacy=PRIVACY
-    )
-
-    assert validated.proposal.reinforced == (id_of(NOIR),)
-    assert not validated.proposal.discovered
-
-
-def test_discovery_is_spelled_as_in_the_item_not_as_the_reasoner_spells_it() -> None:
-    contrast = a_contrast(["genre: science fiction"])
-
-    validated = validate(a_proposal(discovered=["genre: SCIENCE!! (fiction)"]), a_skill(), contrast, privacy=PRIVACY)
-
-    assert validated.proposal.discovered == facts("genre: science fiction")
-
-
-def test_reinforced_and_weakened_counts_as_reinforced() -> None:
-    validated = validate(a_proposal([NOIR], [], [NOIR]), a_skill(an_attribute(NOIR)), a_contrast(), privacy=PRIVACY)
-
-    assert validated.proposal.reinforced == (id_of(NOIR),)
-    assert not validated.proposal.weakened
-    assert [r.why for r in validated.refused] == [Refusal.ALSO_REINFORCED]
-
-
-def test_discovered_as_known_and_weakened_counts_as_reinforced() -> None:
-    validated = validate(
-        a_proposal([], [NOIR], [NOIR]), a_skill(an_attribute(NOIR)), a_contrast([NOIR]), privacy=PRIVACY
-    )
-
-    assert validated.proposal.reinforced == (id_of(NOIR),)
-    assert not validated.proposal.weakened
-
-
-def test_repetitions_are_said_once() -> None:
-    skill = a_skill(an_attribute(NOIR), an_attribute(SAGA))
-    proposal = a_proposal([NOIR, NOIR], ["mood: dark", "mood: Dark"], [SAGA, SAGA])
-
-    validated = validate(proposal, skill, a_contrast([NOIR, "mood: dark"]), privacy=PRIVACY)
-
-    assert validated.proposal == a_proposal([NOIR], ["mood: dark"], [SAGA])
-
-
 def test_flood_of_invented_ids_is_cut_so_that_the_log_stays_bounded() -> None:
     proposal = Proposal(reinforced=tuple(f"x:{n}" * 500 for n in range(200)))
 
@@ -99,12 +46,6 @@ def test_flood_of_invented_ids_is_cut_so_that_the_log_stays_bounded() -> None:
 
     assert len(validated.refused) == 64
     assert all(3 <= len(refused.attribute_id) <= 200 for refused in validated.refused)
-
-
-def test_ids_too_short_for_the_log_are_refused_all_the_same() -> None:
-    validated = validate(Proposal(weakened=("", "x")), a_skill(), a_contrast(), privacy=PRIVACY)
-
-    assert [r.attribute_id for r in validated.refused] == ["???", "x??"]
 
 
 def test_a_judgement_needs_its_line_and_what_it_quotes_needs_the_item() -> None:
@@ -136,12 +77,3 @@ def test_text_that_utf8_cannot_hold_does_not_stop_the_stream() -> None:
     assert encode(skill)
     assert (diff.changes[0].reason, diff.analysis) == ("so ?", "? thinks")
     assert [r.attribute_id for r in diff.refused] == ["genre:?"]
-
-
-def test_first_of_two_facts_with_one_identity_is_the_evidence() -> None:
-    contrast = a_contrast(["genre: Sci-Fi", "genre: sci fi"])
-
-    validated = validate(a_proposal(discovered=["genre: sci fi"]), a_skill(), contrast, privacy=PRIVACY)
-
-    assert [fact_id(fact) for fact in validated.proposal.discovered] == ["preference:genre:sci-fi"]
-    assert validated.proposal.discovered == facts("genre: Sci-Fi")

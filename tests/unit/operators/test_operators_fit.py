@@ -1,20 +1,16 @@
 """Fit: the chance that candidates suit, that none does, and the question that would tell most."""
 
-from datetime import timedelta
-from functools import partial
-from itertools import combinations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.fit import fit_of, learned, question_of
-from operators.fit.acceptance import CHANCES, LEAST, PRIOR, WEIGHED, candidates, chance, chance_of, none_suits, started
-from operators.fit.known import AGAINST, DOUBTFUL, REPLACED, Known
+from operators.fit.acceptance import CHANCES, LEAST, PRIOR, chance_of
+from operators.fit.known import AGAINST, DOUBTFUL, REPLACED
 from operators.fit.question import is_sensitive
 from operators.fit.suiting import SUITS
-from operators.stated import item_attribute, statement_id
-from schemas import Bound, Evidence, ItemFacts, Measure, PolicySkill, Stance, Statement, Tier
+from operators.stated import statement_id
+from schemas import Evidence, ItemFacts, PolicySkill, Stance, Statement, Tier
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW, a_fact, a_skill, an_attribute, id_of, item_facts
 
@@ -60,51 +56,11 @@ def test_nothing_is_claimed_of_somebody_who_never_refused_anything():
     assert learned(knows(NOIR, beliefs=None), (), suited=items, refused=()) is None
 
 
-def test_without_any_refusal_only_what_was_said_is_against_a_candidate():
-    items = [item_facts("a", NOIR), item_facts("b", SAGA)]
-    found = fit_of(items, knows(beliefs=None), (avoids(NOIR),), privacy=PRIVACY)
-
-    assert found is not None
-    assert (found.chances, found.nothing, found.suits) == ((AGAINST, 1.0), 0.0, True)
-    assert found.against == {"a": statement_id(Stance.AVOIDS, id_of(NOIR))}
-    assert found.honoured == (statement_id(Stance.AVOIDS, id_of(NOIR)),)
-
-
-def test_the_more_is_known_the_likelier_a_candidate_suits():
-    items = [item_facts("a", NOIR, OLD), item_facts("b", NOIR, NEW), item_facts("c", SAGA, NEW)]
-    known, half, unknown = chances(items, knows(NOIR, OLD))
-
-    assert known == 1.0
-    assert known > half > unknown > AGAINST
-
-
-def test_what_is_preferred_is_known_to_be_fine():
-    [before], [after] = (
-        chances([item_facts("a", NOIR)], knows(), *held) for held in ((), (said(Stance.PREFERS, NOIR),))
-    )
-
-    assert (before < 1.0, after) == (True, 1.0)
-
-
 def test_one_avoided_fact_outweighs_all_that_is_liked():
     found = fit_of([item_facts("a", NOIR, OLD)], knows(NOIR, OLD), (avoids(OLD),), privacy=PRIVACY)
 
     assert found is not None
     assert (found.chances, found.suits, found.nothing) == ((AGAINST,), False, pytest.approx(1 - AGAINST))
-
-
-def test_an_item_and_a_bound_are_avoided_too():
-    cheap = ItemFacts(item_id="a", measures={"price": 5.0})
-    dear = ItemFacts(item_id="b", measures={"price": 50.0})
-    bound = said(
-        Stance.PREFERS, "price: low", attribute_id="bound:price:below", bound=Bound(measure=Measure.PRICE, below=20)
-    )
-    item = said(Stance.AVOIDS, "item: a", attribute_id=item_attribute("a"), item_id="a")
-
-    found = fit_of([cheap, dear], knows(), (bound, item), privacy=PRIVACY)
-
-    assert found is not None
-    assert set(found.against) == {"a", "b"}
 
 
 def test_what_was_said_before_a_shift_is_doubtful_and_forbids_no_list_once_as_much_took_its_place():
@@ -121,17 +77,6 @@ def test_what_was_said_before_a_shift_is_doubtful_and_forbids_no_list_once_as_mu
     assert (lifted.chances, set(lifted.against), lifted.suits) == ((REPLACED,), {"a"}, True)
 
 
-def test_candidates_that_share_what_is_unknown_are_not_two_chances():
-    skill = knows(OLD)
-    twins = fit_of([item_facts("a", NOIR, OLD), item_facts("b", NOIR, OLD)], skill, (), privacy=PRIVACY)
-    others = fit_of([item_facts("a", NOIR, OLD), item_facts("b", SAGA, OLD)], skill, (), privacy=PRIVACY)
-
-    assert twins is not None
-    assert others is not None
-    assert twins.nothing == pytest.approx(1 - twins.chances[0], abs=1e-3)
-    assert others.nothing < twins.nothing
-
-
 def test_who_refuses_is_believed_to_refuse_more_and_who_takes_to_take_more():
     item = [item_facts("a", NOIR, OLD)]
     start = knows()
@@ -141,28 +86,6 @@ def test_who_refuses_is_believed_to_refuse_more_and_who_takes_to_take_more():
     assert refusing is not None
     assert taking is not None
     assert chance_of(refusing, 1.0) < chance_of(PRIOR, 1.0) < chance_of(taking, 1.0)
-
-
-def test_who_picks_one_of_many_tells_less_than_who_takes_a_given_thing():
-    items = [item_facts(f"i{n}", f"genre: g{n}") for n in range(6)]
-    picked = learned(knows(), (), suited=items[:1], refused=(), shown=items)
-    given_ = learned(knows(), (), suited=items[:1], refused=())
-
-    assert picked is not None
-    assert given_ is not None
-    assert chance_of(PRIOR, 1.0) < chance_of(picked, 1.0) < chance_of(given_, 1.0)
-
-
-def test_what_is_known_and_what_was_refused_by_word_tells_nothing_of_the_unknown():
-    skill = knows(NOIR)
-
-    assert learned(skill, (), suited=[item_facts("a", NOIR)], refused=()) == PRIOR
-    assert learned(skill, (avoids(SAGA),), suited=(), refused=[item_facts("a", SAGA)]) == PRIOR
-
-
-def test_beliefs_of_another_release_are_begun_again():
-    assert started((0, -5)) == PRIOR
-    assert started(None) == PRIOR
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=40))
@@ -191,12 +114,6 @@ def test_chances_are_chances_and_nothing_is_at_most_what_the_best_leaves(lists):
     assert found.suits is (max(found.chances) >= SUITS)
 
 
-def test_nothing_in_a_list_of_nothing():
-    known = Known.of(knows(), ())
-
-    assert none_suits(candidates([], known), lambda _: 0.5) == 1.0
-
-
 def test_the_question_is_about_what_would_decide():
     items = [item_facts("a", NOIR, OLD), item_facts("b", SAGA, OLD), item_facts("c", WAR, OLD)]
     found = question_of(items, knows(), (), privacy=PRIVACY)
@@ -223,23 +140,6 @@ def test_nobody_is_asked_what_no_answer_would_change():
     assert question_of(refused, knows(), (avoids(NOIR), avoids(SAGA)), privacy=PRIVACY) is None
 
 
-def test_nobody_is_asked_twice_what_they_like_best():
-    items = [item_facts("a", NOIR), item_facts("b", SAGA)]
-    skill = knows(NOIR, SAGA)
-    answered = (said(Stance.PREFERS, NOIR), said(Stance.PREFERS, SAGA))
-
-    assert question_of(items, skill, (), privacy=PRIVACY) is not None
-    assert question_of(items, skill, answered, privacy=PRIVACY) is None
-
-
-def test_what_was_said_already_is_no_option():
-    items = [item_facts("a", NOIR), item_facts("b", SAGA), item_facts("c", WAR)]
-    found = question_of(items, knows(), (avoids(NOIR),), privacy=PRIVACY)
-
-    assert found is not None
-    assert id_of(NOIR) not in {option.attribute_id for option in found.options}
-
-
 @pytest.mark.parametrize("text", ["faith: catholic", "religion: any", "health_condition: diabetes"])
 def test_nobody_is_ever_asked_about_what_is_sensitive(text):
     dimension = text.split(":")[0]
@@ -247,39 +147,3 @@ def test_nobody_is_ever_asked_about_what_is_sensitive(text):
 
     assert is_sensitive(a_fact(text), privacy=PRIVACY)
     assert question_of(items, knows(), (), privacy=PRIVACY) is None
-
-
-def test_a_question_is_the_same_for_the_same_skill_and_another_for_the_next_version():
-    items = [item_facts("a", NOIR), item_facts("b", SAGA)]
-    first, again, later = (question_of(items, knows(version=version), (), privacy=PRIVACY) for version in (1, 1, 2))
-
-    assert first is not None
-    assert later is not None
-    assert first == again
-    assert first.question_id != later.question_id
-
-
-def test_fit_is_of_what_is_live_and_has_no_clock():
-    over = avoids(NOIR, until=NOW - timedelta(days=1))
-    found = fit_of([item_facts("a", NOIR)], knows(NOIR), (over,), privacy=PRIVACY)
-
-    assert found is not None
-    assert found.against  # which statements are live is the caller's to say
-
-
-@given(st.lists(st.sets(st.integers(0, 5), min_size=1, max_size=4), min_size=1, max_size=8), st.sampled_from(CHANCES))
-def test_that_none_suits_is_told_as_group_by_group(having: list[set[int]], fine: float) -> None:
-    """Facts of the same candidates are counted together, which comes to the same."""
-    items = [item_facts(f"i{n}", *(f"genre: kind {each}" for each in sorted(own))) for n, own in enumerate(having)]
-    listed = candidates(items, Known.of(a_skill(), ()))
-    ranked = sorted(listed, key=lambda each: -chance(each, partial(pow, fine)))[:WEIGHED]
-    some = 0.0
-    for size in range(1, len(ranked) + 1):
-        for group in combinations(ranked, size):
-            parts: dict[str, float] = {}
-            for each in group:
-                parts |= {name: max(part, parts.get(name, 0.0)) for name, part in each.missing.items()}
-            some += (-1) ** (size + 1) * fine ** sum(parts.values())
-
-    best = max(chance(each, partial(pow, fine)) for each in ranked)
-    assert none_suits(listed, partial(pow, fine)) == pytest.approx(min(1.0 - some, 1.0 - best), abs=1e-5)

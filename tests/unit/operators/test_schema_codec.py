@@ -15,9 +15,7 @@ from schemas import (
     Item,
     Model,
     Selection,
-    SkillCommand,
     decode,
-    derived_id,
     encode,
 )
 from tests.builders import NOW, a_candidate, a_position, an_interaction
@@ -67,30 +65,19 @@ class TestReasons:
     def test_unknown_version(self, version: int) -> None:
         assert refused(changed(schema_version=version)).reason == "unknown-version"
 
-    def test_unknown_version_is_told_before_other_faults(self) -> None:
-        assert refused(b'{"schema_version": 99}').reason == "unknown-version"
-
-    @pytest.mark.parametrize("value", [b"null", b"[]", b"1", b'"x"', b"true", b"{}", b"1e999"])
-    def test_json_that_is_no_event(self, value: bytes) -> None:
-        assert refused(value).reason == "invalid"
-
     @pytest.mark.parametrize(
         "fields",
         [
             {"event_id": ""},
             {"event_id": "x" * 257},
             {"event_id": "a\nb"},
-            {"event_id": None},
             {"user_id": "a\u0000b"},
             {"user_id": 7},
             {"schema_version": 10**30},
             {"domain": "Books"},
             {"domain": "books\n"},
-            {"domain": "../etc"},
             {"occurred_at": "2026-01-01T00:00:00"},
-            {"occurred_at": "yesterday"},
             {"occurred_at": "9999-12-31T23:59:59-23:59"},
-            {"occurred_at": "0001-01-01T00:00:00+23:59"},
             {"occurred_at": 1e308},
             {"item": {"item_id": "i", "title": "x" * 501}},
             {"item": {"item_id": "i", "metadata": {str(n): n for n in range(129)}}},
@@ -129,27 +116,12 @@ class TestReasons:
 
         assert secret not in refused(changed(domain=secret, occurred_at=secret)).detail
 
-    def test_tier_must_be_one_of_the_three(self) -> None:
-        command = {**GOOD, "action": "explode", "attribute_id": "a:b:c", "actor": "ann"}
-
-        with pytest.raises(BadRecord, match="action"):
-            decode(SkillCommand, json.dumps(command).encode())
-
 
 class TestForgiving:
     def test_unknown_fields_are_ignored_at_every_level(self) -> None:
         value = changed(new="field", item={**GOOD["item"], "shelf": 7})
 
         assert decode(Interaction, value) == decode(Interaction, changed())
-
-    def test_what_has_a_default_may_be_left_out(self) -> None:
-        value = json.dumps({k: v for k, v in GOOD.items() if k != "schema_version"}).encode()
-
-        assert decode(Interaction, value).schema_version == 1
-
-    @pytest.mark.parametrize("written", ["2026-01-01T13:00:00+01:00", "2026-01-01T12:00:00Z", 1767268800])
-    def test_any_way_to_write_a_moment_is_the_same_moment_in_utc(self, written: str | int) -> None:
-        assert encode(decode(Interaction, changed(occurred_at=written))) == encode(decode(Interaction, changed()))
 
 
 class TestCanonical:
@@ -160,11 +132,6 @@ class TestCanonical:
             b'{"event_id":"e1","schema_version":1,"occurred_at":"2026-01-01T12:00:00.000000Z","domain":"books",'
             b'"item":{"item_id":"i1","title":"","description":"","metadata":{"b":1,"a":[true,null,0.5]}}}'
         )
-
-    def test_order_of_fields_on_the_way_in_does_not_matter(self) -> None:
-        value = json.dumps(dict(reversed(GOOD.items()))).encode()
-
-        assert encode(decode(Interaction, value)) == encode(decode(Interaction, changed()))
 
     @pytest.mark.parametrize("raw", [b"", bytes(range(256)), None])
     def test_dead_letter_gives_any_bytes_back(self, raw: bytes | None) -> None:
@@ -213,12 +180,3 @@ class TestHostile:
         offset = f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
 
         assert tried(Interaction, changed(occurred_at=moment.isoformat() + offset)) in {"invalid", None}
-
-
-class TestDerivedId:
-    def test_it_is_stable_for_ever(self) -> None:
-        """A change here gives every contrast and dead letter another id, and repeats become new events."""
-        assert derived_id("contrast", "ann", "r1") == "4b01434cc3f49922"
-
-    def test_parts_cannot_run_into_each_other(self) -> None:
-        assert len({derived_id("ab", "c"), derived_id("a", "bc"), derived_id("abc"), derived_id("abc", "")}) == 4

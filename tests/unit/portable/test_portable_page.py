@@ -1,15 +1,13 @@
 """The readable page of an export: complete, escaped, and without anything from elsewhere."""
 
-import io
 import json
 import re
-import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
 
 from schemas import Correction, Model, PolicySkill, SlimSkill
-from streams.rights.portable import Manifest, pack, unpack
-from streams.rights.portable.archive import PAGE, TopicFile
+from streams.rights.portable import Manifest
+from streams.rights.portable.archive import TopicFile
 from streams.rights.portable.page import page_of
 from tests.builders import DOMAIN, NOW, a_contrast, a_skill, an_attribute
 
@@ -78,23 +76,3 @@ def test_the_page_shows_hostile_content_as_text_only(tmp_path: Path) -> None:
     assert seen.addresses == []
     assert "default-src 'none'" in text
     assert "&lt;script&gt;alert(1)" in text
-
-
-def test_an_empty_export_has_a_page_too(tmp_path: Path) -> None:
-    text = page_of(tmp_path, an_export(tmp_path))
-
-    assert "No skill has been learned." in text
-
-
-def test_an_import_leaves_the_page_behind(tmp_path: Path) -> None:
-    source, target, packed = tmp_path / "source", tmp_path / "target", io.BytesIO()
-    manifest = an_export(source)
-    (source / "manifest.json").write_text(manifest.model_dump_json())
-    (source / PAGE).write_text("<script>alert(1)</script>")
-    target.mkdir()
-
-    pack(source, packed)
-    unpack(packed, target)
-
-    assert PAGE in zipfile.ZipFile(packed).namelist()
-    assert not (target / PAGE).exists()

@@ -10,7 +10,7 @@ from operators.steps.evolve import Evolve
 from operators.steps.evolved import State
 from schemas import Card, CardAction, PolicySkill, Scope, Stance, decode, encode
 from schemas.cards import CardCommand
-from schemas.corrections import MAX_DIRECTIVES, Correction
+from schemas.corrections import Correction
 from streams.language import RULES
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
@@ -18,7 +18,7 @@ from streams.rights.portable.importing import Order, commands_of, corrections_of
 from streams.vouching import DEFAULT as VOUCHING
 from tests.analytics_talks import talks
 from tests.builders import a_command, a_time, item_facts
-from tests.unit.materializer.said_builders import AVOIDS_HORROR, CHEAPER, NOIR, NOT_DUNE, RATHER_NOIR, SF, statement
+from tests.unit.materializer.said_builders import AVOIDS_HORROR, CHEAPER, NOIR, NOT_DUNE, RATHER_NOIR, SF
 
 STEP = Evolve(privacy=PRIVACY, vouching=VOUCHING)
 LATER = a_time(60 * 24)
@@ -67,15 +67,6 @@ def test_what_was_meant_for_now_or_is_over_stays_behind() -> None:
     over = AVOIDS_HORROR.model_copy(update={"until": LATER - timedelta(minutes=1)})
 
     assert corrections_of(with_stated(RATHER_NOIR, CHEAPER, over), "anna", ORDER) == []
-
-
-def test_more_than_one_form_holds_are_several() -> None:
-    many = [statement(Stance.AVOIDS, f"preference:genre:g{n}", f"g{n}", n + 1) for n in range(MAX_DIRECTIVES + 3)]
-
-    corrections = corrections_of(with_stated(*many), "anna", ORDER)
-
-    assert [len(each.says) for each in corrections] == [MAX_DIRECTIVES, 3]
-    assert [each.value for each in heard(corrections).stated] == [each.value for each in many]
 
 
 def card_of(place: int) -> Card:

@@ -1,17 +1,13 @@
 """Arms of the paper's protocol: frozen at test, blind to the answer; simple ones by hand, SAGER's by their parts."""
 
 import asyncio
-import math
 
 import pytest
 
-from evaluation import community
-from evaluation.baselines import ItemKnn, Profile, standard
-from evaluation.exceptions import ArmFailed
 from evaluation.leave_one_out import ARMS, run
 from evaluation.replies import Cost
 from evaluation.simulation import no_progress
-from evaluation.split import Case, read
+from evaluation.split import read
 from evaluation.warm_up import ArmOptions
 from operators.rank.weights import DEFAULT_WEIGHTS
 from tests.unit.quality.quality_builders import data_set
@@ -53,34 +49,6 @@ async def test_a_ranking_changes_no_later_answer(name, few):
     assert all(set(forwards[case.user_id]) == set(case.candidates) for case in few.cases)
 
 
-async def test_neighbours_by_hand(tmp_path):
-    """a and b were met together by two of a's three and b's two users."""
-    histories = {"u1": ["a", "b"], "u2": ["a", "b"], "u3": ["a"], "u4": ["c", "d", "e", "f", "g"], "u5": list("hijkl")}
-    items = [{"item_id": name, "title": name} for name in "abcdefghijklmnopq"]
-    split, _ = read(data_set(tmp_path, histories, items))
-    arm = ItemKnn()
-    await arm.train(split, no_progress)
-
-    assert list(arm.scores(Case("u3", ("b", "c")))) == pytest.approx([2 / (math.sqrt(6) + 5), 0])
-
-
-async def test_profile_by_hand(tmp_path):
-    """A user of one western by one director: the same two facts give 1 each, one of two genres gives less."""
-    westerns = [("a", "Western", "Ann Lee"), ("b", "Western", "Ann Lee"), ("c", "Western|Comedy", "Bo Ray")]
-    others = [(name, "Drama", f"Cy {name.upper()}") for name in "defghijklmnopqrst"]
-    items = [{"item_id": n, "title": n, "genres": g, "directors": d} for n, g, d in westerns + others]
-    split, _ = read(data_set(tmp_path, {"u": ["a"], "x": list("defgh"), "y": list("ijklm")}, items))
-    arm = Profile()
-    await arm.train(split, no_progress)
-
-    like, half, unlike = arm.scores(Case("u", ("b", "c", "d")))
-
-    assert like == pytest.approx(2)
-    assert 0 < half < 1
-    assert unlike == 0
-    assert list(standard([2, 2, 2])) == [0, 0, 0]
-
-
 class Odd:
     name = "odd"
     spent = Cost(calls=1, prompt_tokens=100)
@@ -93,25 +61,6 @@ class Odd:
 
     async def rank(self, case):
         return self.answer(case)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        lambda case: case.candidates[1:],
-        lambda case: (*case.candidates[1:], case.candidates[1]),
-        lambda case: (*case.candidates, case.candidates[0]),
-        lambda case: (*case.candidates[1:], "stranger"),
-    ],
-)
-async def test_an_answer_without_exactly_the_candidates_is_an_error_that_names_the_arm(world, answer):
-    with pytest.raises(ArmFailed, match="the arm odd answered user u"):
-        await run(Odd(answer), *world)
-
-
-async def test_an_error_of_an_arm_names_arm_and_user(world):
-    with pytest.raises(ArmFailed, match=r"the arm odd failed on user u.*ZeroDivisionError"):
-        await run(Odd(lambda case: 1 / 0), *world)
 
 
 async def test_a_run_measures_counts_and_bounds_concurrency(world):
@@ -143,26 +92,6 @@ async def test_a_run_measures_counts_and_bounds_concurrency(world):
 # SAGER's arms.
 
 
-def test_arms_of_one_run_share_the_world(few):
-    first = community.shared_world(few, no_progress)
-
-    assert community.shared_world(few, lambda *_: pytest.fail("built twice")) is first
-
-
-async def test_without_rounds_sager_is_statinit(few):
-    found = await orders(await trained("sager-counts", few, tau=0), few)
-
-    assert found == await orders(await trained("statinit", few, tau=0), few)
-
-
-async def test_the_community_reaches_only_arms_that_read_it(few):
-    informed = [each.choice for each in (await trained("sager-rules", few)).skills.played]
-    alone = [each.choice for each in (await trained("sager-no-collaborative", few)).skills.played]
-
-    assert all(choice.popularity and choice.context.companions for choice in informed)
-    assert not any(choice.popularity or choice.context.companions for choice in alone)
-
-
 async def test_the_product_is_played_up_to_the_case_and_ranks_by_its_learned_skill(few):
     arm = await trained("sager", few, tau=2)
 
@@ -174,11 +103,3 @@ async def test_the_product_is_played_up_to_the_case_and_ranks_by_its_learned_ski
         assert arm.skills.skills[case.user_id].contrasts == 2
     assert arm.skills.weights != DEFAULT_WEIGHTS
     assert await orders(arm, few) == await orders(await trained("sager", few, tau=2), few)
-
-
-@pytest.mark.parametrize("tau", [0, 2])
-async def test_a_visit_is_in_the_history_or_a_choice_and_never_both(few, tau):
-    arm = await trained("sager", few, tau=tau)
-
-    for user_id, skill in arm.skills.skills.items():
-        assert max(line.support for line in skill.attributes) <= len(few.training[user_id])

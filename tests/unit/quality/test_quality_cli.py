@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from evaluation.results import markdown, read
+from evaluation.results import read
 from streams.cli import app
 from tests.unit.quality.quality_builders import data_set
 
@@ -42,43 +42,6 @@ def test_json_is_one_line_per_arm_and_all_is_kept(tmp_path):
     ]
 
 
-def test_the_report_shows_the_newest_result_of_each_arm_and_its_options(tmp_path):
-    folder, results = data_set(tmp_path / "films"), tmp_path / "results.jsonl"
-    for more in (["--arm", "random,no-skill"], ["--arm", "sager-counts"], ["--arm", "sager-counts", "--tau", "1"]):
-        assert eval_("--data", folder, "--users", 10, "--results", results, *more, "--json").exit_code == 0
-    rows = read(results)
-
-    report = markdown([{**rows[0], "hit_at_1": 0.0}, *rows], "no-skill")
-
-    assert report.count("## films: 10 users, uniform negatives, seed 0") == 1
-    found = [line.split(" | ")[0].strip("| ") for line in report.splitlines() if line.startswith("| ")]
-    assert found == ["arm", "---", "random", "no-skill", "sager-counts", "sager-counts (tau 1)"]
-    assert f"| {rows[0]['hit_at_1']:.3f} [" in report
-    assert eval_("report", "--results", results).stdout == markdown(rows, "no-skill")
-
-
-def test_a_file_of_something_else_is_left_alone(tmp_path):
-    folder, file = data_set(tmp_path / "films"), tmp_path / "notes.txt"
-    file.write_text("years of work")
-
-    for done in (eval_("--data", folder, "--arm", "random", "--results", file), eval_("report", "--results", file)):
-        assert done.exit_code == 1
-        assert "holds no results" in done.stderr
-    assert file.read_text() == "years of work"
-    assert "`sager eval --data DIR --arm NAME` makes it" in eval_("report", "--results", tmp_path / "none").stderr
-
-
-def test_the_table_compares_with_the_baseline(tmp_path):
-    folder, results = data_set(tmp_path / "films"), tmp_path / "results.jsonl"
-
-    done = eval_("--data", folder, "--arm", "profile,random", "--baseline", "random", "--results", results)
-
-    assert done.exit_code == 0, done.output
-    assert "Hit@1 less random" in done.stdout
-    [profile] = [line for line in done.stdout.splitlines() if line.strip().startswith("profile")]
-    assert "[+" in profile or "[-" in profile
-
-
 @pytest.mark.parametrize(
     ("args", "told"),
     [
@@ -93,16 +56,3 @@ def test_a_wrong_command_line_is_told(args, told):
 
     assert done.exit_code == 2
     assert told in done.stderr
-
-
-def test_a_missing_extra_is_told_with_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-
-    done = eval_("--data", tmp_path, "--arm", "random")
-
-    assert done.exit_code == 1
-    assert 'numpy and scipy: pip install ".[eval]"' in done.stderr
-
-
-def test_arms_are_listed():
-    assert "item-knn+profile" in eval_("arms").stdout

@@ -11,11 +11,11 @@ from typer.testing import CliRunner, Result
 
 from evaluation.exceptions import QualityError
 from evaluation.feedback.learners import InPassing, Remembers, Replies, Skills
-from evaluation.feedback.person import Kind, answered, reply
-from evaluation.feedback.protocol import Played, bins, play, recovery, reliability
-from evaluation.feedback.scenarios import ORIGINAL, SHIFTED, Scenarios, Taste, read
+from evaluation.feedback.person import Kind, reply
+from evaluation.feedback.protocol import Played, play, reliability
+from evaluation.feedback.scenarios import ORIGINAL, SHIFTED, Scenarios, read
 from evaluation.simulation import Turn
-from schemas import Option, Question, Stance
+from schemas import Stance
 from streams.cli import app
 
 SAMPLE = Path(__file__).parents[2] / "data" / "pahf"
@@ -53,23 +53,6 @@ def test_the_person_says_what_the_benchmarks_person_says(scenarios):
         assert said.is_right is (action == scenario.answer)
 
 
-def test_an_answer_tells_of_each_option_what_the_person_thinks_of_it():
-    options = tuple(Option(attribute_id=f"preference:kind:{v}", value=v) for v in ("cable", "radio", "light"))
-    question = Question(question_id="q", dimension="kind", text="?", options=options)
-    taste = Taste({"kind": "Light"}, {"kind": frozenset({"Cable"})})
-
-    said = answered(question, taste, "kind")
-
-    assert (said.kind, said.answers) == (Kind.ANSWERED, "q")
-    assert [(each.stance, each.value, each.over) for each in said.says] == [
-        (Stance.AVOIDS, "cable", None),
-        (Stance.PREFERS, "radio", None),
-        (Stance.PREFERS, "light", None),
-        (Stance.INSTEAD, "light", "radio"),
-    ]
-    assert said.text == "I like radio. I like light. I prefer light over radio. I don't want cable."
-
-
 @pytest.mark.parametrize("replies", list(Replies))
 def test_skills_learn_at_least_what_a_learner_remembers_that_was_told_in_fields(scenarios, remembering, replies):
     skills = Skills(replies)
@@ -82,14 +65,6 @@ def test_skills_learn_at_least_what_a_learner_remembers_that_was_told_in_fields(
     assert all(skills.directed)
     assert (passing.said > 0, passing.learned) == (True, 0)
     assert all(each["bins"] for each in reliability(played))
-
-
-def test_a_question_saves_wrong_offers(scenarios):
-    asking = asyncio.run(play(scenarios, Skills(), 1, asks=True, phases=(1,))).passes[0]
-    silent = asyncio.run(play(scenarios, Skills(), 1, phases=(1,))).passes[0]
-
-    assert any(each.asked for each in asking.served)
-    assert asking.right >= 2 * silent.right
 
 
 def test_a_learner_knows_nothing_of_the_answer(scenarios):
@@ -106,53 +81,8 @@ def test_a_learner_knows_nothing_of_the_answer(scenarios):
     assert asyncio.run(offers(scenarios.phases[1])) == asyncio.run(offers(blind[1]))
 
 
-def test_bins_tell_how_far_chances_can_be_relied_on():
-    low, high = bins([(0.05, False), (0.92, True), (1.0, True), (0.98, False)])
-
-    assert (low["from"], low["to"], low["predicted"], low["came"], low["n"]) == (0.0, 0.1, 0.05, 0.0, 1)
-    assert (high["from"], high["predicted"], high["came"], high["n"]) == (0.9, 0.9667, 0.6667, 3)
-    assert high["error"] == pytest.approx(0.96667 - 2 / 3, abs=1e-4)
-
-
-def test_recovery_needs_a_shift(scenarios, remembering):
-    assert recovery(asyncio.run(play(scenarios, Remembers(), 1, phases=(1,)))) is None
-    found = recovery(remembering)
-    assert found is not None
-    assert found["right_before"] == round(remembering.of(1)[-1].right, 4)
-
-
 def command(*args: object) -> Result:
     return CliRunner().invoke(app, ["eval", "feedback", *map(str, args)], env={"COLUMNS": "200"})
-
-
-def test_json_ends_with_the_summary():
-    done = command("--data", SAMPLE, "--json", "--passes", 2)
-
-    assert done.exit_code == 0, done.output
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    named = ["pass"] * 4 + ["clarify", "shift", "directives", "others", "reliability", "reliability", "yardstick"]
-    assert [line["line"] for line in lines] == [*named, "summary"]
-    summary = lines[-1]
-    assert [len(summary[f"phase_{phase}"]) for phase in (1, 2, 3, 4)] == [2, 2, 2, 2]
-    assert (summary["llm_calls"], summary["clarifications"], summary["replies"]) == (0, 0, "text")
-    assert summary["phase_2"] == [line["success"] for line in lines[:2]]
-    assert lines[6]["honoured_at_once"] == 1.0
-
-
-def test_a_person_gets_tables():
-    done = command("--data", SAMPLE, "--passes", 1, "--people", 1, "--ask", "--replies", "structured")
-
-    assert done.exit_code == 0, done.output
-    assert "1 people, 1 tastes, replies as structured, no model" in " ".join(done.stdout.split())
-    assert "chances of candidates" in done.stdout
-    assert not done.stdout.count("{")
-
-
-def test_a_wrong_command_line_is_told(tmp_path):
-    assert "text, structured" in command("--data", SAMPLE, "--replies", "songs").stderr
-    missing = command("--data", tmp_path)
-    assert missing.exit_code != 0
-    assert isinstance(missing.exception, SystemExit | QualityError)
 
 
 def test_a_folder_that_does_not_fit_together_is_told(tmp_path):

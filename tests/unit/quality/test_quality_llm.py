@@ -1,20 +1,17 @@
 """The arms with a model, against a real endpoint over HTTP: what is asked, kept, counted and bounded."""
 
-import asyncio
 import json
 
 import pytest
 from typer.testing import CliRunner
 
-from evaluation.exceptions import NoReply, QualityError
 from evaluation.leave_one_out import ARMS, run
-from evaluation.replies import Desk, Replies
+from evaluation.replies import Replies
 from evaluation.results import read as results_of
 from evaluation.split import read
 from evaluation.warm_up import ArmOptions
 from streams.cli import app
-from streams.llm.client import LlmClient
-from tests.openai_server import Act, Do, OpenAiServer, threaded
+from tests.openai_server import Act, OpenAiServer, threaded
 from tests.unit.quality.quality_builders import data_set, tastes
 
 
@@ -73,54 +70,6 @@ async def test_a_run_that_is_repeated_asks_nothing_and_another_model_is_asked_an
     replies = Replies(tmp_path / "replies.duckdb")
     assert (await result(world, replies, "no-skill-llm")).cost.cached_calls == 0
     replies.close()
-
-
-async def test_an_endpoint_that_stays_away_is_told_with_what_is_kept(world, server, tmp_path):
-    replies = Replies(tmp_path / "replies.duckdb")
-    server.then(*[Do.ANSWER] * 6)
-    server.always = Act(Do.FAIL)
-    with pytest.raises(NoReply, match=r"server-error: HTTP 500.*continues from there"):
-        await result(world, replies)
-    server.always = Act()
-    asked = len(server.bodies)
-    replies.close()
-
-    replies = Replies(replies.path)
-    found = await result(world, replies)
-    replies.close()
-
-    assert found.cost.cached_calls == 6
-    assert len(server.bodies) - asked == 4
-
-
-async def test_one_question_at_once_by_two_is_asked_once(server):
-    replies = Replies()
-    client = LlmClient(
-        base_url=server.base_url,
-        api_key="",
-        model="fake",
-        timeout_seconds=5,
-        attempts=1,
-        max_retry_seconds=0,
-        on_call=replies.count,
-    )
-    desk = Desk(client, replies)
-    prompt = "<candidates>\nA: one\nB: two\n</candidates>"
-
-    one, other = await asyncio.gather(*(desk.first_token(prompt, ["A", "B"], name="which") for _ in range(2)))
-    await client.aclose()
-
-    assert one == other
-    assert len(server.bodies) == 1
-    assert set(one.logprobs) == {"A", "B"}
-
-
-def test_without_an_endpoint_it_is_told_what_to_set(monkeypatch):
-    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "SAGER_LLM_BASE_URL", "SAGER_LLM_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-
-    with pytest.raises(QualityError, match=r"sager-llm needs a model.*OPENAI_API_KEY"):
-        ARMS["sager-llm"].make(ArmOptions())
 
 
 def test_the_command_stops_at_its_budget_and_the_same_one_goes_on(tmp_path):

@@ -8,24 +8,15 @@ from typer.testing import CliRunner
 
 from evaluation.model import (
     ARMS,
-    BOTH,
-    COUNTS,
-    FORMS,
-    FROZEN,
-    INCREMENTAL_ARM,
     NO_SKILL,
     PRIOR,
-    SLIM_BUDGETS,
-    SWEPT,
-    TAUS,
-    lines_of,
     run,
 )
 from evaluation.plans import Lists, full_plan
 from evaluation.replies import Replies
 from streams.cli import app
 from streams.settings import Settings
-from tests.openai_server import Act, Do, OpenAiServer, threaded
+from tests.openai_server import OpenAiServer, threaded
 from tests.unit.quality.quality_builders import data_set, tastes
 
 CHOICES = 4
@@ -62,70 +53,6 @@ async def test_every_arm_ranks_every_choice_by_the_model_and_by_the_skill_alone(
     assert {each["place"] for each in found["ranked"]} <= set(range(1, 11))
     assert found["learned"] == {arm: 2 * CHOICES for arm in ARMS if arm not in (NO_SKILL, PRIOR)}
     assert 0 < len(server.bodies) < found["calls"], "what two arms ask alike is asked once"
-
-
-async def test_who_is_asked_what_is_what_the_arms_say(plan, server):
-    for arm, asked in {
-        NO_SKILL: set(),
-        PRIOR: set(),
-        COUNTS: set(),
-        INCREMENTAL_ARM: {"evolve_v2"},
-        BOTH: {"evolve_v2"},
-    }.items():
-        server.bodies.clear()
-        found = await played(plan, server, arms=(arm,))
-        forms = (body.get("response_format", {}).get("json_schema", {}).get("name") for body in server.bodies)
-        assert {form for form in forms if form} == asked, arm
-        assert bool(found["verdicts"]) is (arm in (INCREMENTAL_ARM, BOTH)), arm
-        assert any("likes: " in prompt for prompt in server.prompts) is (arm != NO_SKILL), arm
-
-
-async def test_without_an_answer_nothing_is_learned_from_the_model_and_the_list_stays_as_it_was(plan, server):
-    server.always = Act(Do.WRONG_SCHEMA)
-
-    found = await played(plan, server, arms=(COUNTS, BOTH))
-
-    assert found["unusable"][BOTH] == 2 * CHOICES * 2, "a choice and a ranking each"
-    by_skill = {
-        arm: [(each["user_id"], each["seen"], each["place"]) for each in found["ranked"] if each["arm"] == arm]
-        for arm in (COUNTS, BOTH)
-    }
-    assert sorted(by_skill[COUNTS]) == sorted(by_skill[BOTH]), "counts are counted all the same"
-
-
-async def test_the_sweeps_rank_the_same_choices_in_other_ways(plan, server):
-    found = await played(plan, server, swept=1)
-
-    ranked = Counter(each["arm"] for each in found["ranked"] if each["by"] == "model" and each["arm"] not in ARMS)
-    frozen = CHOICES - max(TAUS)
-    hosts = [
-        f"{host}{ending}" for host in ("vanilla", "static-profile", "dynamic-profile") for ending in ("", "+skill")
-    ]
-    assert ranked == {
-        **{f"{arm}+{form.value}": CHOICES for arm in SWEPT for form in FORMS},
-        **{f"{BOTH}+slim-{budget}": CHOICES for budget in SLIM_BUDGETS},
-        **{f"{arm}+tau-{tau}": frozen for arm in FROZEN for tau in TAUS},
-        **dict.fromkeys(hosts, CHOICES),
-    }
-    assert len(found["swept"]) == 1
-
-
-def test_arms_are_compared_with_the_arm_whose_part_they_change():
-    places = {"no-skill": [[2, 2], [1, 1]], "counts": [[1, 2], [1, 4]], "counts+listwise": [[1, 1], [3, 1]]}
-    ranked = [
-        {"arm": arm, "by": "model", "user_id": f"u{number}", "seen": seen, "place": place}
-        for arm, of_arm in places.items()
-        for number, of_user in enumerate(of_arm)
-        for seen, place in enumerate(of_user)
-    ]
-
-    told = {line["arm"]: line for line in lines_of({"data": "films", "ranked": ranked, "unusable": {"counts": 1}})}
-
-    assert (told["counts"]["hit_at_1"], told["counts"]["early"], told["counts"]["late"]) == (0.5, 1.0, 0.0)
-    assert told["no-skill"]["minus"] is None
-    assert told["counts"]["minus"]["no-skill"]["difference"] == 0.0
-    assert told["counts+listwise"]["minus"]["counts"]["difference"] == 0.25
-    assert told["counts"]["unusable"] == 1
 
 
 def test_the_command_plays_and_tells(folder, tmp_path, monkeypatch):

@@ -1,11 +1,8 @@
 """The one loop: turns in order, questions answered first, tests that teach nothing, errors that stop all of it."""
 
-import asyncio
 from dataclasses import replace
 
-import pytest
-
-from evaluation.simulation import Retry, Turn, side_by_side, simulate
+from evaluation.simulation import Retry, Turn, simulate
 
 
 class Parrot:
@@ -38,32 +35,3 @@ async def test_an_arm_learns_from_each_reply_before_the_next_turn_and_never_from
     assert seen == [("a", "nothing", "a"), ("b", "a", "b"), ("c", "a", "c")]
     assert arm.learned == ["a", "c"]
     assert stages == [("choices", done, 3) for done in range(4)]
-
-
-async def test_a_question_is_answered_and_the_turn_is_tried_again():
-    arm, seen = Parrot(), []
-
-    await simulate([Turn("ann", "a", asks=True)], arm, user, lambda turn, *said: seen.append((turn.asks, *said)))
-
-    assert seen == [(False, "hint a", "a")]
-    assert arm.learned == ["hint a", "a"]
-
-
-async def test_work_side_by_side_is_bounded_and_its_first_error_is_raised_unchanged():
-    under_way, most, done = 0, 0, []
-
-    async def work(number):
-        nonlocal under_way, most
-        under_way += 1
-        most = max(most, under_way)
-        await asyncio.sleep(0.001)
-        under_way -= 1
-        if number == 5:
-            raise KeyError("five")
-        done.append(number)
-
-    with pytest.raises(KeyError, match="five"):
-        await side_by_side(range(100), work, 3)
-
-    assert most == 3
-    assert len(done) < 10

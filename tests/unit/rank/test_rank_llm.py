@@ -14,10 +14,9 @@ from operators.rank import LlmRanking, Task
 from operators.rank.first_token import FirstTokenRanker
 from operators.rank.listwise import ListwiseRanker
 from operators.rank.llm import Form, LlmRanker
-from operators.rank.ranking import by_score, mean, places, presentations
+from operators.rank.ranking import presentations
 from operators.tokens import count_tokens
 from schemas import ItemFacts, ReasonedBy
-from streams.llm import CallRecord
 from streams.llm.client import LlmClient
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import item_facts
@@ -25,7 +24,6 @@ from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.unit.rank.rank_builders import ITEMS, TASK, client_of, titles
 
 BEST_FIRST = ("i-dune", "i-solaris", "i-sleep", "i-emma")
-MANY = [item_facts(f"i{n}", title=f"Book {n}") for n in range(21)]
 
 
 @pytest.fixture
@@ -68,21 +66,6 @@ class TestFirstToken:
         first, second = server.prompts
         assert titles(first) == titles(second)[::-1]
 
-    async def test_its_record_sums_up_both_calls(self, client: LlmClient, server: OpenAiServer) -> None:
-        by = (await first_token(client).rank(TASK)).reasoned_by
-
-        assert (by.reasoner, by.model, by.prompt, by.calls) == ("llm", "fake", "rank-first-token.v1", 2)
-        assert by.completion_tokens == 2
-        assert by.prompt_tokens == sum(len(prompt) // 4 for prompt in server.prompts)
-        assert by.fallback is None
-
-    async def test_one_token_is_asked_for_and_no_schema(self, client: LlmClient, server: OpenAiServer) -> None:
-        await first_token(client).rank(TASK)
-
-        for body in server.bodies:
-            assert (body["max_tokens"], body["logprobs"], body["top_logprobs"], body["temperature"]) == (1, True, 20, 0)
-            assert "response_format" not in body
-
     async def test_a_model_that_sees_only_places_decides_nothing(self, client: LlmClient, server: OpenAiServer) -> None:
         server.always = Act(Do.ECHO)
 
@@ -91,29 +74,6 @@ class TestFirstToken:
 
         assert max(found.scores.values()) - min(found.scores.values()) < 1e-9
         assert max(biased.scores.values()) - min(biased.scores.values()) > 0.25
-
-    async def test_candidates_whose_letters_were_not_told_come_last_in_any_order(
-        self, client: LlmClient, server: OpenAiServer
-    ) -> None:
-        liked = [item_facts(f"x{n}", "genre: noir", title=f"Noir {n}") for n in range(5)]
-        task = Task([*MANY[:15], *liked], instruction="noir noir", seed="s")
-
-        found = await first_token(client).rank(task)
-
-        assert set(found.order[:5]) == {item.item_id for item in liked}
-        assert sorted(found.order) == sorted(names(task))
-
-    @pytest.mark.parametrize("bad", [Do.JUNK_TOKENS, Do.LIE, Do.TRUNCATE, Do.NO_CHOICES])
-    async def test_tokens_that_are_no_choice_are_corrected_once_and_then_unavailable(
-        self, client: LlmClient, server: OpenAiServer, bad: Do
-    ) -> None:
-        server.then(bad)
-        assert (await first_token(client).rank(TASK)).order == BEST_FIRST
-        assert server.prompts[1].startswith(server.prompts[0])
-
-        server.always = Act(bad)
-        with pytest.raises(ReasonerUnavailable, match="invalid-reply"):
-            await first_token(client).rank(TASK)
 
     async def test_what_has_been_answered_decides_if_the_rest_fails(
         self, client: LlmClient, server: OpenAiServer
@@ -133,10 +93,6 @@ class TestFirstToken:
 
         assert sorted((await first_token(client).rank(TASK)).order) == sorted(names(TASK))
 
-    async def test_more_candidates_than_letters_are_not_its_business(self, client: LlmClient) -> None:
-        with pytest.raises(ValueError, match="at most 20"):
-            await first_token(client).rank(Task(MANY))
-
 
 class TestListwise:
     async def test_order_is_the_models(self, client: LlmClient, server: OpenAiServer) -> None:
@@ -148,41 +104,6 @@ class TestListwise:
         assert found.reasoned_by.prompt == "rank-listwise.v1"
         ranking = server.bodies[0]["response_format"]["json_schema"]["schema"]["properties"]["ranking"]
         assert (ranking["items"]["enum"], ranking["minItems"]) == (["A", "B", "C", "D"], 4)
-
-    async def test_a_copy_of_the_presentation_is_not_trusted(self, client: LlmClient, server: OpenAiServer) -> None:
-        server.then(Do.ECHO)
-
-        found = await listwise(client).rank(TASK)
-
-        assert found.order == BEST_FIRST
-        assert (found.presentations, found.reasoned_by.calls) == (1, 2)
-        assert titles(server.prompts[0]) == titles(server.prompts[1])[::-1]
-
-    async def test_copies_of_an_order_and_its_reverse_leave_all_to_the_seed(
-        self, client: LlmClient, server: OpenAiServer
-    ) -> None:
-        server.always = Act(Do.ECHO)
-
-        found = await listwise(client).rank(TASK)
-        others = {(await listwise(client).rank(dataclasses.replace(TASK, seed=f"s{n}"))).order for n in range(8)}
-
-        assert (found.presentations, len(set(found.scores.values()))) == (2, 1)
-        assert len(others) > 3
-
-    async def test_right_order_that_happens_to_be_the_presentation_comes_out_right(
-        self, client: LlmClient, server: OpenAiServer
-    ) -> None:
-        task = Task(ITEMS[:2], instruction="science fiction")
-        orders = [(await listwise(client).rank(dataclasses.replace(task, seed=str(n)))).order for n in range(8)]
-
-        assert set(orders) == {("i-dune", "i-emma")}
-        assert len(server.bodies) > 8
-
-    async def test_several_orders_are_averaged_by_places(self, client: LlmClient, server: OpenAiServer) -> None:
-        found = await listwise(client, orders=3).rank(TASK)
-
-        assert found.order == BEST_FIRST
-        assert (found.presentations, len(server.bodies)) == (3, 3)
 
     async def test_repeated_keys_are_repaired_and_counted(self, client: LlmClient, server: OpenAiServer) -> None:
         server.always = Act(Do.REPEAT)
@@ -205,18 +126,6 @@ class TestListwise:
         assert count_tokens(server.prompts[0]) <= 1_500
         assert server.bodies[0]["max_tokens"] > 500
 
-    @pytest.mark.parametrize("bad", [Do.LIE, Do.TRUNCATE, Do.BREAK_JSON, Do.WRONG_SCHEMA, Do.NO_CONTENT])
-    async def test_an_unusable_answer_is_corrected_once_and_then_unavailable(
-        self, client: LlmClient, server: OpenAiServer, bad: Do
-    ) -> None:
-        server.then(bad)
-        assert (await listwise(client).rank(TASK)).order == BEST_FIRST
-
-        server.always = Act(bad)
-        with pytest.raises(ReasonerUnavailable, match="invalid-reply"):
-            await listwise(client).rank(TASK)
-        assert all(count_tokens(prompt) <= 1_500 for prompt in server.prompts)
-
     async def test_what_has_been_answered_decides_if_the_rest_fails(
         self, client: LlmClient, server: OpenAiServer
     ) -> None:
@@ -227,11 +136,6 @@ class TestListwise:
 
 
 class TestChoiceOfForm:
-    async def test_first_token_by_default(self, client: LlmClient) -> None:
-        found = await ranker(client).rank(TASK)
-
-        assert (found.reasoned_by.prompt, found.reasoned_by.fallback) == ("rank-first-token.v1", None)
-
     @pytest.mark.parametrize(
         "without", [Act(Do.NO_LOGPROBS), Act(Do.WRONG_SCHEMA), Act(Do.BREAK_JSON), Act(Do.FAIL, status=422)]
     )
@@ -249,23 +153,6 @@ class TestChoiceOfForm:
         assert {ranking.reasoned_by.prompt for ranking in found} == {"rank-listwise.v1"}
         assert {ranking.reasoned_by.fallback for ranking in found} == {"no-logprobs"}
         assert ["logprobs" in body for body in server.bodies].count(True) == 3
-
-    async def test_a_single_reply_without_probabilities_is_an_accident(
-        self, client: LlmClient, server: OpenAiServer
-    ) -> None:
-        server.then(Do.NO_LOGPROBS)
-        one = ranker(client)
-
-        prompts = [(await one.rank(TASK)).reasoned_by.prompt for _ in range(2)]
-
-        assert prompts == ["rank-listwise.v1", "rank-first-token.v1"]
-
-    async def test_more_candidates_than_letters_listwise(self, client: LlmClient, server: OpenAiServer) -> None:
-        found = await ranker(client).rank(Task(MANY))
-
-        assert sorted(found.order) == sorted(item.item_id for item in MANY)
-        assert found.reasoned_by.fallback == "more than 20 candidates"
-        assert "logprobs" not in server.bodies[0]
 
     @pytest.mark.parametrize(
         ("act", "outcome"), [(Act(Do.RATE_LIMIT), "rate-limited"), (Act(Do.REFUSE), "refused"), (Act(Do.RESET), "conn")]
@@ -289,41 +176,11 @@ class TestChoiceOfForm:
         assert found == LlmRanking(("i-emma",)[:number], ReasonedBy(reasoner="llm"))
         assert not server.bodies
 
-    @pytest.mark.parametrize("form", list(Form))
-    async def test_same_task_same_questions_whatever_the_order_of_the_input(
-        self, client: LlmClient, server: OpenAiServer, form: Form
-    ) -> None:
-        first, second = [await ranker(client, form).rank(TASK) for _ in range(2)]
-
-        assert first.order == second.order
-        assert first.reasoned_by.prompt_hash == second.reasoned_by.prompt_hash
-        calls = len(server.prompts) // 2
-        assert server.prompts[:calls] == server.prompts[calls:]
-
-    async def test_orders_are_of_the_wanted_form(self, client: LlmClient, server: OpenAiServer) -> None:
-        await ranker(client, orders=4).rank(TASK)
-        await ranker(client, Form.LISTWISE, orders=2).rank(TASK)
-
-        assert ["logprobs" in body for body in server.bodies] == [True] * 4 + [False] * 2
-
     @pytest.mark.parametrize("form", [Form.FIRST_TOKEN, Form.LISTWISE])
     def test_orders_that_make_no_sense_are_refused(self, form: Form) -> None:
         client = client_of(OpenAiServer())
         with pytest.raises(ValueError, match="orders"):
             ranker(client, form, orders=0)
-
-    async def test_every_call_is_told_to_the_client_s_listener(self, server: OpenAiServer) -> None:
-        calls: list[CallRecord] = []
-        client = client_of(server, calls)
-        server.then(Do.NO_LOGPROBS, Do.LIE)
-        await ranker(client).rank(TASK)
-        await client.aclose()
-
-        assert [(call.name, call.outcome.value) for call in calls] == [
-            ("rank-first-token_v1", "no-logprobs"),
-            ("rank-listwise_v1", "invalid-reply"),
-            ("rank-listwise_v1", "ok"),
-        ]
 
 
 ACTS = st.sampled_from([Do.ANSWER, Do.ECHO, Do.REPEAT, Do.OBEY, Do.NO_LOGPROBS, Do.LIE, Do.JUNK_TOKENS, Do.FENCE])
@@ -367,14 +224,3 @@ def test_presentations_come_in_pairs_of_an_order_and_its_reverse(number: int, wa
     assert all(Counter(i.item_id for i in each) == Counter(i.item_id for i in items) for each in shown)
     assert all(one == other[::-1] for one, other in zip(shown[::2], shown[1::2], strict=False))
     assert shown == presentations(items, seed, wanted)
-
-
-def test_ties_favour_no_place_of_the_input() -> None:
-    firsts = [by_score(dict.fromkeys("abcd", 0.0), f"r{n}")[0] for n in range(400)]
-
-    assert all(60 <= firsts.count(name) <= 140 for name in "abcd")
-
-
-@given(st.permutations("abcdef"))
-def test_an_order_and_its_reverse_cancel_exactly(order: list[str]) -> None:
-    assert len(set(mean([places(order), places(order[::-1])]).values())) == 1

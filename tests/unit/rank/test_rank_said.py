@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.attributes import fact_ids
-from operators.rank.said import Said
 from operators.retrieve import Retrieved
-from operators.stated import item_attribute, statement_id
+from operators.stated import statement_id
 from operators.steps.rank import Rank
 from schemas import (
     ONE,
@@ -66,16 +65,6 @@ def test_what_the_person_does_not_want_is_last_however_much_they_took_it() -> No
     assert order(skill, ITEMS, asked="noir")[-1] == "a"
 
 
-def test_a_model_s_order_honours_it_too() -> None:
-    skill = a_skill(stated=(said(Stance.AVOIDS, NOIR),))
-    heard = STEP.heard(skill, ITEMS, NOW)
-
-    assert heard.honoured(ITEMS, ["a", "c", "b"], "") == ("c", "b", "a")
-    assert heard.fit is not None
-    assert heard.fit.honoured == ("avoids:preference:genre:noir",)
-    assert heard.fit.against == {"a": "avoids:preference:genre:noir"}
-
-
 def test_what_they_prefer_comes_before_what_they_took() -> None:
     some = an_attribute(NOIR, Tier.LOW, taken=ONE, expected=ONE // 2, support=1)
 
@@ -84,27 +73,6 @@ def test_what_they_prefer_comes_before_what_they_took() -> None:
 
 
 SURE = an_attribute(NOIR, Tier.HIGH, taken=900 * ONE, expected=ONE, support=99)
-
-
-def test_a_preference_decides_whatever_else_favours_another_candidate() -> None:
-    """A sum let anything else outweigh it (issue 27)."""
-    skill = a_skill(SURE, stated=(said(Stance.PREFERS, WAR),))
-
-    assert order(skill, ITEMS)[0] == "c"
-
-
-def test_an_avoided_candidate_is_last_even_if_it_is_preferred_too() -> None:
-    both = item_facts("d", WAR, SAGA)
-    skill = a_skill(SURE, stated=(said(Stance.PREFERS, WAR), said(Stance.AVOIDS, SAGA)))
-
-    assert order(skill, [*ITEMS, both])[0] == "c"
-    assert set(order(skill, [*ITEMS, both])[-2:]) == {"b", "d"}
-
-
-def test_the_request_precedes_earlier_preferences() -> None:
-    skill = a_skill(SURE, stated=(said(Stance.PREFERS, WAR),))
-
-    assert order(skill, ITEMS, asked="a saga") == ("b", "c", "a")
 
 
 def test_a_narrower_scope_precedes_more_statements_and_those_precede_newer_ones() -> None:
@@ -119,15 +87,6 @@ def test_a_narrower_scope_precedes_more_statements_and_those_precede_newer_ones(
     assert order(a_skill(stated=wishes), [once, both]) == ("both", "once")
     assert order(a_skill(stated=(*wishes[:2], tonight)), [both, once]) == ("once", "both")
     assert order(a_skill(SURE, stated=wishes[:2]), ITEMS) == ("b", "c", "a")
-
-
-def test_a_models_order_honours_a_preference_too() -> None:
-    heard = STEP.heard(a_skill(stated=(said(Stance.PREFERS, WAR),)), ITEMS, NOW)
-
-    assert heard.honoured(ITEMS, ["a", "b", "c"], "") == ("c", "a", "b")
-    assert heard.honoured(ITEMS, ["a", "b", "c"], "a saga") == ("b", "c", "a")
-    unheard = STEP.heard(a_skill(), ITEMS, NOW)
-    assert unheard.honoured(ITEMS, ["a", "b", "c"], "a saga") == ("a", "b", "c")
 
 
 def test_a_choice_from_a_list_that_a_preference_decided_teaches_no_weights() -> None:
@@ -152,21 +111,6 @@ def test_no_candidate_precedes_a_preferred_one(facts: list[str], wanted: str) ->
     assert places == sorted(places)
 
 
-def test_this_instead_of_that_puts_one_up_and_the_other_down() -> None:
-    skill = a_skill(LIKED, stated=(said(Stance.INSTEAD, WAR, over=id_of(NOIR), times=4),))
-
-    assert order(skill, ITEMS) == ("c", "b", "a") or order(skill, ITEMS)[0] == "c"
-    assert order(skill, ITEMS)[0] == "c"
-
-
-def test_one_item_that_they_do_not_want_says_nothing_of_others_like_it() -> None:
-    about = {"item_id": "a", "attribute_id": item_attribute("a"), "dimension": "item", "value": "A"}
-    skill = a_skill(LIKED, stated=(said(Stance.AVOIDS, NOIR, **about),))
-    items = [*ITEMS, item_facts("d", NOIR)]
-
-    assert (order(skill, items)[0], order(skill, items)[-1]) == ("d", "a")
-
-
 def test_a_bound_puts_what_is_outside_last_and_leaves_alone_what_was_not_measured() -> None:
     priced = {"dear": 30.0, "cheap": 10.0}
     items = [ItemFacts(item_id=name, measures={"price": price}) for name, price in priced.items()]
@@ -174,15 +118,6 @@ def test_a_bound_puts_what_is_outside_last_and_leaves_alone_what_was_not_measure
     heard = STEP.heard(a_skill(stated=(bound,)), [*items, ItemFacts(item_id="unpriced")], NOW)
 
     assert heard.said.against == {"dear"}
-
-
-def test_what_is_over_decides_nothing() -> None:
-    over = said(Stance.AVOIDS, NOIR, until=NOW - timedelta(minutes=1))
-    of_another_session = said(Stance.AVOIDS, NOIR, scope=Scope.SESSION, session_id="s2")
-
-    for statement in (over, of_another_session):
-        heard = STEP.heard(a_skill(stated=(statement,)), ITEMS, NOW, "s1")
-        assert not heard.said.decides
 
 
 def test_a_session_ranks_by_what_was_taken_in_it_and_no_other_does() -> None:
@@ -194,13 +129,6 @@ def test_a_session_ranks_by_what_was_taken_in_it_and_no_other_does() -> None:
     assert order(skill, ITEMS)[0] == order(skill, ITEMS, session_id="s2")[0] == "a"
     later = STEP.within(skill, skill.attributes, NOW + timedelta(hours=3), "s1")
     assert later == skill.attributes
-
-
-def test_who_said_nothing_is_ranked_as_before() -> None:
-    heard = STEP.heard(a_skill(LIKED), ITEMS, NOW)
-
-    assert (heard.fit, heard.said) == (None, Said())
-    assert heard.told(ITEMS, ["c", "b", "a"]) is None
 
 
 @given(

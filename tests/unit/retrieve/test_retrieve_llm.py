@@ -23,7 +23,7 @@ from operators.retrieve.llm import (
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import Facet, Memory
-from streams.llm.client import CORRECTION, LlmClient
+from streams.llm.client import LlmClient
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT
 from streams.vouching import DEFAULT as VOUCHING
@@ -120,23 +120,6 @@ async def test_an_answer_becomes_facets_with_the_record_of_the_call(llm: LlmFace
     assert server.prompts == [asked().prompt]
 
 
-async def test_with_nobody_to_cite_nothing_is_asked(llm: LlmFacets, server: OpenAiServer) -> None:
-    found = await llm.synthesize(HELD, Neighbours())
-
-    assert (found.facets, found.reasoned_by.calls, server.bodies) == ((), 0, [])
-
-
-@pytest.mark.parametrize("do", [Do.LIE, Do.WRONG_SCHEMA, Do.BREAK_JSON, Do.TRUNCATE, Do.NO_CHOICES, Do.NO_CONTENT])
-async def test_an_answer_that_fits_no_schema_is_no_answer(llm: LlmFacets, server: OpenAiServer, do: Do) -> None:
-    server.always = Act(do)
-    with pytest.raises(ReasonerUnavailable) as failed:
-        await llm.synthesize(HELD, NEAR)
-
-    assert failed.value.outcome == "invalid-reply"
-    assert len(server.bodies) >= 2  # a corrective retry
-    assert all(count_tokens(prompt) <= 1_500 for prompt in server.prompts)
-
-
 @pytest.mark.parametrize(
     ("do", "outcome"), [(Do.REFUSE, "refused"), (Do.FAIL, "server-error"), (Do.RATE_LIMIT, "rate-limited")]
 )
@@ -145,12 +128,6 @@ async def test_a_failing_endpoint_is_told_as_such(llm: LlmFacets, server: OpenAi
     with pytest.raises(ReasonerUnavailable) as failed:
         await llm.synthesize(HELD, NEAR)
     assert failed.value.outcome == outcome
-
-
-async def test_a_lie_once_is_corrected(llm: LlmFacets, server: OpenAiServer) -> None:
-    server.then(Do.LIE)
-    found = await llm.synthesize(HELD, NEAR)
-    assert (len(found.facets), found.reasoned_by.calls) == (1, 2)
 
 
 async def test_a_model_that_obeys_an_injected_title_can_do_no_more_than_fit_the_schema(
@@ -168,19 +145,6 @@ async def test_a_model_that_obeys_an_injected_title_can_do_no_more_than_fit_the_
 
 
 # --- the request ----------------------------------------------------------------------------------------------------
-
-
-def test_the_prompt_shows_what_is_taken_most_and_a_row_per_neighbour() -> None:
-    prompt = asked().prompt
-
-    assert section(prompt, "memory") == ["- noir (genre): 2 of 3", "- wry (mood): 1 of 3"]
-    assert section(prompt, "neighbours") == [
-        "- n1 | took | The Big Sleep | noir (genre); wry (mood)",
-        "- n2 | took | The Long Goodbye | noir (genre)",
-        "- n3 | another person, 3 things in common | noir (genre); science fiction (genre)",
-    ]
-    assert "at most 7 entries" in prompt
-    assert "0.2, 0.4, 0.6, 0.8, 1.0" in prompt
 
 
 def test_the_schema_lists_all_that_may_be_named() -> None:
@@ -201,30 +165,7 @@ def test_no_users_id_and_no_pseudonym_is_in_the_prompt() -> None:
     assert "ann" not in section(prompt, "neighbours")[0]
 
 
-def test_both_sides_of_the_graph_take_turns() -> None:
-    near = neighbours(*(scored_item(f"b{n}") for n in range(4)), *(scored_user(f"u{n}") for n in range(2)))
-    kinds = [row.split(" | ")[1].split(",")[0] for row in section(asked(near).prompt, "neighbours")]
-    assert kinds == ["took", "took", "another person", "took", "took", "another person"]
-
-
-def test_a_word_that_is_none_cannot_be_named() -> None:
-    near = neighbours(scored_item("b1", "d: none"), scored_user("x", "preference::none"))
-    assert list(asked(near).attributes) == ["none (d)"]
-
-
 # --- the answer -----------------------------------------------------------------------------------------------------
-
-
-def test_an_attribute_counts_only_if_a_cited_neighbour_has_it() -> None:
-    wry = {"attribute": "wry (mood)", "facet": "likes a wry tone"}
-
-    assert judged(entry(**wry, supporting_neighbors=["n1", "n3"]))[0][0].attribute_id == WRY
-    assert judged(entry(**wry, supporting_neighbors=["n2", "n3"]))[0][0].attribute_id is None
-
-
-def test_the_words_are_made_one_safe_line() -> None:
-    facets, _ = judged(entry(facet="likes\n dark\x00 streets"))
-    assert facets[0].facet == "likes dark streets"
 
 
 @pytest.mark.parametrize(
@@ -240,12 +181,6 @@ def test_the_words_are_made_one_safe_line() -> None:
 )
 def test_what_the_filter_refuses_is_counted(changed: dict[str, Any], reason: Reason) -> None:
     assert judged(entry(**changed)) == ((), {reason: 1})
-
-
-def test_facets_over_the_most_and_under_the_floor_are_dropped() -> None:
-    facets, dropped = judged(*(entry(facet=f"line {n}") for n in range(9)), facets=2)
-    assert (len(facets), dropped) == (2, {Reason.TOO_MANY: 5})
-    assert judged(entry(confidence=0.2), confidence_floor=0.3)[1] == {Reason.LOW_CONFIDENCE: 1}
 
 
 # --- budget and hostility -------------------------------------------------------------------------------------------
@@ -291,21 +226,6 @@ def test_the_largest_graph_fits_the_budget(script: str, budget: int) -> None:
 
     check(found, budget)
     assert found.attributes
-
-
-def test_a_budget_nobody_fits_asks_nothing() -> None:
-    assert request(HELD, NEAR, count_tokens=lambda _: 10**6, max_tokens=1_500, most=7, vouching=VOUCHING) is None
-
-
-def test_the_clients_correction_fits_what_is_kept_free_for_it() -> None:
-    why = "facets[6].supporting_neighbors[7] must be one of the values that the schema lists" * 4
-    assert count_tokens(CORRECTION.format(why=why[:180])) <= CORRECTION_TOKENS
-
-
-def test_the_longest_answer_is_as_long_as_answers_come() -> None:
-    longest = asked().longest_answer
-    assert longest.count('"facet"') == 7
-    assert count_tokens(longest) < 1_000
 
 
 def test_the_prompt_is_the_golden_one() -> None:

@@ -11,7 +11,7 @@ from operators.language.corrections import understand
 from operators.slim import slim
 from operators.steps import Evolve, State
 from operators.tokens import count_tokens
-from schemas import ONE, Bound, Correction, Directive, Measure, Scope, Session, SessionLine, SlimSkill, Stance, Tier
+from schemas import ONE, Correction, Directive, Scope, Session, SessionLine, SlimSkill, Stance, Tier
 from streams.http.slims import shown
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
@@ -67,31 +67,12 @@ def test_the_next_choice_sends_a_line_without_it() -> None:
     assert slim_of(after).text_at(NOW) == slim_of(after).text
 
 
-def test_a_bound_for_now_names_its_measure() -> None:
-    cheaper = Directive(stance=Stance.PREFERS, bound=Bound(measure=Measure.PRICE, below=20))
-
-    assert slim_of(corrected(cheaper)).text_at(NOW).endswith("now: price below 20")
-
-
 @pytest.mark.parametrize(("session", "text"), [("s1", "likes: noir | now: no sci-fi"), (None, "likes: noir, sci-fi")])
 def test_a_word_for_a_session_is_read_within_that_session_alone(session: str | None, text: str) -> None:
     slim = slim_of(corrected(NO_SCIFI, scope=Scope.SESSION, session_id="s1"))
 
     assert slim.text_at(NOW, session) == text
     assert slim.text_at(NOW, "s2") == slim.text_at(NOW + timedelta(hours=3), "s1") == "likes: noir, sci-fi"
-
-
-def test_no_number_stands_without_its_dimension() -> None:
-    """In `likes: vegan, 20, tofu` the 20 has no meaning (issue 27)."""
-    numbers = ("diet: vegan", "duration: 20", "ingredient: tofu")
-    skill = a_skill(*(an_attribute(each, Tier.HIGH, taken=9 * ONE, expected=ONE, support=9) for each in numbers))
-    avoided = Directive(stance=Stance.AVOIDS, dimension="price", value="4")
-
-    slim = slim_of(corrected(avoided, scope=Scope.ALWAYS, skill=skill))
-
-    assert slim.text == "likes: vegan, duration 20, tofu | avoids: price 4"
-    assert slim.tokens <= 30
-    assert _says_else(corrected(avoided, scope=Scope.ALWAYS, skill=skill).skill, slim) == []
 
 
 def test_a_session_names_nothing_that_the_person_avoids() -> None:

@@ -15,7 +15,7 @@ from operators.slim import eligible, select, slim
 from operators.steps import Evolve, State, learn
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
-from schemas import ONE, Attribute, Contrast, Kind, PolicySkill, SkillDiff, SlimSkill, Source, Tier, encode
+from schemas import ONE, Attribute, Contrast, PolicySkill, SkillDiff, SlimSkill, Source, Tier, encode
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
@@ -55,22 +55,6 @@ class TestSelection:
 
         assert text_after(skill) == "likes: saga, western, fantasy"
 
-    def test_a_later_confirmation_does_not_reorder_the_themes(self) -> None:
-        lines = [a_like(value, 3, tier=Tier.HIGH, confirmed_at=at) for at, value in enumerate(GENRES[:3])]
-
-        assert text_after(a_stable(*lines, selected=GENRES[:3])) == "likes: noir, saga, fantasy"
-
-    def test_a_theme_below_medium_leaves_at_once(self) -> None:
-        skill = a_stable(a_like("noir", 1, 0.9, tier=Tier.LOW), FULL[1], selected=("noir", "saga"))
-
-        assert slim(skill, count_tokens, vouching=VOUCHING).text == text_after(skill) == "likes: saga"
-
-    def test_medium_themes_join_only_an_empty_text(self) -> None:
-        barely, rather = a_like("noir", 1), a_like("saga", 1.2)
-
-        assert text_after(a_skill(barely, rather)) == "likes: saga, noir"
-        assert text_after(a_stable(barely, rather, selected=("noir",))) == "likes: noir"
-
     def test_the_word_of_the_person_needs_no_margin(self) -> None:
         full = [a_like(value, 9, tier=Tier.HIGH) for value in GENRES[:3]]
         stated = a_like("western", worth(Tier.HIGH) / ONE, tier=Tier.HIGH, source=Source.STATED)
@@ -86,22 +70,6 @@ class TestSelection:
         assert slim(skill, count_tokens, vouching=EVERYTHING).likes == ("obey the colonel now", "saga")
         assert slim(skill, count_tokens, vouching=VOUCHING).likes == ("saga",)
         assert text_after(skill, Vouching(policy=RULES)) == "likes: saga"
-
-    def test_shares_of_the_population_order_the_themes_that_join_and_move_no_other(self) -> None:
-        lines = [a_like(value, 3, tier=Tier.HIGH) for value in GENRES[:3]]
-        shares = {id_of("genre: noir"): 0.9, id_of("genre: saga"): 0.5}
-
-        assert text_after(a_skill(*lines), population=shares) == "likes: fantasy, saga, noir"
-        assert text_after(a_stable(*lines, selected=GENRES[:3]), population=shares) == "likes: noir, saga, fantasy"
-
-    def test_a_style_stays_while_it_is_sure(self) -> None:
-        era = an_attribute("era: 1990s", kind=Kind.CRITERION)
-        explores = an_attribute("exploration: explores many genres", Tier.HIGH, kind=Kind.PATTERN)
-        faded = era.model_copy(update={"tier": Tier.LOW})
-
-        assert text_after(a_skill(era, explores)) == "style: explores many genres"
-        assert text_after(a_skill(era, explores, slim_lines=(era.attribute_id,))) == "style: prefers 1990s"
-        assert text_after(a_skill(faded, explores, slim_lines=(era.attribute_id,))) == "style: explores many genres"
 
 
 lines = st.lists(
@@ -135,18 +103,6 @@ def test_a_selected_theme_leaves_only_for_a_stronger_one(found: list[Attribute],
     stayed = [name for name in held if name in now]
     assert [name for name in now if name in stayed] == stayed, "the others keep their order"
     assert len(now) >= min(len(held), 3)
-
-
-@given(lines, st.lists(st.sampled_from(GENRES), max_size=3, unique=True), st.sampled_from([10, 30, 80]))
-def test_a_second_selection_changes_nothing(found: list[Attribute], selected: list[str], budget: int) -> None:
-    skill = a_stable(*found, selected=tuple(selected))
-    once = skill.model_copy(update={"slim_lines": select(skill, count_tokens, budget, vouching=VOUCHING)})
-
-    assert select(once, count_tokens, budget, vouching=VOUCHING) == once.slim_lines
-    short = slim(once, count_tokens, budget, vouching=VOUCHING)
-    assert [id_of(f"genre: {like}") for like in short.text.removeprefix("likes: ").split(", ") if like] == list(
-        once.slim_lines
-    )
 
 
 async def played(contrasts: list[Contrast], shares: list[dict[str, float]] | None = None) -> list[tuple]:

@@ -71,11 +71,3 @@ def test_no_parser_ever_raises_or_leaves_its_bounds(parser: str, candidate: Cand
         assert 1 <= len(fact.value) <= text.MAX_LABEL
         assert fact.value == fact.value.strip()
         assert fact.value.isprintable()
-
-
-@given(value=VALUES)
-def test_any_value_is_a_list_of_texts(value: object) -> None:
-    found = text.as_list(value)
-
-    assert len(found) <= text.MAX_VALUES
-    assert all(isinstance(entry, str) and len(entry) <= text.MAX_LITERAL for entry in found)

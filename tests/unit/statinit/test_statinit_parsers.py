@@ -4,7 +4,7 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from operators.statinit import books, generic, movietv, parsers, yelp
-from operators.statinit.parsers import UnknownParser, facts_of, parser_for
+from operators.statinit.parsers import UnknownParser, parser_for
 from schemas import Candidate, Fact
 
 
@@ -19,11 +19,6 @@ from schemas import Candidate, Fact
 )
 def test_a_domain_finds_its_parser(domain: str, parser: parsers.Parser) -> None:
     assert parser_for(domain, {}) is parser
-
-
-def test_an_override_comes_first() -> None:
-    assert parser_for("movies", {"movies": "generic"}) is generic.parse
-    assert parser_for("novels", {"novels": "goodreads"}) is books.parse
 
 
 def test_an_override_without_a_parser_is_an_error_that_lists_those_there_are() -> None:
@@ -55,9 +50,3 @@ def test_an_installed_package_plugs_in_its_domain() -> None:
     assert parser_for("wine", {}) is parse_wine
     assert parser_for("cellar", {"cellar": "wine"}) is parse_wine
     assert "wine" in parsers.known_parsers()
-
-
-def test_an_item_is_reduced_to_its_name_and_facts() -> None:
-    facts = facts_of(Candidate(item_id="w1", title="Salt", metadata={"x": 1}), parse_wine)
-
-    assert (facts.item_id, facts.title, facts.facts[0].value) == ("w1", "Salt", "assyrtiko")

@@ -1,10 +1,9 @@
-import re
 import warnings
 
 import pytest
 
 from operators.statinit import text
-from schemas import MAX_FACTS, Candidate
+from schemas import MAX_FACTS
 
 
 @pytest.mark.parametrize(
@@ -12,28 +11,17 @@ from schemas import MAX_FACTS, Candidate
     [
         ("Noir|Heist", ["Noir", "Heist"]),
         ("Ramen, Bubble Tea", ["Ramen", "Bubble Tea"]),
-        ("Ada Fenn; Lind, Bo", ["Ada Fenn", "Lind, Bo"]),
         ("['Arts, Crafts & Sewing', \"Children's\"]", ["Arts, Crafts & Sewing", "Children's"]),
-        ('["Drama", null, "War"]', ["Drama", "War"]),
         ("[u'Drama', u'War']", ["Drama", "War"]),
-        ([["Books", "Sagas"], "Noir|Heist"], ["Books", "Sagas", "Noir", "Heist"]),
         ([{"id": 7, "name": "Western"}], ["Western"]),
         ("[{'id': 7, 'name': 'Western'}]", ["Western"]),
         ({"epics": 12, "poems": 0}, ["epics"]),
         (1999, ["1999"]),
-        (["a, b", "c"], ["a, b", "c"]),
         (None, []),
-        (True, []),
-        (1.5, []),
-        ({}, []),
     ],
 )
 def test_every_spelling_of_a_list_is_read(raw: object, expected: list[str]) -> None:
     assert text.as_list(raw) == expected
-
-
-def test_a_cut_off_list_literal_still_gives_its_entries() -> None:
-    assert text.as_list("['Sagas', 'Poems', 'Ess")[:2] == ["Sagas", "Poems"]
 
 
 @pytest.mark.parametrize(
@@ -58,80 +46,13 @@ def test_no_literal_can_harm_or_warn(hostile: str) -> None:
         assert all(isinstance(entry, str) for entry in text.as_list(hostile))
 
 
-def test_long_lists_are_cut() -> None:
-    assert len(text.as_list(list(range(1_000)))) == text.MAX_VALUES
-    assert len(text.as_list(",".join("x" * 1_000))) == text.MAX_VALUES
-
-
-@pytest.mark.parametrize("said", ["", "N/A", "None", "(no genres listed)", "</span>", "   ", "\u200b"])
-def test_a_label_that_says_nothing_is_empty(said: str) -> None:
-    assert text.label(said) == ""
-
-
-def test_labels_and_names_are_cut_between_words() -> None:
-    assert (
-        text.label("One Very Long Category Name " * 5) == "one very long category name one very long category name one"
-    )
-    assert len(text.name("x" * 500)) == text.MAX_LABEL
-
-
-def test_names_keep_their_case_and_drop_asides() -> None:
-    assert text.people(["Ines Varga (Illustrator)", "J.R.", "Jr.", "Unknown", "bell hooks", "Bo Lind"], 2) == [
-        "Ines Varga",
-        "bell hooks",
-    ]
-
-
-def test_keywords_match_whole_words_and_regular_plurals_only() -> None:
-    vocabulary = text.Vocabulary({"war": "war", "witch": "witch", "spy": "spy", "sci-fi": "sci fi"})
-
-    assert vocabulary.find("A warm reward toward dawn") == []
-    assert vocabulary.find("WITCHES at war; spies. Sci-Fi!") == ["war", "witch", "spy", "sci-fi"]
-
-
-def test_the_most_mentioned_label_comes_first() -> None:
-    vocabulary = text.Vocabulary({"war": "war, battle", "love": "love"})
-
-    assert vocabulary.find("love, a war of love") == ["love", "war"]
-    assert vocabulary.find_in(["love love love", "war", "battle"]) == ["war", "love"], "a raw label counts once"
-    assert vocabulary.find_in(["war"] * 5 + ["love"], floor=0.25) == ["war"]
-
-
-def test_the_longest_keyword_wins() -> None:
-    vocabulary = text.Vocabulary({"fiction": "fiction", "sci-fi": "science fiction", "science": "science"})
-
-    assert vocabulary.find("science fiction") == ["sci-fi"]
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("directed by Mina Sorel.", ["Mina Sorel"]),
-        ("directed by Sorel", ["Sorel"]),
-        ("directed by J.J. Okoro, who also sings", ["J.J. Okoro"]),
-        ("directed by Ana de la Cruz and Bo Lind Jr. In a town", ["Ana de la Cruz", "Bo Lind Jr."]),
-        ("directed by Émile Ågren-O\u2019Hara", ["Émile Ågren-O\u2019Hara"]),
-        ("directed by fate", []),
-        ("directed by Fate", []),
-        ("DIRECTED by the NIGHT", []),
-        ("directed by his father Tom", []),
-        ("directed by ", []),
-    ],
-)
-def test_people_after_a_cue_are_capitalised_names(words: str, expected: list[str]) -> None:
-    assert text.credited(words, re.compile("(?i)directed by ")) == expected
-
-
 @pytest.mark.parametrize(
     ("metadata", "title", "year", "era"),
     [
         ({"year": 1987}, "", "1987", "1980s"),
-        ({"Release Date": "2004-07-01"}, "", "2004", "2000s"),
         ({"year": "n/a", "published": "May 1999"}, "", "1999", "1990s"),
-        ({"year": -750}, "", "", ""),
         ({"year": 10**30}, "Dust (1921)", "1921", "1920s"),
         ({"year": True}, "", "", ""),
-        ({"year": 1719}, "", "1719", "before 1900"),
         ({}, "2001 Nights", "", ""),
         ({}, "Harbour (2011)", "2011", "2010s"),
     ],
@@ -148,10 +69,3 @@ def test_facts_are_distinct_in_identity_and_bounded() -> None:
 
     assert [fact.value for fact in found[:2]] == ["Sci-Fi", "Noir"]
     assert len(found) == MAX_FACTS
-
-
-def test_a_list_literal_description_is_flattened() -> None:
-    candidate = Candidate(item_id="b1", description="['A storm, a ship.', \"It's over.\"]")
-
-    assert text.description_of(candidate) == "A storm, a ship.\nIt's over."
-    assert text.description_of(Candidate(item_id="b2", metadata={"description": ["One.", "Two."]})) == "One.\nTwo."

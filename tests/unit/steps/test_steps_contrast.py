@@ -1,6 +1,6 @@
 """The steps `contrast`: the fences before the join, state in, effects out. The join is in test_op_contrast."""
 
-from operators.contrast import Outcome, RingLimits, Step, slot_of
+from operators.contrast import Outcome, RingLimits, Step
 from operators.steps.contrast import State, on_ranking, on_selection
 from schemas import Receipt, subject_of
 from schemas.forgetting import Forgotten
@@ -26,13 +26,6 @@ def forgotten(**scopes: object) -> Receipt:
 UNTIL = Forgotten(event_id="f", until=a_time(30), actor="ann", done=True)
 
 
-def test_the_first_event_opens_the_slot_in_which_both_will_meet() -> None:
-    step = ranked(State())
-
-    assert isinstance(step, Step)
-    assert (step.outcome, step.state.slot, step.state.user_id) == (Outcome.OPENED, slot_of("r1"), USER)
-
-
 def test_a_ranking_and_its_selection_make_a_contrast() -> None:
     opened = ranked(State())
     assert isinstance(opened, Step)
@@ -50,13 +43,6 @@ def test_a_record_that_the_rings_have_applied_has_no_effects() -> None:
     assert ranked(State(rings), 4) is Outcome.REPEATED
     assert isinstance(ranked(State(rings), 5), Step)
     assert isinstance(selected(State(rings), 4), Step), "each topic has a fence of its own"
-
-
-def test_what_happened_before_a_person_was_forgotten_has_no_effects() -> None:
-    state = State(receipt=forgotten(person=UNTIL))
-
-    assert ranked(state) is Outcome.FORGOTTEN
-    assert selected(state) is Outcome.FORGOTTEN
 
 
 def test_of_a_selection_nobody_knows_the_domain_so_its_ranking_decides() -> None:

@@ -1,16 +1,13 @@
 """The step `evolve`: state in, effects out (paper 2.5)."""
 
-from datetime import timedelta
-
 import pytest
 
-from operators.chain import breaks
-from operators.evolve import Proposal, ReasonerUnavailable, RulesReasoner
+from operators.evolve import Proposal, RulesReasoner
 from operators.merge import merge
 from operators.propagate import GraphLimits
 from operators.steps import Evolve, Outcome, State, learn
 from operators.steps.evolved import Effects
-from schemas import Action, Contrast, Fact, ItemFacts, Kind, PolicySkill, Receipt, Tier, line_of, subject_of
+from schemas import Action, Contrast, Fact, ItemFacts, Receipt, Tier, line_of, subject_of
 from schemas.forgetting import Forgotten
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
@@ -104,16 +101,6 @@ class TestBegin:
         assert STEP.begin(State(by_place), contrast, a_position(7)).outcome is Outcome.REPEATED
         assert STEP.begin(State(by_place), contrast, a_position(8)).outcome is None
 
-    def test_the_memory_has_a_fence_of_its_own(self) -> None:
-        """A worker died between the memory and the skill: only the skill is made up for."""
-        contrast, at = a_contrast([NOIR]), a_position(7)
-        first = STEP.begin(State(HELD), contrast, at).remembered
-        assert first is not None
-
-        again = STEP.begin(State(HELD, memory=first.memory), contrast, at)
-
-        assert (again.outcome, again.remembered) == (None, None)
-
     def test_a_frozen_skill_and_one_after_its_warm_up_learn_nothing(self) -> None:
         frozen, warm = a_skill(frozen=True), a_skill(version=3)
 
@@ -125,17 +112,6 @@ class TestBegin:
         assert (
             Evolve(warmup_rounds=4, privacy=PRIVACY, vouching=VOUCHING).begin(State(warm), a_contrast()).outcome is None
         )
-
-    def test_a_clock_that_runs_ahead_holds_no_place_in_the_memory(self) -> None:
-        ahead = a_contrast([NOIR], occurred_at=NOW + timedelta(days=400))
-
-        begun = STEP.begin(State(HELD), ahead, a_position(timestamp_ms=2**42), NOW)
-
-        assert begun.remembered is not None
-        assert begun.remembered.memory.taken[-1].at == NOW
-
-    def test_without_the_graph_nothing_is_remembered(self) -> None:
-        assert Evolve(privacy=PRIVACY, vouching=VOUCHING).begin(State(HELD), a_contrast([NOIR])).remembered is None
 
 
 class TestFinish:
@@ -149,19 +125,6 @@ class TestFinish:
         assert effects.diff.source == a_position(7)
         assert effects.version.slim is None, "likes and order are as they were, so apps hear nothing"
 
-    def test_seals_hold_from_version_to_version(self) -> None:
-        first = STEP.finish(State(a_skill(version=0)), a_contrast([DARK]), a_proposal([], [DARK]))
-        second = STEP.finish(State(first.skill), a_contrast([DARK]), a_proposal([DARK]))
-        assert first.diff is not None
-        assert second.diff is not None
-
-        assert breaks([first.diff, second.diff], b"secret") == []
-        assert breaks([first.diff, second.diff], b"another") != []
-        assert (
-            Evolve(privacy=PRIVACY, vouching=VOUCHING).finish(State(HELD), a_contrast(), a_proposal([NOIR])).diff.chain
-            is None
-        )  # type: ignore[union-attr]
-
     def test_a_slim_skill_goes_out_once_it_says_something_else(self) -> None:
         low = a_skill(an_attribute(NOIR, Tier.LOW, support=1))
 
@@ -170,18 +133,6 @@ class TestFinish:
         assert effects.version is not None
         assert effects.version.slim is not None
         assert (effects.version.slim.text, effects.version.slim.skill_version) == ("likes: noir", 2)
-
-    def test_shares_of_the_population_alone_send_none(self) -> None:
-        effects = finished(a_contrast([NOIR, DARK]), a_proposal([NOIR], [DARK]), State(HELD, shares={id_of(SAGA): 0.9}))
-
-        assert effects.version is not None
-        assert effects.version.slim is None
-
-    def test_an_empty_first_slim_skill_is_told_to_nobody(self) -> None:
-        effects = finished(a_contrast([DARK]), a_proposal([], [DARK]), State(a_skill(version=0), shares={"a:b:c": 0.5}))
-
-        assert effects.version is not None
-        assert effects.version.slim is None
 
     def test_the_answer_is_merged_into_the_skill_as_it_is_by_then(self) -> None:
         """Saga was removed while the reasoner thought (invariant 3)."""
@@ -196,33 +147,8 @@ class TestFinish:
         assert [change.attribute_id for change in effects.diff.changes] == [id_of(NOIR)]
         assert [refused.attribute_id for refused in effects.diff.refused] == [id_of(SAGA)]
 
-    def test_no_answer_brings_in_what_the_choice_has_not(self) -> None:
-        lied = a_proposal([], ["author: ann@example.org", "genre: made up"])
-
-        effects = finished(a_contrast([NOIR]), lied)
-
-        assert effects.diff is not None
-        assert texts(effects.skill.attributes) == texts(HELD.attributes)
-        assert [refused.attribute_id for refused in effects.diff.refused] == ["private:e-mail", id_of("genre: made up")]
-
 
 class TestCommand:
-    def test_a_command_makes_the_next_version(self) -> None:
-        effects = STEP.command(State(HELD), a_command(Action.PIN, NOIR), a_position(3, "sager.skill-commands"))
-
-        assert effects.outcome is Outcome.COMMANDED
-        assert effects.diff is not None
-        assert effects.diff.chain
-        assert [line.pinned for line in effects.skill.attributes] == [True, False]
-
-    def test_a_command_is_carried_out_once(self) -> None:
-        command = a_command(Action.PIN, NOIR)
-        once = STEP.command(State(HELD), command).skill
-
-        again = STEP.command(State(once), command)
-
-        assert (again.outcome, again.skill, again.version) == (Outcome.REPEATED, once, None)
-
     def test_a_command_of_before_is_forgotten_with_the_person(self) -> None:
         receipt = a_receipt(person=forgotten_at(0))
 
@@ -259,46 +185,9 @@ class TestUnsent:
 class TestLearn:
     """Both halves in one, for callers that own all the state."""
 
-    async def test_a_choice_changes_the_skill(self) -> None:
-        effects = await learn(
-            Evolve(privacy=PRIVACY, vouching=VOUCHING),
-            RulesReasoner().reason,
-            State(HELD),
-            a_contrast([NOIR, DARK], [[SAGA]]),
-        )
-
-        assert effects.outcome is Outcome.EVOLVED
-        assert DARK in texts(effects.skill.attributes)
-
     async def test_what_is_private_reaches_no_skill(self) -> None:
         contrast = a_contrast(["author: ann@example.org", "genre: christian fiction", DARK], [[SAGA]])
 
         effects = await learn(STEP, RulesReasoner().reason, State(a_skill(version=0)), contrast)
 
         assert texts(effects.skill.attributes) == [DARK]
-
-    async def test_nobody_is_asked_about_a_choice_that_is_passed_over(self) -> None:
-        async def ask(contrast: Contrast, skill: PolicySkill) -> Proposal:
-            pytest.fail("asked")
-
-        frozen = a_skill(frozen=True)
-        effects = await learn(Evolve(privacy=PRIVACY, vouching=VOUCHING), ask, State(frozen), a_contrast())
-
-        assert (effects.outcome, effects.skill, effects.diff) == (Outcome.FROZEN, frozen, None)
-
-    async def test_without_an_answer_there_are_no_effects(self) -> None:
-        async def ask(contrast: Contrast, skill: PolicySkill) -> Proposal:
-            raise ReasonerUnavailable("timeout", "no answer")
-
-        with pytest.raises(ReasonerUnavailable):
-            await learn(Evolve(privacy=PRIVACY, vouching=VOUCHING), ask, State(HELD), a_contrast())
-
-
-def test_a_style_is_said_beside_the_likes() -> None:
-    style = an_attribute("exploration: explores many genres", Tier.MEDIUM, kind=Kind.PATTERN)
-
-    short = STEP.slim(a_skill(an_attribute(NOIR, Tier.HIGH), style))
-
-    assert short is not None
-    assert short.text == "likes: noir | style: explores many genres"
-    assert Evolve(privacy=PRIVACY, vouching=VOUCHING).slim(HELD) is None

@@ -28,22 +28,6 @@ def test_items_gather_a_taker_each_without_itself_among_the_others() -> None:
     assert [(item.item_id, item.takers[0].others) for item in effects.items] == [("i1", ("i2",)), ("i2", ("i1",))]
 
 
-def test_only_what_does_not_know_the_touch_already_changes() -> None:
-    known = taken_by(ANN)
-
-    effects = propagate.step(lambda name, _: known if name == "i1" else None, a_touch(ANN, items=("i1", "i2")))
-
-    assert [item.item_id for item in effects.items] == ["i2"]
-
-
-def test_a_touch_that_is_known_has_no_effects() -> None:
-    known = taken_by(ANN)
-
-    effects = propagate.step(lambda *_: known, a_touch(ANN))
-
-    assert (effects.outcome, effects.items) == (propagate.Outcome.REPEATED, ())
-
-
 def test_an_item_forgets_a_taker_of_the_domain_that_is_meant() -> None:
     item = taken_by(ANN, BOB)
 

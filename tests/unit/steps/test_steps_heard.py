@@ -7,12 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.drift import ALARM
-from operators.evidence import FORGET
 from operators.evolve.proposal import Proposal
 from operators.evolve.reasoners import COUNTS
 from operators.language.corrections import understand
-from operators.language.understood import About, Read, Understood
 from operators.merge import fold, merge
 from operators.skill_document import skill_document
 from operators.stated import live
@@ -46,7 +43,6 @@ from tests.builders import (
     DOMAIN,
     NOW,
     USER,
-    a_command,
     a_contrast,
     a_name,
     a_position,
@@ -104,23 +100,6 @@ def choose(skill: PolicySkill, contrast: Contrast) -> Effects:
 
 
 class TestSignals:
-    def test_what_was_purchased_counts_as_a_visit_does(self) -> None:
-        diff = hear(signal("purchased")).diff
-
-        assert diff is not None
-        assert diff.tally is not None
-        assert diff.tally.lines == {id_of(NOIR): (ONE, 0)}
-        assert diff.tally.forget == FORGET
-        assert not diff.is_contrast
-
-    def test_a_weak_signal_counts_less_and_makes_less_forgotten(self) -> None:
-        diff = hear(signal("dwelled", value=60)).diff
-
-        assert diff is not None
-        assert diff.tally is not None
-        assert diff.tally.lines == {id_of(NOIR): (ONE // 4, 0)}
-        assert diff.tally.forget == 4 * FORGET
-
     @pytest.mark.parametrize(("stars", "taken", "expected"), [(5, ONE, 0), (4, ONE // 2, 0), (2, 0, ONE // 2)])
     def test_stars_count_by_where_they_stand_on_their_scale(self, stars: float, taken: int, expected: int) -> None:
         diff = hear(signal("rated", value=stars)).diff
@@ -128,11 +107,6 @@ class TestSignals:
         assert diff is not None
         assert diff.tally is not None
         assert diff.tally.lines == {id_of(NOIR): (taken, expected)}
-
-    def test_stars_in_the_middle_count_nothing(self) -> None:
-        effects = hear(signal("rated", value=3))
-
-        assert effects.skill.attributes == HELD.attributes
 
     @pytest.mark.parametrize("name", ["disliked", "hidden", "returned"])
     def test_a_strong_word_against_an_item_is_about_that_item_alone(self, name: str) -> None:
@@ -147,27 +121,10 @@ class TestSignals:
 
         assert [(said.item_id, said.value) for said in effects.skill.stated] == [("a", "one item")]
 
-    def test_a_rating_of_nought_is_told(self) -> None:
-        diff = hear(signal("rated", value=0, scale=[0, 10])).diff
-
-        assert diff is not None
-        assert '"value":0' in diff.model_dump_json()
-
-    def test_a_skip_is_no_statement(self) -> None:
-        effects = hear(signal("skipped"))
-
-        assert effects.skill.stated == ()
-        assert line(effects.skill, NOIR).expected > line(HELD, NOIR).expected * 15 // 16
-
     def test_who_likes_it_after_all_has_taken_it_back(self) -> None:
         disliked = hear(signal("disliked")).skill
 
         assert hear(signal("liked"), disliked).skill.stated == ()
-
-    def test_a_kind_that_nobody_knows_changes_nothing(self) -> None:
-        effects = hear(signal("shared"))
-
-        assert (effects.outcome, effects.version, effects.skill) == (Outcome.UNKNOWN_SIGNAL, None, HELD)
 
     def test_a_signal_counts_once(self) -> None:
         liked = signal("liked")
@@ -191,12 +148,6 @@ class TestWords:
         assert effects.version.slim is not None
         assert effects.version.slim.text == "avoids: noir"
 
-    @pytest.mark.parametrize("scope", Scope)
-    def test_a_statement_changes_no_line_whatever_its_scope(self, scope: Scope) -> None:
-        effects = correct(words(avoids(NOIR), scope=scope, session_id="s1"))
-
-        assert effects.skill.attributes == HELD.attributes
-
     def test_no_noir_tonight_ends_with_the_next_choice_and_leaves_the_line_unchanged(self) -> None:
         liked, other = a_contrast([NOIR], [[SAGA], [WAR], [WAR]]), a_contrast([SAGA], [[WAR]])
         skill = a_skill()
@@ -211,29 +162,6 @@ class TestWords:
         assert line(after, NOIR).tier is Tier.HIGH
         assert id_of(NOIR) in [each.attribute_id for each in RANK.within(after, RANK.lines(after), NOW, None)]
 
-    def test_a_line_speaks_again_once_the_person_takes_their_word_back(self) -> None:
-        avoided = correct(words(avoids(NOIR))).skill
-        wanted = correct(words(prefers(NOIR)), avoided).skill
-
-        assert RANK.lines(wanted) == HELD.attributes
-
-    def test_writing_a_line_takes_back_what_the_person_said_against_it(self) -> None:
-        avoided = correct(words(avoids(NOIR))).skill
-        command = a_command(
-            action="add", line={"kind": "preference", "dimension": "genre", "value": "noir", "tier": "high"}
-        )
-
-        effects = STEP.command(State(avoided), command)
-
-        assert (effects.skill.stated, effects.skill.attributes) == ((), HELD.attributes)
-
-    @pytest.mark.parametrize("scope", [Scope.NOW, Scope.SESSION])
-    def test_a_word_for_now_is_no_change_of_taste(self, scope: Scope) -> None:
-        effects = correct(words(avoids(NOIR, changed=True), scope=scope, session_id="s1"))
-
-        assert effects.diff is not None
-        assert (effects.diff.shifted, effects.skill.attributes) == (False, HELD.attributes)
-
     def test_a_taste_that_changed_makes_what_was_said_before_doubtful(self) -> None:
         before = correct(words(avoids(SAGA))).skill
         effects = correct(words(avoids(NOIR, changed=True)), before)
@@ -242,28 +170,6 @@ class TestWords:
         assert effects.diff.shifted
         assert [change.kind for change in effects.diff.changes] == [ChangeKind.OVERTAKEN]
         assert [said.since < effects.skill.shifted for said in effects.skill.stated] == [True, False]
-
-    def test_the_opposite_takes_back_what_was_said(self) -> None:
-        before = correct(words(avoids(SAGA))).skill
-        diff = correct(words(prefers(SAGA)), before).diff
-
-        assert diff is not None
-        assert [(change.kind, change.statement_id) for change in diff.stated] == [
-            (Said.WITHDRAWN, "avoids:preference:genre:saga"),
-            (Said.STATED, "prefers:preference:genre:saga"),
-        ]
-
-    def test_an_item_that_suits_counts_as_taken_and_takes_back_what_was_said_against_it(self) -> None:
-        before = correct(words(avoids(SAGA))).skill
-        effects = correct(words(suits=["b"]), before)
-
-        assert effects.skill.stated == ()
-        assert line(effects.skill, SAGA).taken == ONE
-
-    def test_what_is_said_again_stands_once_and_counts_twice(self) -> None:
-        said = correct(words(prefers(SAGA)), correct(words(prefers(SAGA))).skill).skill.stated
-
-        assert [each.times for each in said] == [2]
 
     def test_a_bound_is_for_now_and_ends_with_the_next_choice(self) -> None:
         cheaper = Directive(stance=Stance.PREFERS, bound=Bound(measure=Measure.PRICE, below=20))
@@ -283,43 +189,12 @@ class TestWords:
         assert later.diff is not None
         assert [change.kind for change in later.diff.stated] == [Said.EXPIRED]
 
-    def test_somebody_else_s_taste_changes_nothing(self) -> None:
-        read = Read(avoids(NOIR), "my daughter hates noir", None, "test")
-        of_another = Understood((read,), about=About.ANOTHER)
-        effects = STEP.correct(State(HELD), words(avoids(NOIR)), SHOWN, of_another)
-
-        assert effects.outcome is Outcome.FOR_ANOTHER
-        assert (effects.skill.attributes, effects.skill.stated) == (HELD.attributes, ())
-        assert effects.diff is not None
-        assert "daughter" not in effects.diff.model_dump_json()
-
-    def test_what_is_not_understood_changes_nothing(self) -> None:
-        effects = STEP.correct(State(HELD), words(avoids(NOIR)), SHOWN, Understood())
-
-        assert effects.outcome is Outcome.NOT_UNDERSTOOD
-        assert (effects.skill.attributes, effects.skill.stated) == (HELD.attributes, ())
-        assert effects.diff is not None
-        assert effects.diff.heard is not None
-        assert not effects.diff.heard.understood
-
     def test_what_is_private_is_refused_and_not_kept(self) -> None:
         effects = correct(words(avoids("topic: christian faith")))
 
         assert effects.skill.stated == ()
         assert effects.diff is not None
         assert "christian" not in effects.diff.model_dump_json(exclude={"heard"})
-
-    def test_a_frozen_skill_still_does_as_the_person_says(self) -> None:
-        frozen = HELD.model_copy(update={"frozen": True})
-
-        assert correct(words(avoids(NOIR)), frozen).outcome is Outcome.CORRECTED
-        assert hear(signal("liked"), frozen).outcome is Outcome.FROZEN
-
-    def test_a_statement_is_removed_by_a_command(self) -> None:
-        skill = correct(words(avoids(NOIR))).skill
-        command = a_command(attribute_id=skill.stated[0].statement_id, action="remove")
-
-        assert STEP.command(State(skill), command).skill.stated == ()
 
     def test_no_more_is_kept_than_there_is_room_for(self) -> None:
         skill = HELD
@@ -330,33 +205,6 @@ class TestWords:
 
         assert len(skill.stated) == 48
         assert sum(said.item_id is not None for said in skill.stated) == 16
-
-
-class TestAbstention:
-    def test_a_list_that_did_not_suit_is_no_word_against_its_items(self) -> None:
-        effects = abstain()
-
-        assert effects.outcome is Outcome.ABSTAINED
-        assert effects.skill.attributes == HELD.attributes
-        assert effects.skill.stated == ()
-        assert effects.skill.beliefs is not None
-        assert effects.skill.contrasts == HELD.contrasts
-
-
-class TestSeveral:
-    def test_several_from_one_list_are_one_choice(self) -> None:
-        contrast = a_contrast([NOIR], [[WAR]]).model_copy(update={"also": (item_facts("b", SAGA),)})
-        skill = choose(HELD, contrast).skill
-
-        assert skill.contrasts == HELD.contrasts + 1
-        assert line(skill, SAGA).taken == ONE // 2
-        assert line(skill, NOIR).support == line(HELD, NOIR).support + 1
-
-    def test_the_first_counts_most_where_the_order_is_known(self) -> None:
-        also = {"also": (item_facts("b", SAGA),), "in_order": True}
-        skill = choose(a_skill(), a_contrast([NOIR], [[WAR]]).model_copy(update=also)).skill
-
-        assert (line(skill, NOIR).taken, line(skill, SAGA).taken) == (683, 341)
 
 
 class TestPlace:
@@ -383,13 +231,6 @@ class TestSessions:
         assert (slim.text, slim.session_text) == ("likes: noir", "likes: noir | now: saga")
         assert (slim.session_id, slim.session_until) == ("s1", NOW + timedelta(hours=2))
 
-    def test_only_the_newest_sessions_are_kept(self) -> None:
-        skill = HELD
-        for name in ("s1", "s2", "s3"):
-            skill = hear(signal("liked", session_id=name), skill).skill
-
-        assert [each.session_id for each in skill.sessions] == ["s2", "s3"]
-
 
 class TestChange:
     def test_a_taste_that_is_over_is_told_and_falls_silent(self) -> None:
@@ -404,12 +245,6 @@ class TestChange:
         assert ChangeKind.SHIFTED in kinds
         assert line(skill, NOIR).tier is Tier.SILENT
 
-    def test_one_list_without_it_is_no_change(self) -> None:
-        effects = choose(HELD, a_contrast([SAGA], [[NOIR], [WAR]]))
-
-        assert effects.diff is not None
-        assert ChangeKind.SHIFTED not in {change.kind for change in effects.diff.changes}
-
     def test_a_line_fades_while_nothing_is_heard(self) -> None:
         weak = a_skill(an_attribute(NOIR, Tier.MEDIUM, taken=ONE, expected=200, support=3))
         effects = choose(weak, a_contrast([SAGA], [[WAR]], occurred_at=NOW + timedelta(days=365 * 8)))
@@ -419,17 +254,6 @@ class TestChange:
         assert effects.diff.tally.aged == 8
         changes = {change.attribute_id: change.kind for change in effects.diff.changes}
         assert changes[id_of(NOIR)] is ChangeKind.FADED
-
-    def test_a_line_not_offered_is_overtaken_when_choices_suggest_a_change(self) -> None:
-        doubted = {"taken": 9 * ONE, "expected": ONE, "support": 9, "drift": ALARM - 1}
-        lost = [an_attribute(text, Tier.HIGH, **doubted) for text in (NOIR, SAGA)]
-        skill = a_skill(an_attribute(WAR, Tier.MEDIUM, taken=ONE, expected=300, support=3), *lost)
-        effects = choose(skill, a_contrast(["mood: calm"], [[NOIR, SAGA]]))
-
-        assert effects.diff is not None
-        kinds = {change.attribute_id: change.kind for change in effects.diff.changes}
-        assert kinds[id_of(NOIR)] is kinds[id_of(SAGA)] is ChangeKind.SHIFTED
-        assert kinds[id_of(WAR)] is ChangeKind.OVERTAKEN
 
 
 events = st.lists(

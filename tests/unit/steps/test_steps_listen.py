@@ -6,20 +6,18 @@ from datetime import timedelta
 import pytest
 
 from operators.cards.lines import line_id
-from operators.forget import card_line, forgotten_lines, names_of, scrubbed_conversations
-from operators.language.chunks import Closed, chunk_id, first_closed, said_again, without
+from operators.forget import card_line, scrubbed_conversations
+from operators.language.chunks import Closed, first_closed
 from operators.language.finding import Effect, Finding, Heard
-from operators.steps.listen import Listen, Outcome, State, has_more, newer
+from operators.steps.listen import Listen, Outcome, State, has_more
 from schemas import (
     Card,
-    Chunk,
     Fact,
     Forgotten,
     Listening,
     Position,
     Receipt,
     Role,
-    Scope,
     Stance,
     Utterance,
     line_of,
@@ -88,16 +86,6 @@ def test_why_a_chunk_is_closed(turns: list[Utterance], why: Closed) -> None:
     assert closed == [why]
 
 
-def test_an_end_of_nothing_leaves_nothing() -> None:
-    assert heard(said(0, ends=True)).chunks == ()
-
-
-def test_a_turn_is_known_by_its_position_and_by_its_id() -> None:
-    listening = heard(said(0, "hello there"))
-    assert STEP.hear(State(listening), said(0, "hello there"), at(9)).outcome is Outcome.REPEATED
-    assert STEP.hear(State(listening), said(1, "hello"), at(0)).outcome is Outcome.REPEATED
-
-
 def test_silence_is_told_by_arrival_and_not_by_what_turns_say_of_themselves() -> None:
     listening = heard(said(0, "hello there"))
     assert STEP.due_ms(listening) == 301_000
@@ -109,11 +97,6 @@ def test_silence_is_told_by_arrival_and_not_by_what_turns_say_of_themselves() ->
     assert STEP.due_ms(taken.listening) == 0, "at once"
 
 
-def test_a_chunk_has_the_id_of_its_turns() -> None:
-    one, other = (heard(*(said(turn, f"turn {turn}") for turn in order)).chunks[0] for order in ((0, 1), (1, 0)))
-    assert chunk_id(ANN, one) == chunk_id(ANN, other) != chunk_id("bob", one)
-
-
 def test_a_finding_of_a_domains_vocabulary_is_told_to_its_skill() -> None:
     thought = finished(of_films(), of_films(value="Thrillers"), a_finding("hiking"))
     [correction] = thought.corrections
@@ -122,13 +105,6 @@ def test_a_finding_of_a_domains_vocabulary_is_told_to_its_skill() -> None:
     assert has_more(thought)
     again = finished(of_films(), of_films(value="Thrillers"), a_finding("hiking"))
     assert again == thought, "the same chunk leads to the same, ids included"
-
-
-@pytest.mark.parametrize("scope", [Scope.NOW, Scope.SESSION])
-def test_what_holds_for_now_goes_to_the_skill_alone(scope: Scope) -> None:
-    thought = finished(of_films(scope=scope))
-    assert thought.diff is None
-    assert [each.scope for each in thought.corrections] == [scope]
 
 
 @pytest.mark.parametrize(
@@ -193,38 +169,11 @@ def test_nothing_said_before_a_line_was_forgotten_is_quoted_any_more() -> None:
     assert [each.line.words for each in late] == ["I love jazz and hiking"] * 2
 
 
-def test_a_line_is_asked_for_by_its_own_name_and_by_its_facts() -> None:
-    thought = finished(of_films(), a_finding("hiking"))
-    card = newer(None, thought.diff)
-    [horror, hiking] = card.lines
-    assert line_of(ANN, "films", "preference:genre:horror") in names_of(ANN, horror)
-    assert names_of(ANN, hiking) == (card_line(ANN, hiking.line_id),)
-    assert forgotten_lines(card, "films", None) == (horror.line_id,)
-    assert forgotten_lines(card, None, card_line(ANN, hiking.line_id)) == (hiking.line_id,)
-
-
 def test_a_forgotten_domains_turns_go_and_the_others_wait_on() -> None:
     listening = heard(said(0, "one", domain="films"), said(1, "two"), said(2, "three", domain="films"))
     [chunk] = scrubbed_conversations(listening, "films").chunks
     assert [turn.text for turn in chunk.turns] == ["two"]
     assert scrubbed_conversations(heard(said(0, "one", domain="films")), "films").chunks == ()
-
-
-def test_a_chunk_that_is_done_with_is_gone_alone() -> None:
-    listening = heard(said(0, "one"), said(1, "two", conversation_id="other"))
-    kept = without(listening, listening.chunks[0])
-    assert [chunk.conversation_id for chunk in kept.chunks] == ["other"]
-
-
-def test_a_chunk_can_be_said_again() -> None:
-    listening = heard(said(0, "one"), said(1, "two", ends=True))
-    again = said_again(ANN, listening.chunks[0])
-    assert [(each.text, each.ends) for each in again] == [("one", False), ("two", True)]
-    for number, turn in enumerate(again):
-        taken = STEP.hear(State(listening), turn, at(10 + number))
-        assert taken.outcome is Outcome.HEARD
-        listening = taken.listening or listening
-    assert isinstance(first_closed(listening), Chunk)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,5 @@
 """The step `prior`, and where skills begin: state in, effects out (paper 2.3)."""
 
-from datetime import timedelta
-
-from operators.merge import MergeLimits
 from operators.privacy import OFF
 from operators.propagate import GraphLimits
 from operators.steps import Start
@@ -88,18 +85,6 @@ def test_what_happened_before_a_person_was_forgotten_is_counted_nowhere() -> Non
     assert after.outcome is Outcome.COUNTED
 
 
-def test_without_the_graph_the_profile_alone_is_written() -> None:
-    assert Prior().step(State(), an_interaction(), NOIR, LATE).remembered is None
-
-
-def test_a_clock_that_runs_ahead_holds_no_place_in_the_memory() -> None:
-    ahead = an_interaction(occurred_at=NOW + timedelta(days=400))
-    effects = PRIOR.step(State(), ahead, NOIR, a_position(timestamp_ms=2**42), NOW)
-
-    assert effects.remembered is not None
-    assert effects.remembered.memory.taken[-1].at == NOW
-
-
 class TestStart:
     """The seed, at version 0."""
 
@@ -118,12 +103,3 @@ class TestStart:
         """A template may be older than what is private now."""
         assert texts(Start(privacy=PRIVACY).seed(DOMAIN, None, self.TEMPLATE)) == ["genre: drama"]
         assert len(Start(privacy=OFF).seed(DOMAIN, None, self.TEMPLATE)) == 2
-
-    def test_either_can_be_switched_off(self) -> None:
-        assert Start(from_history=False, privacy=PRIVACY).seed(DOMAIN, self.PROFILE, self.TEMPLATE) == ()
-        assert Start(from_template=False, privacy=PRIVACY).seed(DOMAIN, None, self.TEMPLATE) == ()
-
-    def test_a_seed_fills_its_part_of_a_skill_and_no_more(self) -> None:
-        many = tuple(an_attribute(f"genre: g{n}", Tier.LOW, Source.GLOBAL) for n in range(30))
-
-        assert len(Start(MergeLimits(attributes=12), privacy=PRIVACY).seed(DOMAIN, None, many)) == 12

@@ -4,11 +4,11 @@ import pytest
 
 from operators.rank import RankSkill
 from operators.retrieve import Retrieved
-from operators.steps.rank import Rank, State, answer
-from schemas import Facet, Injected, Memory, RankedBy, Taken, Tier
+from operators.steps.rank import Rank, answer
+from schemas import Facet, Injected, RankedBy, Tier
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
-from tests.builders import DOMAIN, NOW, USER, a_rank_request, a_skill, an_attribute, facts, id_of, item_facts, texts
+from tests.builders import a_rank_request, a_skill, an_attribute, id_of, item_facts, texts
 
 NOIR, SAGA = an_attribute("genre: noir", Tier.HIGH), an_attribute("genre: saga", Tier.LOW)
 SKILL = a_skill(SAGA, NOIR)
@@ -40,12 +40,6 @@ def test_what_is_asked_for_comes_first_in_the_slim_skill_if_wanted() -> None:
     )
 
 
-def test_a_high_line_puts_its_item_first() -> None:
-    step = Rank(privacy=PRIVACY, vouching=VOUCHING)
-
-    assert step.order(ITEMS, step.lines(SKILL), "", Retrieved(), "seed")[0] == "i2"
-
-
 def test_the_community_has_a_say_only_where_it_is_asked() -> None:
     many = {"i3": 500}
 
@@ -55,14 +49,6 @@ def test_the_community_has_a_say_only_where_it_is_asked() -> None:
         for n in range(20)
     ]
     assert len(set(alone)) > 1, "ties are broken by the seed"
-
-
-def test_without_the_community_nothing_is_retrieved() -> None:
-    taken = tuple(Taken(item_id=f"i{n}", facts=facts("genre: noir"), at=NOW, times=1) for n in range(4))
-    state = State(SKILL, Memory(user_id=USER, domain=DOMAIN, version=4, taken=taken))
-
-    assert Rank(privacy=PRIVACY, vouching=VOUCHING).retrieve(state, DOMAIN, NOW).memory_version == 4
-    assert Rank(retrieves=False, privacy=PRIVACY, vouching=VOUCHING).retrieve(state, DOMAIN, NOW) == Retrieved()
 
 
 def test_an_answer_has_the_candidates_in_order_and_names_no_other_user() -> None:

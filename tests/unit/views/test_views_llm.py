@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from operators.merge import merge, resolve_command, start
-from operators.vouch import Vouching
 from schemas import Action, Evidence, PolicySkill, Scope, SkillDiff, Stance, Statement, Tier
-from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from streams.rights.explained import Counts, Explained, ExplainedStatement, MovedStep, ShownList, StatementStep
 from streams.views.llm import line_for_model, log_for_model, skill_for_model
@@ -67,15 +65,6 @@ def test_what_is_silent_or_over_or_of_a_session_is_not_told() -> None:
     told = skill_for_model(a_skill(silent, stated=(over, passing)), DEFAULT, LATER)
 
     assert (told.lines, told.said, told.held_back) == ([], [], 0)
-
-
-def test_the_gate_is_the_deployments() -> None:
-    skill = a_skill(an_attribute("genre: kwimba sevlan"))
-
-    assert skill_for_model(skill, DEFAULT, LATER).held_back == 1
-    assert (
-        skill_for_model(skill, Vouching(RULES, frozenset({"kwimba-sevlan"})), LATER).lines[0].value == "kwimba sevlan"
-    )
 
 
 def test_a_log_names_only_lines_that_may_be_told() -> None:

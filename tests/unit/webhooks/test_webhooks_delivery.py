@@ -223,16 +223,6 @@ def test_redirects_are_not_followed() -> None:
     assert run(deliver, always=307).messages == []
 
 
-def test_the_endpoints_own_wait_is_respected() -> None:
-    async def deliver(receiver: Receiver) -> None:
-        receiver.headers = {"Retry-After": "3600"}
-        async with delivery(receiver.url, Topic(note("ann", 0))):
-            await until(lambda: bool(receiver.attempts))
-            await asyncio.sleep(0.2)
-
-    assert len(run(deliver, always=429).attempts) == 1
-
-
 @pytest.mark.parametrize(
     ("offset", "at_ms"),
     [(None, None), (99, None), (2, now_ms() - MAX_AWAY_MS - 1)],

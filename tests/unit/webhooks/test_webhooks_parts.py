@@ -10,10 +10,9 @@ from pydantic import SecretStr
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from schemas import SlimSkill, compound_key, encode
-from streams.webhooks.delivery import Cursor
-from streams.webhooks.endpoints import MAX_ENDPOINTS, Endpoint, WebhooksUnusable, new_secret, read
+from streams.webhooks.endpoints import MAX_ENDPOINTS, Endpoint, WebhooksUnusable, read
 from streams.webhooks.messages import EndpointDown, Notification, headers, refusal_of
-from streams.webhooks.run import STUCK_SECONDS, WebhooksHealth, cursors_of, letter_of, metadata_of
+from streams.webhooks.run import STUCK_SECONDS, WebhooksHealth
 from tests.builders import NOW
 from tests.webhook_receiver import SECRET
 
@@ -92,11 +91,6 @@ def test_plain_http_is_for_this_machine_unless_the_operator_says_so(tmp_path):
     assert read(written(tmp_path, entry(url="http://10.0.0.7/", allow_http=True)))
 
 
-def test_a_new_secret_is_random_and_valid():
-    assert new_secret() != new_secret()
-    assert Endpoint(name="a", url="https://a", secret=SecretStr(new_secret()))
-
-
 # --- messages
 
 
@@ -137,18 +131,6 @@ def test_the_id_is_the_same_for_every_attempt_and_another_for_every_endpoint():
     assert len({note().id_for("a"), note().id_for("b"), note(offset=1).id_for("a")}) == 3
 
 
-def test_a_dead_letter_is_the_record_itself():
-    letter = letter_of(note(offset=7), "shop", "status 422", "sager.slim-skills")
-
-    assert (letter.stage, letter.reason, letter.source.offset) == ("webhook", "refused", 7)
-    assert (letter.key, letter.value) == (note().key, note(offset=7).value)
-    assert "shop" in letter.detail
-
-
-def test_a_status_accepts_or_refuses_the_message():
-    assert (refusal_of(200, "", 0.0), refusal_of(400, "9", 0.0)) == ("", "status 400")
-
-
 @pytest.mark.parametrize(
     ("status", "retry", "is_gone", "wait"),
     [(302, "", False, None), (410, "", True, None), (429, "9", False, 9.0), (503, "999999", False, 3600.0),
@@ -163,15 +145,6 @@ def test_other_statuses_are_about_the_endpoint(status, retry, is_gone, wait):
 
 
 # --- the process
-
-
-def test_cursors_survive_their_metadata():
-    cursors = {"shop": Cursor(7, 5), "crm": Cursor(9, 6)}
-
-    assert cursors_of(metadata_of(cursors)) == cursors
-    for wrong in (None, "", "x", "[]", '{"a": 1}', '{"a": [1]}', '{"a": [1, "2"]}', '{"a": [true, 1]}'):
-        assert cursors_of(wrong) == {}
-    assert len(metadata_of({f"{'e' * 37}{n:03}": Cursor(10**12, 10**13) for n in range(MAX_ENDPOINTS)})) < 4096
 
 
 def test_health_reports_endpoints_that_are_down_and_a_loop_that_stands_still():

@@ -1,14 +1,11 @@
 """Weights learned from outcomes: towards what people decide by, in bounded steps, never out of bounds."""
 
-import random
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators import weigh
-from operators.rank.weights import DIMENSIONS, UNKNOWN, UNKNOWN_DIMENSION, RankWeights
-from operators.weigh import commanded, in_use, learned, of_mix, spread
+from operators.rank.weights import DIMENSIONS, UNKNOWN_DIMENSION, RankWeights
+from operators.weigh import commanded, in_use, learned
 from schemas import BadRecord, Mix, Outcome, WeightAction, Weights, decode, encode
 from schemas.weights import FEATURE_ONE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE, WIDEST
 from tests.builders import a_position
@@ -32,10 +29,6 @@ def fold(outcomes: list[Outcome], weights: Weights | None = None) -> Weights:
     return weights
 
 
-def test_nothing_learned_are_the_start_values() -> None:
-    assert in_use(no_weights()) == in_use(None) == RankWeights()
-
-
 @pytest.mark.parametrize("popularity", [0.9, -0.6])
 def test_the_sign_of_popularity_is_learned(popularity: float) -> None:
     people = Planted({Mix.COMPANIONS: 0.7, Mix.POPULARITY: popularity})
@@ -44,26 +37,6 @@ def test_the_sign_of_popularity_is_learned(popularity: float) -> None:
 
     assert after.popularity == pytest.approx(popularity, abs=0.1)
     assert after.companions == pytest.approx(0.7, abs=0.1)
-
-
-def test_what_a_dimension_counts_is_learned() -> None:
-    people = Planted({Mix.COMPANIONS: 0.7}, author=0.9, genre=1.6)
-
-    after = in_use(people.teach(4_000))
-
-    # What the skill counts in all and what a dimension counts are multiplied: their product is what people go by.
-    assert after.skill * after.of("author") == pytest.approx(0.9, abs=0.15)
-    assert after.skill * after.of("genre") == pytest.approx(1.6, abs=0.25)
-
-
-def test_a_domain_with_few_choices_stays_near_the_start() -> None:
-    people = Planted({Mix.COMPANIONS: 0.0, Mix.POPULARITY: -1.0}, genre=2.0)
-
-    after = in_use(people.teach(5))
-
-    assert abs(after.companions - 0.7) < 0.25
-    assert abs(after.popularity - 0.3) <= 0.25
-    assert abs(after.of("genre") - 0.65) < 0.65 / 4
 
 
 def test_eighty_adversarial_choices_of_one_person_hardly_move_a_domain_that_has_learned() -> None:
@@ -84,16 +57,6 @@ def test_eighty_adversarial_choices_of_one_person_hardly_move_a_domain_that_has_
     assert after.companions > 0.8 * before.companions
     assert after.popularity > 0.8 * before.popularity
     assert after.of("genre") > 0.8 * before.of("genre")
-
-
-def test_no_choice_moves_a_weight_by_more_than_a_step() -> None:
-    far = an_outcome(dict.fromkeys(Mix, (-64 * FEATURE_ONE, 0)), author=(64 * FEATURE_ONE, 0))
-
-    after = in_use(fold([far]))
-
-    assert after.skill == pytest.approx(1.0 - 0.05, abs=1e-5)
-    assert after.popularity == pytest.approx(0.3 - 0.05, abs=1e-5)
-    assert after.of("author") == pytest.approx(2.0 * 1.05, abs=1e-5)
 
 
 @given(st.lists(OUTCOMES, max_size=60))
@@ -123,24 +86,6 @@ def test_the_same_log_gives_the_same_bytes_also_through_its_records(outcomes: li
     assert encode(weights) == encode(fold(outcomes))
 
 
-def test_the_order_of_the_choices_hardly_matters() -> None:
-    people, weights = Planted({Mix.COMPANIONS: 1.2, Mix.POPULARITY: -0.4}), no_weights()
-    outcomes = [said for _ in range(500) if (said := told(*people.choice(), weights=weights)) is not None]
-    folded = [in_use(fold(random.Random(seed).sample(outcomes, len(outcomes)))) for seed in range(6)]
-
-    for part in Mix:
-        values = [getattr(each, part.value) for each in folded]
-        assert max(values) - min(values) < 0.02
-
-
-def test_choices_from_before_the_first_was_learned_do_not_add_up_beyond_what_they_say() -> None:
-    """A burst: all their slopes were taken at the start values."""
-    people, weights = Planted({Mix.COMPANIONS: 0.7, Mix.POPULARITY: 0.9}), no_weights()
-    outcomes = [said for _ in range(2_000) if (said := told(*people.choice(), weights=weights)) is not None]
-
-    assert 0.6 < in_use(fold(outcomes)).popularity < 1.1
-
-
 def test_one_person_with_very_many_choices_cannot_swing_a_domain() -> None:
     """A hundred thousand choices of one person count as the sum of 32 / k: about 32 + 32 ln(n / 32)."""
     many, one = Planted({Mix.COMPANIONS: 0.7, Mix.POPULARITY: 0.6}), Planted({Mix.POPULARITY: -1.4}, seed=2)
@@ -165,27 +110,6 @@ def test_a_claimed_slope_without_curvature_cannot_push_for_ever() -> None:
 
     assert in_use(before).popularity - in_use(once).popularity <= 0.05
     assert in_use(weights).popularity > in_use(before).popularity - 0.4
-
-
-def test_old_choices_fade_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weigh, "SUREST", 20)
-    of_mix.cache_clear()
-    before = Planted({Mix.POPULARITY: 1.0}).teach(1_000)
-
-    after = Planted({Mix.POPULARITY: -1.0}, seed=2).teach(1_000, before)
-    monkeypatch.undo()
-    of_mix.cache_clear()
-
-    assert in_use(before).popularity > 0.7
-    assert in_use(after).popularity < -0.7
-    assert after.mix[Mix.POPULARITY].precision == 20 * 4 * FEATURE_ONE
-
-
-def test_choices_make_a_weight_surer() -> None:
-    after = Planted({Mix.POPULARITY: 0.5}).teach(400)
-
-    assert spread(after.mix[Mix.POPULARITY]) < spread(of_mix(Mix.POPULARITY).begin) / 4
-    assert after.choices == after.version == 400
 
 
 def test_an_outcome_is_applied_once() -> None:
@@ -220,16 +144,6 @@ def test_a_reset_leads_back_to_the_start_and_keeps_version_fence_and_frost() -> 
     assert (reset.version, reset.choices, reset.frozen) == (3, 0, True)
     assert [position.topic for position in reset.applied] == ["outcomes", "weight-commands"]
     assert commanded(reset, a_command(WeightAction.UNFREEZE), a_position(2, "weight-commands")) is reset
-
-
-def test_dimensions_beyond_the_bound_count_as_unknown() -> None:
-    names = [f"made-up-{number}" for number in range(200)]
-    taught = fold([an_outcome(**{name: (800, 900)}) for name in names])
-
-    assert len(taught.dimensions) == MAX_WEIGHED_DIMENSIONS
-    assert names[0] in taught.dimensions
-    assert names[-1] not in taught.dimensions
-    assert in_use(taught).of(names[-1]) == in_use(taught).of(UNKNOWN) > 0.5
 
 
 @pytest.mark.parametrize(

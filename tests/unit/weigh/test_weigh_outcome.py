@@ -6,7 +6,7 @@ import pytest
 
 from operators.rank.weights import RankWeights
 from operators.weigh import in_use, outcome
-from schemas import Features, Mix, encode
+from schemas import Mix
 from schemas.weights import FEATURE_ONE
 from tests.unit.weigh.weigh_builders import DOMAIN, NOON, Planted, no_weights, some_features, told
 
@@ -18,21 +18,6 @@ def slope_of(moved: tuple[int, int], weight: float) -> float:
 
 
 LISTED = some_features({Mix.POPULARITY: [1.0, 0.0, -1.0]}, author=[0.0, 0.7, 0.0])
-
-
-def test_the_slope_is_what_was_taken_less_what_was_to_be_expected() -> None:
-    weights = RankWeights(skill=1.0, popularity=0.5, dimensions={"author": 2.0})
-    said = outcome(LISTED, 1, weights, 1, event_id="o", occurred_at=NOON, domain=DOMAIN, weights_version=3)
-
-    parts = [math.exp(0.5), math.exp(2.0 * 0.7), math.exp(-0.5)]
-    shares = [part / sum(parts) for part in parts]
-    expected = shares[0] - shares[2]
-    assert said is not None
-    assert slope_of(said.mix[Mix.POPULARITY], 0.5) == pytest.approx(-expected, abs=2e-3)
-    assert said.mix[Mix.POPULARITY][1] == pytest.approx((shares[0] + shares[2] - expected**2) * FEATURE_ONE, abs=1)
-    assert slope_of(said.dimensions["author"], 2.0) == pytest.approx(0.7 - 0.7 * shares[1], abs=2e-3)
-    assert slope_of(said.mix[Mix.SKILL], 1.0) == pytest.approx(2 * (0.7 - 0.7 * shares[1]), abs=3e-3)
-    assert said.weights_version == 3
 
 
 def test_the_slope_is_that_of_the_log_likelihood() -> None:
@@ -71,23 +56,6 @@ def test_the_choices_of_one_person_count_less_and_less(nth: int, part: float) ->
     assert later is not None
     for one, other in zip(first.mix.values(), later.mix.values(), strict=True):
         assert other == pytest.approx([part * value for value in one], abs=1)
-
-
-def test_what_is_alike_for_all_candidates_says_nothing() -> None:
-    assert told(some_features({Mix.POPULARITY: [1.0, 1.0]}), 0, weights=no_weights()) is None
-    assert told(Features(), 0, weights=no_weights()) is None
-
-
-def test_a_place_that_the_list_does_not_have_says_nothing() -> None:
-    assert told(LISTED, 3, weights=no_weights()) is None
-
-
-def test_large_features_neither_overflow_nor_leave_their_bounds() -> None:
-    wide = some_features({part: [32.0, -32.0] for part in Mix if part is not Mix.SKILL}, genre=[32.0, -32.0])
-    said = told(wide, 1, weights=no_weights())
-
-    assert said is not None
-    assert type(said).model_validate_json(encode(said)) == said
 
 
 def test_an_outcome_tells_numbers_of_dimensions_and_the_hour() -> None:

@@ -4,10 +4,8 @@ The oracle is the one of the fault tests: an offline fold of the same rankings a
 over a fake log, so that a worker can die after every single effect, and every topic can fail.
 """
 
-import itertools
 from collections import Counter
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +13,7 @@ from operators.chain import breaks
 from operators.merge import fold
 from schemas import Action, Candidate, Contrast, PolicySkill, Ranking, Selection, SlimSkill, Stated, Tier
 from tests.builders import a_command, a_time
-from tests.fake_log import FakeDeployment, FakeLog, settings_in
+from tests.fake_log import FakeDeployment, FakeLog
 from tests.faults.oracle import (
     assert_one_version_each,
     assert_order,
@@ -86,53 +84,27 @@ async def test_the_order_in_which_things_arrive_changes_nothing(deployment: Fake
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_after_any_effect(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: bool
-) -> None:
+async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, commits: bool) -> None:
     """Its successor begins where the group has committed, with what the changelogs say."""
     made = choices(4)
-    for after in itertools.count():
-        deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
-        put(deployment.log, made)
-        first = deployment.worker(after, dies_after=after, commits=commits, slow=3)
-        await first.quiet()
-        has_died = first.is_dead
-        await first.kill()
+    put(deployment.log, made)
 
-        await deployment.worker(after + 1).quiet()
-
+    async for _ in deployment.successors(deaths=30, commits=commits):
         assert_undisturbed(deployment.log, made)
-        await deployment.close()
-        if not has_died:
-            break
-    assert after > 30, "it died after every effect that there is"
 
 
-async def test_a_worker_may_die_with_a_command_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_worker_may_die_with_a_command_under_way(deployment: FakeDeployment) -> None:
     """Commands and contrasts are two topics: a successor may read the later event before the earlier one."""
-    made = [choice(number, "ann") for number in range(3)]
-    for after in itertools.count():
-        deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
-        line = Stated(dimension="music", value="waltzes", tier=Tier.HIGH)
-        command = a_command(Action.ADD, line=line, event_id="add", user_id="ann", domain="films")
-        deployment.log.put(command)
-        put(deployment.log, made)
-        first = deployment.worker(after, dies_after=after, commits=False, slow=3)
-        await first.quiet()
-        has_died = first.is_dead
-        await first.kill()
+    line = Stated(dimension="music", value="waltzes", tier=Tier.HIGH)
+    deployment.log.put(a_command(Action.ADD, line=line, event_id="add", user_id="ann", domain="films"))
+    put(deployment.log, [choice(number, "ann") for number in range(3)])
 
-        await deployment.worker(100 - after).quiet()
-
-        log = deployment.log
+    async for successor in deployment.successors(deaths=20, commits=False):
+        log = successor.log
         assert [diff.version for diff in log.diffs] == [1, 2, 3, 4]
         assert {diff.event_id for diff in log.diffs} == {"add", *(each.event_id for each in log.values(Contrast))}
         assert breaks(log.diffs) == []
         assert fold(log.diffs) == {(s.user_id, s.domain): s for s in log.newest(PolicySkill).values()}
-        await deployment.close()
-        if not has_died:
-            break
-    assert after > 20, "it died after every effect that there is"
 
 
 @pytest.mark.parametrize("base", [*CHANGELOGS, *OUTPUTS])

@@ -74,10 +74,6 @@ async def test_a_choice_from_the_apps_own_order_comes_with_what_the_community_sa
     assert not any(name.startswith("user:") for name in told)
 
 
-async def test_counts_read_no_facets_so_none_are_looked_up(tmp_path: Path) -> None:
-    assert (await learned(tmp_path)).facets == ()
-
-
 @pytest.mark.parametrize(
     ("reasoner", "mode", "retrieve", "read"),
     [

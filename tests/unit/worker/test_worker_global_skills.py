@@ -19,12 +19,6 @@ def held(key: bytes, value: bytes | None) -> GlobalSkills:
     return skills
 
 
-def test_a_line_is_unconfirmed_and_not_for_ever_whatever_the_record_says() -> None:
-    [line] = held(b"films", record()).template("films")
-
-    assert (line.source, line.tier, line.support, line.pinned) == (Source.GLOBAL, Tier.MEDIUM, 0, False)
-
-
 def test_a_record_under_another_domains_key_and_a_broken_one_are_passed_over() -> None:
     assert held(b"books", record("films")).template("books") == ()
     assert held(b"films", b"{not json").template("films") == ()

@@ -1,35 +1,11 @@
 """Records that a worker makes and reads itself: not decoded again, and never another's."""
 
-from typing import Any
-
 import pytest
 
-from operators.tokens import count_tokens
-from schemas import BadRecord, Contrast, ForgetRequest, Ranking, Selection, decode, encode
+from schemas import BadRecord, Contrast, ForgetRequest, Ranking, encode
 from tests.builders import a_contrast, a_time
 from tests.fake_log import FakeDeployment
 from tests.unit.worker.test_worker_exactly_once import choice, put
-
-
-async def test_a_worker_decodes_no_contrast_that_it_made(
-    deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    decoded: list[type] = []
-
-    def noted(model: Any, value: bytes | None) -> Any:
-        decoded.append(model)
-        return decode(model, value)
-
-    monkeypatch.setattr("streams.worker.pipeline.decode", noted)
-    count_tokens("")  # loads the vocabulary, which takes a busy machine longer than the log waits
-    worker = deployment.worker()
-    put(deployment.log, [choice(1), choice(2)])
-
-    await worker.quiet()
-
-    assert len(deployment.log.diffs) == 2
-    assert decoded.count(Ranking) == decoded.count(Selection) == 2
-    assert Contrast not in decoded
 
 
 async def test_only_the_very_same_bytes_are_known_and_only_once(deployment: FakeDeployment) -> None:

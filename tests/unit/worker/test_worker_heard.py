@@ -1,9 +1,8 @@
 """What people say of items and lists reaches the skill, once, in any order, whatever happens to the worker."""
 
 import asyncio
-import itertools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,18 +15,14 @@ from prometheus_client import REGISTRY
 
 from operators.chain import breaks
 from operators.contrast import abstention_id, contrast_id
-from operators.merge import fold, merge
+from operators.merge import fold
 from operators.steps import Evolve
 from schemas import (
     Abstention,
     Candidate,
-    Change,
-    ChangeKind,
-    Contrast,
     Correction,
     DeadLetter,
     Directive,
-    Evidence,
     Feedback,
     PolicySkill,
     Ranking,
@@ -43,8 +38,6 @@ from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
-from streams.worker import metrics
-from streams.worker.versions import count
 from tests.builders import a_time
 from tests.fake_log import PARTITIONS, FakeDeployment, FakeLog, settings_in
 from tests.unit.worker.test_worker_exactly_once import FILMS, choice, put
@@ -154,24 +147,11 @@ def test_any_order_and_repeats_give_each_effect_once(
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_after_any_effect(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: bool
-) -> None:
-    for after in itertools.count():
-        deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
-        deployment.log.put_all(all_of_it())
-        first = deployment.worker(after, dies_after=after, commits=commits, slow=3)
-        await first.quiet()
-        has_died = first.is_dead
-        await first.kill()
+async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, commits: bool) -> None:
+    deployment.log.put_all(all_of_it())
 
-        await deployment.worker(after + 1).quiet()
-
-        assert_each_told_once(deployment.log)
-        await deployment.close()
-        if not has_died:
-            break
-    assert after > 30, "it died after every effect that there is"
+    async for successor in deployment.successors(deaths=30, commits=commits):
+        assert_each_told_once(successor.log)
 
 
 @pytest.mark.parametrize("base", ["open-rankings", "abstentions", "skills", "skill-diffs", "slim-skills"])
@@ -231,15 +211,6 @@ async def test_what_is_from_the_future_is_refused(deployment: FakeDeployment) ->
 
     assert [letter.reason for letter in deployment.log.values(DeadLetter)] == ["from-the-future"] * 2
     assert deployment.log.diffs == []
-
-
-async def test_a_skill_may_begin_with_a_word(deployment: FakeDeployment) -> None:
-    deployment.log.put(said())
-
-    await deployment.worker().quiet()
-
-    [diff] = deployment.log.diffs
-    assert (diff.version, diff.seed, [each.kind.value for each in diff.stated]) == (1, (), ["stated"])
 
 
 @pytest.mark.parametrize(
@@ -312,22 +283,6 @@ async def test_the_next_ranking_honours_a_correction_and_says_so(deployment: Fak
     assert set(fit.against) == set(horror)
 
 
-async def test_a_ranking_knows_its_session_and_what_was_taken_in_it(deployment: FakeDeployment) -> None:
-    log, worker = deployment.log, deployment.worker()
-    ranking, selection = choice(0, ANN)
-    session = {"session_id": "s1"}
-    log.put_all([ranking.model_copy(update=session), selection.model_copy(update=session)])
-    await worker.quiet()
-    log.put_all([asked("q1", **session), asked("q2")])
-    await worker.quiet()
-
-    [contrast] = log.values(Contrast)
-    assert contrast.session_id == "s1"
-    assert [each.session_id for each in log.newest(PolicySkill)[KEY].sessions] == ["s1"]
-    rankings = {each.ranking_id: each for each in log.values(Ranking)}
-    assert (rankings["q1"].session_id, rankings["q2"].session_id) == ("s1", None)
-
-
 def asked(name: str, **more: Any) -> RankRequest:
     """She wants some of the films in order."""
     return RankRequest(
@@ -341,61 +296,5 @@ def asked(name: str, **more: Any) -> RankRequest:
     )
 
 
-async def test_what_a_signal_counts_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    running = FakeDeployment(settings_in(tmp_path, signals={"shared": 0.5}), monkeypatch)
-    name = "sager_signals_total"
-    before = [counted(name, domain="films", signal=kind, outcome=out) for kind, out in KINDS]
-    running.log.put_all([signal("shared"), signal("whispered", 3)])
-
-    await running.worker().quiet()
-
-    assert [diff.event_id for diff in running.log.diffs] == ["shared-2"]
-    after = [counted(name, domain="films", signal=kind, outcome=out) for kind, out in KINDS]
-    assert [now - then for now, then in zip(after, before, strict=True)] == [1, 1]
-    await running.close()
-
-
-KINDS = (("shared", "heard"), (metrics.OTHER, "unknown-signal"))
-
-
 def counted(name: str, **labels: str) -> float:
     return REGISTRY.get_sample_value(name, labels) or 0.0
-
-
-NOT_ANY_MORE = Directive(stance=Stance.AVOIDS, dimension="genre", value="Horror", changed=True)
-
-
-@pytest.mark.parametrize(
-    ("metric", "labels", "made"),
-    [
-        ("sager_abstentions_total", {"arm": "no-skill"}, lambda: nothing_taken(5)),
-        ("sager_several_taken_total", {"arm": "no-skill"}, lambda: several_taken(5)),
-        ("sager_statements_total", {"stance": "avoids", "change": "stated"}, lambda: [said()]),
-        ("sager_shifts_total", {"kind": "stated"}, lambda: [said(says=(NOT_ANY_MORE,))]),
-    ],
-)
-async def test_what_people_say_is_counted(
-    deployment: FakeDeployment, metric: str, labels: dict[str, str], made: Callable[[], Sequence[Sent]]
-) -> None:
-    before = counted(metric, domain="films", **labels)
-    deployment.log.put_all(made())
-
-    await deployment.worker().quiet()
-
-    assert counted(metric, domain="films", **labels) == before + 1
-
-
-@pytest.mark.parametrize("changed", [True, False])
-def test_lines_that_fade_are_counted_apart_from_overtaken_ones(changed: bool) -> None:
-    fit = {"evidence": Evidence(event_id="e"), "base_version": 0, "version": 1, "occurred_at": a_time()}
-    kind = ChangeKind.OVERTAKEN if changed else ChangeKind.FADED
-    fades = Change(kind=kind, attribute_id="preference:genre:noir")
-    diff = SkillDiff(event_id="e", user_id=ANN, domain="films", changes=(fades,), shifted=changed, **fit)
-    kinds = ("overtaken", "faded", "stated")
-    before = [counted("sager_shifts_total", domain="films", kind=kind) for kind in kinds]
-
-    count(diff, merge(None, diff), VOUCHING)
-
-    after = [counted("sager_shifts_total", domain="films", kind=kind) for kind in kinds]
-    told = [now - then for now, then in zip(after, before, strict=True)]
-    assert told == ([1, 0, 1] if changed else [0, 1, 0])

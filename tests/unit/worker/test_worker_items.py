@@ -16,7 +16,6 @@ from operators.propagate import GraphLimits, neighbour_of
 from schemas import ItemMemory, Touch, Touched, compound_key
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
-from streams.kafka.packed_items import pack
 from streams.pseudonyms import secret_of
 from streams.worker.items.log import ItemLog
 from streams.worker.items.shared import FORGOTTEN, Items
@@ -149,20 +148,6 @@ def names(deployment: FakeDeployment, *users: str) -> set[str]:
     return {neighbour_of(user, secret_of(deployment.settings)) for user in users}
 
 
-async def test_what_many_choices_change_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    deployment = FakeDeployment(settings_in(tmp_path, graph_flush_seconds=0.3), monkeypatch)
-    users = [f"user-{number}" for number in range(20)]
-    for user in users:
-        take(deployment, user, "hot", f"own-{user}")
-
-    await deployment.worker().quiet()
-
-    hot = [item for item in deployment.log.values(ItemMemory) if item.item_id == "hot"]
-    assert len(hot) < len(users) / 2
-    assert takers(deployment, "hot") == names(deployment, *users)
-    await deployment.close()
-
-
 async def test_a_choice_is_one_record_for_each_partition_of_its_items(deployment: FakeDeployment) -> None:
     take(deployment, "ann", *(f"film-{number}" for number in range(6)))
     await deployment.worker().quiet()
@@ -263,28 +248,6 @@ def a_touch(deployment: FakeDeployment, user: str, name: str, **more: Any) -> To
     neighbour = neighbour_of(user, secret_of(deployment.settings))
     items = (Touched(item_id=name, at=a_time()),)
     return Touch(domain="films", taker=neighbour, version=1, degree=1, items=items, **more)
-
-
-async def test_an_item_whose_epochs_are_used_up_begins_them_anew(deployment: FakeDeployment) -> None:
-    item = ItemMemory(domain="films", item_id="hot", epoch=2**32 - 1)
-    deployment.log.put_bytes("item-memories", pack(item), compound_key("hot", "films"), partition_of("hot", 2))
-    take(deployment, "ann", "hot")
-
-    await deployment.worker().quiet()
-
-    assert takers(deployment, "hot") == names(deployment, "ann")
-
-
-async def test_what_stands_under_the_key_of_another_item_is_no_item(deployment: FakeDeployment) -> None:
-    """It would be written under a key of its own, which may be larger than any record."""
-    item = ItemMemory.model_construct(domain="films", item_id="x" * 500_000, epoch=1, takers=())
-    deployment.log.put_bytes("item-memories", pack(item), compound_key("hot", "films"), partition_of("hot", 2))
-    take(deployment, "ann", "hot")
-
-    await deployment.worker().quiet()
-
-    assert takers(deployment, "hot") == names(deployment, "ann")
-    assert set(deployment.log.newest(ItemMemory)) == {compound_key("hot", "films")}
 
 
 def refuse(worker: FakeWorker, is_refused: Callable[[bytes | None, bytes | None], bool]) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from prometheus_client import REGISTRY
 
 from operators.cards.fold import fold
 from operators.language.chunks import CONTEXT_CHARS
@@ -22,11 +21,9 @@ from operators.privacy import Privacy
 from schemas import (
     Card,
     CardAction,
-    CardChangeKind,
     CardCommand,
     CardDiff,
     CardStated,
-    Correction,
     DeadLetter,
     Feedback,
     Listening,
@@ -127,27 +124,6 @@ async def test_nothing_is_thought_over_before_its_time(deployment: FakeDeploymen
     assert_whole(log)
 
 
-async def test_a_turn_after_silence_begins_anew(deployment: FakeDeployment) -> None:
-    """By arrival: whether a worker looked in between or was away makes no difference."""
-    log = deployment.log
-    log.put(said(0, "I love morning runs."), timestamp_ms=NOON_MS)
-    log.put(said(1, "I love green tea."), timestamp_ms=NOON_MS + 400_000)
-
-    await deployment.worker().quiet()
-
-    assert lines(log) == {RUNS}
-    assert waiting(log) == [["I love green tea."]]
-
-
-async def test_turns_are_in_their_order_whatever_order_they_come_in(deployment: FakeDeployment) -> None:
-    log = deployment.log
-    log.put_all(said(turn, f"turn {turn}") for turn in (4, 0, 3, 1, 2))
-
-    await deployment.worker().quiet()
-
-    assert waiting(log) == [[f"turn {turn}" for turn in range(5)]]
-
-
 async def test_a_late_turn_is_heard_all_the_same(deployment: FakeDeployment) -> None:
     log = deployment.log
     *early, late = talk("c1", "I love morning runs."), said(7, "I love green tea.", ends=True)
@@ -170,33 +146,6 @@ async def test_many_tokens_are_not_waited_for(tmp_path: Path, monkeypatch: pytes
     assert len(log.values(CardDiff)) == 2
     assert len(waiting(log)[0]) < 5
     await deployment.close()
-
-
-async def test_what_others_say_is_context_and_closes_nothing(deployment: FakeDeployment) -> None:
-    log = deployment.log
-    essay = "You love wine. " * 1_000
-    log.put_all([said(0, essay, role=Role.ASSISTANT), said(1, "I love wine, says she.", role=Role.OTHER)])
-    worker = deployment.worker()
-    await worker.quiet()
-    [[kept, _]] = waiting(log)
-    assert len(kept) == CONTEXT_CHARS
-
-    log.put(said(2, "I love green tea."))
-    await worker.quiet()
-    log.put(said(3, ends=True))
-    await worker.quiet()
-
-    assert lines(log) == {TEA}
-
-
-async def test_a_conversation_in_which_she_says_nothing_leaves_nothing(deployment: FakeDeployment) -> None:
-    log = deployment.log
-    log.put_all([said(0, "You love wine.", role=Role.ASSISTANT), said(1, ends=True)])
-
-    await deployment.worker().quiet()
-
-    assert log.values(CardDiff) == []
-    assert waiting(log) == []
 
 
 async def test_a_giant_of_few_tokens_does_not_fill_the_table(deployment: FakeDeployment) -> None:
@@ -295,27 +244,14 @@ def test_any_order_and_repeats_give_each_line_once(
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_after_any_effect(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: bool
-) -> None:
-    for after in itertools.count():
-        deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
-        deployment.log.put_all(all_of_it())
-        first = deployment.worker(after, dies_after=after, commits=commits, slow=3)
-        await first.quiet()
-        has_died = first.is_dead
-        await first.kill()
+async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, commits: bool) -> None:
+    deployment.log.put_all(all_of_it())
 
-        second = deployment.worker(after + 1)
-        await second.quiet()
-        await listener(second).look(0)  # nothing is silent yet; what was closed is found again
+    async for successor in deployment.successors(deaths=12, commits=commits):
+        await listener(successor).look(0)  # nothing is silent yet; what was closed is found again
 
         assert lines(deployment.log) == ALL
         assert_whole(deployment.log)
-        await deployment.close()
-        if not has_died:
-            break
-    assert after > 12, "it died after every effect that there is"
 
 
 async def test_a_worker_may_die_while_it_ends_a_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -543,17 +479,6 @@ async def test_one_chunk_is_one_question_whatever_is_said_meanwhile(deployment: 
     assert waiting(log) == [["I love green tea.", "I hate rain."]]
 
 
-async def test_kinds_of_change_are_told(deployment: FakeDeployment) -> None:
-    log = deployment.log
-    log.put_all(all_of_it())
-    await deployment.worker().quiet()
-
-    kinds = Counter(change.kind for diff in log.values(CardDiff) for change in diff.changes)
-    assert kinds[CardChangeKind.ADDED] == 3
-    assert kinds[CardChangeKind.SET] == kinds[CardChangeKind.PINNED] == 1
-    assert log.values(Correction) == [], "none of it is of a domain"
-
-
 async def test_a_chunk_without_an_answer_goes_to_the_dead_letters_where_it_is_to(deployment: FakeDeployment) -> None:
     """As utterances that can be replayed, whose personal parts are gone already."""
     log, worker = deployment.log, deployment.worker()
@@ -597,23 +522,3 @@ async def test_a_chunk_that_waits_for_an_answer_is_the_next_workers_where_the_pa
 
     assert lines(log) == {RUNS}
     assert_whole(log)
-
-
-async def test_what_is_counted(deployment: FakeDeployment) -> None:
-    names = {
-        "sager_chunks_total": {"reason": "ends"},
-        "sager_card_changes_total": {"kind": "added"},
-        "sager_card_not_kept_total": {"kind": "e-mail"},
-        "sager_waiting_turns": {},
-    }
-
-    def counted() -> list[float]:
-        return [REGISTRY.get_sample_value(name, labels) or 0.0 for name, labels in names.items()]
-
-    log, worker = deployment.log, deployment.worker()
-    await look(worker)
-    before = counted()
-    log.put_all([*talk("c1", "I love morning runs. Write to anna@example.org."), said(0, "I love tea.", "c2")])
-    await worker.quiet()
-
-    assert [now - then for now, then in zip(counted(), before, strict=True)] == [1, 1, 1, 1]

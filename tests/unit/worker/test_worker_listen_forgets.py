@@ -1,6 +1,5 @@
 """What was said in conversations is forgotten when somebody asks for it, in words or by a command, and stays so."""
 
-import itertools
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,28 +16,23 @@ from schemas import (
     CardChangeKind,
     CardCommand,
     CardDiff,
-    Correction,
     DeadLetter,
-    Feedback,
     ForgetRequest,
     Listening,
     PolicySkill,
     Receipt,
-    Stance,
     Utterance,
-    compound_key,
     encode,
     line_of,
 )
 from streams.kafka.packed import unpack
-from tests.builders import a_candidate, a_time
+from tests.builders import a_time
 from tests.fake_log import FakeDeployment, FakeLog
 from tests.unit.worker.test_worker_listen import (
     ANN,
     NOON_MS,
     RUNS,
     a_command,
-    assert_whole,
     card_of,
     lines,
     listener,
@@ -86,17 +80,6 @@ async def known(deployment: FakeDeployment) -> AsyncIterator[FakeDeployment]:
     yield deployment
 
 
-async def test_a_skill_hears_what_is_said_of_its_domain(known: FakeDeployment) -> None:
-    [correction] = known.log.values(Correction)
-    [directive] = correction.says
-    assert (correction.domain, directive.stance, directive.value) == ("films", Stance.PREFERS, "horror")
-    [skill] = known.log.newest(PolicySkill).values()
-    assert [each.statement_id for each in skill.stated] == ["prefers:preference:genre:horror"]
-    assert lines(known.log) == {LINE, RUNS, OF_FILMS}
-    assert len(hers(known.log)) == 3
-    assert_whole(known.log)
-
-
 def remove(line_id: str = LINE) -> CardCommand:
     return a_command(CardAction.REMOVE, "removes", line_id=line_id)
 
@@ -117,21 +100,14 @@ FORGETS: dict[str, Sequence[Utterance | CardCommand | ForgetRequest]] = {
 async def test_a_worker_may_die_at_every_step_of_forgetting_a_line(
     known: FakeDeployment, how: str, commits: bool
 ) -> None:
-    before = known.log
-    before.put(said(0, "I really love the zyxquill waltz.", "waits"))
+    known.log.put(said(0, "I really love the zyxquill waltz.", "waits"))
     earlier = known.worker()
     await earlier.quiet()
     await earlier.stop()
-    before.put_all(FORGETS[how])
-    for after in itertools.count():
-        known.log = before.copy()
-        first = known.worker(after, dies_after=after, commits=commits, slow=3)
-        await first.quiet()
-        has_died = first.is_dead
-        await first.kill()
-        second = known.worker(after + 1)
-        await second.quiet()
-        await listener(second).look(0)
+    known.log.put_all(FORGETS[how])
+
+    async for successor in known.successors(deaths=4, commits=commits):
+        await listener(successor).look(0)
 
         assert lines(known.log) == {RUNS, OF_FILMS}
         assert traces(known.log) == []
@@ -139,9 +115,6 @@ async def test_a_worker_may_die_at_every_step_of_forgetting_a_line(
         assert [c.kind for c in hers(known.log)[-1].changes] in ([CardChangeKind.FORGOTTEN], [CardChangeKind.REMOVED])
         assert card_line(ANN, LINE) in next(iter(known.log.newest(Receipt).values())).lines
         assert_folds(known.log)
-        if not has_died:
-            break
-    assert after > 4, "it died after every effect that there is"
 
 
 async def test_what_was_said_before_does_not_come_back(known: FakeDeployment) -> None:
@@ -265,26 +238,15 @@ async def test_a_domain_is_forgotten_with_what_waits_of_it(known: FakeDeployment
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
 async def test_a_worker_may_die_at_every_step_of_forgetting_a_person(known: FakeDeployment, commits: bool) -> None:
-    before = known.log
-    before.put(said(0, "I love zyxquill waltzes.", "c6"))
-    before.put(request())
-    for after in itertools.count():
-        known.log = before.copy()
-        first = known.worker(after, dies_after=after, commits=commits, slow=3)
-        await first.quiet()
-        has_died = first.is_dead
-        await first.kill()
-        second = known.worker(after + 1)
-        await second.quiet()
-        await look(second)
+    known.log.put_all([said(0, "I love zyxquill waltzes.", "c6"), request()])
+
+    async for successor in known.successors(deaths=6, commits=commits):
+        await look(successor)
 
         assert traces(known.log, b'"ann"') == []
         assert traces(known.log) == []
         assert known.log.compacted("cards") == {}
         assert known.log.compacted("conversations") == {}
-        if not has_died:
-            break
-    assert after > 6, "it died after every effect that there is"
 
 
 async def test_a_person_who_was_forgotten_is_heard_of_no_more_and_may_begin_anew(known: FakeDeployment) -> None:
@@ -358,22 +320,3 @@ async def test_a_line_is_forgotten_while_a_model_is_asked(known: FakeDeployment)
     assert asked == [["I love figs. I love zyxquill waltzes."], ["I love figs."]]
     assert lines(known.log) == {RUNS, OF_FILMS, "prefers:stated:figs"}
     assert traces(known.log) == []
-
-
-async def test_a_signal_moves_the_line_that_it_speaks_for_once(known: FakeDeployment) -> None:
-    liked = Feedback(
-        event_id="liked",
-        occurred_at=a_time(90),
-        user_id=ANN,
-        domain="films",
-        item=a_candidate("film-1", genres=["Horror"]),
-        signal="liked",
-    )
-    known.log.put_all([liked, liked])
-    await known.worker().quiet()
-
-    rewarded = [diff for diff in hers(known.log) if diff.changes[0].kind is CardChangeKind.REWARDED]
-    assert [change.line_id for diff in rewarded for change in diff.changes] == [OF_FILMS]
-    assert_folds(known.log)
-    skill = known.log.newest(PolicySkill)[compound_key(ANN, "films")]
-    assert "liked" in skill.recent

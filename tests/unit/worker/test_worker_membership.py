@@ -79,7 +79,3 @@ async def test_what_is_sent_has_arrived_or_is_given_up_before_the_lease_ends(clo
 
     assert not member.may_send
     assert member.is_sure
-
-
-async def test_before_the_first_join_nothing_is_held_back() -> None:
-    assert await Membership(10, 60).confirmed()

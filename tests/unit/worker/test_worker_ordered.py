@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from operators.evolve import RulesReasoner
 from streams.settings import OnLlmFailure
 from streams.worker.reasoning.reasoner import Reasoning
-from streams.worker.runtime.ordered import AT_ONCE, BACKLOG, Abandoned, KeyOrdered, Stale, Work
+from streams.worker.runtime.ordered import BACKLOG, Abandoned, KeyOrdered, Stale, Work
 from streams.worker.runtime.reader import Reader
 
 KEYS = st.sampled_from(["ann", "bob", "cem", None])
@@ -186,18 +186,6 @@ async def test_what_finds_no_room_is_fetched_no_more_until_half_of_it_is_worked_
         await world.end(number)
 
     assert world.acked[0] == list(range(total))
-
-
-async def test_a_burst_leaves_the_event_loop_its_turns() -> None:
-    world = Run(in_flight=1_000)
-    works = [world.work(f"user-{number}", number) for number in range(100)]
-    world._works.update({(1, 0, offset): work for offset, work in enumerate(works)})
-
-    world.reader.take(("t", 0), [Fetched(offset) for offset in range(100)])
-
-    assert len(world.ordered._tasks) == AT_ONCE
-    while len(world.begun) < 100:
-        await turn()
 
 
 async def test_while_partitions_move_nothing_is_begun_and_what_is_under_way_is_waited_for() -> None:

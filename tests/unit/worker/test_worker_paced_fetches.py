@@ -9,7 +9,6 @@ from aiokafka import TopicPartition
 
 from streams.worker.runtime.repairs import (
     LONGEST_PAUSE_SECONDS,
-    LONGEST_WAIT_MS,
     SHORTEST_PAUSE_SECONDS,
     SHORTEST_WAIT_MS,
     PacedFetches,
@@ -91,15 +90,6 @@ def test_a_busy_broker_gets_the_time_to_find_the_records_that_it_reports(broker:
     assert broker.pauses == [SHORTEST_PAUSE_SECONDS], "no pause in front of records"
     assert broker.waits == [1, 2, 4, 8, 16, 32, 32, 32, 32]
     assert broker._fetch_max_wait_ms == SHORTEST_WAIT_MS, "once all is read, the broker is idle again"
-
-
-def test_a_partition_whose_end_has_no_record_costs_pauses_too(broker: Broker) -> None:
-    broker.end, broker.needs_ms = 1, 2 * LONGEST_WAIT_MS
-
-    asyncio.run(broker.fetches(40))
-
-    assert max(broker.waits) == LONGEST_WAIT_MS
-    assert len(broker.pauses) == 4
 
 
 async def test_a_fetch_that_is_cancelled_in_its_pause_answers_as_aiokafkas_own_does() -> None:

@@ -7,22 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas import (
-    TOPICS,
     BadRecord,
     Memory,
-    PolicySkill,
     Taken,
     decode,
     encode,
 )
 from streams.kafka.packed import LARGE_BYTES, LZ4, MAX_BYTES, ZSTD, pack, unpack
-from streams.operations.acls import ROLES, Role
 from tests.builders import DOMAIN, NOW, USER
 
 MEMORY = Memory(
     user_id=USER, domain=DOMAIN, taken=tuple(Taken(item_id=f"i{n}", title=f"Film {n}", at=NOW) for n in range(20))
 )
-PACKED = pack(encode(MEMORY))
 
 
 @given(st.binary(max_size=2_000), st.integers(1, 40))
@@ -31,18 +27,6 @@ def test_any_value_comes_back(part: bytes, times: int) -> None:
     packed = pack(value)
     assert unpack(packed) == value
     assert len(packed) <= len(value)
-
-
-def test_a_value_of_before_there_was_packing_is_readable() -> None:
-    assert unpack(encode(MEMORY)) == encode(MEMORY)
-
-
-def test_nothing_is_packed_that_apps_read() -> None:
-    packed = {topic.base for topic in TOPICS.values() if topic.packed}
-    assert packed
-    # `serve` is ours: what it reads of skills it unpacks.
-    assert not packed & set(ROLES[Role.APP].reads)
-    assert packed & set(ROLES[Role.SERVE].reads) == {PolicySkill.TOPIC}
 
 
 @pytest.mark.parametrize("large", [False, True])
@@ -76,8 +60,3 @@ def test_a_few_bytes_get_no_memory_for_what_they_claim(mark: bytes) -> None:
     finally:
         tracemalloc.stop()
     assert pack(bytes(MAX_BYTES + 1)) == bytes(MAX_BYTES + 1), "what could not be unpacked is not packed"
-
-
-def test_what_is_packed_is_not_packed_again() -> None:
-    assert pack(PACKED) == PACKED
-    assert unpack(PACKED) == encode(MEMORY)

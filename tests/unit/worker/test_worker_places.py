@@ -46,19 +46,6 @@ async def turns() -> None:
         await asyncio.sleep(0)
 
 
-async def test_so_many_ask_at_once_and_the_next_one_as_soon_as_one_has_its_answer() -> None:
-    slow = Slow()
-    reasoning = Reasoning(slow, OnLlmFailure.WAIT, places=3)
-    all_of_them = [asyncio.create_task(reasoning.reason(a_contrast(), SKILL)) for _ in range(7)]
-    await turns()
-    assert (slow.asking, slow.asked) == (3, 3)
-
-    slow.gate.set()
-    await asyncio.gather(*all_of_them)
-
-    assert (slow.most, slow.asked) == (3, 7)
-
-
 async def test_who_waited_for_a_place_while_a_rebalance_began_asks_nobody() -> None:
     slow, flows = Slow(), [True]
     app = SimpleNamespace(consumer_generation_id=7, flow_control=SimpleNamespace(is_active=lambda: flows[0]))

@@ -12,9 +12,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from streams.worker import app as worker_app
-from streams.worker.runtime.recovery import QuietTableManager
 from streams.worker.runtime.repairs import (
-    IdleProducer,
     SeekingConsumerThread,
     TrueEndConsumerThread,
 )
@@ -23,23 +21,6 @@ from tests.fake_log import settings_in
 
 def app_of(folder: Path, *, embedded: bool = False) -> faust.App:
     return worker_app.create(settings_in(folder, embedded=embedded)).app
-
-
-async def test_the_repaired_recovery_is_the_one_in_use(tmp_path: Path) -> None:
-    """Repair 1."""
-    assert isinstance(app_of(tmp_path).tables, QuietTableManager)
-
-
-async def test_fausts_own_producer_connects_to_nothing(tmp_path: Path) -> None:
-    """Repair 5: what a worker writes goes through its outlet."""
-    producer = app_of(tmp_path).producer
-
-    await producer.start()
-    await producer.flush()
-    await producer.stop()
-
-    assert isinstance(producer, IdleProducer)
-    assert producer._producer is None
 
 
 TP_OF_NOBODY = TP("t.contrasts", 0)

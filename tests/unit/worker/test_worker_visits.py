@@ -1,6 +1,5 @@
 """What is taken without a list, after the first choice: it reaches the skill, once, whatever happens to the worker."""
 
-import itertools
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
@@ -84,23 +83,12 @@ async def test_a_skill_that_is_warmed_up_counts_no_visits(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_after_any_effect(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: bool
-) -> None:
+async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, commits: bool) -> None:
     """Visits and choices are in two topics, for two agents: each is counted once, each version is there once."""
-    for after in itertools.count():
-        deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
-        log = deployment.log
-        log.put_all([visit(0, after=0)])
-        put(log, [choice(0, "ann"), choice(4, "ann")])
-        log.put_all([visit(1), visit(2, of=4)])
-        first = deployment.worker(after, dies_after=after, commits=commits, slow=3)
-        await first.quiet()
-        has_died = first.is_dead
-        await first.kill()
+    deployment.log.put_all([visit(0, after=0), *choice(0, "ann"), *choice(4, "ann"), visit(1), visit(2, of=4)])
 
-        await deployment.worker(after + 1).quiet()
-
+    async for successor in deployment.successors(deaths=15, commits=commits):
+        log = successor.log
         log_of = sorted(log.newest(SkillDiff).values(), key=lambda diff: diff.version)
         assert max(Counter((diff.user_id, diff.version) for diff in log.diffs).values()) == 1
         assert breaks(log_of) == []
@@ -111,10 +99,6 @@ async def test_a_worker_may_die_after_any_effect(
         in_seed = seeded[0].offset + 1 if seeded else 0
         told = [diff.event_id for diff in log_of]
         assert len(told) == len(set(told)) == 2 + 3 - in_seed, "a visit is in the seed or in a diff, and never in both"
-        await deployment.close()
-        if not has_died:
-            break
-    assert after > 15, "it died after every effect that there is"
 
 
 async def test_interactions_that_an_import_brings_along_are_not_counted_twice(deployment: FakeDeployment) -> None:

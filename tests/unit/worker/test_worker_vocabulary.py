@@ -5,7 +5,7 @@ from pathlib import Path
 from operators.propagate import GraphLimits, neighbour_of
 from schemas import Fact, ItemMemory, Taker, compound_key
 from streams.kafka.packed_items import pack
-from streams.worker.items.shared import Items, domain_of
+from streams.worker.items.shared import Items
 from tests.builders import NOW
 from tests.fake_log import settings_in
 
@@ -39,7 +39,3 @@ async def test_tastes_are_gone_with_their_takers(tmp_path: Path) -> None:
     items.take(0, 9, compound_key("i0", "food"), pack(without))
 
     assert await items.tastes("food") == ()
-
-
-def test_a_key_of_no_item_has_no_domain() -> None:
-    assert [domain_of(key) for key in (compound_key("i", "food"), b'["forgotten"]', b"x", b"1")] == ["food", "", "", ""]

@@ -8,13 +8,11 @@ from types import SimpleNamespace
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from schemas.topics import WORKED_OFF
 from streams.settings import Settings
-from streams.worker.app import create
 from streams.worker.runtime import watchdog
 from streams.worker.runtime.health import standing_of
 from streams.worker.runtime.patience import Patience
-from tests.fake_log import FakeDeployment, read_by, settings_in
+from tests.fake_log import FakeDeployment, settings_in
 
 MINUTES = 120.0
 LOOK = 10.0
@@ -35,10 +33,6 @@ def seconds_until_over(
         now += pause
         turned += pause * beats_per_second
     return None
-
-
-def test_on_a_quiet_machine_it_is_over_after_as_long_as_is_set() -> None:
-    assert seconds_until_over(beats_per_second=1) == MINUTES
 
 
 @pytest.mark.parametrize("slower", [4, 20])
@@ -72,20 +66,6 @@ def test_whoever_moves_now_and_then_is_left_alone(seed: int) -> None:
             assert not patience.is_over(turn, now, beats)
             now += LOOK
             beats += 10
-
-
-def test_time_without_work_does_not_count() -> None:
-    patience = Patience(MINUTES, LOOK)
-    assert not patience.is_over("the same", 0, 0)
-    patience.renew()
-
-    assert not patience.is_over("the same", 10_000, 10_000)
-
-
-async def test_what_is_watched_is_what_the_agents_read(tmp_path: Path) -> None:
-    """Lag, its alert and `sager doctor` know of every topic on which a record can get stuck."""
-    assert set(WORKED_OFF) == read_by(create(settings_in(tmp_path)))
-    assert "forget-requests" in WORKED_OFF
 
 
 class Unhurried:
@@ -153,19 +133,6 @@ def test_the_first_record_after_hours_of_rest_does_not_end_a_worker(world: World
     world.waiting = 1
 
     assert not world.is_stuck_within(0.8 * MINUTES)
-
-
-def test_lag_of_a_partition_that_is_not_ours_is_not_our_affair(world: World) -> None:
-    world.assigned = set()
-
-    assert not world.is_stuck_within(10 * MINUTES)
-
-
-def test_workers_that_join_and_leave_begin_the_time_anew(world: World) -> None:
-    for generation in range(10):
-        world.standing = generation
-        assert not world.is_stuck_within(0.8 * MINUTES)
-    assert world.is_stuck_within(1.2 * MINUTES), "it ends once all stands still"
 
 
 @pytest.mark.parametrize("what", ["progressed", "offset"])

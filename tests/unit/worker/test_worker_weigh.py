@@ -1,6 +1,5 @@
 """Weights learned by real workers over a log in memory: once per choice, whatever happens, and the same for all."""
 
-import itertools
 from collections import Counter
 from datetime import timedelta
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from operators.seals import Seal, seal_of, sealed
-from operators.weigh import commanded, in_use, learned, start
+from operators.weigh import in_use, learned, start
 from schemas import (
     Candidate,
     Contrast,
@@ -26,7 +25,6 @@ from schemas import (
     encode,
 )
 from schemas.weights import FEATURE_ONE, WEIGHT_ONE, WIDEST
-from streams.worker.agents import weigh
 from tests.builders import a_time
 from tests.fake_log import FakeDeployment, FakeLog, FakeWorker, position, settings_in
 from tests.unit.weigh.weigh_builders import an_outcome
@@ -132,16 +130,6 @@ async def test_choices_move_the_weights_and_rankings_go_by_them(deployment: Fake
     assert worker.pipeline.learned_weights.of(DOMAIN).weights == in_use(newest(log))
 
 
-async def test_all_workers_use_the_same_weights(deployment: FakeDeployment) -> None:
-    one, other = deployment.worker(), deployment.worker(1)
-    one.revoke()
-    await choose(other, 6)
-
-    used = [worker.pipeline.learned_weights.of(DOMAIN) for worker in (one, other)]
-    assert used[0] == used[1]
-    assert used[0].version == newest(deployment.log).version
-
-
 async def test_an_apps_own_rankings_tell_nothing(deployment: FakeDeployment) -> None:
     worker, log = deployment.worker(), deployment.log
     await choose(worker, 3)
@@ -184,60 +172,19 @@ async def test_a_forged_ranking_moves_no_weight(deployment: FakeDeployment) -> N
     assert len(log.values(Outcome)) == before
 
 
-async def test_a_list_that_the_requests_words_have_ordered_tells_nothing(deployment: FakeDeployment) -> None:
-    worker, log = deployment.worker(), deployment.log
+@pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
+async def test_a_worker_may_die_after_any_effect(deployment: FakeDeployment, commits: bool) -> None:
+    """Also between the skill, the outcome and the weights."""
+    log, worker = deployment.log, deployment.worker()
     log.put_all(histories())
     await worker.quiet()
-    log.put(a_request(1, instruction="a western"))
+    log.put_all(a_request(number) for number in range(4))
     await worker.quiet()
-    log.put(a_choice(ranked(log)[0]))
-    await worker.quiet()
-
-    assert ranked(log)[0].injected.weights_version == 0
-    assert ranked(log)[0].injected.features is None
-    assert log.values(Outcome) == []
-
-
-@pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
-async def test_a_worker_may_die_after_any_effect(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: bool
-) -> None:
-    """Also between the skill, the outcome and the weights."""
-    prepared = FakeDeployment(settings_in(tmp_path), monkeypatch)
-    worker = prepared.worker()
-    prepared.log.put_all(histories())
-    await worker.quiet()
-    prepared.log.put_all(a_request(number) for number in range(4))
     await worker.stop()
-    await prepared.worker(1).quiet()
-    prepared.log.put_all(a_choice(ranking) for ranking in ranked(prepared.log))
-    for dies_after in itertools.count():
-        deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
-        deployment.log = prepared.log.copy()
-        dying = deployment.worker(dies_after, dies_after=dies_after, commits=commits)
-        await dying.quiet()
-        survived = not dying.is_dead
-        await dying.kill()
+    log.put_all(a_choice(ranking) for ranking in ranked(log))
 
-        await deployment.worker(dies_after + 1).quiet()
-
-        assert_once_each(deployment.log)
-        await deployment.close()
-        if survived:
-            break
-    else:  # pragma: no cover
-        raise AssertionError
-    assert dies_after > 20
-    await prepared.close()
-
-
-async def test_an_outcome_whose_answer_is_lost_is_not_sent_twice(deployment: FakeDeployment) -> None:
-    worker, log = deployment.worker(), deployment.log
-    worker.fail(Outcome.TOPIC, 2)
-    worker.fail(Weights.TOPIC, 2)
-    await choose(worker, 4)
-
-    assert_once_each(log)
+    async for successor in deployment.successors(deaths=20, commits=commits):
+        assert_once_each(successor.log)
 
 
 async def test_the_same_choice_twice_is_told_once(deployment: FakeDeployment) -> None:
@@ -250,37 +197,13 @@ async def test_the_same_choice_twice_is_told_once(deployment: FakeDeployment) ->
     assert len(log.values(Outcome)) == len({o.event_id for o in log.values(Outcome)}) == 3
 
 
-async def test_many_outcomes_are_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    deployment = FakeDeployment(settings_in(tmp_path, weights_flush_seconds=0.2), monkeypatch)
+async def test_an_outcome_whose_answer_is_lost_is_not_sent_twice(deployment: FakeDeployment) -> None:
     worker, log = deployment.worker(), deployment.log
-    log.put_all(an_outcome({Mix.SKILL: (1_500, 900)}, event_id=f"o{number}") for number in range(100))
-    await worker.quiet()
+    worker.fail(Outcome.TOPIC, 2)
+    worker.fail(Weights.TOPIC, 2)
+    await choose(worker, 4)
 
-    assert newest(log).choices == 100
-    assert len(log.of(Weights.TOPIC)) <= 3
-    assert newest(log) == sealed(folded(log))
-    await deployment.close()
-
-
-async def test_a_full_batch_does_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weigh, "MOST_WAITING", 20)
-    deployment = FakeDeployment(settings_in(tmp_path, weights_flush_seconds=60), monkeypatch)
-    worker, log = deployment.worker(), deployment.log
-    log.put_all(an_outcome({Mix.SKILL: (1_500, 900)}, event_id=f"o{number}") for number in range(20))
-    await worker.until(lambda: newest(log).choices >= 10 if log.of(Weights.TOPIC) else False)
-    await deployment.close()
-
-
-async def test_a_rebalance_does_not_wait_for_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    deployment = FakeDeployment(settings_in(tmp_path, weights_flush_seconds=60), monkeypatch)
-    worker, log = deployment.worker(), deployment.log
-    log.put(an_outcome({Mix.SKILL: (1_500, 900)}))
-    await worker.settle()
-    assert log.of(Weights.TOPIC) == []
-
-    worker.pipeline.app.flow_control.suspend()
-    await worker.until(lambda: bool(log.of(Weights.TOPIC)), "the batch")
-    await deployment.close()
+    assert_once_each(log)
 
 
 async def test_what_is_not_written_when_the_partition_moves_is_learned_by_the_next(
@@ -439,32 +362,3 @@ async def test_outcomes_and_weights_hold_nobody_and_nothing_that_was_taken(deplo
         for words in (contrast.event_id, *(fact.value for fact in contrast.chosen.facts)):
             assert words.encode() not in told
     assert told
-
-
-async def test_a_name_of_a_dimension_that_no_item_has_is_not_told(deployment: FakeDeployment) -> None:
-    """Dimensions come from a skill, also those that only its person has: an outcome is never erased."""
-    worker, log = deployment.worker(), deployment.log
-    await choose(worker, 1)
-    real = ranked(log)[0]
-    features = real.injected.features
-    assert features is not None
-    named = features.model_copy(update={"dimensions": {**features.dimensions, "ann-is-ill": (1, 2, 3, 4, 5, 6)}})
-    injected = real.injected.model_copy(update={"features": named})
-    other = real.model_copy(update={"ranking_id": "other", "event_id": "other", "injected": injected})
-    log.put(sealed(other, worker.pipeline.ranking_key))
-    log.put(a_choice(other))
-    await worker.quiet()
-
-    assert len(log.values(Outcome)) == 2
-    assert all("ann-is-ill" not in outcome.dimensions for outcome in log.values(Outcome))
-
-
-async def test_commands_fold_as_the_operator_says(deployment: FakeDeployment) -> None:
-    worker, log = deployment.worker(), deployment.log
-    record = log.put(a_weight_command(WeightAction.FREEZE))
-    await worker.quiet()
-
-    wanted = commanded(
-        start(DOMAIN, a_weight_command(WeightAction.FREEZE)), a_weight_command(WeightAction.FREEZE), position(record)
-    )
-    assert newest(log) == sealed(wanted)
