@@ -99,6 +99,9 @@ async def test_what_an_agent_records_changes_what_it_reads(harness: Harness) -> 
         why = await until(agent, "explain_line", lambda found: len(found["steps"]) > 2, line_id=line["line_id"])
         assert why["steps"][0]["sentence"].startswith("You took something and left five others")
 
+        skill = await agent.read_resource("sager://users/ann/domains/films/skill")
+        assert "western" in skill.contents[0].text.casefold()  # type: ignore[union-attr]
+
         for tool, arguments in (
             ("get_slim_skill", {}),
             ("list_lines", {}),
@@ -110,7 +113,7 @@ async def test_what_an_agent_records_changes_what_it_reads(harness: Harness) -> 
         ):
             assert (await agent.call_tool(tool, {**arguments, "user": "bob"})).is_error, tool
         with pytest.raises(MCPError):
-            await agent.read_resource("sager://users/bob/domains/films/slim")
+            await agent.read_resource("sager://users/bob/domains/films/skill")
 
     out = harness.quiet()
     assert {each.user_id for model in (Ranking, Selection, SkillDiff) for each in out.values(model)} == {"ann"}
