@@ -74,6 +74,7 @@ def open_(page: Page, board: Board, path: str) -> None:
     drawn(page)
 
 
+@pytest.mark.thorough
 def test_a_query_is_put_together_run_drawn_and_taken_home(page, board, tmp_path):
     open_(page, board, "query")
     page.get_by_role("button", name="attribute_adoption").click()

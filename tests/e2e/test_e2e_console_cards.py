@@ -49,7 +49,7 @@ def signed_in(browser: Browser, served: Served) -> Page:
     return page
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.thorough)])
 def test_each_page_of_a_card_is_accessible_and_fits_a_phone(playwright, served, tmp_path, theme):
     with chromium(playwright, tmp_path / "profile") as browser:
         page = signed_in(browser, served)

@@ -38,6 +38,7 @@ def open_(page: Page, world: World, path: str) -> None:
     drawn(page)
 
 
+@pytest.mark.thorough
 def test_forgetting_shows_what_goes_and_wants_the_id_typed(page, world):
     open_(page, world, "/person?user=fay")
     page.get_by_role("link", name="Forget…").click()
@@ -125,7 +126,7 @@ PAGES = (
 )
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.thorough)])
 def test_every_page_is_accessible_and_fits_a_phone_and_paper(browser, world, theme):
     page = browser.page()
     page.emulate_media(color_scheme=theme)

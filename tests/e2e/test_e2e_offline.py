@@ -44,6 +44,7 @@ def _namespaces() -> None:
     assert probe.returncode == 0, probe.stderr
 
 
+@pytest.mark.thorough
 def test_the_demo_runs_where_only_the_loopback_interface_is_up(tmp_path):
     small = ("--users", "2", "--rounds", "1", "--data-dir", str(tmp_path), "--json")
     done = alone("-P", "-m", "streams.cli", "demo", *small, seconds=2 * PATIENCE_SECONDS, env=BASE)

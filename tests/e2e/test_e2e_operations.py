@@ -81,6 +81,7 @@ class TestDeadLetters:
         assert f"replayed to {settings.topic('selections')}/" in after
 
 
+@pytest.mark.thorough
 def test_rebuild_compares_writes_a_file_and_mends(settings: Settings, env: dict[str, str], tmp_path: Path) -> None:
     contrast = a_contrast(["genre: noir"])
     skill, diff = evolve(

@@ -59,6 +59,7 @@ def sent(harness: Harness, model: type[SkillCommand] | type[ForgetRequest]) -> i
     return len(harness.quiet(1).records.get(model.TOPIC, []))
 
 
+@pytest.mark.thorough
 def test_nobody_is_changed_or_forgotten_by_a_slip(harness: Harness) -> None:
     harness.worker()
     harness.materializer()

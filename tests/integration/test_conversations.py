@@ -117,6 +117,7 @@ def test_a_conversation_goes_on_the_card_and_to_the_skill_and_is_taken_back(harn
     assert out.dead_letters == []
 
 
+@pytest.mark.thorough
 def test_silence_ends_what_nobody_ends_and_a_person_is_forgotten(harness: Harness) -> None:
     harness.worker(listen_silence_seconds=2)
     harness.send(said("ann", 0, "I love hiking."))

@@ -55,6 +55,7 @@ def until_told(harness: Harness, user: str) -> None:
     assert any(told), harness.logs()
 
 
+@pytest.mark.thorough
 def test_what_others_took_with_the_same_items_reaches_a_ranking_and_its_log(harness: Harness) -> None:
     harness.worker(support_floor=2, statinit=False)
     cohort(harness)

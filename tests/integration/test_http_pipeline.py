@@ -95,6 +95,7 @@ def test_what_comes_in_over_http_is_learned_once_and_goes_out_over_http(harness:
     assert "ann" not in (harness.settings.data_dir / "serve.log").read_text()
 
 
+@pytest.mark.thorough
 def test_a_token_of_one_user_cannot_move_the_weights_of_a_domain_by_a_forged_ranking(harness: Harness) -> None:
     """The attack: a copy of a ranking of ours, with features of the sender's own making, and a choice from it."""
     secret, known = tokens.new("app", ["produce", "read-slim"], "ann", None)

@@ -17,6 +17,7 @@ SAID = (
 )
 
 
+@pytest.mark.thorough
 def test_a_worker_keeps_what_is_private_to_itself(harness: Harness) -> None:
     harness.worker()
     harness.materializer()

@@ -50,6 +50,7 @@ def private(file: Path, text: str) -> Path:
     return file
 
 
+@pytest.mark.thorough
 def test_people_are_told_of_taken_along_and_forgotten(harness: Harness) -> None:
     token, known = tokens.new("the desk", ["read-user", "change-user", "forget-user"], "*", None)
     folder, port = harness.settings.data_dir, free_port()

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 KEY = "a key of more than thirty-two characters"
 
 
+@pytest.mark.thorough
 def test_erased_events_that_are_sent_again_with_new_times_get_no_row(harness: Harness) -> None:
     given = services({"SAGER_CHAIN_KEY": KEY})
 

@@ -19,6 +19,7 @@ def read(candidate):
 """
 
 
+@pytest.mark.thorough
 def test_a_list_with_an_unreadable_item_is_ranked_and_learned_from(
     harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,7 @@ def folded(harness: Harness) -> Weights:
     return sealed(weights)
 
 
+@pytest.mark.thorough
 def test_weights_are_learned_once_used_by_all_and_reset_by_a_person(harness: Harness) -> None:
     env = {
         "SAGER_BOOTSTRAP": harness.settings.bootstrap,

@@ -84,6 +84,7 @@ def test_a_copy_of_the_rows_has_every_table_view_comment_key_and_offset(live, tm
         assert write(copy, interaction("x-bob", "bob"))["interactions"] == 0
 
 
+@pytest.mark.thorough
 def test_rows_go_on_meanwhile_and_reading_goes_back_to_the_offsets_of_the_new_file(live, tmp_path):
     publisher = publisher_of(live)
     publisher.publish()
@@ -119,6 +120,7 @@ def test_nothing_is_published_while_rows_are_read_again(live, tmp_path):
     assert publisher.finish()
 
 
+@pytest.mark.thorough
 def test_a_request_that_comes_while_the_file_is_rewritten_leads_to_another_rewriting(live, tmp_path):
     publisher = publisher_of(live)
     erase(live, "ann")
@@ -138,6 +140,7 @@ def test_a_request_that_comes_while_the_file_is_rewritten_leads_to_another_rewri
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("user", ["!AAAAAAA-first", "~zzzzzzz-last"])
+@pytest.mark.thorough
 def test_no_eight_bytes_of_an_erased_id_stay_in_a_columns_statistics(live, tmp_path, user, when):
     """DuckDB keeps the beginning of each column's least and greatest value."""
     tombstones = [tombstone(skill(1, user=user)), tombstone(diff(1, "c-1", user))]
@@ -229,6 +232,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.thorough
 def test_kill_9_while_files_are_published_and_rewritten(tmp_path):
     chance, script = random.Random(11), tmp_path / "writer.py"
     script.write_text(WRITER)
