@@ -47,7 +47,7 @@ from schemas.cards import MAX_OPEN
 from streams.language import RULES
 from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics
-from streams.worker.cards import Cards, LogIncomplete
+from streams.worker.cards import CardWriter
 from streams.worker.conversations import Conversations
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.reasoner import GivenUp
@@ -55,7 +55,7 @@ from streams.worker.runtime.intake import Handler, Intake
 from streams.worker.runtime.ordered import Abandoned, Stale
 from streams.worker.runtime.reader import Head
 from streams.worker.runtime.reader import Taken as Fetched
-from streams.worker.runtime.sent import Sent
+from streams.worker.writer import LogIncomplete
 
 logger = logging.getLogger("sager.listen")
 
@@ -100,7 +100,7 @@ class Listener:
             privacy=pipeline.privacy,
             extractor=RULES,
         )
-        self.cards = Cards(pipeline, Sent(settings, pipeline.generation))
+        self.cards = CardWriter(pipeline)
         self.conversations = Conversations(pipeline, self._step)
         handlers: dict[str, Handler] = {Utterance.TOPIC: self._on_utterance, CardCommand.TOPIC: self._on_command}
         self.intake = Intake(pipeline, STAGE, handlers, settings.in_flight)
@@ -111,7 +111,7 @@ class Listener:
         listening = self.conversations.read(user_id)
         if listening is not None and sum(chunk.is_closed for chunk in listening.chunks) >= MAX_OPEN:
             await self._think(event, user_id)
-        async with self.cards.one_at_a_time(user_id):
+        async with self.cards.user_lock(user_id):
             state = State(self.conversations.read(user_id), None, self._pipeline.receipt(user_id))
             if len(utterance.text) > LONG_CHARS:
                 taken = await asyncio.to_thread(self._step.hear, state, utterance, position)
@@ -124,7 +124,7 @@ class Listener:
 
     async def _on_command(self, event: Any, command: CardCommand, position: Position) -> str:
         user_id = command.user_id
-        async with self.cards.one_at_a_time(user_id):
+        async with self.cards.user_lock(user_id):
             await self.carry_on(event, user_id)
             outcome, diff = self._step.command(self._state(user_id), command, position)
             gone = gone_from(self.cards.read(user_id), diff)
@@ -149,7 +149,7 @@ class Listener:
         user_id = feedback.user_id
         if self.cards.read(user_id) is None:
             return
-        async with self.cards.one_at_a_time(user_id):
+        async with self.cards.user_lock(user_id):
             await self.carry_on(event, user_id)
             diff = self._step.reward(self._state(user_id), feedback, item, position)
             if diff is not None:
@@ -201,7 +201,7 @@ class Listener:
             # By it a RocksDB table finds the partition of a key, and who waits for a model whether that is still ours.
             _current_event.set(weakref.ref(event))
             try:
-                async with self.cards.one_at_a_time(user_id):
+                async with self.cards.user_lock(user_id):
                     listening = self.conversations.read(user_id)
                     taken = None if listening is None else self._step.after_silence(listening, now_ms)
                     if taken is not None:
@@ -240,7 +240,7 @@ class Listener:
                     raise Abandoned
                 try:
                     heard = await self._heard(event, user_id, chunk)
-                    async with self.cards.one_at_a_time(user_id):
+                    async with self.cards.user_lock(user_id):
                         await self._settle(event, user_id, chunk, heard)
                 except (Stale, Abandoned):
                     raise
@@ -329,7 +329,7 @@ class Listener:
 
     async def _drop(self, event: Any, user_id: str, chunk: Chunk, detail: str) -> None:
         """Give a chunk up."""
-        async with self.cards.one_at_a_time(user_id):
+        async with self.cards.user_lock(user_id):
             try:
                 await self._dead_letter(event, user_id, chunk, detail, "internal-error")
             except (Stale, Abandoned):

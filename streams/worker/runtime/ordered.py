@@ -43,17 +43,10 @@ class Abandoned(Exception):
 
 
 class Work(NamedTuple):
-    """What is to be done with an event.
-
-    Attributes:
-        key: whose it is: no other event of theirs is worked on at that time. None: nobody's.
-        handle: does it.
-        is_alone: it begins when all earlier events are done, and no later one begins before it is.
-    """
+    """The handler of an event, and its owner, of whom one event is handled at a time; None: no owner."""
 
     key: str | None
     handle: Callable[[], Awaitable[None]]
-    is_alone: bool = False
 
 
 class KeyOrdered:
@@ -84,12 +77,10 @@ class KeyOrdered:
         self._on_error = on_error
         self._on_progress = on_progress
         self._backlog: deque[Taken] = deque()
-        self._next: tuple[Taken, Work] | None = None
         self._held: set[Head] = set()
         self._lines: dict[str, deque[tuple[Taken, Work]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._in_flight = 0
-        self._is_alone = False
         self._will_look = False
         self._running = metrics.IN_FLIGHT.labels(stage)
         self._queued = metrics.QUEUED.labels(stage)
@@ -110,43 +101,35 @@ class KeyOrdered:
     def _begin(self) -> None:
         """Begin events of the backlog for which there is room, a few at a time."""
         for _ in range(AT_ONCE):
-            if self._is_alone or self._in_flight >= self._limit or not (self._backlog or self._next):
+            if self._in_flight >= self._limit or not self._backlog:
                 return
             if not self._reader.flows:
                 # They are dropped as stale when partitions have moved, and begun if nothing has become of it.
                 self._look_again(LOOK_AGAIN_SECONDS)
                 return
-            if not self._begin_one():
-                return
+            self._begin_one()
         self._look_again(0.0)
 
-    def _begin_one(self) -> bool:
-        """Begin the first event of the backlog; false where it has to wait for those before it."""
-        if self._next is None:
-            event = self._backlog.popleft()
-            self._release()
-            if self._reader.is_stale(event):
-                self._queued.dec()
-                return True
-            self._next = event, self._routed(event)
-        event, work = self._next
-        if work.is_alone and self._in_flight:
-            return False
-        self._next, self._is_alone = None, work.is_alone
+    def _begin_one(self) -> None:
+        event = self._backlog.popleft()
+        self._release()
+        if self._reader.is_stale(event):
+            self._queued.dec()
+            return
+        work = self._routed(event)
         self._in_flight += 1
         self._unacked.inc()
         self._reader.begin()
         line = None if work.key is None else self._lines.get(work.key)
         if line is not None:
             line.append((event, work))
-            return True
+            return
         line = deque([(event, work)])
         if work.key is not None:
             self._lines[work.key] = line
         task = asyncio.create_task(self._serve(work.key, line))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return True
 
     def _routed(self, event: Taken) -> Work:
         try:
@@ -186,19 +169,17 @@ class KeyOrdered:
                 # Not in the finally: an event that was cancelled half-way must come again after the restart.
                 event.is_done = True
                 line.popleft()
-                self._end(event, work)
+                self._end(event)
                 self._on_progress()
                 self._begin()
         finally:
             if key is not None:
                 self._lines.pop(key, None)
-            for event, work in line:  # cancelled: none of them is done
-                self._end(event, work)
+            for event, _ in line:  # cancelled: none of them is done
+                self._end(event)
 
-    def _end(self, event: Taken, work: Work) -> None:
+    def _end(self, event: Taken) -> None:
         self._in_flight -= 1
-        if work.is_alone:
-            self._is_alone = False
         self._unacked.dec(self._reader.end(event))
 
     async def _guarded(self, event: Taken, work: Work) -> None:

@@ -36,6 +36,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from yarl import URL
 
+from schemas import key_start
 from streams.worker.runtime.membership import Membership, watch
 from streams.worker.runtime.outlet import Delivered
 from streams.worker.runtime.reader import Reader, ReadingConsumer
@@ -45,6 +46,8 @@ from streams.worker.runtime.stores import STORES, Writes
 HIGH_WATERMARK_SECONDS = 10.0
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, PAUSE_GROWTH = 0.01, 0.1, 1.3
 SHORTEST_WAIT_MS, LONGEST_WAIT_MS = 1, 512
+SCANNED_AT_ONCE = 20_000
+"""Keys that are scanned before other tasks run."""
 
 
 class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
@@ -93,14 +96,11 @@ class SeekingTransport(driver.Transport):
 
 
 class PacedFetches:
-    """Fetches of the embedded broker, with a pause after each that finds no record.
+    """Fetches of the embedded broker, with a pause after each that finds no record; replaces `_proc_fetch_request`.
 
     The broker looks at all partitions again and again until a fetch's wait is over, which takes a fifth of a core at
     50 ms. So a fetch waits 1 ms, and the pause is ours. On a busy machine the broker does not reach a partition with
     records within 1 ms and answers with none: the next fetch then waits twice as long, or the worker would stand still.
-
-    Args:
-        fetcher: aiokafka's; this stands in for its `_proc_fetch_request`.
     """
 
     def __init__(self, fetcher: Any) -> None:
@@ -197,7 +197,7 @@ class EmbeddedApp(RepairedApp):
 
 
 class DeliveredTable(faust.Table):
-    """Repair 4: a table that never holds what its changelog does not; its store is one of ours."""
+    """Repair 4: a table that never holds a value that its changelog does not; its store is one of ours."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -219,7 +219,7 @@ class DeliveredTable(faust.Table):
         )
 
     async def on_rebalance(self, assigned: Any, revoked: Any, newly_assigned: Any, generation_id: int = 0) -> None:
-        """Keep what is of this worker's partitions; what was on its way on them is read again, if it arrived."""
+        """Keep the values of this worker's partitions; writes that were being sent are read again, if they arrived."""
         active, standby = (
             {tp.partition for tp in tps if tp.topic == self.changelog_topic_name}
             for tps in (self.app.assignor.assigned_actives(), self.app.assignor.assigned_standbys())
@@ -231,50 +231,47 @@ class DeliveredTable(faust.Table):
         await super().on_rebalance(assigned, revoked, newly_assigned, generation_id)
 
     def absorb(self, tp: TP, records: Sequence[Any]) -> bool:
-        """Take in records of the changelog; False: the partition is another worker's now."""
+        """Apply records of the changelog; return false if the partition is another worker's now."""
         if tp.partition in self._lost:
             return False
         self.data.absorb(tp, records)
         return True
 
     def sends(self, partition: int, key: bytes) -> None:
-        """A value or a tombstone is about to be sent to the changelog."""
+        """Note that a value or a tombstone is about to be sent to the changelog."""
         self._writes[partition].begins(key)
 
     def is_refused(self, partition: int, key: bytes) -> None:
-        """It is not on the changelog, and will not be."""
+        """Note that it will not be on the changelog."""
         self._writes[partition].ends(key)
 
     def hold(self, key: bytes, value: bytes | None, sent: Delivered) -> None:
-        """Hold a value once it is in the changelog, and the offset up to which the store has everything.
-
-        One that arrives when its partition is another worker's, or a standby here, is left to the changelog.
-        """
+        """Set or drop a value that is in the changelog, unless its partition is another worker's, or a standby here."""
         tp, offset = sent
         if tp.partition not in self._lost and tp.partition not in self._standby:
             self.data.hold(tp, key, value, self._writes[tp.partition].is_held(key, offset))
 
-    def drop(self, key: bytes, sent: Delivered) -> None:
-        """Drop a value once its tombstone is in the changelog."""
-        self.hold(key, None, sent)
+    async def keys_of(self, owner: str) -> list[bytes]:
+        """Return the keys `[owner, ...]`, by a scan: tables have neither order nor index."""
+        start, found = key_start(owner), []
+        for number, key in enumerate(tuple(self.data), 1):
+            if key.startswith(start):
+                found.append(key)
+            if number % SCANNED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return found
 
     async def scrub(self) -> None:
         """Compact RocksDB, so that deleted values leave the disk: until then they are only marked."""
         for database in list(getattr(self.data, "_dbs", {}).values()):
-            await asyncio.to_thread(compact, database)
+            await asyncio.to_thread(_compact, database)
 
 
-def compact(database: Any) -> None:
-    """Rewrite a RocksDB without what was deleted."""
+def _compact(database: Any) -> None:
     from rocksdict import BottommostLevelCompaction, CompactOptions  # noqa: PLC0415 - an optional extra
 
     options = CompactOptions()
-    # By default files of the last level are moved, not written anew, and what was deleted stays in them.
+    # By default files of the last level are moved, and deleted values stay in them.
     options.set_bottommost_level_compaction(BottommostLevelCompaction.force())
     database.flush()
     database.compact_range(None, None, options)
-
-
-def server_urls(bootstrap: str) -> Sequence[str]:
-    """Faust's broker URLs of a list of bootstrap servers."""
-    return [f"kafka://{server.strip()}" for server in bootstrap.split(",")]

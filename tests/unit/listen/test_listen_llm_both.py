@@ -11,7 +11,7 @@ from operators.language.finding import Effect, Finding, Heard
 from schemas import ReasonedBy
 from schemas.statements import Stance
 from streams.settings import OnLlmFailure, ReasonerName, Settings
-from streams.worker.reasoning.configured import listener_of
+from streams.worker.reasoning.llm import listener_of
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.listen.listen_llm_builders import RUNS, SAID_AT, a_chunk, no_vocabulary, tells

@@ -341,7 +341,7 @@ async def test_one_persons_later_choices_count_less(
     def spied(contrast: Contrast, weights: object, nth: int, *rest: object) -> None:
         seen.append(nth)
 
-    monkeypatch.setattr("streams.worker.outcomes.outcome_of", spied)
+    monkeypatch.setattr("streams.worker.agents.evolve.outcome_of", spied)
     await choose(worker, 5, users=("ann",))
 
     assert seen == [1, 2, 3, 4, 5]
