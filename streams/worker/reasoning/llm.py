@@ -13,13 +13,11 @@ from operators.evolve import GatedReasoner, Reasoner, without_model
 from operators.evolve.llm import LlmReasoner
 from operators.language.correction_llm import LlmUnderstanding
 from operators.language.extraction import LlmListening
-from operators.rank.llm import Form, LlmRanker
-from operators.retrieve.llm import LlmFacets
+from operators.rank.listwise import ListwiseRanker
 from operators.slim.llm import LlmExtract
 from operators.tokens import count_tokens
 from streams.language import RULES
 from streams.llm import BreakerState, CallRecord, CircuitBreaker, Outcome
-from streams.privacy import privacy_of
 from streams.settings import By, RankerName, ReasonerName, Settings
 from streams.vouching import vouching_of
 from streams.worker import metrics
@@ -42,11 +40,10 @@ _limits: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
 
 @dataclass(frozen=True)
 class Models:
-    """The models of a ranking's three stages (paper eq. 1, 3 and 4); None where a rule does the part."""
+    """The models of a ranking's stages (paper eq. 3 and 4); None where a rule does the part."""
 
-    facets: LlmFacets | None = None
     extract: LlmExtract | None = None
-    rank: LlmRanker | None = None
+    rank: ListwiseRanker | None = None
 
 
 def reasoner_of(settings: Settings) -> Reasoner:
@@ -80,14 +77,12 @@ def listener_of(settings: Settings) -> LlmListening | None:
 def models_of(settings: Settings) -> Models:
     """Return the models that the settings name for rankings."""
     ranks = settings.ranker is not RankerName.DETERMINISTIC
-    if settings.facets_by is settings.extract_by is By.RULES and not ranks:
+    if settings.extract_by is By.RULES and not ranks:
         return Models()
     client, asks = shared_client(settings), _asks(settings)
-    ranker = LlmRanker(client, form=Form(settings.ranker.value), orders=settings.rank_orders, **asks) if ranks else None
     return Models(
-        facets=LlmFacets(client, privacy=privacy_of(settings), **asks) if settings.facets_by is By.LLM else None,
         extract=LlmExtract(client, **asks) if settings.extract_by is By.LLM else None,
-        rank=ranker,
+        rank=ListwiseRanker(client, orders=settings.rank_orders, **asks) if ranks else None,
     )
 
 
