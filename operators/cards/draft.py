@@ -28,9 +28,7 @@ FORGOTTEN: Final = "forgotten"
 _MAX_KINDS: Final = 32
 _MAX_TIMES: Final = 10_000
 _PLAINEST: Final = (Strength.SET, Strength.SAID, Strength.IMPLIED)
-_GOES_ON: Final = frozenset(
-    {CardChangeKind.CONFIRMED, CardChangeKind.CONTRADICTED, CardChangeKind.REWARDED, CardChangeKind.FORGOTTEN}
-)
+_GOES_ON: Final = frozenset({CardChangeKind.CONFIRMED, CardChangeKind.CONTRADICTED, CardChangeKind.FORGOTTEN})
 """What changes a line that this event brought, and leaves it the line that it brought."""
 
 
@@ -105,12 +103,11 @@ class CardDraft:
         *,
         source: Position | None = None,
         conversation_id: str | None = None,
-        reward: int | None = None,
         reasoned_by: ReasonedBy | None = None,
     ) -> CardDiff | None:
         """What came of it, after fading and making room; None if that is nothing."""
         self.crowd()
-        if not self.is_changed and reward is None:
+        if not self.is_changed:
             return None
         return CardDiff(
             event_id=event_id,
@@ -123,7 +120,6 @@ class CardDraft:
                 NotKept(kind=kind, times=min(times, _MAX_TIMES))
                 for kind, times in sorted(self.not_kept.items())[:_MAX_KINDS]
             ),
-            reward=reward,
             reasoned_by=reasoned_by or ReasonedBy(),
             source=source,
         )

@@ -56,7 +56,6 @@ def with_diff(card: Card | None, diff: CardDiff) -> Card:
         version=diff.version,
         lines=tuple(lines.values()),
         past=tuple(past.values())[-MAX_PAST_LINES:],
-        reward=diff.reward if diff.reward is not None else 0 if card is None else card.reward,
         recent=remember(() if card is None else card.recent, diff.event_id, MAX_RECENT),
         applied=with_applied(() if card is None else card.applied, diff.source, diff.occurred_at),
         last_diff=diff,

@@ -16,7 +16,6 @@ from operators.cards.commands import resolve_command
 from operators.cards.fold import with_diff
 from operators.cards.lines import line_id, words_of
 from operators.cards.merge import resolve
-from operators.cards.rewards import resolve_reward
 from operators.chain import seal
 from operators.clocks import TOLERANCE
 from operators.forget import card_line, forgotten_as, meaning, value_of_line
@@ -25,8 +24,6 @@ from operators.language.derived_events import Told
 from operators.language.finding import Effect, Finding, Heard
 from operators.language.ports import Extractor
 from operators.privacy import Privacy
-from operators.signals import DEFAULT as DEFAULT_SIGNALS
-from operators.signals import Signals
 from operators.stated import statement_id
 from schemas import (
     Card,
@@ -36,9 +33,7 @@ from schemas import (
     CardDiff,
     Chunk,
     Fact,
-    Feedback,
     ForgetRequest,
-    ItemFacts,
     Listening,
     NotKept,
     Position,
@@ -95,12 +90,10 @@ class Listen:
         tokens: a chunk of so many is closed by the person's next turn.
         silence_ms: one that has heard nothing for so long is closed.
         privacy: what may be kept.
-        signals: what signals about items count.
     """
 
     tokens: int = 1_000
     silence_ms: int = 300_000
-    signals: Signals = DEFAULT_SIGNALS
     privacy: Privacy = field(kw_only=True)
     extractor: Extractor = field(kw_only=True)
 
@@ -187,14 +180,6 @@ class Listen:
             return Outcome.REPEATED, None
         diff = resolve_command(state.card, command, source, self.privacy)
         return (Outcome.NOTHING if diff is None else Outcome.COMMANDED), diff
-
-    def reward(self, state: State, feedback: Feedback, item: ItemFacts, source: Position) -> CardDiff | None:
-        """What a signal about an item does to the lines of a card that it speaks for or against."""
-        if state.card is None or _knows(state.card, feedback.event_id, source):
-            return None
-        if state.receipt is not None and state.receipt.covers(feedback.domain, feedback.occurred_at, source.moment):
-            return None
-        return resolve_reward(state.card, feedback, item, source, self.signals)
 
     def _is_full(self, chunk: Chunk, utterance: Utterance) -> Closed | None:
         """Why a chunk is closed by this turn. What others say closes none: the person's answer belongs to it."""

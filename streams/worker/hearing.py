@@ -12,7 +12,6 @@ from operators.steps import Evolve
 from operators.steps.evolved import Effects, Outcome, State
 from schemas import Abstention, Correction, Feedback, Position, Wish
 from streams.worker import metrics
-from streams.worker.agents.listen import Listener
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.runtime.intake import Handler
@@ -28,14 +27,12 @@ class Hearing:
         step: how skills evolve.
         versions: how they come into the world.
         reasoning: who is asked what words mean.
-        listener: whose cards hear signals too.
     """
 
     pipeline: Pipeline
     step: Evolve
     versions: Versions
     reasoning: Reasoning
-    listener: Listener
 
     @property
     def handlers(self) -> dict[str, Handler]:
@@ -49,8 +46,6 @@ class Hearing:
     async def _on_feedback(self, event: Any, feedback: Feedback, position: Position) -> str:
         item = self.pipeline.facts_of(feedback.domain, feedback.item)
         outcome = await self._take(event, feedback, lambda step, state: step.hear(state, feedback, item, position))
-        if outcome is not Outcome.FORGOTTEN:
-            await self.listener.reward(event, feedback, item, position)
         kind = feedback.signal if feedback.signal in self.step.signals.weights else metrics.OTHER
         domain = metrics.DOMAINS.label(feedback.domain)
         metrics.labelled(metrics.SIGNALS, domain, kind, outcome.value).inc()

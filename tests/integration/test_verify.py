@@ -265,7 +265,7 @@ def test_edited_cards_are_found_and_named(world: World) -> None:
 
     world.send("words", edited(made["words"][1]))
     world.send("log", made["log"][0][1].model_copy(update={"changes": ()}))
-    log = [diff.model_copy(update={"reward": 7}) for diff in made["resealed"][0]]
+    log = [diff.model_copy(update={"conversation_id": "another"}) for diff in made["resealed"][0]]
     world.send("resealed", *(again := seal_all(log, b"guess")), fold(again)["resealed"])
     world.put("cut", CardDiff.TOPIC, compound_key("cut", 3), None)
     for version in (1, 2, 3):

@@ -69,7 +69,7 @@ class Evolve:
         self._outcomes = Outcomes(pipeline, sent)
         self._versions = Versions(pipeline, self._step, sent)
         self._forgetting = Forgetting(pipeline, self._versions.apply_diff, sent.forget, listener)
-        hearing = Hearing(pipeline, self._step, self._versions, reasoning, listener)
+        hearing = Hearing(pipeline, self._step, self._versions, reasoning)
         handlers: dict[str, Handler] = {
             Contrast.TOPIC: self._on_contrast,
             SkillCommand.TOPIC: self._on_command,
