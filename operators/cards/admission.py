@@ -1,7 +1,6 @@
 """Values that may stand on a card, and lines that may enter a prompt."""
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
 from operators.attributes import normalise
@@ -87,8 +86,3 @@ def is_let_out(line: CardLine, vouching: Vouching) -> bool:
         and len(words) <= MOST_WORDS
         and all(_WORD.fullmatch(word) for word in words)
     )
-
-
-def let_out(lines: Iterable[CardLine], vouching: Vouching | None) -> list[CardLine]:
-    """The lines that may stand in a prompt, in their order; without a gate, for people, all."""
-    return [line for line in lines if vouching is None or is_let_out(line, vouching)]
