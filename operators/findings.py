@@ -27,7 +27,6 @@ class Kind(StrEnum):
     SLIM_FORGED = "slim-forged"
     SLIM_AHEAD = "slim-ahead"
     SLIM_REPLAYED = "slim-replayed"
-    SLIM_DIFFERS = "slim-differs"
     SLIM_WITHOUT_LOG = "slim-without-log"
     RECEIPT_UNSEALED = "receipt-unsealed"
     RECEIPT_FORGED = "receipt-forged"

@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -13,7 +12,6 @@ import faust
 from faust.types import TP
 
 from operators.contrast import SLOTS, RingLimits
-from operators.forget import in_force
 from operators.items import read_item
 from operators.language.ports import Found
 from operators.merge import MergeLimits
@@ -150,17 +148,12 @@ class Pipeline:
         of_talks = (self.cards, self.conversations)
         return {table.name: table for table in (*of_users, *of_talks, self.weights)}
 
-    def receipt(self, user_id: str) -> Receipt | None:
-        """The requests to forget that are in force for this person; None if there is none."""
-        receipt = self.receipt_as_written(user_id)
-        return None if receipt is None else in_force(receipt, datetime.now(UTC))
-
     def note_time(self, position: Position) -> None:
         """Keep the newest Kafka timestamp."""
         self.newest_ms = max(self.newest_ms, position.timestamp_ms)
 
-    def receipt_as_written(self, user_id: str) -> Receipt | None:
-        """The person's receipt as it is stored and sealed, with requests dated by a clock that ran ahead."""
+    def receipt(self, user_id: str) -> Receipt | None:
+        """The person's receipt; None if they never asked to be forgotten."""
         return self.read(self.receipts, subject_of(user_id).encode(), Receipt)
 
     def forget_epoch(self, user_id: str) -> str:
