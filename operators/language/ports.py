@@ -1,4 +1,4 @@
-"""What operators need of a language package."""
+"""The ports of a language package."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

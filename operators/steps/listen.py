@@ -20,7 +20,7 @@ from operators.chain import seal
 from operators.clocks import TOLERANCE
 from operators.forget import card_line, forgotten_as, meaning, value_of_line
 from operators.language.chunks import CHUNK_CHARS, Closed, chunk_id, closed_now, make_room, place_of, turn_of, with_turn
-from operators.language.derived_events import Told
+from operators.language.derived_events import corrections, forgets
 from operators.language.finding import Effect, Finding, Heard
 from operators.language.ports import Extractor
 from operators.privacy import Privacy
@@ -154,14 +154,13 @@ class Listen:
         diff = resolve(state.card, user_id, kept, name, at, chunk.conversation_id, source, self.privacy)
         diff = _unquoted(diff, state, findings)
         diff = _with_receipt(diff, state.card, user_id, chunk, name, at, source, heard.reasoned_by, self.privacy)
-        told = Told(user_id, name, chunk, vocabulary)
         gone = tuple(each for each in findings if each.effect is Effect.FORGETS)
         erased = [*gone_from(state.card, diff).items()]
         erased += [(line_id(each.stance, each.dimension, each.value, each.domain), each.value) for each in gone]
         return Thought(
             diff=diff,
-            corrections=told.corrections(findings),
-            forgets=told.forgets(gone),
+            corrections=corrections(user_id, name, chunk, findings, vocabulary),
+            forgets=forgets(user_id, name, gone),
             lines=tuple(dict.fromkeys(name for each in erased for name in forgotten_as(user_id, *each))),
         )
 
