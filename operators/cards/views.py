@@ -1,4 +1,4 @@
-"""A card as its readers see it: lines for a request, text for a prompt."""
+"""Retrieves lines of a card for a request, and writes them as text for a prompt."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from schemas.cards import FREE, MAX_CARD_LINES, Card, CardLine, Strength
 from schemas.statements import Stance
 
 RELEVANCE, CERTAINTY, RECENCY, KIND = 0.6, 0.2, 0.1, 0.1
-"""What each counts in a score; together 1."""
+"""The parts of a score, together 1."""
 RECENT_DAYS: Final = 90.0
 """After so many days a line is half as recent."""
 _SURE: Final = 0.6
@@ -23,13 +23,7 @@ HOW: Final = {Strength.SET: "set", Strength.SAID: "said", Strength.IMPLIED: "imp
 
 @dataclass(frozen=True)
 class Chosen:
-    """A line that is let out for a request.
-
-    Attributes:
-        line: of the card.
-        score: 0 to 1; lines are in its order, but for what is avoided.
-        reason: why, in plain words that quote nothing.
-    """
+    """A line for a request, with its score (0 to 1) and a reason that quotes nothing."""
 
     line: CardLine
     score: float
@@ -37,10 +31,10 @@ class Chosen:
 
 
 def chosen(card: Card, request: str, at: datetime, *, domain: str | None = None, most: int = 12) -> tuple[Chosen, ...]:
-    """The lines that a request calls for, best first. What is avoided and the request speaks of comes before all else.
+    """Return the lines for a request, best first; avoidances that the request is about come before all else.
 
-    A line counts by how many of its words the request has, how certain and how recent it is, and its kind: what is
-    pinned or was set, and what is avoided, counts more. A request that speaks of no line, or none, lets the surest out.
+    A line counts by its share of words in the request, its certainty, recency and kind (pinned, set and avoided lines
+    count more). Without a request the most certain lines come first.
     """
     asked = words_of(request) if request.strip() else frozenset()
     found = [
@@ -57,7 +51,7 @@ def chosen(card: Card, request: str, at: datetime, *, domain: str | None = None,
 
 
 def _touches(line: CardLine, asked: Words) -> float:
-    """The share of a line's words that the request has; that of its dimension or domain counts half of one."""
+    """Return the share of a line's words in the request, plus half for its dimension or domain."""
     if not asked:
         return 0.0
     said = words_of(line.value)
@@ -99,16 +93,10 @@ def as_text(
     count_tokens: Callable[[str], int],
     vouching: Vouching | None,
 ) -> str:
-    """The lines that a request calls for, one each row below a heading; empty if none may be let out or fits.
+    """Return the lines for a request as text with a heading; empty if none passes the gate or fits.
 
-    Args:
-        card: whose; None: nothing is known.
-        at: now, by the clock of the events.
-        request: what is asked for; empty: anything.
-        budget_tokens: the whole text's, heading included. A line that does not fit gives way to a shorter one.
-        domain: of the request.
-        count_tokens: how long a text is.
-        vouching: the gate of what may stand in a prompt; None for text that only people read.
+    The budget includes the heading; a line that does not fit gives way to a shorter one. Without `vouching` the text is
+    for people only.
     """
     if card is None:
         return ""

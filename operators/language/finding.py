@@ -26,8 +26,8 @@ class Finding:
     """One taste that a person stated.
 
     `value` is one of a vocabulary, or a few words of the person, at most 100 characters; `words` quotes them to the
-    letter from the utterance `event_id`. `dimension` is `stated` for words of no vocabulary; without a `domain` it holds
-    in all. Only findings of scope `always` go on a card.
+    letter from the utterance `event_id`. `dimension` is `stated` for words of no vocabulary. Without a `domain` it
+    holds in all. Only findings of scope `always` go on a card.
     """
 
     stance: Stance
