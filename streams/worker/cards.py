@@ -89,7 +89,7 @@ class CardWriter(LogWriter[CardDiff]):
         if not lines:
             return
         pipeline = self._pipeline
-        held = pipeline.receipt_as_written(user_id)
+        held = pipeline.receipt(user_id)
         begun = held or Receipt(event_id=scope.event_id, occurred_at=scope.until, subject=subject_of(user_id))
         after = with_lines(begun, {line: _latest(begun.lines.get(line), scope) for line in lines})
         if held is None or after != held:

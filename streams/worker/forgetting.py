@@ -106,7 +106,7 @@ class Forgetting:
         return "forgotten"
 
     async def _write(self, event: Any, request: ForgetRequest, receipt: Receipt, scope: Forgotten) -> Receipt:
-        held = self._pipeline.receipt_as_written(request.user_id)
+        held = self._pipeline.receipt(request.user_id)
         newer = resealed(held, with_scope(receipt, request, scope), self._pipeline.settings.chain_key_bytes)
         await self._pipeline.write(self._pipeline.receipts, event, newer.subject.encode(), newer)
         return newer

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -12,7 +11,6 @@ import faust
 from faust.types import TP
 
 from operators.contrast import SLOTS, RingLimits
-from operators.forget import in_force
 from operators.items import read_item
 from operators.language.ports import Found
 from operators.propagate import GraphLimits
@@ -113,12 +111,7 @@ class Pipeline:
         return self.graph_limits if self.settings.propagate else None
 
     def receipt(self, user_id: str) -> Receipt | None:
-        """Return the requests to forget that are in force for this user."""
-        receipt = self.receipt_as_written(user_id)
-        return None if receipt is None else in_force(receipt, datetime.now(UTC))
-
-    def receipt_as_written(self, user_id: str) -> Receipt | None:
-        """Return the user's receipt as it is sealed, with requests dated by a clock that ran ahead."""
+        """Return the user's receipt; None if they never asked to be forgotten."""
         return self.read(self.receipts, subject_of(user_id).encode(), Receipt)
 
     def forget_epoch(self, user_id: str) -> str:

@@ -70,7 +70,7 @@ class Evolve:
     """The agent's handlers."""
 
     def __init__(self, pipeline: Pipeline, reasoning: Reasoning, listener: Listener) -> None:
-        self._pipeline, self._reasoning, self._listener = pipeline, reasoning, listener
+        self._pipeline, self._reasoning = pipeline, reasoning
         settings = pipeline.settings
         self._step = replace(
             evolve_of(settings, pipeline.merge_limits),
@@ -159,8 +159,6 @@ class Evolve:
         outcome = await self._skills.take(
             event, feedback, lambda state: self._step.hear(state, feedback, item, position)
         )
-        if outcome is not Outcome.FORGOTTEN:
-            await self._listener.reward(event, feedback, item, position)
         kind = feedback.signal if feedback.signal in self._step.signals.weights else metrics.OTHER
         domain = metrics.DOMAINS.label(feedback.domain)
         metrics.labelled(metrics.SIGNALS, domain, kind, outcome.value).inc()

@@ -21,7 +21,6 @@ from operators.forget import forgotten_as, value_of_line
 from operators.language.chunks import chunk_id, first_closed, has_own_words, said_again, unsaid, with_thought, without
 from operators.language.derived_events import ACTOR
 from operators.language.finding import Heard
-from operators.signals import Signals
 from operators.steps.listen import Listen, Outcome, State, Taken, forgotten_until, gone_from, has_more, is_said
 from schemas import (
     Card,
@@ -31,10 +30,8 @@ from schemas import (
     Correction,
     DeadLetter,
     Fact,
-    Feedback,
     ForgetRequest,
     Forgotten,
-    ItemFacts,
     Listening,
     Position,
     Thought,
@@ -96,7 +93,6 @@ class Listener:
         self._step = Listen(
             settings.listen_tokens,
             round(settings.listen_silence_seconds * 1_000),
-            Signals.of(settings.signals),
             privacy=pipeline.privacy,
             extractor=RULES,
         )
@@ -140,20 +136,6 @@ class Listener:
                 await self.intake.dead_letter(event, position, "log-incomplete", str(error))
                 return "given-up"
         return outcome.value
-
-    async def reward(self, event: Any, feedback: Feedback, item: ItemFacts, position: Position) -> None:
-        """What a signal about an item does to the card of whoever gave it.
-
-        Called by the agent that hears signals, so that all versions of a card still come into the world here.
-        """
-        user_id = feedback.user_id
-        if self.cards.read(user_id) is None:
-            return
-        async with self.cards.user_lock(user_id):
-            await self.carry_on(event, user_id)
-            diff = self._step.reward(self._state(user_id), feedback, item, position)
-            if diff is not None:
-                await self.cards.apply(event, diff)
 
     async def forgets(self, event: Any, user_id: str, gone: Mapping[str, str], scope: Forgotten) -> None:
         """Have lines of a card forgotten in what waits, and by whatever comes that was said before.

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from operators.admit import Refused, id_of, is_forgotten, must_wait, refused
+from operators.admit import Refused, id_of, refused
 from operators.clocks import TOLERANCE
 from schemas import BadRecord, DeadLetter, ForgetRequest, Model, Position, encode
 from schemas.topics import TOPICS, by_name
@@ -111,7 +111,7 @@ class Intake:
         if id_of(record) is None:
             return None
         user_id, occurred_at = record.user_id, record.occurred_at  # type: ignore[attr-defined]
-        receipt, now = self._pipeline.receipt_as_written(user_id), datetime.now(UTC)
+        receipt, now = self._pipeline.receipt(user_id), datetime.now(UTC)
         logged_at = position.moment if position.timestamp_ms else None
         if logged_at is not None:
             report_clock((logged_at - now).total_seconds(), TOLERANCE.total_seconds())
@@ -119,9 +119,7 @@ class Intake:
         if why is not None or receipt is None:
             return why
         moments = [occurred_at] if logged_at is None else [occurred_at, logged_at]
-        if is_forgotten(receipt, getattr(record, "domain", None), moments, now):
-            return Refused.FORGOTTEN
-        return Refused.FROM_THE_FUTURE if must_wait(record, logged_at, now, receipt) else None
+        return Refused.FORGOTTEN if receipt.covers(getattr(record, "domain", None), *moments) else None
 
     async def _reroute(self, event: Any, base: str, owner: str, right: int) -> None:
         """Forward a record to its user's partition: its producer does not hash with murmur2."""

@@ -60,14 +60,6 @@ def test_what_rules_know_to_be_over_is_no_dislike() -> None:
     assert both(Heard((tango,)), Heard((replace(gone, value="brass bands"),))).findings != (tango,)
 
 
-def test_the_model_may_name_what_rules_found_by_the_domains_vocabulary() -> None:
-    named = replace(JAZZ, dimension="genre", value="Jazz", domain="music")
-
-    (only,) = both(Heard((JAZZ,)), Heard((named,))).findings
-
-    assert (only.dimension, only.value, only.domain, only.words) == ("genre", "Jazz", "music", JAZZ.words)
-
-
 @pytest.fixture
 async def server() -> AsyncIterator[OpenAiServer]:
     async with OpenAiServer() as running:
