@@ -18,11 +18,9 @@ from openai.types.chat import ChatCompletion
 from operators.asks import prompt_hash
 from operators.evolve.proposal import ReasonerUnavailable
 from streams.llm.breaker import BreakerState, CircuitBreaker
-from streams.llm.completions import answer, usage
+from streams.llm.calls import CallFailed, CallRecord, EndpointAway, Outcome, Reply, status_failure
 from streams.llm.endpoint import connect
-from streams.llm.failures import CallFailed, EndpointAway, status_failure
-from streams.llm.records import CallRecord, Outcome, Reply
-from streams.llm.replies import without_sizes
+from streams.llm.replies import answer, usage, without_sizes
 
 CORRECTION = "\n\nYour last reply to this could not be used: {why}. Reply with the JSON object only, free text short."
 """Added to the prompt of the corrective retry; at most 300 characters, so that a prompt's budget can allow for it."""
@@ -32,8 +30,6 @@ WITH_SCHEMA = "\n\nReply with one JSON object that fits this JSON schema: {schem
 _FORMATS = ("json_schema", "json_object", "text")
 _AWAY = frozenset({Outcome.TIMEOUT, Outcome.CONNECTION, Outcome.SERVER_ERROR})
 """Outcomes that are the endpoint's fault and not the question's."""
-_LOOK_SECONDS = 0.25
-"""How soon a pause before a retry notices that the breaker has opened."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +53,14 @@ class _Cost:
 
 
 class LlmClient:
-    """Asks a model for JSON that fits a schema, or for a first token. Bound to the event loop of its first use.
+    """Asks a model for JSON that fits a schema. Bound to the event loop of its first use.
 
     Args:
         base_url: of an OpenAI-compatible endpoint, such as `http://127.0.0.1:8091/v1`.
         api_key: may be empty for a local endpoint.
         model: the model's name there.
         timeout_seconds: for one HTTP call, from connecting to the last byte.
-        attempts: HTTP calls per question. The corrective retry is allowed one more, and so is each response format that
-            the endpoint rejects.
+        attempts: HTTP calls per question, besides the corrective retry and one call per rejected response format.
         max_retry_seconds: the longest pause before a retry, whatever `Retry-After` asks for.
         sizes_in_schema: send `maxLength` and `maxItems` too. llama.cpp and vLLM enforce them, and small models need
             that to stop. OpenAI, Azure and Anthropic document strict schemas without (some of) them.
@@ -88,8 +83,6 @@ class LlmClient:
         breaker: CircuitBreaker | None = None,
         limit: AbstractAsyncContextManager[Any] | None = None,
     ) -> None:
-        if attempts < 1 or timeout_seconds <= 0 or max_retry_seconds < 0:
-            raise ValueError("attempts, timeout_seconds and max_retry_seconds must be positive")
         self.model = model
         self.attempts = attempts
         self.timeout_seconds = timeout_seconds
@@ -103,13 +96,12 @@ class LlmClient:
         )
         self._openai: AsyncOpenAI | None = None
         self._format = 0
-        self._backoff = tenacity.wait_exponential(multiplier=0.25, max=max_retry_seconds) + tenacity.wait_random(
-            0, 0.25
-        )
+        exponential = tenacity.wait_exponential(multiplier=0.25, max=max_retry_seconds)
+        self._backoff = exponential + tenacity.wait_random(0, 0.25)
 
     @property
     def worst_case_seconds(self) -> float:
-        """The longest time that a question takes: every call times out, and every pause is the longest."""
+        """The longest time of a question: every call times out, and every pause is the longest."""
         return (self.attempts + 1) * self.timeout_seconds + self.attempts * self.max_retry_seconds
 
     async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Reply:
@@ -127,23 +119,21 @@ class LlmClient:
         sent = dict(schema) if self._sizes_in_schema else without_sizes(schema)
         question = _Question(prompt, name, prompt_hash(prompt, schema), schema, sent, max_tokens)
         cost = _Cost()
-        return Reply(answer=await self._answer_to(question, cost), **self._record(question, cost))
+        return Reply(
+            answer=await self._answer_to(question, cost),
+            model=self.model,
+            prompt_hash=question.prompt_hash,
+            prompt_tokens=cost.prompt_tokens,
+            completion_tokens=cost.completion_tokens,
+            latency_ms=_milliseconds_since(cost.began),
+            calls=cost.calls,
+        )
 
     async def aclose(self) -> None:
         """Close the connections."""
         if self._openai is not None:
             await self._openai.close()
             self._openai = None
-
-    def _record(self, question: _Question, cost: _Cost) -> dict[str, Any]:
-        return {
-            "model": self.model,
-            "prompt_hash": question.prompt_hash,
-            "prompt_tokens": cost.prompt_tokens,
-            "completion_tokens": cost.completion_tokens,
-            "latency_ms": _milliseconds_since(cost.began),
-            "calls": cost.calls,
-        }
 
     async def _answer_to(self, question: _Question, cost: _Cost) -> dict[str, Any]:
         """Return the answer, after one correction if it needs one."""
@@ -177,16 +167,9 @@ class LlmClient:
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, CallFailed) and error.may_pass),
             stop=lambda _: cost.calls >= limit or self._breaker.state is not BreakerState.CLOSED,
             wait=self._pause,
-            sleep=self._sleep,
             reraise=True,
         )
         return await retrying(self._call, question, cost, limit)
-
-    async def _sleep(self, seconds: float) -> None:
-        """Pause before a retry; end early when the breaker opens, as no retry follows."""
-        until = time.monotonic() + seconds
-        while self._breaker.state is BreakerState.CLOSED and (remaining := until - time.monotonic()) > 0:  # noqa: ASYNC110 - a breaker knows no event loop
-            await asyncio.sleep(min(remaining, _LOOK_SECONDS))
 
     def _pause(self, state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
@@ -200,7 +183,7 @@ class LlmClient:
         return min(pause, self.max_retry_seconds)
 
     async def _call(self, question: _Question, cost: _Cost, limit: int) -> dict[str, Any]:
-        """Make one call if the breaker admits it, and report its outcome to the breaker."""
+        """Make one call if the breaker admits it, and report its outcome to it."""
         ticket = self._breaker.admit()
         if ticket is None:
             raise CallFailed(Outcome.CIRCUIT_OPEN, "no calls go out until the endpoint is back")
@@ -224,32 +207,22 @@ class LlmClient:
 
     async def _recorded(self, question: _Question, cost: _Cost) -> dict[str, Any]:
         """Make the call and record it; its latency begins when it goes out."""
-        began = time.monotonic()
-        outcome: Outcome | None = None
-        prompt_tokens = completion_tokens = 0
+        began, tokens = time.monotonic(), (0, 0)
+
+        def record(outcome: Outcome) -> None:
+            spent = _milliseconds_since(began)
+            self._on_call(CallRecord(question.name, outcome, self.model, question.prompt_hash, *tokens, spent))
+
         try:
             completion = await self._complete(question)
-            prompt_tokens, completion_tokens = usage(completion)
-            cost.prompt_tokens += prompt_tokens
-            cost.completion_tokens += completion_tokens
+            tokens = usage(completion)
+            cost.prompt_tokens += tokens[0]
+            cost.completion_tokens += tokens[1]
             found = answer(completion, question.schema)
-            outcome = Outcome.OK
         except CallFailed as failed:
-            outcome = failed.outcome
+            record(failed.outcome)
             raise
-        finally:
-            if outcome is not None:
-                self._on_call(
-                    CallRecord(
-                        name=question.name,
-                        outcome=outcome,
-                        model=self.model,
-                        prompt_hash=question.prompt_hash,
-                        prompt_tokens=prompt_tokens,
-                        completion_tokens=completion_tokens,
-                        latency_ms=_milliseconds_since(began),
-                    )
-                )
+        record(Outcome.OK)
         return found
 
     async def _complete(self, question: _Question) -> ChatCompletion:

@@ -1,6 +1,6 @@
-"""What a worker counts, for Prometheus. Labels are small and closed: never a user, never an id.
+"""A worker's metrics for Prometheus. Labels are small and closed: never a user, never an id.
 
-Label values that are known start at 0, so that rates exist before the first event and alerts see the first failure.
+Known label values start at 0, so that rates exist before the first event and alerts see the first failure.
 """
 
 from collections.abc import Iterable
@@ -37,15 +37,13 @@ OUTCOMES = {
     "listen": (*(outcome.value for outcome in Listened), "given-up"),
     "weigh": ("learned", "repeated", "frozen", *(action.value for action in WeightAction)),
 }
-"""What becomes of events, by stage; `rerouted` and `dead-lettered` may become of any."""
+"""Outcomes of events by stage, besides `rerouted` and `dead-lettered`."""
 SEEDED = "seeded"
 STATED, OBSERVED, OVERTAKEN, FADED = "stated", "observed", "overtaken", "faded"
-"""How it is seen that a taste has changed: the person says so, what they take says so, another change of theirs has
-overtaken it, or nothing confirms it for long."""
+"""Evidence of a changed taste: the user's words, their choices, a later change, or no confirmation for long."""
 CORRECTION = "correction"
-"""What a diff calls the event that it answers, where that is one."""
 AT = (3, 5)
-"""The depths at which NDCG is told, as in the paper's tables."""
+"""The depths of NDCG, as in the paper's tables."""
 
 # --- rate, errors, duration: per stage
 
@@ -204,13 +202,13 @@ OTHER = "other"
 
 
 class Names:
-    """Names that others give, made fit to be a label: the first so many keep theirs, the rest share one."""
+    """Bounds label values that users choose: the first ones keep their names, the rest share `other`."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._seen = set(known)
 
     def label(self, name: str) -> str:
-        """The name itself, or `other`."""
+        """Return the name itself, or `other`."""
         if name not in self._seen:
             if len(self._seen) >= MOST_NAMES:
                 return OTHER
@@ -243,28 +241,25 @@ _MetricT = TypeVar("_MetricT", bound=MetricWrapperBase)
 
 @lru_cache(maxsize=4_096)
 def labelled(metric: _MetricT, *labels: object) -> _MetricT:
-    """The series of a metric with these labels, for what is counted at every choice: looked up once.
-
-    No series that is counted this way is ever removed.
-    """
+    """Return the series of a metric with these labels, from a cache: some are counted at every choice."""
     return metric.labels(*labels)
 
 
 def start_at_zero() -> None:
-    """Make every label value that is known a series."""
+    """Make a series of every known label value."""
     for stage, outcomes in OUTCOMES.items():
         for outcome in (*outcomes, "rerouted", "dead-lettered"):
             EVENTS.labels(stage, outcome)
         for reason in (*UNREADABLE, "internal-error"):
             DEAD_LETTERS.labels(stage, reason)
-        _make(stage, REROUTED, STALE, STAGE_SECONDS, IN_FLIGHT, IN_FLIGHT_LIMIT, QUEUED, UNACKED)
+        for metric in (REROUTED, STALE, STAGE_SECONDS, IN_FLIGHT, IN_FLIGHT_LIMIT, QUEUED, UNACKED):
+            metric.labels(stage)
     HELD_BACK.labels("contrast")
     for outcome in filter(lambda one: one.refused, Outcome):
         DEAD_LETTERS.labels("contrast", outcome.value)
-    DEAD_LETTERS.labels("evolve", "reasoner-unavailable")
-    DEAD_LETTERS.labels("evolve", "log-incomplete")
-    DEAD_LETTERS.labels("listen", "reasoner-unavailable")
-    DEAD_LETTERS.labels("listen", "log-incomplete")
+    for stage in ("evolve", "listen"):
+        DEAD_LETTERS.labels(stage, "reasoner-unavailable")
+        DEAD_LETTERS.labels(stage, "log-incomplete")
     for kind in (SEEDED, *(kind.value for kind in ChangeKind)):
         CHANGES.labels(kind)
     for move in _TIER_MOVES:
@@ -272,11 +267,6 @@ def start_at_zero() -> None:
     for metric, known in _WITH_ONE_LABEL.items():
         for label in known:
             metric.labels(label)
-
-
-def _make(label: str, *metrics: MetricWrapperBase) -> None:
-    for metric in metrics:
-        metric.labels(label)
 
 
 start_at_zero()

@@ -1,6 +1,6 @@
-"""Agent `contrast`: rankings and selections, in any order, into contrasts and abstentions (paper 2.5).
+"""Agent `contrast`: joins rankings and selections, in any order, to contrasts and abstentions (paper 2.5).
 
-Two Faust agents over one table, so that one topic can be held back while the other catches up.
+It is two Faust agents over one table, so that one topic can be held back while the other catches up.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ def attach(pipeline: Pipeline) -> None:
 
 
 class Contrasts:
-    """The join's two handlers, and the lock under which they share a user's rings."""
+    """The join's two handlers."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
@@ -77,7 +77,7 @@ class Contrasts:
         take: Callable[[State], Step | Outcome],
         other: str,
     ) -> str:
-        """Apply an event to its rings; if that would push something out, wait for the other topic to come up."""
+        """Apply an event to its rings; if that would push an entry out, wait for the other topic to catch up."""
         key = compound_key(record.user_id, slot_of(record.ranking_id))
         lock = self._pipeline.lock("open-rankings", key)
         give_up = time.monotonic() + HOLD_SECONDS
@@ -97,7 +97,7 @@ class Contrasts:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     async def _settle(self, event: Any, key: bytes, step: Step) -> str:
-        """Send first, then forget: after a crash between the two the same record is sent again, and known."""
+        """Send first, then write the rings: after a crash between the two the same record is sent again, and known."""
         pipeline = self._pipeline
         answer = step.abstention if step.contrast is None else self._with_facets(step.contrast)
         if answer is not None:
@@ -116,16 +116,17 @@ class Contrasts:
         return step.outcome.value
 
     def _with_facets(self, contrast: Contrast) -> Contrast:
-        """The choice with what the community says, where it was made from an order of the app's own.
-
-        An order of ours has it already; where that is nothing, it is nothing here.
-        """
+        """Add the community's facets to a choice from the app's own order; our orders have them already."""
         if self._rank is None or contrast.facets:
             return contrast
-        pipeline, told = self._pipeline, self._pipeline.global_skills
+        pipeline, population = self._pipeline, self._pipeline.global_skills
         memory = pipeline.read(pipeline.memories, compound_key(contrast.user_id, contrast.domain), Memory)
         state = rank.State(
-            newest(pipeline, contrast), memory, pipeline.items.near(memory), None, told.popularity(contrast.domain)
+            newest(pipeline, contrast),
+            memory,
+            pipeline.items.near(memory),
+            None,
+            population.popularity(contrast.domain),
         )
         rules = pipeline.settings.parsers.get(contrast.domain, contrast.domain)
         found = self._rank.retrieve(state, rules, contrast.occurred_at)
@@ -133,16 +134,15 @@ class Contrasts:
 
 
 def reads_facets(settings: Settings) -> bool:
-    """Whether what the community says is read by whatever learns: a model's prompt, or the rules; counts do not."""
+    """True if a reasoner reads facets: a model's prompt or the rules do, counts do not."""
     by_counts = settings.reasoner is ReasonerName.RULES and settings.evolve_mode is EvolveMode.COUNTS
     return settings.retrieve and not by_counts
 
 
 def count(answer: Contrast | Abstention) -> None:
-    """What the ranking was worth: Hit@k and NDCG@k online, by domain and policy arm.
+    """Count Hit@k and NDCG@k online, by domain and policy arm.
 
-    Of several items that were taken the first counts: one list is one hit or none, however much is taken of it. A list
-    of which nothing was taken has no place to count; how many there were is a number of its own.
+    Of several taken items the first counts: one list is one hit or none. Abstentions have a counter of their own.
     """
     domain = metrics.DOMAINS.label(answer.domain)
     arm = metrics.ARMS.label(answer.arm or Arm.NO_SKILL.value)

@@ -1,27 +1,21 @@
-"""Our repairs of Faust 0.15.3, all of them, each with its thread and its test.
-
-The tests that need no broker are in tests/unit/worker/test_worker_repairs.py, the others in
-tests/integration/test_repairs.py.
+"""Our repairs of Faust 0.15.3, tested in tests/unit/worker/test_worker_repairs.py and tests/integration/test_repairs.py.
 
 1. faust-streaming #596: when table recovery ends, source partitions are resumed and fetched before the queues
-   are cleared, and what was fetched in between is never seen. Flow is stopped before recovery completes
+   are cleared, and records fetched in between are lost. Flow is stopped before recovery completes
    (`recovery.QuietRecovery`).
 2. The embedded broker's ListOffsets reports the base offset of the last batch plus one, so that recovery stops
-   short of the last records. The high watermark of a fetch response is right, and is asked instead.
-3. When the flow stops while a fetch is under way (at every rebalance, and by repair 1), Faust drops what the fetch
-   brings and relies on a seek to the committed offsets to get it again. aiokafka does nothing for a partition
-   that has none, or 0: on a fresh group everything produced before the worker joined could be passed over. Such
-   partitions are read again from their beginning.
-4. Faust changes a table first and sends to its changelog later, without telling when that has arrived. A worker that
-   dies in between leaves a RocksDB that is ahead of the changelog: events count as applied there that a worker with
-   an empty disk has never seen. The changelog is written first (`Pipeline.write`), and the table once it has been.
+   short of the last records. The high watermark of a fetch response is right, and is used instead.
+3. When the flow stops during a fetch (at every rebalance, and by repair 1), Faust drops the fetched records and relies
+   on a seek to the committed offsets to get them again. aiokafka does nothing for a partition that has none, or 0: a
+   fresh group could skip all records from before the worker joined. Such partitions are read from their beginning.
+4. Faust changes a table first and sends to its changelog later. A worker that dies in between leaves a RocksDB that is
+   ahead of the changelog: events count as applied there that a worker with an empty disk has never seen. We write the
+   changelog first (`Pipeline.write`), and the table once the broker has it.
 5. Faust's producer costs more than a choice's operators, and is idempotent only together with its exactly-once mode,
-   which is not fit for use (faust-streaming #136, #177, #323). It never starts: what a worker writes goes through its
-   outlet, tables' changelogs included.
-6. Faust's livelock detector only logs, and what it logs is wrong: it takes a partition whose stream had nothing to do
-   since the worker started for one that stands still, and says so for every partition every few seconds for ever, a
-   thousand lines a minute. Asked between two positions, while a seek is under way, it dies of an assertion in aiokafka
-   and takes the worker with it. It is off: our own watchdog looks for lag without progress, and acts on it.
+   which is not fit for use (faust-streaming #136, #177, #323). It never starts: a worker sends through its outlet.
+6. Faust's livelock detector only logs, and wrongly: it reports every idle partition every few seconds, a thousand lines
+   a minute. During a seek it dies of an assertion in aiokafka and takes the worker with it. It is off: our own watchdog
+   acts on lag without progress.
 """
 
 import asyncio
