@@ -13,7 +13,7 @@ from streams.kafka.security import librdkafka_security
 from streams.settings import Settings
 
 PARTITIONER = "murmur2_random"
-"""librdkafka's name for Java's partitioner. Its own default is CRC32, which would break the joins."""
+"""librdkafka's name for Java's partitioner; its own default, CRC32, would break the joins."""
 SECOND_CHANCE_SECONDS = 2.0
 """How long another broker may take to accept us after the first has refused."""
 REFUSALS = {

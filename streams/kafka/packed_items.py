@@ -99,7 +99,8 @@ def _unpack(value: bytes) -> ItemMemory:
                 days[number],
             )
         )
-    _check(domain, item_id, others, tastes)
+    if not all(isinstance(n, str) and 0 < len(n) <= _MOST_NAME_CHARS for n in (domain, item_id, *others, *tastes)):
+        raise ValueError("a name is no text of an allowed length")
     return ItemMemory.model_construct(domain=domain, item_id=item_id, epoch=epoch, takers=tuple(takers))
 
 
@@ -114,13 +115,6 @@ def _columns(raw: bytes, count: int) -> Sequence[Any]:
     if len(raw) != fixed.size + 2 * length:
         raise ValueError("cut short")
     return (*columns, struct.unpack_from(f"<{length}H", raw, fixed.size))
-
-
-def _check(domain: Any, item_id: Any, others: Any, tastes: Any) -> None:
-    """Raise unless all names are texts of an allowed length."""
-    texts = isinstance(domain, str) and isinstance(item_id, str) and domain and item_id
-    if not (texts and all(isinstance(n, str) and 0 < len(n) <= _MOST_NAME_CHARS for n in (*others, *tastes))):
-        raise ValueError("names that are none")
 
 
 def epoch_of(value: bytes) -> int:

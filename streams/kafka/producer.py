@@ -15,12 +15,7 @@ BY_KEY = -1
 
 
 class Outbox:
-    """A producer that remembers refused records.
-
-    Args:
-        settings: the deployment.
-        more: further settings of librdkafka, see `producer_config`.
-    """
+    """A producer that remembers refused records; `more` are further settings of librdkafka."""
 
     def __init__(self, settings: Settings, **more: Any) -> None:
         self._producer = Producer(producer_config(settings, **more))
@@ -41,8 +36,7 @@ class Outbox:
             try:
                 self._producer.produce(topic, value, key, partition, on_delivery=self._delivered)
             except BufferError:
-                # The queue is full: deliveries make room.
-                self._producer.poll(0.5)
+                self._producer.poll(0.5)  # deliveries make room
             else:
                 self._producer.poll(0)
                 return
@@ -69,11 +63,7 @@ class Outbox:
             )
 
     def flush(self, seconds: float, what: str) -> None:
-        """Wait until the broker has acknowledged every record.
-
-        Args:
-            seconds: how long at most.
-            what: the kind of record in the plural, for the error.
+        """Wait until the broker has acknowledged every record; `what` names them in the error.
 
         Raises:
             NotProduced: records were refused, now or before, or are still unsent.

@@ -252,8 +252,8 @@ def start_at_zero() -> None:
             EVENTS.labels(stage, outcome)
         for reason in (*UNREADABLE, "internal-error"):
             DEAD_LETTERS.labels(stage, reason)
-        for metric in (REROUTED, STALE, STAGE_SECONDS, IN_FLIGHT, IN_FLIGHT_LIMIT, QUEUED, UNACKED):
-            metric.labels(stage)
+        for by_stage in (REROUTED, STALE, STAGE_SECONDS, IN_FLIGHT, IN_FLIGHT_LIMIT, QUEUED, UNACKED):
+            by_stage.labels(stage)
     HELD_BACK.labels("contrast")
     for outcome in filter(lambda one: one.refused, Outcome):
         DEAD_LETTERS.labels("contrast", outcome.value)
