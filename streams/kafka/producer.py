@@ -1,17 +1,26 @@
-"""A producer with back-pressure and delivery errors: `send` blocks while the queue is full, `flush` raises."""
+"""Producers with back-pressure and delivery errors: `send` blocks while the queue is full, `flush` raises.
 
-from typing import Any
+Our own processes use them; apps have `sager_client`.
+"""
+
+import uuid
+from datetime import datetime
+from typing import Any, Self, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from schemas import Event, encode, topic_of
 from schemas.topics import TOPICS
 from streams.exceptions import NotProduced, TopicsDiffer
-from streams.kafka.clients import producer_config
+from streams.kafka.clients import partition_of, producer_config
 from streams.settings import Settings
 
 METADATA_SECONDS = 5.0
+FLUSH_SECONDS = 30.0
 BY_KEY = -1
 """Instead of a partition: the partition of the key."""
+
+EventT = TypeVar("EventT", bound=Event)
 
 
 class Outbox:
@@ -76,3 +85,39 @@ class Outbox:
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._refused.append(f"{message.topic()}: {error.str()}")
+
+
+def envelope(at: datetime) -> dict[str, Any]:
+    """Return the fields that every event has, with a new id."""
+    return {"event_id": uuid.uuid4().hex, "occurred_at": at}
+
+
+class EventOutbox:
+    """Produces events on their topics. As a context manager, it waits at its end until the broker has them all."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._outbox = Outbox(settings)
+
+    def send(self, event: EventT) -> EventT:
+        """Produce an event, and return it."""
+        topic = topic_of(type(event))
+        user_id = getattr(event, "user_id", None)
+        # Explicit, so that a record keyed by user and domain lands beside its user's others.
+        partition = BY_KEY if user_id is None else partition_of(user_id, self._settings.partitions)
+        self._outbox.send(topic.name(self._settings.prefix), topic.key_of(event), encode(event), partition)
+        return event
+
+    def flush(self, seconds: float = FLUSH_SECONDS) -> None:
+        """Wait until the broker has all events.
+
+        Raises:
+            NotProduced: the broker did not accept all in time, or refused some.
+        """
+        self._outbox.flush(seconds, "events")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.flush()

@@ -26,8 +26,8 @@ class NoSuchTopic(StreamsError, LookupError):
 class Scanner:
     """Reads any part of a deployment's topics. Use it as a context manager."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+    def __init__(self, settings: Settings, silent_seconds: float = SILENT_SECONDS) -> None:
+        self._settings, self._silent_seconds = settings, silent_seconds
         config = {
             "enable.partition.eof": True,
             "auto.offset.reset": "earliest",
@@ -103,10 +103,10 @@ class Scanner:
                     unread.discard((str(message.topic()), int_of(message.partition())))
             if tell is not None:
                 tell(done, max(done, total))
-            if time.monotonic() - heard > SILENT_SECONDS:
+            if time.monotonic() - heard > self._silent_seconds:
                 raise BrokerUnreachable(
                     f"{where[0].topic} could not be read to its end: {self._settings.bootstrap} has not answered for "
-                    f"{SILENT_SECONDS:.0f} s. `sager doctor` looks further"
+                    f"{self._silent_seconds:.0f} s. `sager doctor` looks further"
                 )
 
     def _bounds(self, where: TopicPartition) -> tuple[int, int]:

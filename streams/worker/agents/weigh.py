@@ -40,19 +40,13 @@ class Weigh:
         self.intake = Intake(pipeline, STAGE, handlers, MOST_WAITING, by_owner=False)
 
     async def _on_outcome(self, event: Any, outcome: Outcome, position: Position) -> str:
-        def step(weights: Weights) -> Weights:
-            return learned(weights, outcome, position)
-
-        was_frozen, is_news = await self._apply(event, outcome, step)
+        was_frozen, is_news = await self._apply(event, outcome, lambda weights: learned(weights, outcome, position))
         if not is_news:
             return "repeated"
         return "frozen" if was_frozen else "learned"
 
     async def _on_command(self, event: Any, command: WeightCommand, position: Position) -> str:
-        def step(weights: Weights) -> Weights:
-            return commanded(weights, command, position)
-
-        _, is_news = await self._apply(event, command, step)
+        _, is_news = await self._apply(event, command, lambda weights: commanded(weights, command, position))
         return command.action.value if is_news else "repeated"
 
     async def _apply(
@@ -98,19 +92,18 @@ class Learner:
             raise Stale
         before = self._weights
         self._weights = step(before)
+        is_news = self._weights is not before
         # A repeat waits too: the event that it repeats may not be on the log yet.
         if self._weights is not self._written:
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(waiting)
             if len(self._waiting) >= MOST_WAITING // 2:
                 self._full.set()
-            is_news = self._weights is not before
             if self._writing is None or self._writing.done():
                 # Created here, so that it has Faust's current event, from which a table takes the partition.
                 self._writing = asyncio.create_task(self._write(event))
             await waiting
-            return before.frozen, is_news
-        return before.frozen, False
+        return before.frozen, is_news
 
     async def _write(self, event: Any) -> None:
         pipeline = self._pipeline

@@ -69,10 +69,12 @@ class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
 
 
 class SeekingConsumer(ReadingConsumer, AbsorbingConsumer):
-    """The consumer that reads by `SeekingConsumerThread`."""
+    """The consumer of Apache Kafka."""
+
+    thread = SeekingConsumerThread
 
     def _new_consumer_thread(self) -> SeekingConsumerThread:
-        return SeekingConsumerThread(self, loop=self.loop, beacon=self.beacon)
+        return self.thread(self, loop=self.loop, beacon=self.beacon)
 
 
 class IdleProducer(driver.Producer):
@@ -159,18 +161,16 @@ class TrueEndConsumerThread(SeekingConsumerThread):
         return {tp: max(end, seen.get((tp.topic, tp.partition), 0)) for tp, end in claimed.items()}
 
 
-class TrueEndConsumer(ReadingConsumer, AbsorbingConsumer):
-    """The consumer that reads by `TrueEndConsumerThread`."""
+class TrueEndConsumer(SeekingConsumer):
+    """The consumer of the embedded broker."""
 
-    def _new_consumer_thread(self) -> TrueEndConsumerThread:
-        return TrueEndConsumerThread(self, loop=self.loop, beacon=self.beacon)
+    thread = TrueEndConsumerThread
 
 
-class TrueEndTransport(driver.Transport):
+class TrueEndTransport(SeekingTransport):
     """The transport to the embedded broker."""
 
     Consumer = TrueEndConsumer
-    Producer = IdleProducer
 
 
 class RepairedApp(faust.App):
@@ -178,16 +178,16 @@ class RepairedApp(faust.App):
 
     membership: Membership
     reader: Reader
+    transport_class: type[driver.Transport] = SeekingTransport
 
     def _new_transport(self) -> driver.Transport:
-        return SeekingTransport(self.conf.broker_consumer, self)
+        return self.transport_class(self.conf.broker_consumer, self)
 
 
 class EmbeddedApp(RepairedApp):
     """A Faust app that reads everything, and to the true end, from the embedded broker."""
 
-    def _new_transport(self) -> driver.Transport:
-        return TrueEndTransport(self.conf.broker_consumer, self)
+    transport_class = TrueEndTransport
 
 
 class DeliveredTable(faust.Table):
