@@ -19,13 +19,12 @@ from pydantic_core import from_json, to_json
 from schemas import MAX_OTHERS, MAX_TAKERS, MAX_TASTES, BadRecord, ItemMemory, Taker
 
 PACKED = 16
-"""First byte of a packed item, and of no JSON and no value that is packed as a whole."""
+"""First byte of a packed item."""
 _HEAD = struct.Struct("<BIB")
 _SIZE = struct.Struct("<I")
 _NAME_BYTES = 14
 _MOST_NAME_CHARS = 256
 _MAX_BODY = 1024 * 1024
-"""Far more than an item with the longest names takes."""
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 

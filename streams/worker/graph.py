@@ -21,7 +21,7 @@ async def remember(pipeline: Pipeline, event: Any, remembered: Remembered | None
 
 
 async def tell_items(pipeline: Pipeline, event: Any, touch: Touch) -> None:
-    """Send a touch to its items: one record for each partition of them."""
+    """Send a touch to its items: one record for each of their partitions."""
     parts = shared_out(touch, lambda item_id: partition_of(item_id, pipeline.settings.partitions))
     await asyncio.gather(*(send_touch(pipeline, event, part, partition) for partition, part in parts.items()))
 

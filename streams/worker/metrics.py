@@ -5,6 +5,7 @@ Known label values start at 0, so that rates exist before the first event and al
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import pairwise
 from typing import TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -24,7 +25,6 @@ from streams.metrics import DEAD_LETTERS, UNREADABLE
 from streams.settings import OnLlmFailure
 
 _LATENCY = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
-_RANKS = (1, 2, 3, 4, 5, 10, 20, 50)
 NOBODY = "none"
 """A tier before an attribute was there, or after it has gone."""
 
@@ -117,7 +117,7 @@ SELECTION_RANK = Histogram(
     "sager_selection_rank",
     "The place at which the chosen item was shown; the share up to k is Hit@k.",
     ["domain", "arm"],
-    buckets=_RANKS,
+    buckets=(1, 2, 3, 4, 5, 10, 20, 50),
 )
 NDCG = Counter(
     "sager_selection_ndcg", "Sum of NDCG@3 and NDCG@5 over selections, by domain and arm.", ["domain", "arm", "at"]
@@ -179,24 +179,6 @@ REASONER_FAILURES = Counter(
     "sager_reasoner_failures", "Contrasts for which the reasoner had no answer, by what was done.", ["action"]
 )
 
-_SILENT, _LOW, _MEDIUM, _HIGH = (str(tier) for tier in sorted(Tier))
-_TIER_MOVES = (
-    (SEEDED, NOBODY, _SILENT),
-    (SEEDED, NOBODY, _LOW),
-    (SEEDED, NOBODY, _MEDIUM),
-    (SEEDED, NOBODY, _HIGH),
-    (ChangeKind.DISCOVERED.value, NOBODY, _SILENT),
-    (ChangeKind.DISCOVERED.value, NOBODY, _LOW),
-    (ChangeKind.REINFORCED.value, _SILENT, _LOW),
-    (ChangeKind.REINFORCED.value, _LOW, _MEDIUM),
-    (ChangeKind.REINFORCED.value, _MEDIUM, _HIGH),
-    (ChangeKind.WEAKENED.value, _HIGH, _MEDIUM),
-    (ChangeKind.WEAKENED.value, _MEDIUM, _LOW),
-    (ChangeKind.WEAKENED.value, _LOW, _SILENT),
-    (ChangeKind.EVICTED.value, _SILENT, NOBODY),
-    (ChangeKind.EVICTED.value, _LOW, NOBODY),
-)
-
 MOST_NAMES = 20
 OTHER = "other"
 
@@ -245,6 +227,18 @@ def labelled(metric: _MetricT, *labels: object) -> _MetricT:
     return metric.labels(*labels)
 
 
+def _start_tiers() -> None:
+    tiers = [str(tier) for tier in sorted(Tier)]
+    for tier in tiers:
+        TIER_CHANGES.labels(SEEDED, NOBODY, tier)
+    for tier in tiers[:2]:
+        TIER_CHANGES.labels(ChangeKind.DISCOVERED.value, NOBODY, tier)
+        TIER_CHANGES.labels(ChangeKind.EVICTED.value, tier, NOBODY)
+    for lower, upper in pairwise(tiers):
+        TIER_CHANGES.labels(ChangeKind.REINFORCED.value, lower, upper)
+        TIER_CHANGES.labels(ChangeKind.WEAKENED.value, upper, lower)
+
+
 def start_at_zero() -> None:
     """Make a series of every known label value."""
     for stage, outcomes in OUTCOMES.items():
@@ -262,8 +256,7 @@ def start_at_zero() -> None:
         DEAD_LETTERS.labels(stage, "log-incomplete")
     for kind in (SEEDED, *(kind.value for kind in ChangeKind)):
         CHANGES.labels(kind)
-    for move in _TIER_MOVES:
-        TIER_CHANGES.labels(*move)
+    _start_tiers()
     for metric, known in _WITH_ONE_LABEL.items():
         for label in known:
             metric.labels(label)

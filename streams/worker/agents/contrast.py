@@ -10,18 +10,13 @@ from functools import partial
 from typing import Any
 
 from operators.contrast import Outcome, Step, slot_of
-from operators.options import EvolveMode
 from operators.outcome import Arm, gain
 from operators.seals import authenticated
-from operators.steps import rank
 from operators.steps.contrast import State, on_ranking, on_selection
-from schemas import Abstention, Contrast, Memory, OpenRankings, Position, Ranking, Selection, compound_key, encode
-from streams.settings import ReasonerName, Settings
-from streams.steps import rank_of
+from schemas import Abstention, Contrast, OpenRankings, Position, Ranking, Selection, compound_key, encode
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline, position_of
 from streams.worker.runtime.intake import Intake
-from streams.worker.skills import newest
 
 STAGE = "contrast"
 HOLD_SECONDS = 30.0
@@ -40,7 +35,6 @@ class Contrasts:
         self._pipeline = pipeline
         self._rankings = Intake(pipeline, STAGE, {Ranking.TOPIC: self._on_ranking}, by_partition=True)
         self._selections = Intake(pipeline, STAGE, {Selection.TOPIC: self._on_selection}, by_partition=True)
-        self._rank = rank_of(pipeline.settings) if reads_facets(pipeline.settings) else None
 
     def attach(self) -> None:
         """Make both handlers agents of the app."""
@@ -99,7 +93,7 @@ class Contrasts:
     async def _settle(self, event: Any, key: bytes, step: Step) -> str:
         """Send first, then write the rings: after a crash between the two the same record is sent again, and known."""
         pipeline = self._pipeline
-        answer = step.abstention if step.contrast is None else self._with_facets(step.contrast)
+        answer = step.abstention if step.contrast is None else step.contrast
         if answer is not None:
             raw = encode(answer)
             pipeline.hand_over(raw, answer)
@@ -114,29 +108,6 @@ class Contrasts:
         if answer is not None:
             count(answer)
         return step.outcome.value
-
-    def _with_facets(self, contrast: Contrast) -> Contrast:
-        """Add the community's facets to a choice from the app's own order; our orders have them already."""
-        if self._rank is None or contrast.facets:
-            return contrast
-        pipeline, population = self._pipeline, self._pipeline.global_skills
-        memory = pipeline.read(pipeline.memories, compound_key(contrast.user_id, contrast.domain), Memory)
-        state = rank.State(
-            newest(pipeline, contrast),
-            memory,
-            pipeline.items.near(memory),
-            None,
-            population.popularity(contrast.domain),
-        )
-        rules = pipeline.settings.parsers.get(contrast.domain, contrast.domain)
-        found = self._rank.retrieve(state, rules, contrast.occurred_at)
-        return contrast.model_copy(update={"facets": tuple(map(rank.without_users, found.facets))})
-
-
-def reads_facets(settings: Settings) -> bool:
-    """True if a reasoner reads facets: a model's prompt or the rules do, counts do not."""
-    by_counts = settings.reasoner is ReasonerName.RULES and settings.evolve_mode is EvolveMode.COUNTS
-    return settings.retrieve and not by_counts
 
 
 def count(answer: Contrast | Abstention) -> None:

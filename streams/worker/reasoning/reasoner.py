@@ -156,7 +156,8 @@ class Reasoning:
                 return both(by_rules, await listener.listen(turns, card, vocabulary))
             except ReasonerUnavailable as error:
                 # A wish to forget waits for no endpoint.
-                if self.on_failure is OnLlmFailure.RULES or not _forgets(by_rules):
+                forgets = any(finding.effect is Effect.FORGETS for finding in by_rules.findings)
+                if self.on_failure is OnLlmFailure.RULES or not forgets:
                     raise
                 metrics.REASONER_FAILURES.labels(OnLlmFailure.RULES.value).inc()
                 return replace(by_rules, reasoned_by=ReasonedBy(fallback=str(error)[:200]))
@@ -212,10 +213,6 @@ class Reasoning:
             self.touch()
             await asyncio.sleep(min(remaining, LOOK_SECONDS))
             _assert_wanted()
-
-
-def _forgets(heard: Heard) -> bool:
-    return any(finding.effect is Effect.FORGETS for finding in heard.findings)
 
 
 class Places:

@@ -130,25 +130,21 @@ class Intake:
     async def dead_letter(
         self, event: Any, position: Position, reason: str, detail: str, value: bytes | None = None
     ) -> None:
-        """Dead-letter a record with its bytes, its position and the reason."""
-        original = self._unpacked(event) if value is None else value
+        """Dead-letter a record with its position, the reason and its bytes, unpacked if a worker packed them."""
+        if value is None:
+            value = event.value or b""
+            # On a topic that apps write, bytes that look packed may unpack to a thousand times their size.
+            if by_name(event.message.topic, self._pipeline.settings.prefix).packed:
+                value = unpack(value)
         key: bytes | None = event.message.key
         try:
-            await self._send_letter(event, DeadLetter.of(self._stage, position, reason, detail, key, original))
+            await self._send_letter(event, DeadLetter.of(self._stage, position, reason, detail, key, value))
         except MessageSizeTooLarge:
             # A broker with a lower limit than ours. Position and beginning are better than a partition that stops here.
-            small = DeadLetter.of(self._stage, position, reason, detail, key, original, limit=SMALL_BYTES)
+            small = DeadLetter.of(self._stage, position, reason, detail, key, value, limit=SMALL_BYTES)
             await self._send_letter(event, small)
         DEAD_LETTERS.labels(self._stage, reason).inc()
         metrics.EVENTS.labels(self._stage, "dead-lettered").inc()
-
-    def _unpacked(self, event: Any) -> bytes:
-        """Return a record's bytes as they came, unpacked on topics that workers pack.
-
-        On a topic that apps write, bytes that look packed may unpack to a thousand times their size.
-        """
-        raw = event.value or b""
-        return unpack(raw) if by_name(event.message.topic, self._pipeline.settings.prefix).packed else raw
 
     async def _send_letter(self, event: Any, letter: DeadLetter) -> None:
         # Not by the key: hashing a hostile one takes 0.7 s a megabyte, and all agents would wait.
