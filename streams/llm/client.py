@@ -57,8 +57,6 @@ class LlmClient:
 
     Args:
         base_url: of an OpenAI-compatible endpoint, such as `http://127.0.0.1:8091/v1`.
-        api_key: may be empty for a local endpoint.
-        model: the model's name there.
         timeout_seconds: for one HTTP call, from connecting to the last byte.
         attempts: HTTP calls per question, besides the corrective retry and one call per rejected response format.
         max_retry_seconds: the longest pause before a retry, whatever `Retry-After` asks for.
@@ -105,13 +103,9 @@ class LlmClient:
         return (self.attempts + 1) * self.timeout_seconds + self.attempts * self.max_retry_seconds
 
     async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Reply:
-        """Return the model's answer to the prompt, fitting the schema, at temperature 0.
+        """Return the model's answer to the prompt, fitting the JSON schema of an object, at temperature 0.
 
-        Args:
-            prompt: the one user message.
-            schema: JSON Schema of an object.
-            name: names the question for the endpoint and the record: letters, digits, `_`, `-`; at most 64.
-            max_tokens: the limit of one reply, in the model's tokens.
+        `name` names the question in the request and the record: at most 64 letters, digits, `_` and `-`.
 
         Raises:
             ReasonerUnavailable: there is no usable answer; its outcome is a value of `Outcome`.

@@ -46,7 +46,8 @@ class Conversations:
         """
         await self._gather()
         pipeline, found = self._pipeline, []
-        ours = {tp.partition for tp in pipeline.app.consumer.assignment() if tp.topic == self._topic}
+        topic = pipeline.settings.topic(Utterance.TOPIC)
+        ours = {tp.partition for tp in pipeline.app.consumer.assignment() if tp.topic == topic}
         behind = {each for each in ours if pipeline.has_more(Utterance.TOPIC, each)}
         for user_id in [user_id for user_id, due_ms in self._due.items() if due_ms <= now_ms]:
             partition = partition_of(user_id, pipeline.settings.partitions)
@@ -54,10 +55,6 @@ class Conversations:
             if partition in ours and self._due.get(user_id, now_ms) + patience <= now_ms:
                 found.append((user_id, partition))
         return found
-
-    @property
-    def _topic(self) -> str:
-        return self._pipeline.settings.topic(Utterance.TOPIC)
 
     async def _gather(self) -> None:
         """Scan the table after a rebalance."""

@@ -25,7 +25,9 @@ LOOK_AGAIN_SECONDS = 0.02
 
 def attach(pipeline: Pipeline) -> None:
     """Add the agents to the worker."""
-    Contrasts(pipeline).attach()
+    agent = Contrasts(pipeline)
+    agent.rankings.attach("contrast-rankings")
+    agent.selections.attach("contrast-selections")
 
 
 class Contrasts:
@@ -33,13 +35,8 @@ class Contrasts:
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
-        self._rankings = Intake(pipeline, STAGE, {Ranking.TOPIC: self._on_ranking}, by_partition=True)
-        self._selections = Intake(pipeline, STAGE, {Selection.TOPIC: self._on_selection}, by_partition=True)
-
-    def attach(self) -> None:
-        """Make both handlers agents of the app."""
-        self._rankings.attach("contrast-rankings")
-        self._selections.attach("contrast-selections")
+        self.rankings = Intake(pipeline, STAGE, {Ranking.TOPIC: self._on_ranking}, by_partition=True)
+        self.selections = Intake(pipeline, STAGE, {Selection.TOPIC: self._on_selection}, by_partition=True)
 
     async def _on_ranking(self, event: Any, ranking: Ranking, position: Position) -> str:
         ranking = authenticated(ranking, self._pipeline.ranking_key)
@@ -49,19 +46,19 @@ class Contrasts:
         asked = self._pipeline.asked(ranking.instruction, ranking.domain)
         injected = self._pipeline.privacy.injected(ranking.injected, ranking.domain)
         kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
-
-        def take(state: State) -> Step | Outcome:
-            return on_ranking(state, kept, parse, position, limits, wish)
-
-        return await self._take(event, ranking, position, take, Selection.TOPIC)
+        return await self._take(
+            event,
+            ranking,
+            position,
+            lambda state: on_ranking(state, kept, parse, position, limits, wish),
+            Selection.TOPIC,
+        )
 
     async def _on_selection(self, event: Any, selection: Selection, position: Position) -> str:
         limits = self._pipeline.ring_limits
-
-        def take(state: State) -> Step | Outcome:
-            return on_selection(state, selection, position, limits)
-
-        return await self._take(event, selection, position, take, Ranking.TOPIC)
+        return await self._take(
+            event, selection, position, lambda state: on_selection(state, selection, position, limits), Ranking.TOPIC
+        )
 
     async def _take(
         self,
@@ -102,7 +99,7 @@ class Contrasts:
             taken = ", ".join(waiting.selection.taken) or "none"
             detail = f"ranking {waiting.selection.ranking_id}, item {taken}"
             original = None if waiting.source == position_of(event.message) else encode(waiting.selection)
-            await self._selections.dead_letter(event, waiting.source, outcome.value, detail, original)
+            await self.selections.dead_letter(event, waiting.source, outcome.value, detail, original)
         await pipeline.write(pipeline.open_rankings, event, key, step.state)
         metrics.EXPIRED.inc(step.expired)
         if answer is not None:
