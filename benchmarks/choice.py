@@ -16,9 +16,9 @@ import statistics
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -49,7 +49,7 @@ from streams.steps import evolve_of
 from streams.worker import metrics
 from streams.worker.agents.contrast import count as count_contrast
 from streams.worker.pipeline import Pipeline
-from streams.worker.versions import count as count_version
+from streams.worker.skills import count as count_version
 
 WARM_ROUNDS = 2
 CONVERSIONS = ("validate_json", "validate_python", "to_json", "to_python")
@@ -94,9 +94,7 @@ class Worker:
     """The pure part of a worker: what it calls for a choice, in its order, over states in memory."""
 
     def __init__(self, settings: Settings, meter: Meter) -> None:
-        parts = [each for each in fields(Pipeline) if each.init and each.default_factory is each.default is MISSING]
-        made: dict[str, Any] = {each.name: settings if each.name == "settings" else _Absent() for each in parts}
-        self._pipeline = Pipeline(**made)
+        self._pipeline = Pipeline(_Absent(), settings, defaultdict(_Absent))  # type: ignore[arg-type]
         self._meter = meter
         self._step: Evolve = replace(evolve_of(settings), chain_key=settings.chain_key_bytes)
         self._rules = CountsReasoner()

@@ -4,13 +4,11 @@ Workers and the materializer apply the same rule before anything else. Times alo
 dated ahead, or that is sent again with another time, would pass as new.
 """
 
-from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
 from operators.clocks import is_ahead
 from operators.contrast import contrast_id
-from operators.forget import in_force
 from schemas import (
     Abstention,
     CardCommand,
@@ -63,27 +61,6 @@ def refused(
         return None
     # It may be from before, and nothing could tell: not even a dead letter is kept of it.
     return Refused.FORGOTTEN if receipt is not None and _forgets(receipt, event) else Refused.FROM_THE_FUTURE
-
-
-def is_forgotten(receipt: Receipt, domain: str | None, moments: Sequence[datetime], now: datetime) -> bool:
-    """True if a request to forget covers an event at any of these moments.
-
-    A request that was dated by a clock that ran ahead covers the events of that clock, and no later ones.
-    """
-    if in_force(receipt, now).covers(domain, *moments):
-        return True
-    return receipt.covers(domain, *(moment for moment in moments if is_ahead(moment, now)))
-
-
-def must_wait(event: Model, logged_at: datetime | None, now: datetime, receipt: Receipt | None) -> bool:
-    """True if it is too early to decide whether this event was forgotten.
-
-    Its record is ahead of the worker's clock, so one of the clocks has jumped. Events of a person without a request to
-    forget never wait.
-    """
-    if receipt is None or logged_at is None or not isinstance(event, SENT_BY_APPS):
-        return False
-    return is_ahead(logged_at, now) and _forgets(receipt, event)
 
 
 def _forgets(receipt: Receipt, event: Model) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal, TypeVar
 
 from operators.cards.fold import fold as fold_card
@@ -9,7 +10,6 @@ from operators.chain import Diff, breaks
 from operators.findings import Kind
 from operators.merge import merge
 from operators.seals import Seal, seal_of
-from operators.slim import JOINT, sayable
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, encode
 
 DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
@@ -29,19 +29,12 @@ class Fault:
 def audit(
     diffs: Sequence[SkillDiff], skill: PolicySkill | None, slim: SlimSkill | None = None, key: bytes = b""
 ) -> list[Fault]:
-    """The faults of one skill: broken seals, and a skill or a slim skill that does not follow from the log."""
-    said: list[Fault] = []
-
-    def fold(log: Iterable[SkillDiff]) -> PolicySkill | None:
-        folded: PolicySkill | None = None
-        for diff in log:
-            folded = merge(folded, diff)
-            if slim is not None and diff.version == slim.skill_version == folded.version:
-                said.extend(_says_else(folded, slim))
-        return folded
-
-    found = _state_faults("skill", diffs, skill, fold)
-    return [*_broken(diffs, key), *_slim_faults(diffs, slim, key), *said, *found]
+    """The faults of one skill: broken seals, and a skill that does not follow from the log."""
+    return [
+        *_broken(diffs, key),
+        *_slim_faults(diffs, slim, key),
+        *_state_faults("skill", diffs, skill, lambda log: reduce(merge, log, None)),
+    ]
 
 
 def audit_card(diffs: Sequence[CardDiff], card: Card | None, key: bytes = b"") -> list[Fault]:
@@ -102,25 +95,3 @@ def _slim_faults(diffs: Sequence[SkillDiff], slim: SlimSkill | None, key: bytes)
     elif slim.skill_version > diffs[-1].version:
         found.append(Fault(Kind.SLIM_AHEAD, f"{name} is ahead of the log, which ends at version {diffs[-1].version}"))
     return found
-
-
-def _says_else(skill: PolicySkill, slim: SlimSkill) -> list[Fault]:
-    """The phrases of a slim skill that its skill lacks: a worker made it from a skill that is not the log's.
-
-    The verifier does not know the budget and the vouching by which the worker chose phrases. So it looks for each
-    phrase among all that this version allows.
-    """
-    version, known = slim.skill_version, sayable(skill)
-    styles = slim.style.split(JOINT) if slim.style else ()
-    parts = ((slim.likes, known.likes), (styles, known.styles), (slim.avoids, known.avoids), (slim.now, known.now))
-    strange = [phrase for phrases, allowed in parts for phrase in phrases if phrase not in allowed]
-    if strange:
-        return [Fault(Kind.SLIM_DIFFERS, f"the slim skill says {strange[0]!r}, which version {version} does not")]
-    held = next((each for each in skill.sessions if each.session_id == slim.session_id), None)
-    if slim.session_id is not None and (held is None or held.until != slim.session_until):
-        what = f"the slim skill is of the session {slim.session_id!r}, which version {version} does not have so"
-        return [Fault(Kind.SLIM_DIFFERS, what)]
-    if slim.session_id is None and slim.session_until not in {None, *(said.until for said in skill.stated)}:
-        what = f"the slim skill has words until {slim.session_until}, but version {version} has none"
-        return [Fault(Kind.SLIM_DIFFERS, what)]
-    return []

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from operators.attributes import fact_id
 from operators.cards.lines import SAME_LETTERS, Words, words_of
-from operators.clocks import TOLERANCE, is_ahead
+from operators.clocks import TOLERANCE
 from operators.contrast import RingLimits, abstention_id, contrast_id
 from operators.language.understood import Read, Understood
 from operators.merge.statements import Subject
@@ -109,27 +109,6 @@ class Held:
         if self.is_whole or newest is None:
             return now
         return min(max(now, newest), now + TOLERANCE)
-
-
-def in_force(receipt: Receipt, now: datetime) -> Receipt:
-    """Return the receipt with no request to forget that reaches into the future.
-
-    A request that does was carried out while the worker's clock ran ahead. It would refuse all events of the person
-    until that time. So it is dated back to `TOLERANCE` before now.
-    """
-    if not any(is_ahead(scope.until, now) for scope in receipt.scopes):
-        return receipt
-
-    def dated(scope: Forgotten) -> Forgotten:
-        return scope.model_copy(update={"until": now - TOLERANCE}) if is_ahead(scope.until, now) else scope
-
-    return receipt.model_copy(
-        update={
-            "person": None if receipt.person is None else dated(receipt.person),
-            "domains": {name: dated(scope) for name, scope in receipt.domains.items()},
-            "lines": {name: dated(scope) for name, scope in receipt.lines.items()},
-        }
-    )
 
 
 def with_known(receipt: Receipt, known: Iterable[str]) -> Receipt:

@@ -182,23 +182,6 @@ class Vouching:
         return name in self.listed or f"{normalise(dimension)}: {name}" in self.listed
 
 
-class _PassAll:
-    """A policy that holds nothing back."""
-
-    def held(self, dimension: str, value: str) -> str | None:
-        return None
-
-    def is_phrase(self, text: str) -> bool:
-        return True
-
-    def is_plain(self, text: str) -> bool:
-        return True
-
-
-EVERYTHING: Final = Vouching(_PassAll())
-"""For verifiers, which do not know the gate that a worker had at an older version."""
-
-
 def without_count(line: Attribute, gate: Vouching) -> Attribute:
     """Keep the events behind an imported or reworded line, and drop their items if the value needs items to pass.
 

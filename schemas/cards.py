@@ -78,8 +78,6 @@ class CardChangeKind(StrEnum):
     """The person does not mean it any more, and says nothing in its place."""
     MERGED = "merged"
     """It says nearly what its successor says."""
-    REWARDED = "rewarded"
-    """What came of it moved its weight, up or down."""
     FADED = "faded"
     CROWDED_OUT = "crowded-out"
     SET = "set"
@@ -109,9 +107,9 @@ class NotKept(Model):
 
 
 class CardDiff(Event):
-    """One version of a card: what a chunk of a conversation, a command or a signal did to it.
+    """One version of a card: what a chunk of a conversation or a command did to it.
 
-    `event_id` is that of the chunk, command or signal; a chunk's is derived from the utterances in it.
+    `event_id` is that of the chunk or command; a chunk's is derived from the utterances in it.
     """
 
     TOPIC: ClassVar[str] = "card-diffs"
@@ -121,9 +119,6 @@ class CardDiff(Event):
     conversation_id: Identifier | None = Field(default=None, exclude_if=is_none)
     changes: tuple[CardChange, ...] = Field(default=(), max_length=MAX_CARD_CHANGES)
     not_kept: tuple[NotKept, ...] = Field(default=(), max_length=32, exclude_if=is_nothing)
-    reward: int | None = Field(
-        default=None, ge=-1_024, le=1_024, exclude_if=is_none, description="The running mean of rewards from now on."
-    )
     reasoned_by: ReasonedBy = Field(default_factory=ReasonedBy)
     source: Position | None = None
     chain: Digest | None = Field(
@@ -145,7 +140,6 @@ class Card(Event):
     version: int = Field(default=0, ge=0)
     lines: tuple[CardLine, ...] = Field(default=(), max_length=MAX_CARD_LINES)
     past: tuple[CardLine, ...] = Field(default=(), max_length=MAX_PAST_LINES)
-    reward: int = Field(default=0, ge=-1_024, le=1_024, description="The running mean of rewards, in 1/1024.")
     recent: tuple[Identifier, ...] = Field(default=(), max_length=MAX_RECENT)
     applied: tuple[Position, ...] = Field(default=(), max_length=4)
     last_diff: CardDiff | None = None

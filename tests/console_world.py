@@ -9,7 +9,7 @@ from pathlib import Path
 
 from schemas import Correction, Interaction, Item, Ranking, Selection
 from streams.demo.scenario import Simulated
-from streams.kafka.events import EventOutbox, envelope
+from streams.kafka.producer import EventOutbox, envelope
 from streams.local.broker import free_port
 from streams.local.launch import Local
 from streams.materializer import read

@@ -31,7 +31,7 @@ from streams.worker.app import create
 from streams.worker.items.shared import FORGOTTEN, Items
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.weights import LearnedWeights
-from streams.worker.runtime import history, sent
+from streams.worker.runtime import sent
 from streams.worker.runtime.outlet import Delivered
 
 PARTITIONS = 2
@@ -103,7 +103,6 @@ class FakeLog:
                     items.take(record.partition, record.offset, record.key or b"", record.value)
                 if record.topic == PREFIX + Weights.TOPIC:
                     weights.take(record.key or b"", record.value)
-            items.settle()
             reached[0] = len(self.order)
 
     def reach_end(self, partition: int) -> threading.Event:
@@ -534,7 +533,6 @@ class FakeDeployment:
         self.settings = settings
         self.log = FakeLog(settings)
         patch.setattr(sent, "Scanner", lambda _: FakeScanner(self.log))
-        patch.setattr(history, "Scanner", lambda _: FakeScanner(self.log))
         # Only saves time.
         patch.setattr("streams.worker.pipeline.FIRST_RETRY_SECONDS", 0.001, raising=False)
         self._workers: list[FakeWorker] = []

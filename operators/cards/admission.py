@@ -1,7 +1,6 @@
-"""Values that may stand on a card, and lines that may enter a prompt."""
+"""Checks which values may stand on a card, and which lines may enter a prompt."""
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
 from operators.attributes import normalise
@@ -16,31 +15,28 @@ MAX_VALUE: Final = 100
 UNREADABLE: Final = "unreadable"
 _MAX_DIMENSION: Final = 40
 MOST_WORDS: Final = 7
-"""Of a person's own words, a line that is let out has at most so many."""
+"""The words of a free value that may enter a prompt."""
 _PLAIN: Final = frozenset({Held.UNKNOWN, Held.LONG})
-"""Free words are seldom labels: those that nobody knows may pass if they are few, plain, and no part of an order."""
+"""Reasons that do not hold back free words, if these are few and plain."""
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*\.?|\d{1,4}", re.UNICODE)
 
 
 def value_of(text: str) -> str:
-    """A value on one line, without what nobody sees; empty if no word is in it or it is too long."""
+    """Return a value on one line, without invisible characters; empty if it has no word or is too long."""
     shown = " ".join(visible(text).split())
     return shown if len(shown) <= MAX_VALUE and normalise(shown) else ""
 
 
 def dimension_of(name: str) -> str:
-    """A dimension's name; that of free words for one that is none."""
+    """Return a dimension, or that of free words for a name that cannot be one."""
     return name if 0 < len(name) <= _MAX_DIMENSION and name.isprintable() else FREE
 
 
 def refused(dimension: str, value: str, words: str, privacy: Privacy) -> str | None:
-    """Why something is not kept, as a kind that quotes nothing of it; None if it may be.
+    """Return the kind of personal data for which a value is not kept; None if it may be.
 
-    Args:
-        dimension: of what would stand on the card.
-        value: what would stand there.
-        words: of which it was understood. What they tell of a person and the value repeats is refused too.
-        privacy: the deployment's filter; what it allows single domains does not count here.
+    A value is refused too if it repeats personal data in the `words` that it comes from. Exceptions of single domains
+    do not count: a card is read in all of them.
     """
     strict = privacy.strict
     if (kind := strict.refuses("", dimension, value)) is not None:
@@ -51,20 +47,20 @@ def refused(dimension: str, value: str, words: str, privacy: Privacy) -> str | N
             return next(iter(found))
         if (kind := privacy.in_routine(value)) is not None:
             return kind
-    told = strict.redact(words, "")
-    if told.found and normalise(value) in normalise(words) and normalise(value) not in normalise(told.text):
-        return next(iter(told.found))
+    redacted = strict.redact(words, "")
+    if redacted.found and normalise(value) in normalise(words) and normalise(value) not in normalise(redacted.text):
+        return next(iter(redacted.found))
     return None
 
 
 def refusal_of(finding: Finding, privacy: Privacy) -> str | None:
-    """Why a finding is not kept; None if it may be."""
+    """Return the reason not to keep a finding; None if it may be kept."""
     value = value_of(finding.value)
     return refused(dimension_of(finding.dimension), value, finding.words, privacy) if value else UNREADABLE
 
 
 def quoted(words: str, privacy: Privacy) -> str:
-    """A person's words as a card keeps them: to the letter, or, where anything in them may not be kept, not at all."""
+    """Return a quotation to the letter, or nothing if any of it is private."""
     shown = " ".join(visible(words).split())[:MAX_WORDS].rstrip()
     if privacy.in_routine(shown) is not None:
         return ""
@@ -72,10 +68,9 @@ def quoted(words: str, privacy: Privacy) -> str:
 
 
 def is_let_out(line: CardLine, vouching: Vouching) -> bool:
-    """Whether a line may stand in a prompt.
+    """Return True if a line may stand in a prompt.
 
-    What a vocabulary names passes the gate that lines of skills pass. Free words pass it too, or are at most seven
-    plain words of which none is one that orders need.
+    It passes the gate of skills' lines, or it is at most seven plain words without one that orders need.
     """
     held = vouching.held(line.dimension, line.value)
     if held is None or line.dimension != FREE:
@@ -87,8 +82,3 @@ def is_let_out(line: CardLine, vouching: Vouching) -> bool:
         and len(words) <= MOST_WORDS
         and all(_WORD.fullmatch(word) for word in words)
     )
-
-
-def let_out(lines: Iterable[CardLine], vouching: Vouching | None) -> list[CardLine]:
-    """The lines that may stand in a prompt, in their order; without a gate, for people, all."""
-    return [line for line in lines if vouching is None or is_let_out(line, vouching)]

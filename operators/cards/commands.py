@@ -1,4 +1,4 @@
-"""What a command does to a card: it sets, pins, unpins or removes a line."""
+"""Commands on a card: set, pin, unpin or remove a line."""
 
 from typing import Final
 
@@ -14,17 +14,16 @@ from schemas.statements import Stance
 SET_OTHERWISE: Final = "somebody set another line in its place"
 REMOVED: Final = "somebody removed it"
 BY_COMMAND: Final = "by hand"
-"""What they give as their reason may tell anything of anybody: it stays in the command."""
+"""The reason of a change. The command's own reason may contain anything, and stays in the command."""
 
 
 def resolve_command(
     card: Card | None, command: CardCommand, source: Position | None, privacy: Privacy
 ) -> CardDiff | None:
-    """What a command does to a card; None if that is nothing.
+    """Return the diff of a command; None if it changes nothing.
 
-    What is set stands until a plain word or another command says otherwise: it neither fades nor gives way to hints.
-    What may not be kept is not set either, and leaves a receipt. Of what is removed nothing stays, neither a reason nor
-    the past lines that say nearly the same.
+    A set line neither fades nor gives way to hints. A private one is not set and leaves a receipt. A removed line
+    leaves nothing, neither a reason nor past lines about nearly the same.
     """
     if card is not None and command.event_id in card.recent:
         return None
@@ -39,7 +38,7 @@ def resolve_command(
 
 
 def is_as_it_was(card: Card | None, diff: CardDiff) -> bool:
-    """Whether all that a command would change is when a line was said last, and by which event: it says nothing new."""
+    """Return True if a command only confirms lines."""
     known = {} if card is None else {line.line_id: line for line in card.lines}
     return all(_is_same(known.get(change.line_id), change.line) for change in diff.changes)
 

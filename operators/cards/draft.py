@@ -28,17 +28,15 @@ FORGOTTEN: Final = "forgotten"
 _MAX_KINDS: Final = 32
 _MAX_TIMES: Final = 10_000
 _PLAINEST: Final = (Strength.SET, Strength.SAID, Strength.IMPLIED)
-_GOES_ON: Final = frozenset(
-    {CardChangeKind.CONFIRMED, CardChangeKind.CONTRADICTED, CardChangeKind.REWARDED, CardChangeKind.FORGOTTEN}
-)
-"""What changes a line that this event brought, and leaves it the line that it brought."""
+_GOES_ON: Final = frozenset({CardChangeKind.CONFIRMED, CardChangeKind.CONTRADICTED, CardChangeKind.FORGOTTEN})
+"""Kinds that do not replace the kind of an earlier change by the same event."""
 
 
 class CardDraft:
-    """A card's lines while an event changes them: one change per line, the last."""
+    """The lines of a card while an event changes them; of each line the last change counts."""
 
     def __init__(self, card: Card | None, at: datetime) -> None:
-        """Begin with the card as it is, at the event's own time."""
+        """Begin with the card before the event, at the event's own time."""
         self.at = at
         self.version = 1 if card is None else card.version + 1
         self.live: dict[str, CardLine] = {} if card is None else {line.line_id: line for line in card.lines}
@@ -49,11 +47,11 @@ class CardDraft:
 
     @property
     def is_changed(self) -> bool:
-        """Whether anything came of the event so far."""
+        """True if the event has an effect so far."""
         return bool(self._changes or self.not_kept)
 
     def put(self, kind: CardChangeKind, line: CardLine, reason: str = "") -> None:
-        """A line as it is now, among those that hold."""
+        """Add or replace a live line."""
         self.past.pop(line.line_id, None)
         self.live[line.line_id] = line
         self._note(kind, line, reason)
@@ -61,7 +59,7 @@ class CardDraft:
     def end(
         self, kind: CardChangeKind, line: CardLine, reason: str, at: datetime | None = None, by: str | None = None
     ) -> None:
-        """A line that holds no more; it stays among those that are past, with its successor if it has one."""
+        """Move a line to the past ones, with its successor (`by`) if it has one."""
         over = line.model_copy(update={"overtaken_at": at or self.at, "overtaken_by": by, "pinned": False})
         self.live.pop(line.line_id, None)
         self.past.pop(line.line_id, None)
@@ -69,7 +67,7 @@ class CardDraft:
         self._note(kind, over, reason)
 
     def forget(self, lines: Iterable[CardLine], kind: CardChangeKind, reason: str = ASKED) -> None:
-        """Lines of which nothing stays: also where others name them as their successor or quote them."""
+        """Erase lines, also where others name them as successors or quote them."""
         for gone in lines:
             self.live.pop(gone.line_id, None)
             self.past.pop(gone.line_id, None)
@@ -81,7 +79,7 @@ class CardDraft:
             self.unquote(gone.value, gone)
 
     def unquote(self, value: str, gone: CardLine | None = None) -> None:
-        """Let no line quote what says this, nor name a line that is gone as its successor."""
+        """Take quotations of a value, and successors that are gone, from all lines."""
         for held in (self.live, self.past):
             for line in list(held.values()):
                 if (bare := without(line, value, gone)) is not line:
@@ -89,7 +87,7 @@ class CardDraft:
                     self._note(CardChangeKind.FORGOTTEN, bare, QUOTED)
 
     def crowd(self) -> None:
-        """Fade what is too old, and make room: the least certain line goes, a new one before an old one."""
+        """Fade old lines and make room: the least certain line goes, a new one before an old one."""
         for line in faded(self.live.values(), self.at):
             self.end(CardChangeKind.FADED, line, TOO_LONG_AGO)
         while len(self.live) > MAX_CARD_LINES:
@@ -105,12 +103,11 @@ class CardDraft:
         *,
         source: Position | None = None,
         conversation_id: str | None = None,
-        reward: int | None = None,
         reasoned_by: ReasonedBy | None = None,
     ) -> CardDiff | None:
-        """What came of it, after fading and making room; None if that is nothing."""
+        """Return the diff, after fading and making room; None if nothing changed."""
         self.crowd()
-        if not self.is_changed and reward is None:
+        if not self.is_changed:
             return None
         return CardDiff(
             event_id=event_id,
@@ -123,7 +120,6 @@ class CardDraft:
                 NotKept(kind=kind, times=min(times, _MAX_TIMES))
                 for kind, times in sorted(self.not_kept.items())[:_MAX_KINDS]
             ),
-            reward=reward,
             reasoned_by=reasoned_by or ReasonedBy(),
             source=source,
         )
@@ -136,7 +132,7 @@ class CardDraft:
 
 
 def without(line: CardLine, value: str, gone: CardLine | None = None) -> CardLine:
-    """A line that quotes nothing that says a value, nor names a line that is gone; the same one if it does neither."""
+    """Return a line without a quotation of a value and without a successor that is gone."""
     update: dict[str, object] = {}
     if gone is not None and line.overtaken_by == gone.line_id:
         update["overtaken_by"] = None

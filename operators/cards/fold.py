@@ -1,4 +1,4 @@
-"""The fold of a card's log: the same diffs give the same bytes (invariant 1); and the card at a moment."""
+"""The fold of a card's log: the same diffs give the same bytes (invariant 1)."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ class OutOfOrder(ValueError):
 
 
 def fold(diffs: Iterable[CardDiff]) -> dict[str, Card]:
-    """The cards that a log of diffs makes, by person.
+    """Return the cards of a log, by user.
 
     Raises:
         OutOfOrder: a version is missing.
@@ -25,9 +25,7 @@ def fold(diffs: Iterable[CardDiff]) -> dict[str, Card]:
 
 
 def with_diff(card: Card | None, diff: CardDiff) -> Card:
-    """The card after this diff.
-
-    Lines keep the order in which they came; those that were overtaken are past, the oldest of them dropped for room.
+    """Return the card after a diff. The oldest past lines are dropped for room.
 
     Raises:
         OutOfOrder: it is not the next one.
@@ -38,17 +36,14 @@ def with_diff(card: Card | None, diff: CardDiff) -> Card:
     lines: dict[str, CardLine] = {} if card is None else {line.line_id: line for line in card.lines}
     past: dict[str, CardLine] = {} if card is None else {line.line_id: line for line in card.past}
     for change in diff.changes:
-        line = change.line
-        if line is None:
+        past.pop(change.line_id, None)
+        if change.line is None:
             lines.pop(change.line_id, None)
-            past.pop(change.line_id, None)
-        elif line.overtaken_at is not None:
+        elif change.line.overtaken_at is not None:
             lines.pop(change.line_id, None)
-            past.pop(change.line_id, None)  # the newest is last
-            past[change.line_id] = line
+            past[change.line_id] = change.line  # the newest is last
         else:
-            past.pop(change.line_id, None)
-            lines[change.line_id] = line
+            lines[change.line_id] = change.line
     return Card(
         event_id=diff.event_id,
         occurred_at=diff.occurred_at,
@@ -56,7 +51,6 @@ def with_diff(card: Card | None, diff: CardDiff) -> Card:
         version=diff.version,
         lines=tuple(lines.values()),
         past=tuple(past.values())[-MAX_PAST_LINES:],
-        reward=diff.reward if diff.reward is not None else 0 if card is None else card.reward,
         recent=remember(() if card is None else card.recent, diff.event_id, MAX_RECENT),
         applied=with_applied(() if card is None else card.applied, diff.source, diff.occurred_at),
         last_diff=diff,
@@ -65,7 +59,7 @@ def with_diff(card: Card | None, diff: CardDiff) -> Card:
 
 
 def as_of(diffs: Sequence[CardDiff], moment: datetime) -> Card | None:
-    """The card as it was known at a moment: the fold of the log up to the first diff that is later; None before all."""
+    """Return the card at a moment: the fold up to the first later diff; None before all."""
     card: Card | None = None
     for diff in diffs:
         if diff.occurred_at > moment:

@@ -20,15 +20,15 @@ _WHY_NOT: Final = {
     "order": "an order to a model",
 }
 WEIGHTS: Final = {Strength.SAID: ONE, Strength.IMPLIED: ONE // 2, Strength.SET: 4 * ONE}
-"""What one statement of each strength speaks for a line, in 1/1024 of a plain one."""
+"""The weight of one statement, in 1/1024 of a plain one."""
 MAX_WEIGHT: Final = 4 * ONE
-"""More than four plain statements say no more."""
+"""Four plain statements."""
 HALF_LIVES: Final = {Strength.SAID: 365.0, Strength.IMPLIED: 120.0, Strength.SET: None}
-"""Days in which a line that is not confirmed loses half of its certainty; None: it does not fade."""
+"""Days in which an unconfirmed line loses half of its certainty."""
 DOUBT: Final = ONE // 4
-"""What speaks against any line from the start."""
+"""The weight against any line from the start."""
 FLOOR: Final = 0.1
-"""A line that is less certain has faded."""
+"""The certainty at which a line fades."""
 _MOST_REPEATS: Final = 15
 _DAY_SECONDS: Final = 86_400.0
 _PART: Final = 2_000
@@ -37,7 +37,7 @@ SAME_LETTERS: Final = 4
 
 
 def line_id(stance: Stance, dimension: str, value: str, domain: str | None = None) -> str:
-    """The id of a line; a line of a domain's own vocabulary is another one than the same words of another domain.
+    """Return the id of a line; the same words in another domain are another line.
 
     >>> line_id(Stance.PREFERS, "stated", "Morning runs"), line_id(Stance.AVOIDS, "genre", "Horror", "films")
     ('prefers:stated:morning-runs', 'avoids:films:genre:horror')
@@ -47,15 +47,7 @@ def line_id(stance: Stance, dimension: str, value: str, domain: str | None = Non
 
 
 def in_words(line: CardLine) -> str:
-    """What a line says, in at most 120 characters; its dimension and domain where there is room for them.
-
-    >>> from datetime import datetime, timezone
-    >>> at = datetime(2026, 1, 1, tzinfo=timezone.utc)
-    >>> said = CardLine(line_id="avoids:films:genre:horror", stance="avoids", dimension="genre", value="horror",
-    ...     domain="films", weight=1024, since=at, confirmed_at=at, version=1)
-    >>> in_words(said), in_words(said.model_copy(update={"dimension": "stated", "domain": None}))
-    ('does not like horror (genre) in films', 'does not like horror')
-    """
+    """Return a line as text, such as `does not like horror (genre) in films`, in at most 120 characters."""
     told = f"{'does not like' if line.stance is Stance.AVOIDS else 'likes'} {line.value}"
     about = "" if line.dimension == FREE else f" ({line.dimension.replace('_', ' ')})"
     where = f" in {line.domain}" if line.domain else ""
@@ -65,7 +57,7 @@ def in_words(line: CardLine) -> str:
 
 
 def names(card: Card | None) -> dict[str, str]:
-    """What each line of a card says, by its id and by the digest that stands for it in a log that has forgotten it."""
+    """Return the lines of a card as text, by their ids and by the placeholders that redacted logs have."""
     if card is None:
         return {}
     said = {line.line_id: in_words(line) for line in (*card.past, *card.lines)}
@@ -73,7 +65,7 @@ def names(card: Card | None) -> dict[str, str]:
 
 
 def why_not(kind: str) -> str:
-    """Why something that was said is not kept.
+    """Return the reason not to keep a statement, as text.
 
     >>> why_not("somebody-else"), why_not("id-number")
     ('about somebody else', 'id number')
@@ -82,18 +74,10 @@ def why_not(kind: str) -> str:
 
 
 def certainty(line: CardLine, at: datetime) -> float:
-    """How certain a line is, 0 to 1: its share of what speaks for and against it, halved every half-life.
+    """Return the certainty of a line, 0 to 1: its share of the weights for and against it, halved every half-life.
 
-    A plain statement is 0.8 certain on its day, a hint 0.67. The half-life is a year for what was said and 120 days for
-    what was implied; twice as long for what is avoided, since an avoidance that is forgotten costs more than a taste;
-    and longer each time that the repetitions double. What is pinned or was set by a command does not fade.
-
-    >>> from datetime import timezone
-    >>> said = CardLine(line_id="prefers:stated:tea", stance="prefers", value="tea", weight=1024,
-    ...     since=datetime(2026, 1, 1, tzinfo=timezone.utc), confirmed_at=datetime(2026, 1, 1, tzinfo=timezone.utc),
-    ...     version=1)
-    >>> certainty(said, said.since), certainty(said, datetime(2027, 1, 1, tzinfo=timezone.utc))
-    (0.8, 0.4)
+    The half-life is a year for a statement and 120 days for a hint, twice as long for an avoidance, which costs more
+    when it is lost, and longer each time that the repetitions double. Pinned and set lines do not fade.
     """
     share: float = line.weight / ((line.weight + line.against + DOUBT) or 1)
     days = HALF_LIVES[line.strength]
@@ -105,19 +89,19 @@ def certainty(line: CardLine, at: datetime) -> float:
 
 
 def days_since(line: CardLine, at: datetime) -> float:
-    """Days since a line was last confirmed; none where that lies ahead of the moment."""
+    """Return the days since a line was last confirmed; 0 if that is ahead of the moment."""
     return max((at - line.confirmed_at).total_seconds() / _DAY_SECONDS, 0.0)
 
 
 def faded(lines: Iterable[CardLine], at: datetime) -> list[CardLine]:
-    """The lines that are too uncertain by now; what is pinned or was set is never among them."""
+    """Return the lines that are too uncertain by now; pinned and set lines never are."""
     return [
         line for line in lines if not (line.pinned or line.strength is Strength.SET) and certainty(line, at) < FLOOR
     ]
 
 
 def words_of(text: str) -> Words:
-    """The plain words of a text; all of them where it has only common ones.
+    """Return the plain words of a text; all of them if it has only common ones.
 
     >>> sorted(words_of("Long runs in the morning")), sorted(words_of("for me"))
     (['long', 'morning', 'runs'], ['for', 'me'])
@@ -126,14 +110,14 @@ def words_of(text: str) -> Words:
 
 
 def all_words(text: str) -> Words:
-    """All words of a text in normal form, common ones too."""
-    # In parts: `normalise` reads a short text only, and an erasure has to find a word anywhere in a long one.
+    """Return all words of a text in normal form."""
+    # In parts: `normalise` reads a short text only, and an erasure must find a word anywhere in a long one.
     parts = (text[at : at + _PART] for at in range(0, len(text), _PART))
     return frozenset(word for part in parts for word in normalise(part).split("-")) - {""}
 
 
 def has_word(spoken: Words, word: str) -> bool:
-    """True if a text has a word, or one that begins with it or that it begins with.
+    """Return True if a text has a word, or a word that begins with it or that it begins with.
 
     >>> has_word(words_of("noodles with peanut sauce"), "peanuts"), has_word(words_of("a teapot"), "tea")
     (True, False)
@@ -144,10 +128,9 @@ def has_word(spoken: Words, word: str) -> bool:
 
 
 def may_meet(domain: str | None, dimension: str, line: CardLine) -> bool:
-    """True if a value of this domain and dimension can be about the same as a line.
+    """Return True if a value of this domain and dimension can be about the same as a line.
 
-    A value of a vocabulary is about another of the same dimension, or about free words; a value without a domain meets
-    lines of all of them.
+    Free words can be about any dimension, and a value without a domain about any domain.
     """
     if domain is not None and line.domain is not None and domain != line.domain:
         return False
@@ -155,26 +138,17 @@ def may_meet(domain: str | None, dimension: str, line: CardLine) -> bool:
 
 
 def holds_where(domain: str | None, line: CardLine) -> bool:
-    """True if a statement of this domain holds wherever a line does."""
+    """Return True if a statement of this domain holds wherever a line does."""
     return domain in (None, line.domain)
 
 
 def same_subject(one: CardLine, other: CardLine) -> bool:
-    """True if two lines are about the same, whether it is liked or not: they have the same plain words."""
+    """Return True if two lines have the same plain words, whatever their stances."""
     return may_meet(one.domain, one.dimension, other) and words_of(one.value) == words_of(other.value)
 
 
 def meant(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
-    """The lines that a user means by few words: those with the same words, else the one with the most in common.
-
-    >>> from datetime import datetime, timezone
-    >>> def a(value):
-    ...     at = datetime(2026, 1, 1, tzinfo=timezone.utc)
-    ...     return CardLine(line_id=f"prefers:stated:{value}", stance="prefers", value=value, weight=1, since=at,
-    ...                     confirmed_at=at, version=1)
-    >>> [line.value for line in meant("my runs", [a("morning runs"), a("tea"), a("long morning runs")])]
-    ['morning runs']
-    """
+    """Return the lines that few words mean: those with the same words, else the one with the most in common."""
     spoken = words_of(text)
     found = [(line, words_of(line.value)) for line in lines]
     if same := [line for line, known in found if known == spoken]:
@@ -188,14 +162,17 @@ def meant(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
 
 
 def to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
-    """All lines that a user may mean by a wish to forget; in doubt a line is forgotten.
+    """Return all lines that a wish to forget may mean; in doubt a line is forgotten.
 
-    The lines that have all words of the wish in their value, dimension or domain. Users paraphrase: without such a
+    These are the lines with all words of the wish in their value, dimension or domain. Users paraphrase: without such a
     line, those that share the most words, at least half of the wish's or of the line's. Quotations count only where no
     value does, and need two shared words.
     """
     spoken = words_of(text)
-    every = [(line, words_of(line.value) | _named(line)) for line in lines]
+    every = [
+        (line, words_of(line.value) | words(f"{'' if line.dimension == FREE else line.dimension} {line.domain or ''}"))
+        for line in lines
+    ]
     if not spoken:
         return []
     if whole := [line for line, known in every if all(has_word(known, word) for word in spoken)]:
@@ -215,12 +192,8 @@ def to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
     return []
 
 
-def _named(line: CardLine) -> Words:
-    return words(f"{'' if line.dimension == FREE else line.dimension} {line.domain or ''}")
-
-
 def quotes(quotation: str, value: str) -> bool:
-    """True if a quotation has any word of a value, and so may reveal it.
+    """Return True if a quotation has any word of a value, and so may reveal it.
 
     >>> quotes("I love jazz and blues", "old jazz records"), quotes("I love blues", "jazz")
     (True, False)

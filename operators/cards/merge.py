@@ -1,4 +1,4 @@
-"""What a chunk of a conversation does to a card: the findings in it become one diff, by rule and never by a model."""
+"""Merges the findings of a chunk into a card as one diff, by rule and never by a model."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -19,7 +19,6 @@ IN_ITS_PLACE: Final = "the person says something else in its place"
 NOT_ANY_MORE: Final = "the person says that it does not hold any more"
 NEARLY: Final = "another line says the same"
 HINTED: Final = "something that they said speaks against it"
-LATE: Final = "it was said before what overtook it"
 
 
 def resolve(
@@ -32,11 +31,9 @@ def resolve(
     source: Position | None,
     privacy: Privacy,
 ) -> CardDiff | None:
-    """What was understood of a chunk, as a diff; None if it changes nothing and nothing was refused.
+    """Return the diff of a chunk's findings; None if they change nothing and none was refused.
 
-    The findings count in the order in which they were said. What holds for now or for a session goes on no card.
-
-    What privacy allows single domains does not count: a card is read in all of them.
+    Findings count in the order in which they were said. Those for now or for a session go on no card.
     """
     if card is not None and event_id in card.recent:
         return None
@@ -50,25 +47,23 @@ def resolve(
 
 
 class _Merging:
-    """The rules by which findings change a card."""
-
     def __init__(self, draft: CardDraft, privacy: Privacy) -> None:
         self._card = draft
         self._privacy = privacy
         self._forgotten: list[Finding] = []
 
     def hear(self, finding: Finding) -> None:
-        """Let one finding change the card."""
+        """Apply one finding to the card."""
         if finding.effect is Effect.FORGETS:
             self._forget(finding)
         elif finding.scope is not Scope.ALWAYS:
             return
         elif finding.effect is Effect.WITHDRAWS:
-            # Whatever is told beside it: "I stopped drinking wine" may go on no card, and the wine goes from it.
+            # A withdrawal needs no check of privacy: it only takes lines away.
             self._withdraw(finding)
         elif (kind := refusal_of(finding, self._privacy)) is not None:
             self._card.not_kept[kind] += 1
-            self._replaced(finding, None)  # what it takes the place of holds no more, whatever it is
+            self._replace(finding, None)
         elif self._is_forgotten(finding):
             self._card.not_kept[FORGOTTEN] += 1
         else:
@@ -76,8 +71,9 @@ class _Merging:
 
     def _forget(self, finding: Finding) -> None:
         self._forgotten.append(finding)
-        # What was said only after the wish was said in spite of it.
-        known = [line for line in self._all() if line.since <= finding.said_at and _meets(finding, line)]
+        # Lines that were stated after the wish stay.
+        lines = (*self._card.live.values(), *self._card.past.values())
+        known = [line for line in lines if line.since <= finding.said_at and _meets(finding, line)]
         gone = to_forget(finding.value, known)
         if not gone:
             self._card.not_kept[FORGOTTEN if value_of(finding.value) else UNREADABLE] += 1
@@ -85,7 +81,7 @@ class _Merging:
         self._card.unquote(finding.value)
 
     def _is_forgotten(self, finding: Finding) -> bool:
-        """Whether the very utterance that states it wants it forgotten: "forget that I like jazz" says so too."""
+        """True if the same utterance wants it forgotten: "forget that I like jazz" states it too."""
         line = self._line(_tidy(finding))
         return any(wish.event_id == finding.event_id and to_forget(wish.value, [line]) for wish in self._forgotten)
 
@@ -96,42 +92,34 @@ class _Merging:
                 self._card.end(CardChangeKind.WITHDRAWN, line, NOT_ANY_MORE, finding.said_at)
 
     def _state(self, finding: Finding) -> None:
-        if self._is_over(finding):
-            return
         line = self._line(finding)
-        live = [each for each in self._card.live.values() if same_subject(line, each)]
-        opposed = [each for each in live if each.stance is not line.stance]
-        later = [each for each in opposed if each.confirmed_at > finding.said_at]
-        if further := [each for each in later if holds_where(each.domain, line)]:
-            self._come_late(line, further[0])
+        if self._is_over(line, finding):
             return
-        # What is said of one domain stands beside what holds elsewhere too.
+        same = [each for each in self._card.live.values() if same_subject(line, each)]
+        opposed = [each for each in same if each.stance is not line.stance]
+        later = [each for each in opposed if each.confirmed_at > finding.said_at]
+        if any(holds_where(each.domain, line) for each in later):
+            return
+        # A statement about one domain stands beside its opposite about all domains.
         opposed = [each for each in opposed if each not in later and holds_where(line.domain, each)]
         firm = [each for each in opposed if not _yields(each, finding)]
         for each in firm:
             self._contradict(each, finding)
         if firm:
             return
-        now = self._settled(line)
+        now = self._settle(line, [each for each in same if each.stance is line.stance])
         for each in opposed:
             self._card.end(CardChangeKind.OVERTAKEN, each, OTHERWISE, finding.said_at, now.line_id)
-        self._replaced(finding, now)
+        self._replace(finding, now)
 
-    def _settled(self, line: CardLine) -> CardLine:
-        """The line that states this from now on: a new one, or a known one about the same."""
-        alike = [each for each in self._card.live.values() if each.stance is line.stance and same_subject(line, each)]
+    def _settle(self, line: CardLine, alike: list[CardLine]) -> CardLine:
+        """Return the line that states this from now on: a new one, or a known one about the same (`alike`)."""
         known = self._card.live.get(line.line_id)
-        if known is None and not alike:
-            self._card.put(CardChangeKind.ADDED, line)
-            return line
         wide = [each for each in alike if holds_where(each.domain, line)]
         target = known or max((*wide, line), key=_worth)
-        if target is line:
-            result = line
-        elif line.evidence[-1] in target.evidence:
+        if target is not line and line.evidence[-1] in target.evidence:
             return target  # the same utterance, heard again
-        else:
-            result = absorbed(target, line, MAX_WEIGHT)
+        result = line if target is line else absorbed(target, line, MAX_WEIGHT)
         others = [
             each for each in alike if each.line_id != target.line_id and not _is_kept(each) and _takes_in(result, each)
         ]
@@ -142,8 +130,8 @@ class _Merging:
             self._card.end(CardChangeKind.MERGED, each, NEARLY, by=result.line_id)
         return result
 
-    def _replaced(self, finding: Finding, now: CardLine | None) -> None:
-        """What an update takes the place of, in the person's words; without a successor it is withdrawn."""
+    def _replace(self, finding: Finding, now: CardLine | None) -> None:
+        """End the lines that an update replaces; without a successor they are withdrawn."""
         if finding.effect is not Effect.UPDATES or not finding.replaces:
             return
         lines = [line for line in self._live(finding) if now is None or line.line_id != now.line_id]
@@ -153,7 +141,7 @@ class _Merging:
             if line.confirmed_at > finding.said_at:
                 continue
             if line.stance is Stance.AVOIDS and finding.stance is Stance.PREFERS:
-                continue  # who has turned from one thing to another does not like the one again
+                continue  # "tea instead of coffee" does not end "avoids coffee"
             if _is_above(line, finding):
                 self._contradict(line, finding)
             elif now is None:
@@ -165,19 +153,8 @@ class _Merging:
         against = min(line.against + WEIGHTS[finding.strength], MAX_WEIGHT)
         self._card.put(CardChangeKind.CONTRADICTED, line.model_copy(update={"against": against}), HINTED)
 
-    def _come_late(self, line: CardLine, newer: CardLine) -> None:
-        """News that is older than what is known: it was so until the newer was said, or speaks against that."""
-        if line.line_id in self._card.past:
-            return
-        if newer.since > line.since:
-            self._card.end(CardChangeKind.OVERTAKEN, line, LATE, newer.since, newer.line_id)
-        elif line.evidence[-1] not in newer.evidence:
-            against = min(newer.against + line.weight, MAX_WEIGHT)
-            self._card.put(CardChangeKind.CONTRADICTED, newer.model_copy(update={"against": against}), HINTED)
-
-    def _is_over(self, finding: Finding) -> bool:
-        """Whether this was taken back, or said otherwise, after it was said here."""
-        line = self._line(finding)
+    def _is_over(self, line: CardLine, finding: Finding) -> bool:
+        """True if this was taken back or contradicted after it was said."""
         return any(
             each.stance is line.stance
             and each.overtaken_at is not None
@@ -210,9 +187,6 @@ class _Merging:
             evidence=(finding.event_id,),
         )
 
-    def _all(self) -> list[CardLine]:
-        return [*self._card.live.values(), *self._card.past.values()]
-
     def _live(self, finding: Finding) -> list[CardLine]:
         return [line for line in self._card.live.values() if _meets(finding, line)]
 
@@ -222,7 +196,7 @@ def _tidy(finding: Finding) -> Finding:
 
 
 def _stance(finding: Finding) -> Stance:
-    """`instead` is a taste for the one; what the other is, `replaces` says."""
+    # `instead` prefers the one; the other is in `replaces`.
     return Stance.AVOIDS if finding.stance is Stance.AVOIDS else Stance.PREFERS
 
 
@@ -231,7 +205,7 @@ def _meets(finding: Finding, line: CardLine) -> bool:
 
 
 def _takes_in(line: CardLine, other: CardLine) -> bool:
-    """True if a line may take the place of another about the same, without loss of what holds elsewhere."""
+    """True if a line may replace another about the same without losing what holds elsewhere."""
     if line.domain == other.domain:
         return True
     return holds_where(line.domain, other) and _worth(line) >= _worth(other)
@@ -242,14 +216,14 @@ def _is_kept(line: CardLine) -> bool:
 
 
 def _is_above(line: CardLine, finding: Finding) -> bool:
-    """Whether a line stands above a hint: somebody saw to it that it is there."""
+    """True for a hint against a pinned or set line."""
     return _is_kept(line) and finding.strength is Strength.IMPLIED
 
 
 def _yields(line: CardLine, finding: Finding) -> bool:
-    """Whether a line gives way to its opposite.
+    """True if a line gives way to its opposite.
 
-    To a plain word or an update at once; to hints when they together weigh as much as it does.
+    To a plain word or an update at once; to hints when they together weigh as much as the line.
     """
     if _is_above(line, finding):
         return False
@@ -259,5 +233,5 @@ def _yields(line: CardLine, finding: Finding) -> bool:
 
 
 def _worth(line: CardLine) -> tuple[bool, bool]:
-    """Of lines about the same, the one that stays: set or pinned, then named by a vocabulary."""
+    """Order lines about the same: a set or pinned one stays, then one of a vocabulary."""
     return _is_kept(line), line.dimension != FREE

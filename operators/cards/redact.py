@@ -1,30 +1,31 @@
-"""A card's log without one of its lines: of it there stays that something was there, and nothing of what."""
+"""Erases a line from the log of a card; a placeholder stays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from operators.attributes import normalise
-from operators.cards.fold import OutOfOrder, with_diff
+from operators.cards.fold import with_diff
 from operators.cards.lines import quotes
 from operators.redact import is_placeholder, placeholder
 from schemas import line_of
 from schemas.cards import MAX_CARD_CHANGES, Card, CardChange, CardChangeKind, CardDiff, CardLine
 
 _SHORTEST: Final = 3
+_BY_PEOPLE: Final = (CardChangeKind.SET, CardChangeKind.PINNED, CardChangeKind.UNPINNED)
+"""Changes whose reasons people may write."""
 
 
 @dataclass(frozen=True)
 class _Gone:
-    """What is to be told nowhere."""
+    """A line to erase; `words` has its quotations."""
 
     line_id: str
     instead: str
     values: frozenset[str]
     words: frozenset[str]
 
-    def is_told_by(self, text: str) -> bool:
-        """Whether a text tells what the line said."""
+    def is_revealed_by(self, text: str) -> bool:
         if not text:
             return False
         said = f"-{normalise(text)}-"
@@ -34,11 +35,10 @@ class _Gone:
 
 
 def redacted(diffs: Sequence[CardDiff], line_id: str) -> list[CardDiff]:
-    """The log of one card without what this line said: its value, words and id, wherever they stand.
+    """Return the log of one card without the value, words and id of a line, wherever they stand.
 
-    Versions are unbroken, and the log folds to the same card less the line. Quotations of other lines
-    that may tell what it said go too, reasons that do, and what `unquoted` takes away. A digest takes the place of its
-    id. To redact a log again, or one of which a part is redacted, changes nothing that was redacted.
+    Versions are unbroken, and the log folds to the same card less the line. Quotations and reasons that may reveal the
+    line go too. A digest replaces its id. Redacting a log again changes nothing.
     """
     if not diffs or is_placeholder(line_id):
         return list(diffs)
@@ -47,10 +47,9 @@ def redacted(diffs: Sequence[CardDiff], line_id: str) -> list[CardDiff]:
 
 
 def unquoted(diffs: Sequence[CardDiff]) -> list[CardDiff]:
-    """The log of one card without the quotations that were taken from its lines.
+    """Return the log of one card without quotations that a later version took from their line.
 
-    A wish to forget takes them where they tell what is forgotten, and leaves the line without: then no earlier version
-    of that line quotes anything either. What the log folds to stays the same.
+    A wish to forget takes them where they may reveal the erased line. The log folds to the same card.
     """
     bare: set[str] = set()
     told: list[CardDiff] = []
@@ -69,7 +68,7 @@ def _unquoted(change: CardChange, bare: set[str]) -> CardChange:
 
 def _gone(changes: Sequence[Sequence[CardChange]], user_id: str, line_id: str) -> _Gone:
     lines = [each.line for some in changes for each in some if each.line is not None and each.line_id == line_id]
-    # Where a part of the log is redacted already, the id alone tells what it said.
+    # In a log that is redacted in part, only the id has the value.
     slug = line_id.rsplit(":", 1)[-1].replace("-", " ")
     values = {line.value for line in lines} | ({slug} if len(slug) >= _SHORTEST or not lines else set())
     return _Gone(
@@ -92,46 +91,36 @@ def _change(change: CardChange, gone: _Gone, *, is_named: bool) -> CardChange:
     update: dict[str, object] = {}
     if change.line is not None and (line := _line(change.line, gone)) is not change.line:
         update["line"] = line
-    if change.reason and (gone.is_told_by(change.reason) or (is_named and _is_free(change.kind))):
+    if change.reason and (gone.is_revealed_by(change.reason) or (is_named and change.kind in _BY_PEOPLE)):
         update["reason"] = ""
     return change.model_copy(update=update) if update else change
-
-
-def _is_free(kind: CardChangeKind) -> bool:
-    """Whether people write the reasons of such changes: theirs may tell anything."""
-    return kind in (CardChangeKind.SET, CardChangeKind.PINNED, CardChangeKind.UNPINNED)
 
 
 def _line(line: CardLine, gone: _Gone) -> CardLine:
     update: dict[str, object] = {}
     if line.overtaken_by == gone.line_id:
         update["overtaken_by"] = gone.instead
-    if gone.is_told_by(line.words):
+    if gone.is_revealed_by(line.words):
         update["words"] = ""
     return line.model_copy(update=update) if update else line
 
 
 def _as_crowded(diffs: Sequence[CardDiff], without: list[CardDiff]) -> list[CardDiff]:
-    """The redacted log, with those past lines dropped for which the forgotten one had left no room."""
-    try:
-        return _dropped(diffs, without)
-    except OutOfOrder:
-        return without  # a part of a log folds to nothing that it could be compared with
-
-
-def _dropped(diffs: Sequence[CardDiff], without: list[CardDiff]) -> list[CardDiff]:
+    """Drop the past lines for which the erased line had left no room, so that the log folds to the same card."""
+    if [diff.version for diff in diffs] != [*range(1, len(diffs) + 1)]:
+        return without  # a part of a log does not fold
     before: Card | None = None
     after: Card | None = None
-    told: list[CardDiff] = []
+    made: list[CardDiff] = []
     for diff, bare in zip(diffs, without, strict=True):
         before, after = with_diff(before, diff), with_diff(after, bare)
         known = {line.line_id for line in before.past}
         extra = [line.line_id for line in after.past if line.line_id not in known]
         if not extra or len(bare.changes) + len(extra) > MAX_CARD_CHANGES:
-            told.append(bare)
+            made.append(bare)
             continue
         gone = (CardChange(kind=CardChangeKind.CROWDED_OUT, line_id=name) for name in extra)
-        told.append(bare.model_copy(update={"changes": (*bare.changes, *gone)}))
+        made.append(bare.model_copy(update={"changes": (*bare.changes, *gone)}))
         past = tuple(line for line in after.past if line.line_id in known)
-        after = after.model_copy(update={"past": past, "last_diff": told[-1]})
-    return told
+        after = after.model_copy(update={"past": past, "last_diff": made[-1]})
+    return made

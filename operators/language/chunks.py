@@ -12,51 +12,51 @@ from schemas import Chunk, Listening, Role, Thought, Turn, Utterance, derived_id
 from schemas.cards import MAX_OPEN
 
 CONTEXT_CHARS = 2_000
-"""Of what others say only the end is kept: it is what the person answers to."""
+"""Of other speakers only the end is kept: the person answers to it."""
 CHUNK_CHARS = 64_000
-"""More than any real thousand tokens; a hostile text of few tokens is not to fill the table."""
+"""Bounds the table against hostile texts of few tokens."""
 _SENTENCE: Final = re.compile(r"[^.!?\n\u2026\u3002]+[.!?\u2026\u3002]*[ \t]*|[.!?\n\u2026\u3002]+")
 
 
 class Closed(StrEnum):
-    """Why no more turns are waited for; a metric's label."""
+    """Why a chunk was closed; a metric's label."""
 
     TOKENS = "tokens"
     SILENCE = "silence"
     ENDS = "ends"
     FULL = "full"
-    """There is no room for more: of turns, of characters, or of conversations."""
+    """The limit of turns, characters or conversations."""
 
 
 def chunk_id(user_id: str, chunk: Chunk) -> str:
-    """The id of what a chunk leads to: the same turns of the same conversation give the same."""
+    """Return the id of the events that a chunk leads to, derived from its turns."""
     return derived_id("chunk", user_id, chunk.conversation_id, *(turn.event_id for turn in chunk.turns))
 
 
 def first_closed(listening: Listening | None) -> Chunk | None:
-    """The chunk that is to be thought over next."""
+    """Return the chunk to be read next."""
     return next((each for each in listening.chunks if each.is_closed), None) if listening is not None else None
 
 
 def has_own_words(chunk: Chunk) -> bool:
-    """Whether the person says anything in it: nobody is asked about the others' words."""
+    """Return True if the person says anything in it."""
     return any(turn.role is Role.USER for turn in chunk.turns)
 
 
 def without(listening: Listening, chunk: Chunk) -> Listening:
-    """What waits once a chunk is done with."""
+    """Remove a finished chunk."""
     return listening.model_copy(update={"chunks": tuple(each for each in listening.chunks if each != chunk)})
 
 
 def with_thought(listening: Listening, chunk: Chunk, thought: Thought) -> tuple[Listening, Chunk]:
-    """What waits with what a chunk leads to written down, and that chunk."""
+    """Add the result of a chunk to it; returns the chunk too."""
     newer = chunk.model_copy(update={"thought": thought})
     chunks = tuple(newer if each == chunk else each for each in listening.chunks)
     return listening.model_copy(update={"chunks": chunks}), newer
 
 
 def said_again(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:
-    """A chunk as utterances that can be heard anew, for those who are given it because nobody could understand it."""
+    """Return a chunk as utterances that a replay can send again, for a dead letter."""
     told = [turn for turn in chunk.turns if turn.text.strip()]
     last = len(told) - 1
     return tuple(
@@ -78,9 +78,9 @@ def said_again(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:
 
 
 def turn_of(utterance: Utterance, text: str, heard_at: datetime | None = None) -> Turn:
-    """A turn as it waits: of what others say only the end.
+    """Return a turn as it waits, at most as late as Kafka's time (`heard_at`).
 
-    Nothing was said after Kafka had it (`heard_at`): what an app's clock dates ahead would outlive a wish to forget.
+    A turn that an app's clock dates ahead would outlive a wish to forget.
     """
     own = utterance.role is Role.USER
     return Turn(
@@ -96,26 +96,26 @@ def turn_of(utterance: Utterance, text: str, heard_at: datetime | None = None) -
 
 
 def with_turn(chunk: Chunk, turn: Turn, heard_ms: int) -> Chunk:
-    """The chunk with a turn in its place; of two with one number the one that came first is first."""
+    """Insert a turn by its number."""
     turns = sorted((*chunk.turns, turn), key=lambda each: each.turn)
     tokens = chunk.tokens + count_tokens(turn.text)
     return chunk.model_copy(update={"turns": tuple(turns), "tokens": tokens, "heard_ms": max(chunk.heard_ms, heard_ms)})
 
 
 def closed_now(chunk: Chunk) -> Chunk:
-    """The chunk, for which no more turns are waited."""
+    """Close a chunk."""
     return chunk.model_copy(update={"is_closed": True})
 
 
 def place_of(chunks: Sequence[Chunk], conversation_id: str) -> int | None:
-    """Where the open chunk of a conversation stands; None: it has none."""
+    """Return the index of the open chunk of a conversation."""
     return next(
         (at for at, each in enumerate(chunks) if each.conversation_id == conversation_id and not each.is_closed), None
     )
 
 
 def make_room(chunks: list[Chunk]) -> list[Closed]:
-    """Close the conversation that was silent longest, where as many are open as may be."""
+    """Close the conversation that was silent longest, if the number of open ones is at its limit."""
     waiting = [at for at, each in enumerate(chunks) if not each.is_closed]
     if len(waiting) < MAX_OPEN:
         return []
@@ -127,9 +127,9 @@ def make_room(chunks: list[Chunk]) -> list[Closed]:
 def unsaid(
     listening: Listening, values: Collection[str], until: datetime | None = None, but: Chunk | None = None
 ) -> Listening:
-    """What waits, without the sentences that have all the words of what is forgotten. It leans to forgetting.
+    """Erase the waiting sentences that have all words of a forgotten value.
 
-    What was said after `until` stays, and so do the chunk `but` and what was thought over.
+    Turns after `until`, the chunk `but` and chunks with a result stay.
     """
     gone = [(words, value.casefold()) for value in values if (words := words_of(value))]
     if not gone:
@@ -154,15 +154,14 @@ def _chunk(chunk: Chunk, gone: Collection[tuple[Words, str]], until: datetime | 
 
 
 def _turn(turn: Turn, gone: Collection[tuple[Words, str]]) -> Turn:
-    told = _told(turn.text, gone)
-    if not told:
+    named = _named(turn.text, gone)
+    if not named:
         return turn
-    kept = (said for said in _SENTENCE.findall(turn.text) if not _told(said, told))
+    kept = (sentence for sentence in _SENTENCE.findall(turn.text) if not _named(sentence, named))
     return turn.model_copy(update={"text": "".join(kept).strip()})
 
 
-def _told(text: str, gone: Collection[tuple[Words, str]]) -> list[tuple[Words, str]]:
-    """What of it a text tells."""
+def _named(text: str, gone: Collection[tuple[Words, str]]) -> list[tuple[Words, str]]:
     words, folded = all_words(text), text.casefold()
     # In other alphabets words may stand without spaces between them.
     return [

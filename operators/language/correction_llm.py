@@ -1,6 +1,6 @@
-"""A model reads the corrections that rules do not understand.
+"""Reads corrections that rules do not understand with a model.
 
-It quotes the person and names what it was offered; everything else in its answer is dropped.
+The model quotes the person and names offered facts and items; all else in its answer is dropped.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,14 +32,9 @@ MIN_QUOTE_CHARS: Final = 2
 
 @dataclass(frozen=True)
 class Question:
-    """A question to the model, with the meaning of its answer's words.
+    """A question to the model; `facts` and `items` (ids) by the words that the model names them by.
 
-    Attributes:
-        prompt: the text.
-        schema: the JSON schema that the answer must fit.
-        said: the person's words as the prompt shows them: what is quoted must stand in it.
-        facts: what can be named, by the words that the model names it by.
-        items: ids of the items that can be named, by the same.
+    Quotations in the answer must stand in `said`.
     """
 
     prompt: str
@@ -66,7 +61,7 @@ def question(
     max_tokens: int,
     vouching: Vouching,
 ) -> Question | None:
-    """The question that these words put, or None if there is nothing that they could be about."""
+    """Return the question about a correction; None if no fact and no item can be named."""
     said = as_data(correction.text, MAX_SAID_CHARS)
     shown = list(vouching.of_items(items[:MAX_SHOWN]))
     facts = dict(_worded(shown, skill, vouching))
@@ -80,7 +75,7 @@ def question(
         )
         if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
             return Question(prompt, _schema([*facts, *named]), said, facts, named)
-        # What is known but not shown stands last and goes first; then items go, from the last place on.
+        # Facts that are not shown stand last and go first, then the last items.
         (facts if len(facts) > len(named) else named).popitem()
     return None
 
@@ -89,7 +84,7 @@ def _worded(shown: Sequence[ItemFacts], skill: PolicySkill, vouching: Vouching) 
     of_shown = {fact for item in shown for fact in item.facts}
     worded: dict[str, Fact] = {}
     for fact in known_facts(shown, skill, ()):
-        # Whatever the shown items have was let through with them; a line of the skill has to be vouched for by itself.
+        # The facts of shown items have passed the gate; a line of the skill needs to pass it by itself.
         if fact in of_shown or vouching.held(fact.dimension, fact.value) is None:
             worded.setdefault(as_data(f"{fact.dimension}: {fact.value}", _FACT_CHARS), fact)
     yield from list(worded.items())[:MAX_KNOWN]
@@ -124,10 +119,10 @@ def _schema(things: Iterable[str]) -> dict[str, Any]:
 
 
 class LlmUnderstanding(Asker):
-    """Has a model read what rules did not understand."""
+    """Asks a model for the meaning of a correction."""
 
     async def understand(self, correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill) -> Understood:
-        """What the person says, by one call; by none where there is nothing that they could speak of.
+        """Return the meaning, by one call; by none where there is nothing to name.
 
         Raises:
             ReasonerUnavailable: there is no usable answer.
@@ -147,24 +142,24 @@ class LlmUnderstanding(Asker):
 
 
 def understood(asked: Question, answer: Mapping[str, Any], correction: Correction) -> Understood:
-    """What an answer that fits the question's schema says.
+    """Return the meaning of an answer.
 
-    An entry counts only if its words stand in what the person said, to the letter, and if it is about their own taste.
+    An entry counts only if its words stand in the correction, to the letter, and if it is about the person's own taste.
     """
-    entries = [entry for entry in answer["says"] if _is_quoted(entry["words"], asked.said)]
+    entries = [
+        entry
+        for entry in answer["says"]
+        if len(entry["words"].strip()) >= MIN_QUOTE_CHARS and entry["words"] in asked.said
+    ]
     own = [entry for entry in entries if entry["whose"] == THE_PERSON]
     says = [read for entry in own if (read := _read(entry, asked, correction)) is not None]
     wanted = {read.directive.item_id for read in says}
     would_do = (asked.items.get(entry["thing"]) for entry in own if entry["stance"] == WOULD_DO)
-    suits = _distinct((*correction.suits, *(item for item in would_do if item and item not in wanted)))
+    suits = tuple(dict.fromkeys((*correction.suits, *(item for item in would_do if item and item not in wanted))))
     is_of_another = bool(entries) and not own
     about = About.ANOTHER if is_of_another else About.THE_PERSON
     why = NotUnderstood.FOR_ANOTHER if is_of_another else None
     return Understood(_consistent(says), suits, correction.language or "", about, why)
-
-
-def _is_quoted(words: str, said: str) -> bool:
-    return len(words.strip()) >= MIN_QUOTE_CHARS and words in said
 
 
 def _read(entry: Mapping[str, str], asked: Question, correction: Correction) -> Read | None:
@@ -183,7 +178,7 @@ def _read(entry: Mapping[str, str], asked: Question, correction: Correction) -> 
 
 
 def _consistent(says: Iterable[Read]) -> tuple[Read, ...]:
-    """Each thing once, and nothing that the model says is both wanted and not."""
+    """Drop repetitions, and things that the model calls both wanted and unwanted."""
     stances: dict[tuple[str | None, ...], set[Stance]] = {}
     first: dict[tuple[str | None, ...], Read] = {}
     for read in says:
@@ -191,7 +186,3 @@ def _consistent(says: Iterable[Read]) -> tuple[Read, ...]:
         stances.setdefault(about, set()).add(read.directive.stance)
         first.setdefault(about, read)
     return tuple(read for about, read in first.items() if len(stances[about]) == 1)
-
-
-def _distinct(items: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(items))

@@ -1,9 +1,9 @@
-"""The meaning of a correction: by its form where it has one, else by its words; and why it changed nothing."""
+"""Reads corrections by their form or their words, and explains why one changed nothing."""
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from operators.attributes import normalise
@@ -12,15 +12,13 @@ from operators.language.ports import CorrectionReader
 from operators.language.understood import About, Read, Understood
 from operators.privacy import Privacy
 from operators.statinit.generic import dimension_of
-from schemas import Correction, Directive, Fact, ItemFacts, NotUnderstood, PolicySkill
+from schemas import Correction, Fact, ItemFacts, NotUnderstood, PolicySkill
 
-MOST_EXAMPLES: Final = 3
-MOST_TRIED: Final = 12
-TRIED_OF_A_DIMENSION: Final = 3
-EXAMPLE_CHARS: Final = 40
+MAX_EXAMPLES: Final = 3
+MAX_TRIED: Final = 12
+MAX_EXAMPLE_CHARS: Final = 40
 _DIMENSION: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 FORM: Final = "form"
-MAX_DIMENSION_CHARS: Final = 40
 _WORD_BREAK: Final = re.compile(r"[^a-z0-9]+")
 MAX_CHARS: Final = 400
 CHOSEN: Final = "No preference is stated: what suits counts as a choice from the list shown."
@@ -36,23 +34,25 @@ _HEALTH = "health"
 
 
 def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]) -> tuple[Fact, ...]:
-    """Each fact once, the nearest to the person first."""
-    return tuple(dict.fromkeys(_facts(items, skill, vocabulary)))
+    """Return the facts of the items, of the skill, and of the vocabulary, each once and in this order."""
+    shown = (fact for item in items for fact in item.facts)
+    learned = (line for line in skill.attributes if not is_habit(line))
+    stated = (said for said in skill.stated if said.item_id is None and said.bound is None)
+    named = (
+        Fact(dimension=each.dimension, value=each.value)
+        for each in (*learned, *stated)
+        if _DIMENSION.fullmatch(each.dimension)
+    )
+    return tuple(dict.fromkeys((*shown, *named, *vocabulary)))
 
 
 def examples_of(facts: Iterable[Fact], is_understood: Callable[[str], bool]) -> tuple[Fact, ...]:
     """Return a few facts that a person can state a wish about, at most one per dimension."""
     found: dict[str, Fact] = {}
-    tried: Counter[str] = Counter()
-    for fact in facts:
-        if len(found) == MOST_EXAMPLES or tried.total() == MOST_TRIED:
-            break
-        if fact.dimension in found or tried[fact.dimension] == TRIED_OF_A_DIMENSION:
-            continue
-        tried[fact.dimension] += 1
-        if len(fact.value) <= EXAMPLE_CHARS and all(is_understood(each) for each in wishes_about(fact)):
+    for fact in islice((fact for fact in facts if len(fact.value) <= MAX_EXAMPLE_CHARS), MAX_TRIED):
+        if fact.dimension not in found and all(map(is_understood, wishes_about(fact))):
             found[fact.dimension] = fact
-    return tuple(found.values())
+    return tuple(found.values())[:MAX_EXAMPLES]
 
 
 def wishes_about(fact: Fact) -> tuple[str, str]:
@@ -64,48 +64,29 @@ def wishes_about(fact: Fact) -> tuple[str, str]:
     return f"no {fact.value}", f"I like {fact.value}"
 
 
-def shown_facts(items: Sequence[ItemFacts]) -> Iterator[Fact]:
-    """The facts of the items that the person sees."""
-    return (fact for item in items for fact in item.facts)
-
-
-def _facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]) -> Iterator[Fact]:
-    yield from shown_facts(items)
-    for line in skill.attributes:
-        if not is_habit(line) and _DIMENSION.fullmatch(line.dimension):
-            yield Fact(dimension=line.dimension, value=line.value)
-    for said in skill.stated:
-        if said.item_id is None and said.bound is None and _DIMENSION.fullmatch(said.dimension):
-            yield Fact(dimension=said.dimension, value=said.value)
-    yield from vocabulary
-
-
 def filled_in(correction: Correction, facts: Sequence[Fact]) -> tuple[Read, ...]:
-    """What a form says. A dimension that no fact can have says nothing."""
-    meant = (_meant(said, facts) for said in correction.says)
-    return tuple(Read(said, "", correction.scope, FORM) for said in meant if said is not None)
-
-
-def _meant(said: Directive, facts: Sequence[Fact]) -> Directive | None:
-    if said.dimension is None or said.value is None:
-        return said
-    dimension = dimension_name(said.dimension)
-    if not dimension:
-        return None
-    value = _spelt(dimension, said.value, facts)
-    over = None if said.over is None else _spelt(dimension, said.over, facts)
-    return said.model_copy(update={"dimension": dimension, "value": value, "over": over})
+    """Read a form, with values as facts spell them. A dimension that no fact can have says nothing."""
+    reads = []
+    for said in correction.says:
+        if said.dimension is not None and said.value is not None:
+            if not (dimension := dimension_name(said.dimension)):
+                continue
+            value = _spelt(dimension, said.value, facts)
+            over = None if said.over is None else _spelt(dimension, said.over, facts)
+            said = said.model_copy(update={"dimension": dimension, "value": value, "over": over})  # noqa: PLW2901
+        reads.append(Read(said, "", correction.scope, FORM))
+    return tuple(reads)
 
 
 def dimension_name(key: str) -> str:
-    """A dimension as facts have it, from a metadata key or from its name; empty if no fact can have it.
+    """Return a dimension as facts have it, from a metadata key or a name; empty if no fact can have it.
 
     >>> dimension_name("primary connectivity mode"), dimension_name("Genres"), dimension_name("!")
     ('primary_connectivity_mode', 'genre', '')
     """
     if named := dimension_of(key):
         return named
-    name = _WORD_BREAK.sub("_", key.lower()).strip("_")[:MAX_DIMENSION_CHARS].rstrip("_")
+    name = _WORD_BREAK.sub("_", key.lower()).strip("_")[:40].rstrip("_")
     return name if name[:1].isalpha() else ""
 
 
@@ -153,18 +134,11 @@ def understand(  # noqa: PLR0911 - one return for each kind of correction
     reader: CorrectionReader,
     privacy: Privacy,
 ) -> Understood:
-    """Return what a person wants and does not want. Pure, never raises.
+    """Return what a person wants and does not want.
 
-    Args:
-        correction: with `says`, its form is taken as it is, unless the text beside it speaks of another person; else
-            its redacted text is read.
-        items: the facts of what the person sees, in the order of the correction's `items`.
-        skill: its lines and statements are things that can be named.
-        vocabulary: further facts of the domain that can be named.
-        as_said: the text before redaction. Only a health reason in it is read: "allergic to tofu" avoids tofu, and
-            neither the reason nor its words are kept.
-        reader: reads text by rules.
-        privacy: names the placeholders in the text.
+    A form in `says` counts as it is, unless the text beside it speaks of another person. `items` are those that the
+    person sees, in the order of the correction's `items`. Of `as_said`, the text before redaction, only a health reason
+    is read: "allergic to tofu" avoids tofu, and neither the reason nor its words are kept.
     """
     language = correction.language or ""
     known = known_facts((), skill, ())
@@ -200,9 +174,9 @@ def understand(  # noqa: PLR0911 - one return for each kind of correction
 
 
 def worth_asking(correction: Correction, read: Understood, reader: CorrectionReader) -> bool:
-    """Return True if a model may be asked about words that rules did not understand.
+    """Return True if a model may read words that rules did not understand.
 
-    Never about other people's taste, nor about texts that no pattern reads on purpose: orders to a machine, and irony.
+    It reads nothing about other people's taste, no orders to a machine, and no irony.
     """
     if read.is_understood or read.about is not About.THE_PERSON or correction.says or not correction.text.strip():
         return False

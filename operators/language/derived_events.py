@@ -1,7 +1,6 @@
 """Corrections and erasure requests that skills receive from a conversation."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from operators.attributes import fact_id
 from operators.language.finding import Effect, Finding
@@ -11,80 +10,62 @@ from schemas.cards import FREE
 ACTOR = "the person, in a conversation"
 
 
-@dataclass(frozen=True)
-class Told:
-    """What skills hear of a chunk."""
-
-    user_id: str
-    name: str
-    chunk: Chunk
-    vocabulary: Callable[[str], Sequence[Fact]]
-
-    def corrections(self, findings: Sequence[Finding]) -> tuple[Correction, ...]:
-        """One for each finding that names a fact of a domain, unless the person has it forgotten further on."""
-        found = []
-        for place, finding in enumerate(findings):
-            rest = findings[place + 1 :]
-            if finding.effect is Effect.FORGETS or any(is_forgotten_by(later, finding) for later in rest):
-                continue
-            if (fact := self._fact(finding)) is not None:
-                found.append(self._correction(place, finding, fact))
-        return tuple(found)
-
-    def forgets(self, findings: Sequence[Finding]) -> tuple[ForgetRequest, ...]:
-        """One for each line of a skill that is to be forgotten, whether its domain's items have such a fact or not."""
-        found: dict[str, ForgetRequest] = {}
-        for finding in findings:
-            if finding.domain is None or finding.dimension == FREE:
-                continue
-            line = line_of(
-                self.user_id, finding.domain, fact_id(Fact(dimension=finding.dimension, value=finding.value))
-            )
-            found[line] = ForgetRequest(
-                event_id=derived_id("forgets", self.name, line),
-                occurred_at=finding.said_at,
-                user_id=self.user_id,
-                domain=finding.domain,
-                line=line,
-                actor=ACTOR,
-            )
-        return tuple(found.values())
-
-    def _fact(self, finding: Finding) -> Fact | None:
-        if finding.domain is None or finding.dimension == FREE:
-            return None
-        named = fact_id(Fact(dimension=finding.dimension, value=finding.value))
-        return next((fact for fact in self.vocabulary(finding.domain) if fact_id(fact) == named), None)
-
-    def _correction(self, place: int, finding: Finding, fact: Fact) -> Correction:
+def corrections(
+    user_id: str, name: str, chunk: Chunk, findings: Sequence[Finding], vocabulary: Callable[[str], Sequence[Fact]]
+) -> tuple[Correction, ...]:
+    """Return one correction for each finding that names a fact of a domain and that no later finding forgets."""
+    found = []
+    for place, finding in enumerate(findings):
+        if finding.effect is Effect.FORGETS or finding.domain is None or finding.dimension == FREE:
+            continue
+        forgotten = [_about(later) for later in findings[place + 1 :] if later.effect is Effect.FORGETS]
+        fact = next((each for each in vocabulary(finding.domain) if fact_id(each) == _fact_id(finding)), None)
+        if fact is None or _about(finding) in forgotten:
+            continue
         withdrawn = finding.effect is Effect.WITHDRAWS
-        # `instead` is a taste for the one; the other is nothing that a vocabulary is sure to name.
+        # `instead` prefers the one; the other need not be in a vocabulary.
         is_against = finding.stance is Stance.AVOIDS
-        stance = Stance.AVOIDS if is_against is not withdrawn else Stance.PREFERS
-        turn = next((each for each in self.chunk.turns if each.event_id == finding.event_id), None)
-        return Correction(
-            event_id=derived_id("says", self.name, str(place)),
-            occurred_at=finding.said_at,
-            user_id=self.user_id,
-            domain=finding.domain or "",
-            text=finding.words,
-            says=(
-                Directive(
-                    stance=stance,
-                    dimension=fact.dimension,
-                    value=fact.value,
-                    changed=withdrawn or finding.effect is Effect.UPDATES,
-                ),
-            ),
-            scope=finding.scope,
-            ranking_id=None if turn is None else turn.ranking_id,
+        directive = Directive(
+            stance=Stance.AVOIDS if is_against is not withdrawn else Stance.PREFERS,
+            dimension=fact.dimension,
+            value=fact.value,
+            changed=withdrawn or finding.effect is Effect.UPDATES,
         )
+        correction = Correction(
+            event_id=derived_id("says", name, str(place)),
+            occurred_at=finding.said_at,
+            user_id=user_id,
+            domain=finding.domain,
+            text=finding.words,
+            says=(directive,),
+            scope=finding.scope,
+            ranking_id=next((turn.ranking_id for turn in chunk.turns if turn.event_id == finding.event_id), None),
+        )
+        found.append(correction)
+    return tuple(found)
 
 
-def is_forgotten_by(later: Finding, earlier: Finding) -> bool:
-    """Whether a finding has another one forgotten that was said before it."""
-    return later.effect is Effect.FORGETS and _about(later) == _about(earlier)
+def forgets(user_id: str, name: str, findings: Sequence[Finding]) -> tuple[ForgetRequest, ...]:
+    """Return one request for each line of a skill that a finding names, whether the vocabulary has the fact or not."""
+    found: dict[str, ForgetRequest] = {}
+    for finding in findings:
+        if finding.domain is None or finding.dimension == FREE:
+            continue
+        line = line_of(user_id, finding.domain, _fact_id(finding))
+        found[line] = ForgetRequest(
+            event_id=derived_id("forgets", name, line),
+            occurred_at=finding.said_at,
+            user_id=user_id,
+            domain=finding.domain,
+            line=line,
+            actor=ACTOR,
+        )
+    return tuple(found.values())
 
 
 def _about(finding: Finding) -> tuple[str | None, str]:
-    return finding.domain, fact_id(Fact(dimension=finding.dimension, value=finding.value))
+    return finding.domain, _fact_id(finding)
+
+
+def _fact_id(finding: Finding) -> str:
+    return fact_id(Fact(dimension=finding.dimension, value=finding.value))

@@ -1,7 +1,6 @@
-"""Preferences in a chunk of a conversation, by a model and together with the rules."""
+"""Reads preferences in a chunk of a conversation with a model."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from operators.asks import Asker, Asks
@@ -29,7 +28,7 @@ from operators.language.ports import Extractor
 from operators.language.quoting import is_meant, is_said
 from operators.vouch import Vouching
 from schemas import Fact
-from schemas.cards import FREE, MAX_FINDINGS, Card, CardLine, Strength, Turn
+from schemas.cards import FREE, MAX_FINDINGS, Card, Strength, Turn
 from schemas.statements import Stance
 
 MAX_VALUE_WORDS: Final = 12
@@ -46,7 +45,7 @@ _SEEMS: Final = frozenset({SEEMS_TO_LIKE, SEEMS_TO_DISLIKE})
 
 
 class LlmListening(Asker):
-    """Has a model read what a person said in a chunk of a conversation."""
+    """Asks a model for the preferences in a chunk of a conversation."""
 
     def __init__(
         self, client: Asks, *, count_tokens: Callable[[str], int], vouching: Vouching, extractor: Extractor
@@ -55,7 +54,7 @@ class LlmListening(Asker):
         self._extractor = extractor
 
     async def listen(self, turns: Sequence[Turn], card: Card | None, vocabulary: Vocabulary) -> Heard:
-        """What the person says of themselves, by one call; by none where they say nothing.
+        """Return the preferences, by one call; by none where the person says nothing of themselves.
 
         Raises:
             ReasonerUnavailable: there is no usable answer.
@@ -78,9 +77,9 @@ class LlmListening(Asker):
 def heard(
     asked: Question, answer: Mapping[str, Any], card: Card | None, extractor: Extractor, vouching: Vouching
 ) -> tuple[tuple[Finding, ...], int]:
-    """What an answer that fits the question's schema says of the person, and how much of it is of others.
+    """Return the findings in an answer, and the number of sentences about others.
 
-    A verdict counts only if what it is about stands in the person's sentence.
+    A verdict counts only if its value stands in the person's sentence.
     """
     found: list[Finding] = []
     of_others = asked.of_others
@@ -94,7 +93,7 @@ def heard(
 
 
 def _told(answer: str) -> Iterator[tuple[str, str]]:
-    """The verdicts of an answer such as `likes: film noir; dislikes: musicals`."""
+    # Such as `likes: film noir; dislikes: musicals`.
     for part in answer.split(";"):
         verdict, _, value = part.partition(":")
         yield " ".join(verdict.casefold().split()), " ".join(value.split()).strip(" .,;:!?\"'\u201c\u201d\u201e")
@@ -109,7 +108,6 @@ def _finding(
     extractor: Extractor,
     vouching: Vouching,
 ) -> Finding | None:
-    """The finding of a verdict, or None if what it says is not in the sentence."""
     if verdict not in _VERDICTS:
         return None
     stance, effect = _VERDICTS[verdict]
@@ -140,7 +138,7 @@ def _finding(
 
 
 def _about(value: str, sentence: Asked, asked: Question) -> tuple[str | None, Fact]:
-    """What a value names: a fact of the turn's domain if it is one, else a few words of no vocabulary."""
+    """Return the fact of the turn's domain that a value names, else the words themselves."""
     domain = sentence.turn.domain
     named = [
         fact
@@ -151,20 +149,18 @@ def _about(value: str, sentence: Asked, asked: Question) -> tuple[str | None, Fa
 
 
 def _replaced(value: str, sentence: Asked, card: Card | None) -> str | None:
-    """The one line that a sentence has a word of; which of several is meant, the merge finds."""
-    lines = () if card is None else card.lines
-    of_it = [
-        line for line in lines if _is_of(line, value, sentence.words) and normalise(line.value) != normalise(value)
+    """Return the value of the card's line that a sentence is about, if it is one only."""
+    found = [
+        line.value
+        for line in (() if card is None else card.lines)
+        if normalise(line.value) != normalise(value)
+        and (is_meant(line.value, f"{sentence.words} {value}") or is_meant(value, line.words))
     ]
-    return of_it[0].value if len(of_it) == 1 else None
-
-
-def _is_of(line: CardLine, value: str, said: str) -> bool:
-    return is_meant(line.value, f"{said} {value}") or is_meant(value, line.words)
+    return found[0] if len(found) == 1 else None
 
 
 def _consistent(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Each thing once, and nothing that the model says is both liked and not."""
+    """Drop repetitions, and values that the model calls both liked and disliked."""
     first: dict[tuple[object, ...], Finding] = {}
     stances: dict[tuple[object, ...], set[Stance]] = {}
     for finding in findings:
@@ -175,48 +171,19 @@ def _consistent(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def both(rules: Heard, model: Heard) -> Heard:
-    """What rules and a model heard in one chunk, together.
+    """Add a model's findings to those of the rules, where the rules found nothing in the same words.
 
-    Rules are sure of what they understand, and a wish to forget never depends on a model. What both found in the same
-    words is one finding: the rules', unless only the model names it by the domain's vocabulary.
+    A wish to forget never depends on a model.
     """
-    findings = list(rules.findings)
-    for added in model.findings:
-        places = [place for place, known in enumerate(findings) if _is_same(known, added)]
-        if not places:
-            if not any(_is_against(known, added) or _is_replaced(known, added) for known in rules.findings):
-                findings.append(added)
-        elif added.dimension != FREE and _is_better(findings[places[0]], added):
-            known = findings[places[0]]
-            findings[places[0]] = replace(known, dimension=added.dimension, value=added.value, domain=added.domain)
-    findings.sort(key=lambda finding: finding.said_at)
+    added = [found for found in model.findings if not any(_overlaps(known, found) for known in rules.findings)]
+    findings = sorted((*rules.findings, *added), key=lambda finding: finding.said_at)
     return Heard(tuple(findings[:MAX_FINDINGS]), max(rules.of_others, model.of_others), model.reasoned_by)
 
 
-def _is_same(known: Finding, added: Finding) -> bool:
-    return _is_about_the_same(known, added) and (known.stance == added.stance or _takes_back(known))
-
-
-def _is_against(known: Finding, added: Finding) -> bool:
-    """Whether a model says the opposite of what rules read in the same words."""
-    return _is_about_the_same(known, added) and known.stance != added.stance
-
-
-def _is_replaced(known: Finding, added: Finding) -> bool:
-    """Whether a model tells of what rules know to be over: "no longer enjoy" is no dislike."""
-    return known.event_id == added.event_id and known.replaces is not None and is_said(added.value, known.replaces)
-
-
-def _is_better(known: Finding, added: Finding) -> bool:
-    return known.dimension == FREE and known.effect == added.effect and known.stance == added.stance
-
-
-def _takes_back(finding: Finding) -> bool:
-    return finding.effect in (Effect.FORGETS, Effect.WITHDRAWS)
-
-
-def _is_about_the_same(known: Finding, added: Finding) -> bool:
+def _overlaps(known: Finding, added: Finding) -> bool:
     if known.event_id != added.event_id:
         return False
-    overlaps = known.words in added.words or added.words in known.words
-    return overlaps and (is_meant(known.value, added.value) or is_meant(added.value, known.value))
+    if known.replaces is not None and is_said(added.value, known.replaces):
+        return True  # "no longer enjoy" is no dislike
+    same_words = known.words in added.words or added.words in known.words
+    return same_words and (is_meant(known.value, added.value) or is_meant(added.value, known.value))

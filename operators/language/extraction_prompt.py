@@ -1,7 +1,7 @@
 """The question to a model about a chunk of a conversation: numbered sentences of the person.
 
-The model answers with a few words for each sentence, so it can quote nothing but them. The question leaves out
-questions, orders, sentences about others, and those with private details.
+The model answers with a few words for each sentence. Questions, orders, sentences about others, and sentences with
+private details are left out.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,14 +23,12 @@ from schemas.utterances import Role
 
 PROMPT: Final = "listen.v2"
 MAX_PROMPT_TOKENS: Final = 3_000
-"""Of a chunk's question: a chunk has a thousand tokens of its own."""
 MAX_ASKED: Final = 40
-"""Sentences in one question; of more, the newest."""
+"""Sentences in one question: the newest."""
 MAX_FOUND: Final = 8
 MAX_VALUE_CHARS: Final = 100
 MAX_VOCABULARY: Final = 40
 MIN_WORDS: Final = 2
-"""Whoever says less than that tells nothing that needs a model."""
 NOTHING: Final = "nothing"
 LIKES, DISLIKES = "likes", "dislikes"
 SEEMS_TO_LIKE, SEEMS_TO_DISLIKE = "seems to like", "seems to dislike"
@@ -55,14 +53,9 @@ class Asked:
 
 @dataclass(frozen=True)
 class Question:
-    """A question to the model, with the meaning of its answer's keys.
+    """A question to the model: `asked` by the keys of its answer, `facts` of the vocabulary by domain.
 
-    Attributes:
-        prompt: the text.
-        schema: the JSON schema that the answer must fit.
-        asked: the sentences, by the keys of the answer.
-        facts: what of the vocabulary it was shown, by domain.
-        of_others: sentences that rules know to tell of others; nobody is asked about them.
+    `of_others` counts the sentences that rules leave out because they are about others.
     """
 
     prompt: str
@@ -73,7 +66,7 @@ class Question:
 
     @property
     def longest_answer(self) -> str:
-        """The longest possible answer, for the reply's token limit: most sentences tell nothing."""
+        """The longest possible answer, for the reply's token limit."""
         told = f"{SEEMS_TO_DISLIKE}: {'conversation words ' * MAX_VALUE_CHARS}"[: _MAX_VERDICT_CHARS + MAX_VALUE_CHARS]
         return orjson.dumps(
             {key: told if place < MAX_FOUND else NOTHING for place, key in enumerate(self.asked)}
@@ -82,7 +75,7 @@ class Question:
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of the conversation as the prompt shows it; with what is asked about, if anything."""
+    """A line of the conversation in the prompt."""
 
     text: str
     asked: Asked | None = None
@@ -97,18 +90,19 @@ def question(
     vouching: Vouching,
     extractor: Extractor,
 ) -> Question | None:
-    """The question that a chunk puts, or None if the person says nothing in it that could tell of them."""
+    """Return the question about a chunk; None if the person says nothing of themselves in it."""
     lines, of_others = _lines(turns, extractor)
     text = " ".join(line.asked.words for line in lines if line.asked is not None)
     if len(text.split()) < MIN_WORDS:
         return None
-    facts = {domain: _named(vocabulary(domain), text, vouching) for domain in _domains(turns)}
+    domains = dict.fromkeys(turn.domain for turn in turns if turn.role is Role.USER and turn.domain)
+    facts = {domain: _named(vocabulary(domain), text, vouching) for domain in domains}
     while lines:
         asked = {str(number): each for number, each in enumerate((each.asked for each in lines if each.asked), 1)}
         prompt = template(PROMPT).substitute(vocabulary=_shown(facts), conversation="\n".join(_numbered(lines)))
         if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
             return Question(prompt, _schema(asked), asked, facts, of_others)
-        # What is only there to understand the person by goes first, then half of the vocabulary, then what is oldest.
+        # The context goes first, then half of the vocabulary, then the oldest sentences.
         if any(line.asked is None for line in lines):
             lines = [line for line in lines if line.asked is not None]
         elif any(len(named) > 1 for named in facts.values()):
@@ -119,7 +113,7 @@ def question(
 
 
 def _lines(turns: Sequence[Turn], extractor: Extractor) -> tuple[list[_Line], int]:
-    """The conversation up to the last sentence that is asked about, and how many tell of others."""
+    """Return the conversation up to its last asked sentence, and the number of sentences about others."""
     newest: list[_Line] = []
     asked = of_others = 0
     for place in range(len(turns) - 1, -1, -1):
@@ -128,9 +122,10 @@ def _lines(turns: Sequence[Turn], extractor: Extractor) -> tuple[list[_Line], in
             break
         if turn.role is Role.ASSISTANT:
             newest.append(_Line(_of_assistant(turn)))
-        for line, is_of_others in _said(turn, turns[:place], extractor):
+        for sentence in reversed(extractor.sentences(turn, turns[:place], _LONGEST_TURN_CHARS)):
+            line = _line(turn, sentence)
             newest.append(line)
-            of_others += is_of_others
+            of_others += line.asked is None and sentence.speaks is Speaks.OF_OTHERS
             asked += line.asked is not None
             if asked == MAX_ASKED:
                 break
@@ -138,17 +133,11 @@ def _lines(turns: Sequence[Turn], extractor: Extractor) -> tuple[list[_Line], in
     return said[::-1], of_others
 
 
-def _said(turn: Turn, before: Sequence[Turn], extractor: Extractor) -> Iterator[tuple[_Line, bool]]:
-    """The person's own sentences in a turn, the last first, and whether they tell of others."""
-    for sentence in reversed(extractor.sentences(turn, before, _LONGEST_TURN_CHARS)):
-        yield _line(turn, sentence)
-
-
-def _line(turn: Turn, sentence: OwnSentence) -> tuple[_Line, bool]:
+def _line(turn: Turn, sentence: OwnSentence) -> _Line:
     shown = as_data(sentence.text, _PIECE_CHARS)
     if not content(sentence.text) or sentence.speaks is not Speaks.FOR_THEM:
-        return _Line(f"person: {shown}"), sentence.speaks is Speaks.OF_OTHERS
-    return _Line(shown, Asked(turn, sentence.text, sentence.strength)), False
+        return _Line(f"person: {shown}")
+    return _Line(shown, Asked(turn, sentence.text, sentence.strength))
 
 
 def _of_assistant(turn: Turn) -> str:
@@ -175,14 +164,10 @@ def _shown(facts: Mapping[str, Sequence[Fact]]) -> str:
 
 
 def _named(vocabulary: Sequence[Fact], text: str, vouching: Vouching) -> list[Fact]:
-    """What of a vocabulary the person has a word of: nothing else could be found in what they say."""
+    """Return the facts of which the person uses a word."""
     spoken = [fact for fact in vocabulary if words(fact.value) and is_meant(fact.value, text)]
     vouched = [fact for fact in spoken if vouching.held(fact.dimension, fact.value) is None]
     return sorted(dict.fromkeys(vouched), key=lambda fact: not words(fact.value) <= words(text))[:MAX_VOCABULARY]
-
-
-def _domains(turns: Sequence[Turn]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(turn.domain for turn in turns if turn.role is Role.USER and turn.domain))
 
 
 def _schema(asked: Iterable[str]) -> dict[str, Any]:

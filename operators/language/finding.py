@@ -1,4 +1,4 @@
-"""What is found in a chunk of a conversation, by rules or by a model."""
+"""Findings in a chunk of a conversation, by rules or by a model."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,34 +10,24 @@ from schemas.statements import Scope, Stance
 
 
 class Effect(StrEnum):
-    """What a finding does to what was known."""
+    """How a finding changes a card."""
 
     STATES = "states"
-    """It says something, which may be news, known, or the opposite of what was known."""
     UPDATES = "updates"
-    """It says something in the place of what it `replaces`."""
+    """It takes the place of what it `replaces`."""
     WITHDRAWS = "withdraws"
-    """It does not hold any more: marked as past."""
+    """It holds no more."""
     FORGETS = "forgets"
-    """The person wants it forgotten: gone from the log too."""
+    """The person wants it erased, from the log too."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a person said of themselves.
+    """One taste that a person stated.
 
-    Attributes:
-        stance: whether they like it (`prefers`) or not (`avoids`).
-        value: what: a value of a vocabulary, or few words of the person's own, at most 100 characters.
-        words: the person's own words that say so, to the letter.
-        event_id: the utterance in which they stand.
-        said_at: when it was said.
-        dimension: of the domain's vocabulary; `stated` for words of none.
-        domain: where it holds; None: anywhere.
-        strength: how plainly it was said.
-        scope: for how long; only what holds always goes on a card.
-        effect: what it does to what was known.
-        replaces: what it takes the place of, in the person's words, if they say so (`UPDATES`).
+    `value` is one of a vocabulary, or a few words of the person, at most 100 characters; `words` quotes them to the
+    letter from the utterance `event_id`. `dimension` is `stated` for words of no vocabulary. Without a `domain` it
+    holds in all. Only findings of scope `always` go on a card.
     """
 
     stance: Stance
@@ -55,7 +45,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Heard:
-    """What was understood of a chunk."""
+    """The findings in a chunk, and the number of statements about others."""
 
     findings: tuple[Finding, ...] = ()
     of_others: int = 0

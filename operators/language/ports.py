@@ -1,4 +1,4 @@
-"""What operators need of a language package."""
+"""The ports of a language package."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +20,10 @@ class Redacted(Protocol):
     @property
     def text(self) -> str:
         """The text."""
-        ...
 
     @property
     def found(self) -> Found:
         """The counts."""
-        ...
 
 
 class Redactor(Protocol):
@@ -34,43 +32,33 @@ class Redactor(Protocol):
     @property
     def version(self) -> str:
         """A digest of its rules."""
-        ...
 
     def redact(self, text: str, allowed: frozenset[str], most: int) -> Redacted:
         """Redact a text; a changed one has at most `most` characters."""
-        ...
 
     def redact_about_person(self, text: str, allowed: frozenset[str], most: int) -> Redacted:
         """Redact a text that speaks of a person as a whole."""
-        ...
 
     def redact_work(self, text: str, most: int) -> Redacted:
         """Redact a title or description of a work."""
-        ...
 
     def redact_turn(self, text: str, before: str, allowed: frozenset[str]) -> Redacted:
         """Redact a turn of a conversation, given the turn before it."""
-        ...
 
     def refusal(self, dimension: str, value: str) -> tuple[str | None, str | None]:
         """Return the kind of personal data in a fact, and its category if some domains may learn it."""
-        ...
 
     def in_routine(self, value: str) -> str | None:
         """Return the kind of personal data that the words of a habit reveal."""
-        ...
 
     def speaks_of_a_user(self, words: str) -> bool:
         """Return True if words name a user, a customer or the like."""
-        ...
 
     def placeholders(self, text: str) -> tuple[str, ...]:
         """Return the kinds of the placeholders in a text, in order."""
-        ...
 
     def wish(self, instruction: str) -> Wish | None:
         """Return what a request says about remembering the choice."""
-        ...
 
 
 class OutputPolicy(Protocol):
@@ -78,15 +66,12 @@ class OutputPolicy(Protocol):
 
     def held(self, dimension: str, value: str) -> str | None:
         """Return why a value is held back, as a value of `operators.vouch.Held`; None if it may pass."""
-        ...
 
     def is_phrase(self, text: str) -> bool:
         """Return True if a text is a short noun phrase or a name."""
-        ...
 
     def is_plain(self, text: str) -> bool:
         """Return True if a longer text is plainly spelled and urges nothing."""
-        ...
 
 
 class CorrectionReader(Protocol):
@@ -96,15 +81,12 @@ class CorrectionReader(Protocol):
         self, correction: Correction, items: Sequence[ItemFacts], known: Sequence[Fact], vocabulary: Sequence[Fact]
     ) -> Understood:
         """Read a correction's text; `known` are facts of the person's skill."""
-        ...
 
     def is_of_another(self, text: str, language: str) -> bool:
         """Return True if a text speaks of another person's taste."""
-        ...
 
     def is_unread(self, text: str) -> bool:
         """Return True for orders to a machine and for irony."""
-        ...
 
 
 class Speaks(Enum):
@@ -131,12 +113,9 @@ class Extractor(Protocol):
 
     def extract(self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]) -> Heard:
         """Return what the turns of a person say about them."""
-        ...
 
     def sentences(self, turn: Turn, before: Sequence[Turn], most: int) -> Sequence[OwnSentence]:
         """Return the sentences of a turn in the person's own words, of its first `most` characters."""
-        ...
 
     def takes_away(self, words: str, effect: Effect) -> bool:
         """Return True if words say that something is over, or ask to forget it."""
-        ...

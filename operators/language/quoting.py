@@ -23,11 +23,11 @@ _EMPTY: Final = frozenset(
     """.split()  # noqa: SIM905 - as prose it can be read
     for part in normalise(word).split("-")
 )
-"""Words that say nothing of what somebody likes, besides those that `operators.words` leaves out."""
+"""Words without a taste, besides those that `operators.words` leaves out."""
 
 
 def content(text: str) -> frozenset[str]:
-    """The words of a text that say what it is about.
+    """Return the words of a text that can name a taste.
 
     >>> sorted(content("I really like the morning runs"))
     ['morning', 'runs']
@@ -36,7 +36,7 @@ def content(text: str) -> frozenset[str]:
 
 
 def is_said(value: str, words_of: str) -> bool:
-    """Whether all that a value is about stands in these words, in whatever grammatical form.
+    """Return True if all of a value stands in these words, in whatever grammatical form.
 
     >>> is_said("morning runs", "running in the morning"), is_said("evening runs", "running in the morning")
     (True, False)
@@ -46,11 +46,7 @@ def is_said(value: str, words_of: str) -> bool:
 
 
 def is_meant(value: str, words_of: str) -> bool:
-    """Whether at least one word of what a value is about stands in these words.
-
-    >>> is_meant("evening runs", "running in the morning"), is_meant("jazz", "running in the morning")
-    (True, False)
-    """
+    """Return True if at least one word of a value stands in these words."""
     spoken = content(words_of)
     return any(_stands(word, spoken) for word in content(value))
 

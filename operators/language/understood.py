@@ -1,4 +1,4 @@
-"""What was understood of a correction: what the person wants or does not, in their words, and what suits them."""
+"""The meaning of a correction: what the person wants or does not want, and which items suit them."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,22 +10,17 @@ BY_RULES: Final = ReasonedBy()
 
 
 class About(StrEnum):
-    """Whose taste a correction tells of."""
+    """Whose taste a correction is about."""
 
     THE_PERSON = "the-person"
     ANOTHER = "another"
-    """Somebody else's: nothing is said about the person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One thing that the person said.
+    """One directive, with the quotation it rests on (at most 200 characters; empty for a form).
 
-    Attributes:
-        directive: what they want or do not want.
-        words: the span of their text that says so, at most 200 characters; empty where they filled in a form.
-        scope: for how long they mean it; None where they did not say.
-        pattern: what it was understood by: the name of a pattern, `form` or `model`.
+    `scope` is None where the person gave none. `pattern` is the name of a pattern, `form` or `model`.
     """
 
     directive: Directive
@@ -36,17 +31,10 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """All that was understood of a correction.
+    """The meaning of a whole correction.
 
-    Attributes:
-        says: what the person said, in the order in which they said it.
-        suits: ids of items that they say would do, those that they want first.
-        language: BCP 47, of the words that were understood or as the app told it; empty where nobody told.
-        about: whose taste it is.
-        why: why nothing was understood; None where something was.
-        examples: facts that the words name, or could have named.
-        unquoted: the words give a private reason, so that none of them are kept.
-        reasoned_by: the record of how it was read.
+    `suits` has ids of items that would do, wanted ones first. `why` is set where nothing was understood; `examples` are
+    facts that the words could have named. With `unquoted` the words give a private reason, and none of them are kept.
     """
 
     says: tuple[Read, ...] = ()
@@ -60,5 +48,5 @@ class Understood:
 
     @property
     def is_understood(self) -> bool:
-        """Whether it says anything of the person; otherwise it changes nothing."""
+        """True if it says anything of the person."""
         return bool(self.says or self.suits)

@@ -1,12 +1,11 @@
-"""What a person's command does to a skill: the same kind of diff as a choice makes, with their name on it."""
+"""Commands of people on a skill: the same kind of diff as a choice makes, with their name on it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from operators.attributes import attribute_id
 from operators.evidence import counts_of, worth
 from operators.evolve.validate import named, refusal
-from operators.merge.diffs import next_diff
+from operators.merge.folding import next_diff
 from operators.merge.room import DEFAULT_LIMITS, MergeLimits, make_room
 from operators.privacy import Privacy
 from operators.stated import statement_id
@@ -31,15 +30,25 @@ from schemas import (
     Tier,
 )
 
+_PROPOSED = {
+    Action.ADD: ChangeKind.ADDED,
+    Action.PIN: ChangeKind.PINNED,
+    Action.UNPIN: ChangeKind.UNPINNED,
+    Action.REMOVE: ChangeKind.REMOVED,
+    Action.REWORD: ChangeKind.REWORDED,
+    Action.SET_TIER: ChangeKind.SET,
+}
+"""The change of a line that a command proposes."""
+
 
 @dataclass(frozen=True)
 class _Answer:
-    """What comes of a command, before there is room made for it."""
+    """The effect of a command, before evictions make room for it."""
 
     changes: tuple[Change, ...] = ()
     refused: tuple[Refused, ...] = ()
     frozen: bool | None = None
-    rolled_back_to: int | None = field(default=None)
+    rolled_back_to: int | None = None
     stated: tuple[StatementChange, ...] = ()
 
 
@@ -52,20 +61,23 @@ def resolve_command(
     privacy: Privacy,
     vouching: Vouching,
 ) -> SkillDiff:
-    """What a person's command does to this skill; what cannot be done is refused in the diff.
+    """Return the diff of a command; it records refusals too.
 
-    What is private is refused, whoever states it: a domain may allow a category, a person cannot.
+    Private data are refused, whoever states them: a domain may allow a category, a person cannot.
     """
     command, private = _fit_to_keep(skill, command, privacy, vouching)
     if private is not None:
         kind = _PROPOSED.get(command.action, ChangeKind.REWORDED)
         answer = _Answer(refused=(refusal("", kind, Refusal.PRIVATE, private),))
     else:
-        answer = _RESOLVERS[command.action](skill, command, limits)
+        answer = _carry_out(skill, command, limits)
     evidence = Evidence(event_id=command.event_id)
     changes, refused = list(answer.changes), list(answer.refused)
     if command.action is Action.REWORD:
-        changes = [_without_count(change, vouching) for change in changes]
+        changes = [
+            change.model_copy(update={"discovered": change.discovered and without_count(change.discovered, vouching)})
+            for change in changes
+        ]
     if changes:
         # A pin's word, or the likes that move up after a removal, may be the ones too many.
         changes, full = make_room(skill, changes, evidence, skill.contrasts, limits)
@@ -88,18 +100,12 @@ def resolve_command(
     )
 
 
-def _without_count(change: Change, vouching: Vouching) -> Change:
-    if change.discovered is None:
-        return change
-    return change.model_copy(update={"discovered": without_count(change.discovered, vouching)})
-
-
 def _fit_to_keep(
     skill: PolicySkill, command: SkillCommand, privacy: Privacy, vouching: Vouching
 ) -> tuple[SkillCommand, str | None]:
-    """The command without what is personal in its reason or in old lines, and what is private in its words.
+    """Return the command without personal data in its reason and lines, and the kind of such data in its words.
 
-    The id of a line that the skill has not is words that somebody typed: the refusal must not keep them.
+    The id of a line that the skill lacks is text that a person typed: the refusal must not keep it.
     """
     domain = command.domain
     kept: dict[str, object] = {"reason": privacy.redact(command.reason, domain, 300).text}
@@ -110,78 +116,63 @@ def _fit_to_keep(
             if privacy.refuses(domain, line.dimension, line.value) is None
         )
     private = None
-    line = next((a for a in skill.attributes if a.attribute_id == command.attribute_id), None)
-    is_said = any(said.statement_id == command.attribute_id for said in skill.stated)
-    if command.attribute_id is not None and line is None and not is_said:
+    line = _line_of(skill, command)
+    if command.attribute_id is not None and line is None and not _is_statement(skill, command):
         private = named(command.attribute_id, domain, privacy)
-    if private is not None:
-        return command.model_copy(update=kept), private
-    if command.action is Action.ADD and command.line is not None:
+    if private is None and command.action is Action.ADD and command.line is not None:
         private = privacy.refuses(domain, command.line.dimension, command.line.value)
-    elif command.action is Action.REWORD and command.value is not None:
+    elif private is None and command.action is Action.REWORD and command.value is not None:
         private = privacy.refuses(domain, line.dimension if line else "", command.value)
     return command.model_copy(update=kept), private
 
 
-def _of_a_line(
-    change: Callable[[PolicySkill, SkillCommand, Attribute, MergeLimits], _Answer], kind: ChangeKind
-) -> Callable[[PolicySkill, SkillCommand, MergeLimits], _Answer]:
-    """A resolver of commands that name a line: one that is not there is refused."""
-
-    def resolved(skill: PolicySkill, command: SkillCommand, limits: MergeLimits) -> _Answer:
-        line = next((a for a in skill.attributes if a.attribute_id == command.attribute_id), None)
-        if line is None:
-            return _refuse(command.attribute_id or "", kind, Refusal.UNKNOWN)
-        return change(skill, command, line, limits)
-
-    return resolved
+def _line_of(skill: PolicySkill, command: SkillCommand) -> Attribute | None:
+    return next((line for line in skill.attributes if line.attribute_id == command.attribute_id), None)
 
 
-def _pin(skill: PolicySkill, command: SkillCommand, line: Attribute, limits: MergeLimits) -> _Answer:
-    if sum(a.pinned for a in skill.attributes) >= limits.pinned:
-        return _refuse(line.attribute_id, ChangeKind.PINNED, Refusal.CAPPED)
-    return _change(command, line, ChangeKind.PINNED)
+def _is_statement(skill: PolicySkill, command: SkillCommand) -> bool:
+    return any(said.statement_id == command.attribute_id for said in skill.stated)
 
 
-def _unpin(_skill: PolicySkill, command: SkillCommand, line: Attribute, _limits: MergeLimits) -> _Answer:
-    return _change(command, line, ChangeKind.UNPINNED)
+def _carry_out(  # noqa: PLR0911 - one return per action
+    skill: PolicySkill, command: SkillCommand, limits: MergeLimits
+) -> _Answer:
+    match command.action:
+        case Action.ADD:
+            return _add(skill, command)
+        case Action.FREEZE | Action.UNFREEZE:
+            return _Answer(frozen=command.action is Action.FREEZE)
+        case Action.ROLL_BACK | Action.IMPORT:
+            return _restore(skill, command)
+        case Action.REMOVE if _is_statement(skill, command):
+            name = command.attribute_id or ""
+            return _Answer(stated=(StatementChange(kind=Said.REMOVED, statement_id=name, reason=command.reason),))
+    line = _line_of(skill, command)
+    if line is None:
+        return _refuse(command.attribute_id or "", _PROPOSED[command.action], Refusal.UNKNOWN)
+    match command.action:
+        case Action.PIN if sum(a.pinned for a in skill.attributes) >= limits.pinned:
+            return _refuse(line.attribute_id, ChangeKind.PINNED, Refusal.CAPPED)
+        case Action.PIN | Action.UNPIN:
+            return _Answer((_change(command, line, after=line.tier),))
+        case Action.REMOVE:
+            return _Answer((_change(command, line),))
+        case Action.SET_TIER:
+            return _set_tier(command, line)
+        case _:
+            return _reword(skill, command, line)
 
 
-def _remove(_skill: PolicySkill, command: SkillCommand, line: Attribute, _limits: MergeLimits) -> _Answer:
-    gone = Change(kind=ChangeKind.REMOVED, attribute_id=line.attribute_id, before=line.tier, reason=command.reason)
-    return _Answer((gone,))
-
-
-def _remove_any(skill: PolicySkill, command: SkillCommand, limits: MergeLimits) -> _Answer:
-    """A line goes, or what the person said once."""
-    name = command.attribute_id
-    if name is not None and any(said.statement_id == name for said in skill.stated):
-        gone = StatementChange(kind=Said.REMOVED, statement_id=name, reason=command.reason)
-        return _Answer(stated=(gone,))
-    return _of_a_line(_remove, ChangeKind.REMOVED)(skill, command, limits)
-
-
-def _set_tier(_skill: PolicySkill, command: SkillCommand, line: Attribute, _limits: MergeLimits) -> _Answer:
+def _set_tier(command: SkillCommand, line: Attribute) -> _Answer:
     if command.tier is line.tier:
         return _refuse(line.attribute_id, ChangeKind.SET, Refusal.ALREADY_SO)
     tier = command.tier or Tier.LOW
     _, expected = counts_of(line)
-    return _Answer(
-        (
-            Change(
-                kind=ChangeKind.SET,
-                attribute_id=line.attribute_id,
-                before=line.tier,
-                after=tier,
-                counts=(worth(tier, expected), expected),
-                reason=command.reason,
-            ),
-        )
-    )
+    return _Answer((_change(command, line, after=tier, counts=(worth(tier, expected), expected)),))
 
 
-def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute, _limits: MergeLimits) -> _Answer:
-    """Another name is another line: the old one goes and the new one takes over what it had."""
+def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute) -> _Answer:
+    """Replace a line: another name is another line, which takes over the counts."""
     value = command.value or line.value
     name = attribute_id(line.kind, line.dimension, value)
     reworded = line.model_copy(update={"attribute_id": name, "value": value, "source": Source.STATED})
@@ -189,13 +180,12 @@ def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute, _limits:
         return _Answer((_new(ChangeKind.REWORDED, reworded, command.reason, before=line),))
     if any(a.attribute_id == name for a in skill.attributes):
         return _refuse(name, ChangeKind.REWORDED, Refusal.ALREADY_SO)
-    gone = Change(kind=ChangeKind.REWORDED, attribute_id=line.attribute_id, before=line.tier, reason=command.reason)
-    return _Answer((gone, _new(ChangeKind.ADDED, reworded, command.reason)))
+    return _Answer((_change(command, line), _new(ChangeKind.ADDED, reworded, command.reason)))
 
 
-def _add(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> _Answer:
+def _add(skill: PolicySkill, command: SkillCommand) -> _Answer:
     said = command.line
-    if said is None:  # the schema does not let one through
+    if said is None:  # the schema requires it
         return _Answer()
     line = Attribute(
         attribute_id=attribute_id(said.kind, said.dimension, said.value),
@@ -221,19 +211,15 @@ def _add(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> _An
     return _Answer((_new(ChangeKind.ADDED, line, command.reason),), stated=taken_back)
 
 
-def _freeze(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> _Answer:
-    return _Answer(frozen=command.action is Action.FREEZE)
-
-
-def _roll_back(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> _Answer:
-    """A new version with the lines of an old one, or of an export; what was learned since is in the log."""
+def _restore(skill: PolicySkill, command: SkillCommand) -> _Answer:
+    """Return to the lines of an old version, or of an export."""
     if command.to_version is not None and command.to_version > skill.version:
-        # Of a skill that has been forgotten since, and is not to come back.
+        # A version of a skill that was erased since.
         return _refuse(f"version:number:{command.to_version}", ChangeKind.RESTORED, Refusal.UNKNOWN)
     wanted = {line.attribute_id: line for line in command.lines or ()}
     held = {line.attribute_id: line for line in skill.attributes}
-    of_import = command.action is Action.IMPORT
-    reason = command.reason or ("imported" if of_import else f"rolled back to version {command.to_version}")
+    default = "imported" if command.action is Action.IMPORT else f"rolled back to version {command.to_version}"
+    reason = command.reason or default
     gone = [
         Change(kind=ChangeKind.REMOVED, attribute_id=name, before=line.tier, reason=reason)
         for name, line in held.items()
@@ -247,9 +233,16 @@ def _roll_back(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) 
     return _Answer((*gone, *back), rolled_back_to=command.to_version)
 
 
-def _change(command: SkillCommand, line: Attribute, kind: ChangeKind) -> _Answer:
-    return _Answer(
-        (Change(kind=kind, attribute_id=line.attribute_id, before=line.tier, after=line.tier, reason=command.reason),)
+def _change(
+    command: SkillCommand, line: Attribute, after: Tier | None = None, counts: tuple[int, int] | None = None
+) -> Change:
+    return Change(
+        kind=_PROPOSED[command.action],
+        attribute_id=line.attribute_id,
+        before=line.tier,
+        after=after,
+        counts=counts,
+        reason=command.reason,
     )
 
 
@@ -266,25 +259,3 @@ def _new(kind: ChangeKind, line: Attribute, reason: str, before: Attribute | Non
 
 def _refuse(name: str, kind: ChangeKind, why: Refusal) -> _Answer:
     return _Answer(refused=(Refused(attribute_id=name, proposed=kind, why=why),))
-
-
-_PROPOSED = {
-    Action.ADD: ChangeKind.ADDED,
-    Action.PIN: ChangeKind.PINNED,
-    Action.UNPIN: ChangeKind.UNPINNED,
-    Action.REMOVE: ChangeKind.REMOVED,
-    Action.SET_TIER: ChangeKind.SET,
-}
-"""What a command that is refused for its words would have done to a line."""
-_RESOLVERS: dict[Action, Callable[[PolicySkill, SkillCommand, MergeLimits], _Answer]] = {
-    Action.PIN: _of_a_line(_pin, ChangeKind.PINNED),
-    Action.UNPIN: _of_a_line(_unpin, ChangeKind.UNPINNED),
-    Action.REMOVE: _remove_any,
-    Action.ADD: _add,
-    Action.REWORD: _of_a_line(_reword, ChangeKind.REWORDED),
-    Action.SET_TIER: _of_a_line(_set_tier, ChangeKind.SET),
-    Action.FREEZE: _freeze,
-    Action.UNFREEZE: _freeze,
-    Action.ROLL_BACK: _roll_back,
-    Action.IMPORT: _roll_back,
-}

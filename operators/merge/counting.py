@@ -1,13 +1,12 @@
-"""What a choice or a visit does to a skill: counts, and the tiers that follow from them (paper 2.5).
+"""Counts of choices and visits, and the tiers that follow from them (paper 2.5).
 
-What was taken counts as taken, what was shown counts as expected, and every line forgets a little. A model's verdict
-adds to the same counts. The diff says what was added; tiers move where the counts carry them.
+Taken items count as taken, shown ones as expected, and every line forgets a little. A model's verdicts add to the same
+counts. The diff has the additions; tiers move where the counts carry them.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 
 from operators.attributes import fact_ids, from_fact
-from operators.clocks import kafka_time
 from operators.drift import FASTER, STIRRED, away, drifted, has_shifted
 from operators.evidence import FORGET, LEAST_FORGOTTEN, Shown, counts_of, first_expected, in_words, is_counted, tier_of
 from operators.evolve.reasoners import COUNTS
@@ -16,8 +15,7 @@ from operators.fit import learned
 from operators.habits import POLE_OF
 from operators.habits.counts import FORGET as HABITS_FORGET
 from operators.lifted import lifted
-from operators.merge.diffs import next_diff
-from operators.merge.folding import Counts, counts_after
+from operators.merge.folding import Counts, counts_after, next_diff
 from operators.merge.habits import asked, decided, habits_after
 from operators.merge.room import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, unconfirmed
 from operators.merge.statements import ended, session_after
@@ -54,15 +52,14 @@ def resolve_counts(
     limits: MergeLimits = DEFAULT_LIMITS,
     popularity: Mapping[str, int] | None = None,
 ) -> SkillDiff:
-    """What a choice from a list does to this skill.
-
-    `usual` has the population's shares in 1/1024, by attribute id.
-    """
+    """Return the diff of a choice from a list. `usual` has the population's shares in 1/1024, by attribute id."""
     proposal = validated.proposal
-    is_judged = proposal.reasoned_by.model is not None
-    verdicts = _verdicts(proposal.reinforced, proposal.weakened, limits) if is_judged else {}
+    verdicts: dict[str, tuple[int, int]] = {}
+    if proposal.reasoned_by.model is not None:
+        weight = int(limits.verdict_weight * ONE)
+        verdicts = dict.fromkeys(proposal.reinforced, (weight, 0)) | dict.fromkeys(proposal.weakened, (0, weight))
     taken = (contrast.chosen, *contrast.also)
-    shown = shown_by(contrast, usual)
+    shown = _shown_by(contrast, usual)
     found = Counting(skill, Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id), limits, usual or {})
     found.count(
         [fact for item in taken for fact in item.facts],
@@ -80,17 +77,9 @@ def resolve_counts(
         tally=found.tally,
         changes=tuple(found.changes),
         shifted=found.has_shifted,
-        stated=ended(skill, contrast.occurred_at, taken=taken, logged_at=kafka_time(source)),
+        stated=ended(skill, contrast, source, taken),
         beliefs=learned(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen)) if skill.beliefs else None,
-        session=session_after(
-            skill,
-            contrast.session_id,
-            contrast.occurred_at,
-            taken,
-            shown,
-            lasts=limits.session,
-            logged_at=kafka_time(source),
-        ),
+        session=session_after(skill, contrast, source, limits.session, taken, shown),
         refused=(*validated.refused, *found.refused),
         evidence=found.evidence,
         reasoned_by=proposal.reasoned_by,
@@ -108,7 +97,7 @@ def resolve_visit(
     usual: Mapping[str, int] | None = None,
     limits: MergeLimits = DEFAULT_LIMITS,
 ) -> SkillDiff:
-    """What an item taken without a list does to this skill: what is usual takes the place of what was shown."""
+    """Return the diff of an item taken without a list: the population's shares replace the list."""
     found = Counting(skill, Evidence(event_id=visit.event_id, item_id=item.item_id), limits, usual or {})
     found.count(item.facts, visited(item, usual), skill.contrasts, aged=away(skill, visit.occurred_at))
     return next_diff(
@@ -116,7 +105,7 @@ def resolve_visit(
         visit,
         tally=found.tally,
         changes=tuple(found.changes),
-        stated=ended(skill, visit.occurred_at, logged_at=kafka_time(source)),
+        stated=ended(skill, visit, source),
         refused=tuple(found.refused),
         evidence=found.evidence,
         is_contrast=False,
@@ -125,36 +114,23 @@ def resolve_visit(
     )
 
 
-def shown_by(contrast: Contrast, usual: Mapping[str, int] | None = None) -> Shown:
-    """What a choice shows. Who had no alternative has not chosen: that is a visit."""
+def _shown_by(contrast: Contrast, usual: Mapping[str, int] | None) -> Shown:
     if not contrast.unchosen:
-        return visited(contrast.chosen, usual)
+        return visited(contrast.chosen, usual)  # without an alternative it is no choice
     if contrast.also:
         return Shown.of_several((contrast.chosen, *contrast.also), contrast.unchosen, contrast.in_order)
     return Shown.of(contrast.chosen, contrast.unchosen)
 
 
 def visited(item: ItemFacts, usual: Mapping[str, int] | None) -> Shown:
-    """What an item taken without a list shows: what is usual stands for what was left."""
+    """Return the evidence of an item taken without a list."""
     return Shown(tuple(dict.fromkeys(fact_ids(item.facts))), usual or {})
 
 
-def _verdicts(
-    supported: Collection[str], contradicted: Collection[str], limits: MergeLimits
-) -> dict[str, tuple[int, int]]:
-    """What a model's verdicts add, by line."""
-    worth = int(limits.verdict_weight * ONE)
-    return dict.fromkeys(supported, (worth, 0)) | dict.fromkeys(contradicted, (0, worth))
-
-
 class Counting:
-    """One event's changes, while they are found.
+    """The changes of one event while they are collected.
 
-    Attributes:
-        tally: what it adds to the counts.
-        changes: what it does to lines.
-        refused: what there was no room for.
-        has_shifted: True if the person's taste has changed in more than one line; older lines are overtaken then.
+    `has_shifted` is True if the person's taste has changed in more than one line; older lines are overtaken then.
     """
 
     def __init__(self, skill: PolicySkill, evidence: Evidence, limits: MergeLimits, usual: Mapping[str, int]) -> None:
@@ -182,17 +158,17 @@ class Counting:
         aged: int = 0,
         tests_change: bool = False,
     ) -> None:
-        """Count what was taken: the tally, the moves of tiers, discoveries, and what has to go for them.
+        """Count an event: the tally, moves of tiers, discoveries, and evictions for them.
 
         Args:
-            facts: of all that was taken.
+            facts: those of all taken items.
             shown: the list.
             now: the number of the person's choices, this one included.
-            verdicts: what a model's verdicts add, by line.
-            habits: what is added to each question about how they decide.
-            weight: which part of a choice it counts for, in 1/1024.
-            aged: how many extra times everything is forgotten, since nothing was heard for long.
-            tests_change: whether it is a choice from a list, which tells whether a line still holds.
+            verdicts: a model's additions, by line.
+            habits: additions to each axis.
+            weight: the event's part of a choice, in 1/1024.
+            aged: extra rounds of forgetting, after inactivity.
+            tests_change: True for a choice from a list, which tests each line for a shift.
         """
         before, verdicts = self.skill.attributes, verdicts or {}
         taken = set(shown.taken)
@@ -224,7 +200,7 @@ class Counting:
             line for line in before if unconfirmed(line) and not line.pinned and line.attribute_id not in taken
         ]
         if strangers and now >= self.limits.global_patience:
-            # What only others like is left behind once enough choices have not confirmed it (paper 2.3).
+            # Global lines go once enough choices have not confirmed them (paper 2.3).
             for line in strangers:
                 self._evict(line, NEVER_CONFIRMED)
             before = tuple(line for line in before if line not in strangers)
@@ -236,7 +212,7 @@ class Counting:
         self._make_room(before, new)
 
     def _shift(self, line: Attribute, counts: Counts) -> None:
-        """Silence a line whose taste may be over, until it is taken more often than by chance again."""
+        # Silent until it is taken more often than by chance again.
         name, (taken, expected) = line.attribute_id, counts[:2]
         self.taken[name], self.tiers[name] = expected, Tier.SILENT
         self.changes.append(
@@ -251,19 +227,18 @@ class Counting:
         )
 
     def _move(self, line: Attribute, counts: Counts, is_supported: bool, falls_as: ChangeKind | None = None) -> None:
-        """Note a line's new counts, and tell where they carry its tier."""
         taken, expected, gained = counts
         name, tier = line.attribute_id, line.tier
         self.taken[name] = taken
         if taken or expected:
-            # A tier that it has already was given to it, by a person or before there were counts.
+            # A person, or a time before counts, may have given it the tier that it has.
             support = max(line.support + is_supported, line.tier)
             tier = tier_of(taken, expected, line.source, support, gained)
             if line.pinned:
                 tier = max(tier, line.tier)
         if is_supported or tier is not line.tier:
             kind = ChangeKind.REINFORCED if is_supported else falls_as or ChangeKind.WEAKENED
-            # Most lines stay where they are, and a diff has many: what they count is in the tally.
+            # Most lines stay, and a diff has many: the tally has their counts.
             words = in_words(taken, expected) if tier is not line.tier else ""
             self.changes.append(Change(kind=kind, attribute_id=name, before=line.tier, after=tier, reason=words))
         self.tiers[name] = tier
@@ -279,7 +254,7 @@ class Counting:
         )
 
     def _make_room(self, lines: Sequence[Attribute], new: Sequence[Attribute]) -> None:
-        """Let the discoveries in, as far as they are better than what they push out (DESIGN 6, Merge)."""
+        """Add the discoveries that are better than the lines that they push out."""
         room = self.limits.attributes
         is_new = {line.attribute_id for line in new}
         after = [*lines, *new]
@@ -309,7 +284,7 @@ class Counting:
                 )
 
     def _fits(self, lines: Sequence[Attribute], gone: Collection[str]) -> bool:
-        """Whether these lines, at the tiers that they have now, make a document of the size that is allowed."""
+        """True if these lines, at their new tiers, keep the size of the document."""
         tiers = self.tiers
         said = [
             line
@@ -321,11 +296,7 @@ class Counting:
         return fits(said, self.limits.characters)
 
     def _weakest_first(self, lines: Sequence[Attribute]) -> list[Attribute]:
-        """The lines that may go, in the order in which they do.
-
-        What only others like says less about this person than their own emptiest line. Of their own, what was taken
-        least goes first, then what was confirmed longest ago, then what is met least.
-        """
+        """Order the lines that may go: unconfirmed global lines, least taken, longest unconfirmed, rarest."""
         loose = [line for line in lines if not line.pinned and line.source is not Source.STATED]
         return sorted(
             loose,
@@ -373,7 +344,7 @@ def _tally(
     fading = {"habits_forget": HABITS_FORGET, "habits": habits} if habits else {}
     moved = {line.attribute_id: drift[line.attribute_id] for line in lines if drift and line.attribute_id in drift}
     return Tally(
-        # What counts for less than a choice makes less forgotten; the least of all still a little.
+        # An event of less weight than a choice forgets less, but at least a little.
         forget=min(FORGET * ONE // weight, LEAST_FORGOTTEN),
         aged=aged,
         begun=begun,
@@ -385,7 +356,7 @@ def _tally(
 
 
 def _drift(lines: Sequence[Attribute], shown: Shown) -> dict[str, int]:
-    """Where the tests of change stand after a list, of lines of which this moves them."""
+    """Return the drift of each line that a list changes."""
     taken = set(shown.taken)
     found = {}
     for line in lines:

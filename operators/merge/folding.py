@@ -1,6 +1,6 @@
-"""The fold (invariant 1): diffs make skills, with no rule, no limit and no reasoner."""
+"""The fold (invariant 1): diffs make skills, without rules, limits or a reasoner."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from operators.applied import is_applied, remember, with_applied
@@ -10,6 +10,7 @@ from operators.merge.habits import habits_after, in_step
 from operators.render import strategy_of
 from operators.stated import lasting, unwanted
 from schemas import (
+    MAX_ATTRIBUTES,
     MAX_EVIDENCE,
     MAX_RECENT,
     MAX_SESSIONS,
@@ -28,20 +29,23 @@ from schemas import (
     Tally,
 )
 
+MAX_REFUSED = 4 * MAX_ATTRIBUTES
+"""A choice of a hundred items brings in thousands of facts."""
+
 
 class OutOfOrder(ValueError):
     """A diff does not follow the version that the skill is at."""
 
 
 def holds(skill: PolicySkill | None, event_id: str, source: Position | None) -> bool:
-    """Whether the skill has learned from this event already (invariant 2)."""
+    """Return True if the skill has learned from this event already (invariant 2)."""
     if skill is None:
         return False
     return event_id in skill.recent or (source is not None and is_applied(skill.applied, source))
 
 
 def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
-    """The skill after this diff: pure, without rule or limit. A diff that it holds already changes nothing.
+    """Return the skill after a diff, without rule or limit. A diff that it holds already changes nothing.
 
     Raises:
         OutOfOrder: the diff rests on a version that the skill has not reached.
@@ -61,7 +65,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
     attributes = apply_changes(lines, diff.changes, diff.evidence, now, diff.tally)
     if habits:
         attributes = in_step(attributes, habits)
-    stated = stated_after(skill.stated, diff.stated)
+    stated = _stated_after(skill.stated, diff.stated)
     return skill.model_copy(
         update={
             "event_id": diff.event_id,
@@ -73,7 +77,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "stated": stated,
             "shifted": diff.version if diff.shifted else skill.shifted,
             "beliefs": skill.beliefs if diff.beliefs is None else diff.beliefs,
-            "sessions": sessions_after(skill.sessions, diff.session),
+            "sessions": _sessions_after(skill.sessions, diff.session),
             "slim_lines": skill.slim_lines if diff.slim_lines is None else diff.slim_lines,
             "strategy": strategy_of(attributes, unwanted(lasting(stated))),
             "counted_until": diff.counted_until or skill.counted_until,
@@ -87,8 +91,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
     )
 
 
-def stated_after(stated: tuple[Statement, ...], changes: Sequence[StatementChange]) -> tuple[Statement, ...]:
-    """What a person said, after these changes: the newest last."""
+def _stated_after(stated: tuple[Statement, ...], changes: Sequence[StatementChange]) -> tuple[Statement, ...]:
     if not changes:
         return stated
     held = {each.statement_id: each for each in stated}
@@ -99,8 +102,7 @@ def stated_after(stated: tuple[Statement, ...], changes: Sequence[StatementChang
     return tuple(held.values())
 
 
-def sessions_after(sessions: tuple[Session, ...], newest: Session | None) -> tuple[Session, ...]:
-    """The sessions that are kept, the one that an event belongs to last."""
+def _sessions_after(sessions: tuple[Session, ...], newest: Session | None) -> tuple[Session, ...]:
     if newest is None:
         return sessions
     others = [each for each in sessions if each.session_id != newest.session_id]
@@ -108,7 +110,7 @@ def sessions_after(sessions: tuple[Session, ...], newest: Session | None) -> tup
 
 
 def start(user_id: str, domain: str, seed: Sequence[Attribute], event: Event) -> PolicySkill:
-    """A user's skill at version 0: the seed, before the first event."""
+    """Return a user's skill at version 0: the seed."""
     return PolicySkill(
         event_id=event.event_id,
         occurred_at=event.occurred_at,
@@ -119,8 +121,25 @@ def start(user_id: str, domain: str, seed: Sequence[Attribute], event: Event) ->
     )
 
 
+def next_diff(skill: PolicySkill, event: Event, **found: Any) -> SkillDiff:
+    """Return the diff from this version to the next; the first one carries the seed."""
+    found["refused"] = tuple(found.get("refused", ()))[:MAX_REFUSED]
+    return SkillDiff(
+        event_id=event.event_id,
+        occurred_at=event.occurred_at,
+        user_id=skill.user_id,
+        domain=skill.domain,
+        base_version=skill.version,
+        version=skill.version + 1,
+        seed=skill.attributes if skill.version == 0 else None,
+        seeded_from=skill.applied if skill.version == 0 else (),
+        rewritten=skill.rewritten,
+        **found,
+    )
+
+
 def fold(diffs: Iterable[SkillDiff]) -> dict[tuple[str, str], PolicySkill]:
-    """All skills, from the log alone (invariant 1): by user and domain.
+    """Return all skills of a log, by user and domain (invariant 1).
 
     Raises:
         OutOfOrder: a version of some skill is missing.
@@ -133,11 +152,11 @@ def fold(diffs: Iterable[SkillDiff]) -> dict[tuple[str, str], PolicySkill]:
 
 
 Counts = tuple[int, int, int]
-"""What a line has taken, expected and gained, in 1/1024."""
+"""Taken, expected and gained, in 1/1024."""
 
 
 def counts_after(line: Attribute, tally: Tally) -> Counts:
-    """A line's counts after an event that counts so."""
+    """Return a line's counts after an event."""
     name, forget = line.attribute_id, tally.forget
     taken, expected = tally.begun.get(name) or (line.taken, line.expected)
     gained = line.gained
@@ -164,7 +183,7 @@ def apply_changes(
     now: int,
     tally: Tally | None = None,
 ) -> tuple[Attribute, ...]:
-    """The lines after what an event, the user's contrast number `now`, counted and changed."""
+    """Return the lines after the counts and changes of an event; `now` is the number of the user's choices."""
     updates: dict[str, dict[str, Any]] = {}
     if tally is not None:
         for line in lines:
@@ -188,16 +207,10 @@ def apply_changes(
             del held[name]
         else:
             _change(held[name], updates.setdefault(name, {}), change, evidence, now)
-    return tuple(_updated(line, updates) for line in held.values()) if updates else tuple(held.values())
-
-
-def _updated(line: Attribute, updates: Mapping[str, dict[str, Any]]) -> Attribute:
-    update = updates.get(line.attribute_id)
-    return line if update is None else line.model_copy(update=update)
+    return tuple(line.model_copy(update=updates[name]) if name in updates else line for name, line in held.items())
 
 
 def _change(line: Attribute, update: dict[str, Any], change: Change, evidence: Evidence, now: int) -> None:
-    """Adds what a change makes of a line to what else becomes of it."""
 
     def held(name: str) -> Any:
         return update[name] if name in update else getattr(line, name)

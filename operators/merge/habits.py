@@ -1,4 +1,4 @@
-"""What a choice does to a skill's habits: counts, and the lines that come, move and go with them (paper 2.3)."""
+"""Counts of a skill's habits, and the lines that come, move and go with them (paper 2.3)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -32,7 +32,7 @@ def asked(skill: PolicySkill, contrast: Contrast, popularity: Mapping[str, int] 
 
 
 def habits_after(skill: PolicySkill, tally: Tally | None, changes: Iterable[Change] = ()) -> Mapping[str, HabitCounts]:
-    """The counts that an event leaves; of a line that a person or a request took away nothing is left."""
+    """Return the counts after an event; a removed or erased line leaves none."""
     habits: Mapping[str, HabitCounts] = skill.habits
     if tally is not None and tally.habits:
         habits = fold(habits, tally.habits, tally.habits_forget)
@@ -47,31 +47,24 @@ _TAKEN_AWAY = frozenset({ChangeKind.REMOVED, ChangeKind.REWORDED, ChangeKind.FOR
 
 
 def in_step(lines: Sequence[Attribute], habits: Mapping[str, HabitCounts]) -> tuple[Attribute, ...]:
-    """The lines, those about habits with the counts that stand behind them."""
+    """Update the counts of lines about habits."""
     found = list(lines)
     for place, line in enumerate(lines):
-        if line.attribute_id in POLE_OF:
-            found[place] = _in_step(line, habits)
+        pole = POLE_OF.get(line.attribute_id)
+        if pole is None or pole.axis not in habits:
+            continue
+        taken, expected, _ = seen_from(habits[pole.axis], pole.up)
+        if (line.taken, line.expected) != (taken, expected):
+            found[place] = line.model_copy(update={"taken": taken, "expected": expected})
     return tuple(found)
-
-
-def _in_step(line: Attribute, habits: Mapping[str, HabitCounts]) -> Attribute:
-    pole = POLE_OF[line.attribute_id]
-    counts = habits.get(pole.axis)
-    if counts is None:
-        return line
-    taken, expected, _ = seen_from(counts, pole.up)
-    if (line.taken, line.expected) == (taken, expected):
-        return line
-    return line.model_copy(update={"taken": taken, "expected": expected})
 
 
 def decided(
     lines: Sequence[Attribute], habits: Mapping[str, HabitCounts], evidence: Evidence, now: int
 ) -> tuple[list[Change], list[Attribute]]:
-    """How lines about habits move or go when these are the counts, and which lines come.
+    """Return the changes of lines about habits, and the new lines.
 
-    A line that the person pinned or stated stays, and so does one about which too few choices were asked.
+    A pinned or stated line stays, and so does one that too few choices tested.
     """
     held = {line.attribute_id: line for line in lines if line.attribute_id in POLE_OF}
     sure = lines_of(habits, {name: line.tier for name, line in held.items()})

@@ -1,4 +1,4 @@
-"""What a skill has room for, and what has to go (DESIGN 6, Merge): evictions are changes like all others."""
+"""The limits of a skill and the evictions that keep them; evictions are changes like all others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,20 +12,18 @@ from schemas import Attribute, Change, ChangeKind, Evidence, PolicySkill, Refusa
 
 @dataclass(frozen=True)
 class MergeLimits:
-    """What the paper leaves open, decided and documented in docs/decisions/0003-merge.md.
+    """Limits that the paper leaves open (docs/decisions/0003-merge.md).
 
     Attributes:
-        protect_contradictions: how many contradictions, from as many events, demote a high line of the prior.
-        weaken_window: a line is demoted at most once in this many of the user's own contrasts.
-        discoveries: most new lines per event.
-        attributes: most lines in a skill.
-        characters: the size of a skill as rendered.
+        protect_contradictions: contradictions that demote a high line of the prior.
+        weaken_window: choices within which a line is demoted once.
+        discoveries: new lines per event.
+        attributes: lines in a skill.
+        characters: the size of a rendered skill.
         seed_characters: the part of it that a seed may fill.
-        pinned: most pinned lines.
-        global_patience: a line of the global skill is left behind when this many of the user's own contrasts have
-            not confirmed it.
-        verdict_weight: what a model's verdict on a line adds to its counts, as a part of a choice.
-        session: how long after its last event a session is over.
+        global_patience: choices after which an unconfirmed global line goes.
+        verdict_weight: a model's verdict, as a part of a choice.
+        session: the silence that ends a session.
     """
 
     protect_contradictions: int = 2
@@ -47,17 +45,17 @@ NEVER_CONFIRMED = "never confirmed by the person's own choices"
 
 
 def protected(line: Attribute) -> bool:
-    """Whether one contradiction is not enough for this line, and others go before it (paper 2.5)."""
+    """Return True for a high line of the prior (paper 2.5)."""
     return line.source is Source.PRIOR and line.tier is Tier.HIGH
 
 
 def unconfirmed(line: Attribute) -> bool:
-    """Whether this is the population's word alone: from the global skill, and no choice of the person backs it."""
+    """Return True for a line of the global skill that no choice of the person has confirmed."""
     return line.source is Source.GLOBAL and not line.support
 
 
 def fit_seed(seed: Sequence[Attribute], limits: MergeLimits = DEFAULT_LIMITS) -> tuple[Attribute, ...]:
-    """The first lines of a seed that fit into the seed's share of a skill."""
+    """Return the first lines of a seed that fit its share of a skill."""
     kept: list[Attribute] = []
     for attribute in seed[: limits.attributes]:
         widest = [*kept, attribute]
@@ -72,7 +70,7 @@ def fit_seed(seed: Sequence[Attribute], limits: MergeLimits = DEFAULT_LIMITS) ->
 def left_behind(
     skill: PolicySkill, changes: Sequence[Change], evidence: Evidence, now: int, limits: MergeLimits
 ) -> list[Change]:
-    """The evictions of global lines that none of enough choices has confirmed, this one included (paper 2.3)."""
+    """Evict global lines that enough choices, this one included, have not confirmed (paper 2.3)."""
     if now < limits.global_patience or Source.GLOBAL not in [line.source for line in skill.attributes]:
         return []
     return [
@@ -85,7 +83,7 @@ def left_behind(
 def make_room(
     skill: PolicySkill, changes: Sequence[Change], evidence: Evidence, now: int, limits: MergeLimits
 ) -> tuple[list[Change], list[Refused]]:
-    """The changes with the evictions that they call for; discoveries for which there is no room are refused."""
+    """Add the necessary evictions; discoveries without room are refused."""
     kept, refused = list(changes), list[Refused]()
     while True:
         lines = apply_changes(skill.attributes, kept, evidence, now)
@@ -107,5 +105,4 @@ def make_room(
 
 
 def _least_missed(line: Attribute) -> tuple[bool, int, int, int, str]:
-    # What only others like says less about this person than their own emptiest line.
     return (not unconfirmed(line), line.tier, line.confirmed_at, line.support, line.attribute_id)

@@ -1,28 +1,31 @@
-"""What a person's own words do to a skill, and what a list does of which they took nothing (invariants 5 and 6)."""
+"""Signals, corrections and abstentions of people (invariants 5 and 6)."""
 
 from collections.abc import Mapping, Sequence
 
 from operators.attributes import fact_ids
-from operators.clocks import kafka_time
 from operators.drift import SAID_FASTER, away
 from operators.evidence import Shown
+from operators.evolve.reasoners import COUNTS
 from operators.evolve.validate import refusal
 from operators.fit import learned
 from operators.language.corrections import CHOSEN, NEWER, NOT_COUNTED, explanation
 from operators.language.understood import About, Read, Understood
 from operators.merge.counting import Counting, visited
-from operators.merge.diffs import next_diff
+from operators.merge.folding import next_diff
 from operators.merge.room import DEFAULT_LIMITS, MergeLimits
 from operators.merge.statements import Saying, Subject, ended, session_after
 from operators.privacy import Privacy
 from operators.prompts import visible
-from operators.stated import live, speaks_against
+from operators.signals import STRONG
+from operators.stated import item_attribute, live, speaks_against, statement_id
 from schemas import (
+    ONE,
     Abstention,
     ChangeKind,
     Correction,
     Evidence,
     Fact,
+    Feedback,
     Heard,
     ItemFacts,
     PolicySkill,
@@ -39,9 +42,65 @@ from schemas import (
 from schemas.statements import MAX_WORDS
 
 SAME_CHANGE = 64
-"""Reports of a changed taste within this many versions are about the same change."""
+"""Versions within which reports of a changed taste are about one change."""
+_ENOUGH = ONE // 4
+"""A weaker signal confirms lines and discovers none: a look is no choice."""
 _CORRECTION, _PERSON, _OF_ANOTHER = "correction", "what the person says", "about somebody else"
 _SUITS = "the person says that an item with it suits"
+
+
+def resolve_feedback(
+    skill: PolicySkill,
+    feedback: Feedback,
+    item: ItemFacts,
+    worth: float,
+    source: Position | None = None,
+    usual: Mapping[str, int] | None = None,
+    limits: MergeLimits = DEFAULT_LIMITS,
+    *,
+    privacy: Privacy,
+) -> SkillDiff:
+    """Return the diff of a signal on an item: the counts of a visit, by the signal's weight and sign (`worth`).
+
+    A negative signal weakens the item's lines, and says nothing about its other facts (invariant 5).
+    """
+    evidence = Evidence(event_id=feedback.event_id, item_id=item.item_id)
+    weight = round(abs(worth) * ONE)
+    found = Counting(skill, evidence, limits, usual or {})
+    shown = visited(item, usual) if worth > 0 else Shown((), dict.fromkeys(fact_ids(item.facts), ONE))
+    if weight:
+        facts = item.facts if worth > 0 and weight >= _ENOUGH else ()
+        found.count(facts, shown, skill.contrasts, weight=weight, aged=away(skill, feedback.occurred_at))
+    saying = Saying(skill, feedback, evidence, source, limits.session)
+    suits: tuple[ItemFacts, ...] = ()
+    fails: tuple[ItemFacts, ...] = ()
+    if worth <= -STRONG:
+        fails = (item,)
+        subject = Subject.item(item.item_id, item.title).untitled(feedback.domain, privacy)
+        saying.state(Stance.AVOIDS, subject, "", Scope.ALWAYS)
+    elif worth >= STRONG:
+        suits = (item,)
+        saying.take_back(statement_id(Stance.AVOIDS, item_attribute(item.item_id)), f"{feedback.signal} since")
+    beliefs = None
+    if fails or (suits and skill.beliefs):
+        said_before = live(skill, feedback.occurred_at, feedback.session_id)
+        beliefs = learned(skill, said_before, suited=suits, refused=fails)
+    taken = (item,) if worth > 0 else ()
+    return next_diff(
+        skill,
+        feedback,
+        tally=found.tally,
+        changes=tuple(found.changes),
+        stated=tuple(saying.changes),
+        beliefs=beliefs,
+        session=session_after(skill, feedback, source, limits.session, taken, shown, weight),
+        heard=Heard(what=feedback.signal, value=feedback.value),
+        refused=tuple(found.refused),
+        evidence=evidence,
+        is_contrast=False,
+        reasoned_by=COUNTS,
+        source=source,
+    )
 
 
 def resolve_correction(
@@ -56,11 +115,12 @@ def resolve_correction(
     privacy: Privacy,
     learns: bool = True,
 ) -> SkillDiff:
-    """What a correction does to this skill."""
+    """Return the diff of a correction."""
     made = _Correcting(skill, correction, items, limits, privacy, usual or {}, source, learns=learns)
     for read in understood.says:
         made.hear(read)
-    shifted = made.has_changed and _begins_a_change(skill)
+    # People report one change piece by piece.
+    shifted = made.has_changed and (not skill.shifted or skill.version - skill.shifted >= SAME_CHANGE)
     made.pick(understood.suits, shifted)
     patterns = dict.fromkeys(read.pattern for read in understood.says)
     left_out = tuple(dict.fromkeys((*privacy.placeholders(correction.text), *made.private)))
@@ -72,15 +132,7 @@ def resolve_correction(
         stated=tuple(made.saying.changes),
         shifted=shifted,
         beliefs=made.beliefs,
-        session=session_after(
-            skill,
-            correction.session_id,
-            correction.occurred_at,
-            made.counted,
-            made.shown,
-            lasts=limits.session,
-            logged_at=kafka_time(source),
-        ),
+        session=session_after(skill, correction, source, limits.session, made.counted, made.shown),
         heard=Heard(
             what=_CORRECTION,
             words="" if understood.unquoted else _kept(correction.text, correction.domain, privacy),
@@ -104,9 +156,9 @@ def resolve_unheard(
     *,
     privacy: Privacy,
 ) -> SkillDiff:
-    """What words do of which nothing was understood, or that tell of somebody else: they are kept, and change nothing.
+    """Return the diff of a correction that was not understood, or is about another person: it changes no line.
 
-    Of somebody else not even the words are kept.
+    Words about another person are not kept.
     """
     is_another = understood.about is About.ANOTHER
     words = "" if is_another else _kept(correction.text, correction.domain, privacy)
@@ -134,18 +186,16 @@ def resolve_unheard(
 def resolve_abstention(
     skill: PolicySkill, abstention: Abstention, source: Position | None = None, limits: MergeLimits = DEFAULT_LIMITS
 ) -> SkillDiff:
-    """What a list does of which nothing was taken: no word against any item, but none of it suited."""
+    """Return the diff of a list of which nothing was taken: it moves beliefs, and no line."""
     return next_diff(
         skill,
         abstention,
         tally=Tally(),
-        stated=ended(skill, abstention.occurred_at, logged_at=kafka_time(source)),
+        stated=ended(skill, abstention, source),
         beliefs=learned(
             skill, live(skill, abstention.occurred_at, abstention.session_id), suited=(), refused=abstention.shown
         ),
-        session=session_after(
-            skill, abstention.session_id, abstention.occurred_at, lasts=limits.session, logged_at=kafka_time(source)
-        ),
+        session=session_after(skill, abstention, source, limits.session),
         heard=Heard(what="abstention"),
         evidence=Evidence(event_id=abstention.event_id),
         is_contrast=False,
@@ -154,24 +204,18 @@ def resolve_abstention(
     )
 
 
-def _begins_a_change(skill: PolicySkill) -> bool:
-    """Return true unless a recent version holds this change already: people report one change piece by piece."""
-    return not skill.shifted or skill.version - skill.shifted >= SAME_CHANGE
-
-
 def _kept(words: str, domain: str, privacy: Privacy) -> str:
-    """A person's words as the log may hold them: without what is personal, and without signs that nobody sees."""
+    """Return words as the log may hold them, without personal data and invisible characters."""
     return visible(privacy.redact_about_person(words, domain, MAX_WORDS).text)[:MAX_WORDS]
 
 
 def _by(understood: Understood) -> ReasonedBy:
-    """Who read the person's words, where a model was asked; else it is the person who says so."""
     by = understood.reasoned_by
     return by if by.model is not None or by.fallback is not None else ReasonedBy(reasoner=_PERSON)
 
 
 class _Correcting:
-    """A correction's effects, while they are found."""
+    """The effects of a correction while they are collected."""
 
     def __init__(
         self,
@@ -188,9 +232,7 @@ class _Correcting:
         self.skill, self.correction, self.items, self.learns = skill, correction, items, learns
         self.privacy, self.usual = privacy, usual
         self.evidence = Evidence(event_id=correction.event_id, item_id=correction.item_id)
-        self.saying = Saying(
-            skill, correction.occurred_at, self.evidence, session=limits.session, logged_at=kafka_time(source)
-        )
+        self.saying = Saying(skill, correction, self.evidence, source, limits.session)
         self.counting = Counting(skill, self.evidence, limits, usual)
         self.has_changed = False
         self.refused: list[Refused] = []
@@ -201,7 +243,7 @@ class _Correcting:
         self._unwanted: list[str] = []
 
     def hear(self, read: Read) -> None:
-        """Take up one thing that the person said."""
+        """Apply one directive."""
         said = read.directive
         if said.item_id is not None and said.stance is not Stance.AVOIDS:
             self._wanted.append(said.item_id)
@@ -219,9 +261,9 @@ class _Correcting:
             self.has_changed = self.has_changed or (said.changed and stated.scope is Scope.ALWAYS)
 
     def pick(self, suits: Sequence[str], shifted: bool) -> None:
-        """Count what suits as a choice from what the person sees, and take back what they said against it.
+        """Count suitable items as a choice from the list, and withdraw statements against them.
 
-        Where a taste has changed, what was taken before says less at once, whatever it is.
+        After a changed taste all older counts fade at once.
         """
         by_id: dict[str, ItemFacts] = {item.item_id: item for item in self.items}
         wanted = [by_id[name] for name in dict.fromkeys((*self._wanted, *suits)) if name in by_id]
@@ -235,7 +277,7 @@ class _Correcting:
         self._take_back()
         if not self.learns:
             return
-        # Lines rest on what was picked, statements on what they were said about.
+        # Lines rest on the picked item, statements on the item of the correction.
         self.counting.evidence = Evidence(event_id=self.correction.event_id, item_id=wanted[0].item_id)
         names = {item.item_id for item in wanted}
         rest = [item for item in self.items if item.item_id not in names]
@@ -243,7 +285,6 @@ class _Correcting:
         self._count([fact for item in (wanted if rest else wanted[:1]) for fact in item.facts], self.shown, aging)
 
     def _take_back(self) -> None:
-        """Take back what was said before against what suits."""
         just_said = set(self._unwanted)
         for item in self.picked:
             names = set(fact_ids(item.facts))
@@ -259,7 +300,7 @@ class _Correcting:
 
     @property
     def effect(self) -> str:
-        """The sentence for the person where their words state nothing; empty where they do."""
+        """The sentence for the person if the words state nothing; else empty."""
         if any(change.kind is Said.STATED for change in self.saying.changes):
             return ""
         if self.picked:
@@ -268,12 +309,12 @@ class _Correcting:
 
     @property
     def counted(self) -> tuple[ItemFacts, ...]:
-        """What counts as taken."""
+        """The items that count as taken."""
         return self.picked if self.learns else ()
 
     @property
     def beliefs(self) -> tuple[int, ...] | None:
-        """How probable something unknown suits, after this; None: unchanged."""
+        """The probabilities that unknown items suit; None: unchanged."""
         refused = self._refused_item()
         if not self.learns or (refused is None and not (self.picked and self.skill.beliefs)):
             return None
@@ -282,7 +323,7 @@ class _Correcting:
         return learned(self.skill, said_before, suited=self.picked, refused=fails, shown=self.items)
 
     def _refused_item(self) -> ItemFacts | None:
-        """The item that the person does not want by this: what it is about, or the first that has what they avoid."""
+        """Return the refused item: that of the correction, or the first with an avoided fact."""
         if not self._unwanted:
             return None
         left = [item for item in self.items if item not in self.picked]

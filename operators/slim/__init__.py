@@ -6,10 +6,8 @@ paper's LLM_Ext, for when a model is to choose.
 
 from operators.slim.relevance import relevant_to
 from operators.slim.rules import (
-    JOINT,
     MAX_LIKE_CHARS,
     MAX_LIKES,
-    Sayable,
     Slimmed,
     compose,
     composed,
@@ -18,17 +16,14 @@ from operators.slim.rules import (
     max_likes,
     phrases,
     plain,
-    sayable,
     select,
     slim,
     slimmed,
 )
 
 __all__ = [
-    "JOINT",
     "MAX_LIKES",
     "MAX_LIKE_CHARS",
-    "Sayable",
     "Slimmed",
     "compose",
     "composed",
@@ -38,7 +33,6 @@ __all__ = [
     "phrases",
     "plain",
     "relevant_to",
-    "sayable",
     "select",
     "slim",
     "slimmed",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
 from typing import NamedTuple
 
 from operators.evidence import strength
@@ -15,7 +15,7 @@ from operators.prompts import visible
 from operators.render import clip
 from operators.slim.said import MAX_NOW, avoided, of_session, passing, preferred
 from operators.stated import lasting, unwanted
-from operators.vouch import EVERYTHING, Vouching
+from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Scope, SlimSkill, Source, Tier
 
 _KINDS = tuple(Kind)
@@ -203,26 +203,6 @@ def _sayable_lines(skill: PolicySkill) -> list[Attribute]:
     stated = {line.attribute_id: line for line in preferred(skill)}
     silent = stated.keys() | unwanted(lasting(skill.stated))
     return [*stated.values(), *(line for line in lines if line.attribute_id not in silent)]
-
-
-@dataclass(frozen=True)
-class Sayable:
-    """All phrases that a slim skill of one version may contain, whatever its order, budget and vouching chose."""
-
-    likes: frozenset[str]
-    styles: frozenset[str]
-    avoids: frozenset[str]
-    now: frozenset[str]
-
-
-def sayable(skill: PolicySkill) -> Sayable:
-    """All phrases that any slim skill of this version may contain."""
-    likes, styles = phrases(skill, vouching=EVERYTHING)
-    avoids = avoided(skill, EVERYTHING, phrase, most=None)
-    scopes = [(Scope.NOW, None), *((Scope.SESSION, session.session_id) for session in skill.sessions)]
-    words = (passing(skill, scope, name, EVERYTHING, phrase, most=None) for scope, name in scopes)
-    now = (*chain.from_iterable(words), *of_session(skill, {}, EVERYTHING, phrase, most=None))
-    return Sayable(frozenset(likes), frozenset(styles), frozenset(avoids), frozenset(now))
 
 
 def lines_of(skill: PolicySkill, short: Slimmed) -> list[Attribute]:

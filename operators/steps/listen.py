@@ -16,17 +16,14 @@ from operators.cards.commands import resolve_command
 from operators.cards.fold import with_diff
 from operators.cards.lines import line_id, words_of
 from operators.cards.merge import resolve
-from operators.cards.rewards import resolve_reward
 from operators.chain import seal
 from operators.clocks import TOLERANCE
 from operators.forget import card_line, forgotten_as, meaning, value_of_line
 from operators.language.chunks import CHUNK_CHARS, Closed, chunk_id, closed_now, make_room, place_of, turn_of, with_turn
-from operators.language.derived_events import Told
+from operators.language.derived_events import corrections, forgets
 from operators.language.finding import Effect, Finding, Heard
 from operators.language.ports import Extractor
 from operators.privacy import Privacy
-from operators.signals import DEFAULT as DEFAULT_SIGNALS
-from operators.signals import Signals
 from operators.stated import statement_id
 from schemas import (
     Card,
@@ -36,9 +33,7 @@ from schemas import (
     CardDiff,
     Chunk,
     Fact,
-    Feedback,
     ForgetRequest,
-    ItemFacts,
     Listening,
     NotKept,
     Position,
@@ -95,12 +90,10 @@ class Listen:
         tokens: a chunk of so many is closed by the person's next turn.
         silence_ms: one that has heard nothing for so long is closed.
         privacy: what may be kept.
-        signals: what signals about items count.
     """
 
     tokens: int = 1_000
     silence_ms: int = 300_000
-    signals: Signals = DEFAULT_SIGNALS
     privacy: Privacy = field(kw_only=True)
     extractor: Extractor = field(kw_only=True)
 
@@ -161,14 +154,13 @@ class Listen:
         diff = resolve(state.card, user_id, kept, name, at, chunk.conversation_id, source, self.privacy)
         diff = _unquoted(diff, state, findings)
         diff = _with_receipt(diff, state.card, user_id, chunk, name, at, source, heard.reasoned_by, self.privacy)
-        told = Told(user_id, name, chunk, vocabulary)
         gone = tuple(each for each in findings if each.effect is Effect.FORGETS)
         erased = [*gone_from(state.card, diff).items()]
         erased += [(line_id(each.stance, each.dimension, each.value, each.domain), each.value) for each in gone]
         return Thought(
             diff=diff,
-            corrections=told.corrections(findings),
-            forgets=told.forgets(gone),
+            corrections=corrections(user_id, name, chunk, findings, vocabulary),
+            forgets=forgets(user_id, name, gone),
             lines=tuple(dict.fromkeys(name for each in erased for name in forgotten_as(user_id, *each))),
         )
 
@@ -187,14 +179,6 @@ class Listen:
             return Outcome.REPEATED, None
         diff = resolve_command(state.card, command, source, self.privacy)
         return (Outcome.NOTHING if diff is None else Outcome.COMMANDED), diff
-
-    def reward(self, state: State, feedback: Feedback, item: ItemFacts, source: Position) -> CardDiff | None:
-        """What a signal about an item does to the lines of a card that it speaks for or against."""
-        if state.card is None or _knows(state.card, feedback.event_id, source):
-            return None
-        if state.receipt is not None and state.receipt.covers(feedback.domain, feedback.occurred_at, source.moment):
-            return None
-        return resolve_reward(state.card, feedback, item, source, self.signals)
 
     def _is_full(self, chunk: Chunk, utterance: Utterance) -> Closed | None:
         """Why a chunk is closed by this turn. What others say closes none: the person's answer belongs to it."""

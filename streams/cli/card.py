@@ -44,7 +44,6 @@ def register(app: typer.Typer) -> None:
         "sager card show ann",
         'sager card show ann --request "where to eat tonight?" --text --budget 100',
         "sager card show ann --as-of 2026-01-31",
-        "sager card show ann --skill > SKILL.md",
     )
 )
 def show(
@@ -54,7 +53,6 @@ def show(
     domain: Domain = None,
     as_of: AsOf = None,
     text: Annotated[bool, typer.Option("--text", help="Print only the text that goes into a prompt.")] = False,
-    skill: Annotated[bool, typer.Option("--skill", help="Print a SKILL.md that an agent can load.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the lines of a card: what a person said of themselves.
@@ -66,18 +64,13 @@ def show(
     """
     from streams.rights.cards import card_told  # noqa: PLC0415
 
-    if text + skill + as_json > 1:
-        raise typer.BadParameter("--text, --skill and --json are three forms: give one of them")
+    if text and as_json:
+        raise typer.BadParameter("--text and --json are two forms: give one of them")
     at = _moment(as_of)
     with snapshot() as con:
         card = _card(con, user, as_of)
     if text:
         _print_text(card, at, request, budget or TEXT_TOKENS, domain)
-        return
-    if skill:
-        from operators.cards.views import skill_md  # noqa: PLC0415
-
-        print(skill_md(card, at, gate()), end="")
         return
     shown = card_told(card, at, gate(), request=request, budget_tokens=budget, domain=domain)
     if as_json:

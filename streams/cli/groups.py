@@ -48,7 +48,6 @@ POLICY_HEADINGS: dict[str, dict[str, str]] = {
         "diff": "policy.log",
         "explain": "policy.show",
         "verify": "policy.verify",
-        "anchor": "policy.verify",
     },
     "Change": dict.fromkeys(
         ("add", "reword", "remove", "set-tier", "pin", "unpin", "freeze", "unfreeze", "roll-back", "say"),

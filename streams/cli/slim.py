@@ -53,7 +53,7 @@ def slim(
     _check_topic(chosen)
     news: queue.Queue[tuple[bytes, bytes | None]] = queue.Queue()
     bare = user is not None and domain is not None and not follow
-    follower = Follower(chosen, SlimSkill.TOPIC, lambda key, value: news.put((key, value)))
+    follower = Follower(chosen, SlimSkill.TOPIC, lambda record: news.put((record.key() or b"", record.value())))
     follower.start()
     try:
         held: dict[bytes, SlimSkill] = {}

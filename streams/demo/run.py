@@ -27,7 +27,7 @@ from schemas import (
 from streams.demo.costs import Costs, costs, patience_seconds, uses_llm
 from streams.demo.observer import STALLED_SECONDS, Observer, Seen
 from streams.demo.scenario import Choice, Simulated
-from streams.kafka.events import EventOutbox, envelope
+from streams.kafka.producer import EventOutbox, envelope
 from streams.local.launch import Local
 from streams.materializer import read
 from streams.materializer.exceptions import MaterializerError

@@ -23,7 +23,7 @@ from schemas import (
 )
 from streams.demo import catalogue, people
 from streams.demo.people import Person
-from streams.kafka.events import envelope
+from streams.kafka.producer import envelope
 
 SLATE = 10
 NO_SKILL_EVERY = 5

@@ -10,7 +10,7 @@ from fastapi import Query, Response
 from pydantic import Field, ValidationError
 
 from operators.cards.lines import in_words
-from operators.cards.views import as_text, skill_md
+from operators.cards.views import as_text
 from operators.tokens import count_tokens
 from schemas import Card, CardAction, CardCommand, CardDiff, CardStated, Model
 from schemas.fields import AttributeId, Text, UtcDatetime
@@ -36,7 +36,7 @@ from streams.vouching import vouching_of
 
 NOTHING = "nothing is on a card of this person yet"
 TEXT_TOKENS, MOST_TOKENS = 300, 4_096
-PLAIN, MARKDOWN = "text/plain", "text/markdown"
+PLAIN = "text/plain"
 _READERS = (Scope.READ_USER, Scope.READ_ALL)
 
 routes = router("cards")
@@ -47,7 +47,6 @@ class CardFormat(StrEnum):
 
     JSON = "json"
     TEXT = "text"
-    SKILL = "skill"
 
 
 class CardLog(Model):
@@ -89,7 +88,7 @@ class CardCommanded(Model):
     "/v1/users/{user}/card",
     dependencies=[needs(Scope.READ_SLIM, *_READERS)],
     response_model=ToldCard,
-    responses={200: {"content": {kind: {"schema": {"type": "string"}} for kind in (PLAIN, MARKDOWN)}}},
+    responses={200: {"content": {PLAIN: {"schema": {"type": "string"}}}}},
 )
 async def card(
     api: TheApi,
@@ -103,9 +102,7 @@ async def card(
     as_of: Annotated[
         UtcDatetime | None, Query(description="The moment, such as `2026-01-31T18:00:00Z`; out of the snapshot's log.")
     ] = None,
-    form: Annotated[CardFormat, Query(alias="format", description="`text`: for a prompt; `skill`: a SKILL.md.")] = (
-        CardFormat.JSON
-    ),
+    form: Annotated[CardFormat, Query(alias="format", description="`text`: for a prompt.")] = (CardFormat.JSON),
 ) -> Response:
     """The card of a person: what they said of themselves, line by line, each with its evidence and why it is told.
 
@@ -121,8 +118,6 @@ async def card(
     if found is None:
         raise Problem(404, NOTHING)
     at, vouching, words = as_of or now(), vouching_of(api.settings), request or ""
-    if form is CardFormat.SKILL:
-        return Response(skill_md(found, at, vouching), media_type=MARKDOWN)
     if form is CardFormat.JSON:
         return as_json(card_told(found, at, vouching, request=words, budget_tokens=budget_tokens, domain=domain))
     budget = budget_tokens or TEXT_TOKENS

@@ -13,9 +13,9 @@ from streams.kafka.security import librdkafka_security
 from streams.settings import Settings
 
 PARTITIONER = "murmur2_random"
-"""librdkafka's name for Java's partitioner. Its own default is CRC32, which would break the joins."""
+"""librdkafka's name for Java's partitioner; its own default, CRC32, would break the joins."""
 SECOND_CHANCE_SECONDS = 2.0
-"""How long another broker may take to accept us after the first has refused."""
+"""The time for another broker to accept us after the first has refused."""
 REFUSALS = {
     KafkaError._AUTHENTICATION: "check SAGER_KAFKA_SASL_USERNAME, SAGER_KAFKA_SASL_PASSWORD and "
     "SAGER_KAFKA_SASL_MECHANISM",
@@ -57,7 +57,7 @@ def unused_group(name: str) -> str:
 
 
 def no_group(name: str) -> dict[str, Any]:
-    """Return settings of a consumer that assigns its own partitions: it joins no group and commits nothing."""
+    """Return settings of a consumer that joins no group and commits nothing."""
     return {"group.id": unused_group(name), "enable.auto.commit": False}
 
 

@@ -19,9 +19,7 @@ class WorkersRunning(StreamsError, RuntimeError):
 
 
 def members(settings: Settings, client: AdminClient | None = None) -> int | None:
-    """Return the group's number of members, one per worker.
-
-    None if the broker does not know: the embedded one names no members, and keeps those that did not leave.
+    """Return the number of workers; None if it is unknown: the embedded broker keeps members that did not leave.
 
     Raises:
         BrokerUnreachable: the broker does not answer.
@@ -60,12 +58,7 @@ def committed(settings: Settings, partitions: Sequence[TopicPartition]) -> dict[
 
 
 def no_workers(settings: Settings) -> None:
-    """Make sure that no worker runs.
-
-    Raises:
-        WorkersRunning: one runs, or may run.
-        BrokerUnreachable: the broker does not answer.
-    """
+    """Raise `WorkersRunning` if a worker runs, or may run."""
     count = members(settings)
     if count is None:
         raise WorkersRunning(

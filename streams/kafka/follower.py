@@ -1,51 +1,60 @@
-"""Following a compacted topic from its beginning, in a thread: a local copy of the newest value per key."""
+"""Follows a compacted topic from its beginning, in a thread, for a local copy of the newest value per key."""
 
+import logging
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable
+from queue import Empty, SimpleQueue
 from typing import Self
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from streams.exceptions import BrokerUnreachable
 from streams.kafka.clients import client_config, no_group
 from streams.kafka.scanner import int_of
 from streams.settings import Settings
 
-READY_SECONDS = 30.0
+logger = logging.getLogger("sager.kafka")
+
+SILENT_SECONDS = 30.0
+POLL_SECONDS = 0.2
+AGAIN_SECONDS = 5.0
+MOST_AT_ONCE = 2_000
 
 
 class Follower:
     """Reads a topic and then follows it, without a consumer group, so that any number of processes can.
 
-    Args:
-        settings: the deployment.
-        base: the registry's name of the topic.
-        take: called in the reading thread with every record's key and value; None is a tombstone.
+    The reading thread calls `take` with every record.
     """
 
-    def __init__(self, settings: Settings, base: str, take: Callable[[bytes, bytes | None], None]) -> None:
-        self._settings = settings
-        self._base = base
-        self._take = take
-        self._stop = threading.Event()
-        self._ready = threading.Event()
+    def __init__(self, settings: Settings, base: str, take: Callable[[Message], None]) -> None:
+        self._settings, self._base, self._take = settings, base, take
+        self._name = settings.topic(base)
+        self._stop, self._ready = threading.Event(), threading.Event()
+        self._heard = time.monotonic()
+        self._next: dict[int, int] = {}
         self._unread: set[int] = set()
+        self._asked: SimpleQueue[tuple[int, threading.Event]] = SimpleQueue()
+        self._waiting: defaultdict[int, list[threading.Event]] = defaultdict(list)
         self._thread = threading.Thread(target=self._follow, name=f"follow-{base}", daemon=True)
 
-    def start(self, seconds: float = READY_SECONDS) -> Self:
-        """Begin to follow, and wait until the topic has been read to its end.
+    def start(self) -> Self:
+        """Begin to follow, and wait until the topic has been read to its end, however long it is.
 
         Raises:
-            BrokerUnreachable: that took longer than `seconds`.
+            BrokerUnreachable: the broker was silent for half a minute.
         """
+        self._heard = time.monotonic()
         self._thread.start()
-        if not self._ready.wait(seconds):
-            self.stop()
-            raise BrokerUnreachable(
-                f"the topic {self._settings.topic(self._base)} could not be read within {seconds:.0f} s from "
-                f"{self._settings.bootstrap}: is Kafka up, and do the topics exist? See `sager topics`"
-            )
+        while not self._ready.wait(1.0):
+            if time.monotonic() - self._heard > SILENT_SECONDS:
+                self.stop()
+                raise BrokerUnreachable(
+                    f"the topic {self._name} could not be read: {self._settings.bootstrap} has been silent for "
+                    f"{SILENT_SECONDS:.0f} s. Is Kafka up, and do the topics exist? See `sager topics`"
+                )
         return self
 
     def stop(self) -> None:
@@ -54,33 +63,69 @@ class Follower:
         if self._thread.is_alive():
             self._thread.join(10)
 
+    def reach_end(self, partition: int) -> threading.Event:
+        """Return an event that is set once all records that a partition has now were taken."""
+        reached = threading.Event()
+        self._asked.put((partition, reached))
+        return reached
+
     def _follow(self) -> None:
-        name = self._settings.topic(self._base)
-        consumer = Consumer(
-            client_config(
-                self._settings,
-                **no_group(self._base),
-                **{"enable.partition.eof": True, "auto.offset.reset": "earliest"},
-            )
-        )
+        """Read, and again after an error: an owner of items, and a rebalance with it, would wait for ever."""
+        while not self._stop.is_set():
+            try:
+                self._read()
+            except Exception:
+                logger.exception("%s is not followed; again in %.0f s", self._name, AGAIN_SECONDS)
+                self._stop.wait(AGAIN_SECONDS)
+
+    def _read(self) -> None:
+        config = {"enable.partition.eof": True, "auto.offset.reset": "earliest"}
+        consumer = Consumer(client_config(self._settings, **no_group(self._base), **config))
         try:
-            partitions = partitions_of(consumer, name, self._stop)
+            partitions = partitions_of(consumer, self._name, self._stop)
             self._unread = set(partitions)
-            consumer.assign([TopicPartition(name, partition, OFFSET_BEGINNING) for partition in partitions])
+            consumer.assign([self._where(partition) for partition in partitions])
             while not self._stop.is_set():
-                for message in consumer.consume(500, 0.2):
-                    self._on_message(message)
+                self._seek_asked(consumer)
+                first = consumer.poll(POLL_SECONDS)
+                if first is not None:
+                    for message in [first, *consumer.consume(MOST_AT_ONCE - 1, 0)]:
+                        self._on_message(message)
+                    self._heard = time.monotonic()
                 if not self._unread:
                     self._ready.set()
         finally:
             consumer.close()
 
+    def _where(self, partition: int) -> TopicPartition:
+        return TopicPartition(self._name, partition, self._next.get(partition, OFFSET_BEGINNING))
+
+    def _seek_asked(self, consumer: Consumer) -> None:
+        """Seek the partitions whose end is asked for to their position: a client reports an end once per seek."""
+        again = []
+        while True:
+            try:
+                partition, reached = self._asked.get_nowait()
+            except Empty:
+                break
+            try:
+                consumer.seek(self._where(partition))
+                self._waiting[partition].append(reached)
+            except KafkaException:  # it is not being fetched yet
+                again.append((partition, reached))
+        for each in again:
+            self._asked.put(each)
+
     def _on_message(self, message: Message) -> None:
         error = message.error()
         if error is None:
-            self._take(message.key() or b"", message.value())
+            self._take(message)
+            self._next[int_of(message.partition())] = int_of(message.offset()) + 1
         elif error.code() == KafkaError._PARTITION_EOF:
-            self._unread.discard(int_of(message.partition()))
+            partition = int_of(message.partition())
+            self._unread.discard(partition)
+            for reached in self._waiting.pop(partition, ()):
+                reached.set()
 
 
 def partitions_of(consumer: Consumer, topic: str, is_over: threading.Event) -> list[int]:

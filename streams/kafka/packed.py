@@ -1,7 +1,6 @@
-"""Packing of values on topics that only our own processes read: lz4 or zstd behind one byte that no JSON begins with.
+"""Packs values on topics that only our own processes read: lz4 or zstd behind one byte that no JSON begins with.
 
-The registry marks topics as `packed`. Their readers unpack before they decode. Values that cannot be unpacked, hostile
-ones too, stay as they are, and no decoder accepts them.
+The registry marks topics as `packed`. Values that cannot be unpacked stay as they are, and no decoder accepts them.
 """
 
 from cramjam import DecompressionError, lz4, zstd
@@ -45,7 +44,10 @@ def unpack(value: bytes) -> bytes:
     """
     kind = value[:1]
     if kind == ITEM:
-        return _item(value)
+        try:
+            return encode(packed_items.unpack(value))
+        except BadRecord:
+            return value
     if kind not in (LZ4, ZSTD):
         return value
     length = int.from_bytes(value[1:_START], "big")
@@ -58,10 +60,3 @@ def unpack(value: bytes) -> bytes:
     except DecompressionError:
         return value
     return bytes(unpacked) if held == length else value
-
-
-def _item(value: bytes) -> bytes:
-    try:
-        return encode(packed_items.unpack(value))
-    except BadRecord:
-        return value

@@ -19,13 +19,12 @@ from pydantic_core import from_json, to_json
 from schemas import MAX_OTHERS, MAX_TAKERS, MAX_TASTES, BadRecord, ItemMemory, Taker
 
 PACKED = 16
-"""First byte of a packed item, and of no JSON and no value that is packed as a whole."""
+"""First byte of a packed item."""
 _HEAD = struct.Struct("<BIB")
 _SIZE = struct.Struct("<I")
 _NAME_BYTES = 14
 _MOST_NAME_CHARS = 256
 _MAX_BODY = 1024 * 1024
-"""Far more than an item with the longest names takes."""
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -99,7 +98,8 @@ def _unpack(value: bytes) -> ItemMemory:
                 days[number],
             )
         )
-    _check(domain, item_id, others, tastes)
+    if not all(isinstance(n, str) and 0 < len(n) <= _MOST_NAME_CHARS for n in (domain, item_id, *others, *tastes)):
+        raise ValueError("a name is no text of an allowed length")
     return ItemMemory.model_construct(domain=domain, item_id=item_id, epoch=epoch, takers=tuple(takers))
 
 
@@ -114,13 +114,6 @@ def _columns(raw: bytes, count: int) -> Sequence[Any]:
     if len(raw) != fixed.size + 2 * length:
         raise ValueError("cut short")
     return (*columns, struct.unpack_from(f"<{length}H", raw, fixed.size))
-
-
-def _check(domain: Any, item_id: Any, others: Any, tastes: Any) -> None:
-    """Raise unless all names are texts of an allowed length."""
-    texts = isinstance(domain, str) and isinstance(item_id, str) and domain and item_id
-    if not (texts and all(isinstance(n, str) and 0 < len(n) <= _MOST_NAME_CHARS for n in (*others, *tastes))):
-        raise ValueError("names that are none")
 
 
 def epoch_of(value: bytes) -> int:

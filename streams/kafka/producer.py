@@ -1,26 +1,30 @@
-"""A producer with back-pressure and delivery errors: `send` blocks while the queue is full, `flush` raises."""
+"""Producers with back-pressure and delivery errors: `send` blocks while the queue is full, `flush` raises.
 
-from typing import Any
+Our own processes use them; apps have `sager_client`.
+"""
+
+import uuid
+from datetime import datetime
+from typing import Any, Self, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from schemas import Event, encode, topic_of
 from schemas.topics import TOPICS
 from streams.exceptions import NotProduced, TopicsDiffer
-from streams.kafka.clients import producer_config
+from streams.kafka.clients import partition_of, producer_config
 from streams.settings import Settings
 
 METADATA_SECONDS = 5.0
+FLUSH_SECONDS = 30.0
 BY_KEY = -1
 """Instead of a partition: the partition of the key."""
 
+EventT = TypeVar("EventT", bound=Event)
+
 
 class Outbox:
-    """A producer that remembers refused records.
-
-    Args:
-        settings: the deployment.
-        more: further settings of librdkafka, see `producer_config`.
-    """
+    """A producer that remembers refused records; `more` are further settings of librdkafka."""
 
     def __init__(self, settings: Settings, **more: Any) -> None:
         self._producer = Producer(producer_config(settings, **more))
@@ -41,8 +45,7 @@ class Outbox:
             try:
                 self._producer.produce(topic, value, key, partition, on_delivery=self._delivered)
             except BufferError:
-                # The queue is full: deliveries make room.
-                self._producer.poll(0.5)
+                self._producer.poll(0.5)  # deliveries make room
             else:
                 self._producer.poll(0)
                 return
@@ -69,11 +72,7 @@ class Outbox:
             )
 
     def flush(self, seconds: float, what: str) -> None:
-        """Wait until the broker has acknowledged every record.
-
-        Args:
-            seconds: how long at most.
-            what: the kind of record in the plural, for the error.
+        """Wait until the broker has acknowledged every record; `what` names them in the error.
 
         Raises:
             NotProduced: records were refused, now or before, or are still unsent.
@@ -86,3 +85,39 @@ class Outbox:
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
             self._refused.append(f"{message.topic()}: {error.str()}")
+
+
+def envelope(at: datetime) -> dict[str, Any]:
+    """Return the fields that every event has, with a new id."""
+    return {"event_id": uuid.uuid4().hex, "occurred_at": at}
+
+
+class EventOutbox:
+    """Produces events on their topics. As a context manager, it waits at its end until the broker has them all."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._outbox = Outbox(settings)
+
+    def send(self, event: EventT) -> EventT:
+        """Produce an event, and return it."""
+        topic = topic_of(type(event))
+        user_id = getattr(event, "user_id", None)
+        # Explicit, so that a record keyed by user and domain lands beside its user's others.
+        partition = BY_KEY if user_id is None else partition_of(user_id, self._settings.partitions)
+        self._outbox.send(topic.name(self._settings.prefix), topic.key_of(event), encode(event), partition)
+        return event
+
+    def flush(self, seconds: float = FLUSH_SECONDS) -> None:
+        """Wait until the broker has all events.
+
+        Raises:
+            NotProduced: the broker did not accept all in time, or refused some.
+        """
+        self._outbox.flush(seconds, "events")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.flush()

@@ -14,10 +14,9 @@ from streams.settings import Settings
 SILENT_SECONDS = 30.0
 REQUEST_SECONDS = 10.0
 POLL_SECONDS = 0.05
-"""How long one poll waits for a batch, or for the end of a partition."""
 
 Tell = Callable[[int, int], None]
-"""Called with how many records have been read, and about how many there are."""
+"""Called with the number of records that have been read, and about how many there are."""
 
 
 class NoSuchTopic(StreamsError, LookupError):
@@ -25,30 +24,19 @@ class NoSuchTopic(StreamsError, LookupError):
 
 
 class Scanner:
-    """Reads any part of a deployment's topics. Use it as a context manager.
-
-    Args:
-        settings: the deployment.
-        silent_seconds: after so long without an answer the broker counts as unreachable.
-    """
+    """Reads any part of a deployment's topics. Use it as a context manager."""
 
     def __init__(self, settings: Settings, silent_seconds: float = SILENT_SECONDS) -> None:
-        self._settings = settings
-        self._silent_seconds = silent_seconds
-        self._consumer = Consumer(
-            client_config(
-                settings,
-                **no_group("scan"),
-                **{
-                    "enable.partition.eof": True,
-                    "auto.offset.reset": "earliest",
-                    "allow.auto.create.topics": False,
-                    # An empty answer marks the end of a partition, and the broker waits this long for records.
-                    "fetch.wait.max.ms": 50,
-                    "fetch.message.max.bytes": max(topic.max_message_bytes for topic in TOPICS.values()),
-                },
-            )
-        )
+        self._settings, self._silent_seconds = settings, silent_seconds
+        config = {
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "allow.auto.create.topics": False,
+            # An empty answer marks the end of a partition, and the broker waits this long for records.
+            "fetch.wait.max.ms": 50,
+            "fetch.message.max.bytes": max(topic.max_message_bytes for topic in TOPICS.values()),
+        }
+        self._consumer = Consumer(client_config(settings, **no_group("scan"), **config))
 
     def partitions(self, base: str) -> list[TopicPartition]:
         """Return all partitions of a topic of the registry, from their beginning.
@@ -80,11 +68,7 @@ class Scanner:
             return list(where)  # callers check the records' time stamps too
 
     def size(self, where: Iterable[TopicPartition]) -> int:
-        """Return about how many records follow these offsets, for a progress bar; the embedded broker reports too few.
-
-        Raises:
-            BrokerUnreachable: it does not answer.
-        """
+        """Return about how many records follow these offsets; the embedded broker reports too few."""
         total = 0
         for each in where:
             low, high = self._bounds(each)
@@ -92,11 +76,7 @@ class Scanner:
         return total
 
     def end(self, where: TopicPartition) -> int:
-        """Return the offset behind a partition's last record; too low on the embedded broker.
-
-        Raises:
-            BrokerUnreachable: it does not answer.
-        """
+        """Return the offset behind a partition's last record; too low on the embedded broker."""
         return self._bounds(where)[1]
 
     def read(self, where: Sequence[TopicPartition], tell: Tell | None = None) -> Iterator[Message]:

@@ -4,7 +4,6 @@ Python reads the files before librdkafka does, so that every command reports an 
 """
 
 import ssl
-from pathlib import Path
 from typing import Any
 
 from streams.exceptions import SecurityMisconfigured
@@ -28,9 +27,9 @@ def librdkafka_security(settings: Settings) -> dict[str, Any]:
         tls_context(settings)
         key_password = settings.kafka_ssl_key_password
         found = {
-            "ssl.ca.location": _text(settings.kafka_ssl_ca),
-            "ssl.certificate.location": _text(settings.kafka_ssl_certificate),
-            "ssl.key.location": _text(settings.kafka_ssl_key),
+            "ssl.ca.location": settings.kafka_ssl_ca,
+            "ssl.certificate.location": settings.kafka_ssl_certificate,
+            "ssl.key.location": settings.kafka_ssl_key,
             "ssl.key.password": key_password.get_secret_value() if key_password else None,
             "ssl.endpoint.identification.algorithm": "https" if settings.kafka_ssl_verify_hostname else "none",
         }
@@ -43,7 +42,7 @@ def librdkafka_security(settings: Settings) -> dict[str, Any]:
         }
     if found:
         found["security.protocol"] = protocol.value
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: str(value) for name, value in found.items() if value is not None}
 
 
 def tls_context(settings: Settings) -> ssl.SSLContext | None:
@@ -85,7 +84,3 @@ def _reason(error: OSError | ValueError) -> str:
     if isinstance(error, ssl.SSLError):
         return (error.reason or "wrong password, or no PEM").replace("_", " ").lower()
     return (error.strerror if isinstance(error, OSError) else None) or "wrong password"
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)

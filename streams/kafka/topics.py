@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, NewTopic, OffsetSpec, ResourceType
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from schemas.topics import TOPICS, Topic
 from streams.exceptions import BrokerUnreachable, TopicsDiffer
@@ -16,7 +16,7 @@ TIMEOUT_SECONDS = 15.0
 LEADERS_SECONDS = 60.0
 """How long leader election of new topics may take: a broker that has just started elects many at once."""
 SPARE_SECONDS = 5.0
-"""A request that is not answered in time fails by itself; its future is waited for a little longer."""
+"""A request that is not answered in time fails by itself; we wait for its future a little longer."""
 SAFE_REPLICATION, SAFE_IN_SYNC = 3, 2
 """From this replication factor on, a write is acknowledged once two replicas have it: losing one broker is harmless."""
 
@@ -36,16 +36,7 @@ _SILENCE = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.REQUEST_TIM
 
 @dataclass(frozen=True)
 class TopicState:
-    """One topic on the broker, compared with the registry.
-
-    Attributes:
-        topic: the registry's entry.
-        name: the full name.
-        partitions: how many there are; None if the topic does not exist.
-        differs: each difference, in words.
-        has_other_partitions: true if the number of partitions differs.
-        has_other_policy: true if the clean-up policy differs.
-    """
+    """One topic on the broker, compared with the registry: its partitions, None if it is missing, and differences."""
 
     topic: Topic
     name: str
@@ -66,11 +57,7 @@ def inspect(settings: Settings) -> list[TopicState]:
     Raises:
         BrokerUnreachable: no broker answers, or the TLS or SASL handshake failed.
     """
-    return compare(settings, *reach(settings, TIMEOUT_SECONDS))
-
-
-def compare(settings: Settings, client: AdminClient, cluster: ClusterMetadata) -> list[TopicState]:
-    """Return the state of every topic on a cluster that has just been reached."""
+    client, cluster = reach(settings, TIMEOUT_SECONDS)
     existing = cluster.topics
     names = {topic.name(settings.prefix): topic for topic in TOPICS.values()}
     policies = _cleanup_policies(client, [name for name in names if name in existing])
@@ -121,7 +108,6 @@ def ensure(settings: Settings) -> list[str]:
 
 
 def _advice(settings: Settings, wrong: Sequence[TopicState]) -> str:
-    """Return which topics differ, and what to do about each kind of difference."""
     counts = {s.partitions for s in wrong if s.has_other_partitions and not s.topic.single_partition}
     advice = [f"set SAGER_PARTITIONS={found} if all have that count" for found in counts if len(counts) == 1]
     if any(state.has_other_partitions for state in wrong):
@@ -173,11 +159,7 @@ def _raise_unless_exists(name: str, error: Exception) -> None:
 
 
 def _wait_for_leaders(client: AdminClient, made: Sequence[NewTopic]) -> None:
-    """Wait until all partitions of new topics have a leader; without one they refuse records.
-
-    Raises:
-        BrokerUnreachable: after a minute some have none.
-    """
+    """Wait until all partitions of new topics have a leader; without one they refuse records."""
     left = {TopicPartition(topic.topic, number) for topic in made for number in range(topic.num_partitions)}
     give_up = time.monotonic() + LEADERS_SECONDS
     while left:

@@ -1,9 +1,9 @@
-"""The circuit breaker: an endpoint that is away is left in peace, and asked now and then whether it is back."""
+"""The circuit breaker: blocks calls to an endpoint that is away, and probes now and then whether it is back."""
 
 from collections.abc import Callable
 from enum import IntEnum
 
-from streams.llm.failures import CallFailed
+from streams.llm.calls import CallFailed
 
 LONGEST_RETRY_AFTER_SECONDS = 3_600.0
 """An endpoint may ask for a longer pause than ours; one that asks for more than this is asked again anyway."""
@@ -11,30 +11,27 @@ _JITTER = 0.1
 
 
 class BreakerState(IntEnum):
-    """What becomes of a call; the numbers are those of the metric."""
+    """Closed lets calls pass, open blocks them, half-open lets one probe pass; the numbers are the metric's."""
 
     CLOSED = 0
-    """It goes out."""
     HALF_OPEN = 1
-    """One is out, to see whether the endpoint is back; no other goes."""
     OPEN = 2
-    """It does not go out; after the pause the next one is the probe."""
 
 
 class CircuitBreaker:
-    """Counts what an endpoint does to calls, and says whether the next one may go out. Pure but for its own state.
+    """Counts failed calls, and decides whether the next one may go out.
 
-    A call that is admitted ends in exactly one of `succeeded`, `failed` and `left`, with the ticket that it was given.
-    Tickets of calls that were under way when the state changed are void: only the probe says how an open circuit goes
-    on, however many late failures come in.
+    An admitted call ends in exactly one of `succeeded`, `failed` and `left`, with its ticket. Tickets of calls that
+    were running when the state changed are void: only the probe decides about an open circuit, however many late
+    failures come in.
 
     Args:
         failures: so many in a row open it; 0: it never opens.
         pause_seconds: the first pause. Each failed probe doubles it.
         max_pause_seconds: the longest pause, unless the endpoint asks for a longer one.
-        clock: seconds that only grow.
-        chance: a number from 0 to 1, evenly spread: pauses are that much of 10% longer, so that workers drift apart.
-        on_change: told of every change of state, after it.
+        clock: a monotonic clock, in seconds.
+        chance: returns a number from 0 to 1: pauses are that much of 10% longer, so that workers drift apart.
+        on_change: called after every change of state.
     """
 
     def __init__(
@@ -47,10 +44,6 @@ class CircuitBreaker:
         chance: Callable[[], float],
         on_change: "Callable[[CircuitBreaker], None] | None" = None,
     ) -> None:
-        if failures < 0 or pause_seconds < 0 or max_pause_seconds < pause_seconds:
-            raise ValueError(
-                "failures and pause_seconds must not be negative, max_pause_seconds not below pause_seconds"
-            )
         self._failures = failures
         self._first_pause = pause_seconds
         self._max_pause = max_pause_seconds
@@ -62,23 +55,22 @@ class CircuitBreaker:
         self._until = 0.0
         self._era = 0
         self.state = BreakerState.CLOSED
+        # The failure that opened it last, and whether a probe's: then the same outage goes on.
         self.failure: CallFailed | None = None
-        """What opened it last."""
         self.still_away = False
-        """Whether that was a probe's failure, or a probe that came to nothing: the same outage goes on."""
 
     @property
     def remaining_seconds(self) -> float:
-        """How long no call will go out for certain; 0 when one may."""
+        """Seconds until the next call may go out."""
         return max(0.0, self._until - self._clock()) if self.state is BreakerState.OPEN else 0.0
 
     @property
     def passable(self) -> bool:
-        """Whether a call that came now would go out."""
+        """True if a call may go out now."""
         return self.state is BreakerState.CLOSED or (self.state is BreakerState.OPEN and self._clock() >= self._until)
 
     def admit(self) -> int | None:
-        """A ticket for one call, or None if it must not go out. After the pause, the first to ask is the probe."""
+        """Return a ticket for one call, or None if it must not go out. After the pause, the first call is the probe."""
         if not self.passable:
             return None
         if self.state is BreakerState.OPEN:
@@ -86,7 +78,7 @@ class CircuitBreaker:
         return self._era
 
     def succeeded(self, ticket: int) -> None:
-        """The endpoint has answered, be it with nonsense: it is there."""
+        """Note that the endpoint answered, even with nonsense."""
         if ticket != self._era:
             return
         self._in_a_row = 0
@@ -95,7 +87,7 @@ class CircuitBreaker:
             self._change(BreakerState.CLOSED)
 
     def failed(self, ticket: int, failure: CallFailed) -> None:
-        """The endpoint did not do its work; if it asked for a longer pause than ours, it gets that."""
+        """Note that the endpoint failed; a longer pause that it asks for is granted."""
         if ticket != self._era:
             return
         self._in_a_row += 1
@@ -107,7 +99,7 @@ class CircuitBreaker:
             self._next_pause = min(2 * self._next_pause, self._max_pause)
 
     def left(self, ticket: int) -> None:
-        """The call ended without telling anything of the endpoint, for example because it was cancelled."""
+        """Note that the call ended without a verdict on the endpoint, for example because it was cancelled."""
         if ticket == self._era and self.state is BreakerState.HALF_OPEN:
             self._open(0.0, still_away=True)
 

@@ -7,8 +7,7 @@ from urllib.parse import unquote, urlsplit
 import httpx2
 from openai import AsyncOpenAI, DefaultAioHttpClient
 
-from streams.llm.failures import CallFailed
-from streams.llm.records import Outcome
+from streams.llm.calls import CallFailed, Outcome
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """Far more than the longest answer needs. Without a limit an endpoint could fill the worker's memory."""

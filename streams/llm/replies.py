@@ -1,10 +1,18 @@
-"""Reads a model's words as JSON: unwraps the object, cuts it to size, and checks it against its schema."""
+"""Reads chat completions: unwraps the JSON object, cuts it to size, and checks it against its schema.
+
+The `openai` package checks no types, so any field may be missing or mistyped.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
 from jsonschema import Draft202012Validator, ValidationError
+from openai.types import CompletionUsage
+from openai.types.chat import ChatCompletion, ChatCompletionMessage
+from openai.types.chat.chat_completion import Choice
+
+from streams.llm.calls import CallFailed, Outcome
 
 SIZES = frozenset({"maxLength", "maxItems"})
 """Bounds on size, not on meaning. Some endpoints reject them in strict mode."""
@@ -12,6 +20,36 @@ SIZES = frozenset({"maxLength", "maxItems"})
 
 class BadReply(ValueError):
     """The reply does not fit the schema. The message names schema and place, never the model's words."""
+
+
+def answer(completion: ChatCompletion, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON object that the model wrote.
+
+    Raises:
+        CallFailed: there is none, or it does not fit the schema.
+    """
+    match completion:
+        case ChatCompletion(choices=[Choice(message=ChatCompletionMessage(refusal=str(why))), *_]) if why:
+            raise CallFailed(Outcome.REFUSED, "the model refused")
+        case ChatCompletion(choices=[Choice(finish_reason="content_filter"), *_]):
+            raise CallFailed(Outcome.REFUSED, "the endpoint's content filter stepped in")
+        case ChatCompletion(choices=[Choice(message=ChatCompletionMessage(content=str(text))) as choice, *_]) if text:
+            try:
+                return read(text, schema)
+            except BadReply as bad:
+                why = "it was too long and was cut off" if choice.finish_reason == "length" else str(bad)
+                raise CallFailed(Outcome.INVALID_REPLY, why) from None
+        case _:
+            raise CallFailed(Outcome.INVALID_REPLY, "it was empty")
+
+
+def usage(completion: ChatCompletion) -> tuple[int, int]:
+    """Return prompt and completion tokens as the endpoint counted them; 0 if it did not."""
+    match completion.usage:
+        case CompletionUsage(prompt_tokens=int(prompt), completion_tokens=int(written)):
+            return max(0, prompt), max(0, written)
+        case _:
+            return 0, 0
 
 
 def read(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from operators.admit import Refused, is_forgotten, refused
+from operators.admit import Refused, refused
 from operators.clocks import TOLERANCE, after, is_ahead
 from schemas import BadRecord, DeadLetter, Model, Receipt, decode, subject_of
 from streams.materializer.records import Put, utc
@@ -92,7 +92,7 @@ class Barrier:
 
     def _is_forgotten(self, user_id: str, domain: str | None, moments: list[datetime]) -> bool:
         receipt = self._receipts.get(subject_of(user_id)) if self._receipts else None
-        return receipt is not None and is_forgotten(receipt, domain, moments, datetime.now(UTC))
+        return receipt is not None and receipt.covers(domain, *moments)
 
 
 def _reach(receipt: Receipt) -> datetime:

@@ -127,7 +127,7 @@ ROLES: dict[Role, Access] = {
         writes=_without(ALL, _NEVER_WRITTEN_BY_WORKERS),
         looks_at=ALL,
         joins=(APP_ID,),
-        asks=tuple(map(unused_group, ("global-skills", "weights", "items", "oldest", "scan"))),
+        asks=tuple(map(unused_group, ("global-skills", "weights", "item-memories", "oldest", "scan"))),
     ),
     Role.MATERIALIZER: Access(
         "`sager materialize`: writes public topics to DuckDB",

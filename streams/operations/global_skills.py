@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from operators.global_skill import GlobalLimits, Population, global_skill
 from schemas import BadRecord, GlobalSkill, Memory, Profile, decode, derived_id
-from streams.kafka.events import EventOutbox
 from streams.kafka.packed import unpack
+from streams.kafka.producer import EventOutbox
 from streams.kafka.scanner import NoSuchTopic, Scanner
 from streams.settings import Settings
 

@@ -139,7 +139,6 @@ class CameOf(StrEnum):
 
     CONVERSATION = "conversation"
     COMMAND = "command"
-    SIGNAL = "signal"
 
 
 @dataclass(frozen=True)
@@ -163,11 +162,10 @@ def card_versions(diffs: Iterable[CardDiff]) -> list[CardVersion]:
     versions = []
     for diff in diffs:
         known |= {change.line_id: in_words(change.line) for change in diff.changes if change.line is not None}
-        came_of = CameOf.COMMAND if diff.reward is None else CameOf.SIGNAL
         versions.append(
             CardVersion(
                 diff,
-                CameOf.CONVERSATION if diff.conversation_id else came_of,
+                CameOf.CONVERSATION if diff.conversation_id else CameOf.COMMAND,
                 tuple((change, known.get(change.line_id, GONE)) for change in diff.changes),
                 tuple(
                     why_not(each.kind) + (f", {each.times} times" if each.times > 1 else "") for each in diff.not_kept

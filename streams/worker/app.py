@@ -11,21 +11,20 @@ from streams.kafka.security import protocol_of, tls_context
 from streams.settings import By, RankerName, ReasonerName, Settings, Store
 from streams.worker.agents import contrast, evolve, listen, prior, propagate, rank, weigh
 from streams.worker.pipeline import REQUEST_BYTES, Pipeline, raw_topic
-from streams.worker.reasoning.configured import listener_of, models_of, reader_of, reasoner_of
-from streams.worker.reasoning.global_skills import GlobalSkills
+from streams.worker.reasoning.llm import listener_of, models_of, reader_of, reasoner_of
 from streams.worker.reasoning.reasoner import Reasoning
-from streams.worker.reasoning.weights import LearnedWeights
 from streams.worker.runtime.membership import Membership
-from streams.worker.runtime.outlet import Outlet, delivery_seconds
+from streams.worker.runtime.outlet import delivery_seconds
 from streams.worker.runtime.reader import Reader
 from streams.worker.runtime.recovery import QuietTableManager
-from streams.worker.runtime.repairs import DeliveredTable, EmbeddedApp, RepairedApp, server_urls
+from streams.worker.runtime.repairs import DeliveredTable, EmbeddedApp, RepairedApp
 
+TABLES = ("skills", "profiles", "open-rankings", "memories", "receipts", "weights", "cards", "conversations")
 NEVER_SECONDS = 7 * 86_400.0
 
 
 def create(settings: Settings) -> Pipeline:
-    """The worker's app with all its agents, not started yet.
+    """Return the worker's parts, with an app of all agents that is not started yet.
 
     Raises:
         MissingExtra: the configuration asks for an optional part that is not installed.
@@ -33,22 +32,7 @@ def create(settings: Settings) -> Pipeline:
     datadir = settings.data_dir / "worker"
     private.make(datadir)
     app = _app(settings, datadir)
-    pipeline = Pipeline(
-        app=app,
-        settings=settings,
-        reader=app.reader,
-        outlet=Outlet(settings),
-        skills=_table(app, settings, "skills"),
-        profiles=_table(app, settings, "profiles"),
-        open_rankings=_table(app, settings, "open-rankings"),
-        memories=_table(app, settings, "memories"),
-        receipts=_table(app, settings, "receipts"),
-        weights=_table(app, settings, "weights"),
-        cards=_table(app, settings, "cards"),
-        conversations=_table(app, settings, "conversations"),
-        global_skills=GlobalSkills(settings),
-        learned_weights=LearnedWeights(settings),
-    )
+    pipeline = Pipeline(app, settings, {base: _table(app, settings, base) for base in TABLES})
     rank.attach(pipeline, models_of(settings))
     contrast.attach(pipeline)
     propagate.attach(pipeline)
@@ -70,13 +54,19 @@ def create(settings: Settings) -> Pipeline:
 
 def _app(settings: Settings, datadir: Path) -> faust.App:
     if settings.store is Store.ROCKSDB:
-        _check_rocksdb()
+        try:
+            import rocksdict  # noqa: F401, PLC0415 - an optional extra
+        except ImportError as error:
+            raise MissingExtra(
+                "SAGER_STORE=rocksdb needs an extra: pip install '.[rocksdb]' in a clone of the repository, "
+                "or set SAGER_STORE=memory"
+            ) from error
     kind = EmbeddedApp if settings.embedded else RepairedApp
     under_way = delivery_seconds(settings.session_seconds)
     rebalance_seconds = max(settings.rebalance_seconds, longest_question_seconds(settings)) + under_way
     app = kind(
         settings.app_id,
-        broker=list(server_urls(settings.bootstrap)),
+        broker=[f"kafka://{server.strip()}" for server in settings.bootstrap.split(",")],
         broker_credentials=credentials(settings),
         store=f"{settings.store.value}://",
         datadir=str(datadir),
@@ -105,10 +95,10 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
 
 
 def credentials(settings: Settings) -> faust.SASLCredentials | faust.SSLCredentials | None:
-    """What Faust's consumer shows the brokers; None for a plain connection.
+    """Return the credentials of Faust's consumer; None for a plain connection.
 
     Raises:
-        SecurityMisconfigured: a file of TLS is not what it has to be.
+        SecurityMisconfigured: a TLS file is invalid.
     """
     context = tls_context(settings)
     if protocol_of(settings).sasl:
@@ -123,27 +113,17 @@ def credentials(settings: Settings) -> faust.SASLCredentials | faust.SSLCredenti
 
 
 def longest_question_seconds(settings: Settings) -> float:
-    """How long one event can keep a model busy, with all retries: partitions and the watchdog wait for it."""
+    """Return how long one event can keep a model busy, with all retries: partitions and the watchdog wait for it."""
     calls, pauses = settings.llm_attempts + 1, settings.llm_attempts
     question = calls * settings.llm_timeout_seconds + pauses * settings.llm_retry_seconds
     evolving = int(settings.reasoner is ReasonerName.LLM)
     orders = settings.rank_orders + 1 if settings.ranker is not RankerName.DETERMINISTIC else 0
-    ranking = (settings.facets_by is By.LLM) + (settings.extract_by is By.LLM) + orders
+    ranking = (settings.extract_by is By.LLM) + orders
     return question * max(evolving, ranking)
 
 
-def _check_rocksdb() -> None:
-    try:
-        import rocksdict  # noqa: F401, PLC0415 - an optional extra
-    except ImportError as error:
-        raise MissingExtra(
-            "SAGER_STORE=rocksdb needs an extra: pip install '.[rocksdb]' in a clone of the repository, "
-            "or set SAGER_STORE=memory"
-        ) from error
-
-
 def _table(app: faust.App, settings: Settings, base: str) -> DeliveredTable:
-    """A table whose changelog is the registry's topic of that name."""
+    """Return a table whose changelog is the registry's topic of that name."""
     table = DeliveredTable(
         app,
         name=base,

@@ -1,7 +1,6 @@
-"""What waits of people's conversations, and when something of it is to be thought over.
+"""Waiting turns of conversations, and the time at which they are processed.
 
-The table is not looked through again and again: what is due is kept in memory, and gathered anew from the table
-whenever partitions were given out.
+Due times are kept in memory, and gathered from the table after every rebalance.
 """
 
 import asyncio
@@ -14,16 +13,11 @@ from streams.worker import metrics
 from streams.worker.pipeline import Pipeline
 
 LOOK = 2_000
-"""People who are looked at before others have their turn."""
+"""Users who are visited before other tasks run."""
 
 
 class Conversations:
-    """The table `conversations` in one worker.
-
-    Args:
-        pipeline: the worker's parts.
-        step: says when something is due.
-    """
+    """The table `conversations` in one worker."""
 
     def __init__(self, pipeline: Pipeline, step: Listen) -> None:
         self._pipeline, self._step = pipeline, step
@@ -32,27 +26,28 @@ class Conversations:
         self._generation: int | None = None
 
     def read(self, user_id: str) -> Listening | None:
-        """What waits of a person's conversations."""
+        """Return a user's waiting turns."""
         return self._pipeline.read(self._pipeline.conversations, user_id.encode(), Listening)
 
     async def write(self, event: Any, listening: Listening) -> None:
-        """Set it, once the changelog has it."""
+        """Set a user's waiting turns once the changelog has them."""
         await self._pipeline.write(self._pipeline.conversations, event, listening.user_id.encode(), listening)
         self._note(listening)
 
     async def forget(self, event: Any, user_id: str) -> None:
-        """Remove all of it."""
+        """Remove a user's waiting turns."""
         await self._pipeline.delete(self._pipeline.conversations, event, user_id.encode())
         self._drop(user_id)
 
     async def due(self, now_ms: int) -> list[tuple[str, int]]:
-        """Whose conversations have been silent long enough, or were closed by a worker that died; their partitions.
+        """Return users, with their partitions, whose conversations are silent, or closed by a worker that died.
 
-        While records wait that may belong to them, silence is waited for twice as long.
+        While records wait that may belong to them, they must be silent for twice as long.
         """
         await self._gather()
         pipeline, found = self._pipeline, []
-        ours = {tp.partition for tp in pipeline.app.consumer.assignment() if tp.topic == self._topic}
+        topic = pipeline.settings.topic(Utterance.TOPIC)
+        ours = {tp.partition for tp in pipeline.app.consumer.assignment() if tp.topic == topic}
         behind = {each for each in ours if pipeline.has_more(Utterance.TOPIC, each)}
         for user_id in [user_id for user_id, due_ms in self._due.items() if due_ms <= now_ms]:
             partition = partition_of(user_id, pipeline.settings.partitions)
@@ -61,12 +56,8 @@ class Conversations:
                 found.append((user_id, partition))
         return found
 
-    @property
-    def _topic(self) -> str:
-        return self._pipeline.settings.topic(Utterance.TOPIC)
-
     async def _gather(self) -> None:
-        """Look through the table, where partitions were given out since it was last done."""
+        """Scan the table after a rebalance."""
         generation = self._pipeline.generation()
         if generation == self._generation:
             return

@@ -1,4 +1,4 @@
-"""The user's side of the graph in a worker: memories written, and items told (Algorithm 1 line 11)."""
+"""The user's side of the graph: writes memories, and sends touches to items (Algorithm 1, line 11)."""
 
 import asyncio
 from typing import Any
@@ -11,7 +11,7 @@ from streams.worker.pipeline import Pipeline
 
 
 async def remember(pipeline: Pipeline, event: Any, remembered: Remembered | None) -> None:
-    """Tell the items, then write the memory. For callers that hold the lock on the user's memory."""
+    """Send the touch, then write the memory. For callers that hold the memory's lock."""
     if remembered is None:
         return
     if remembered.touch is not None:
@@ -21,7 +21,7 @@ async def remember(pipeline: Pipeline, event: Any, remembered: Remembered | None
 
 
 async def tell_items(pipeline: Pipeline, event: Any, touch: Touch) -> None:
-    """Send a touch to its items: one record for each partition of them."""
+    """Send a touch to its items: one record for each of their partitions."""
     parts = shared_out(touch, lambda item_id: partition_of(item_id, pipeline.settings.partitions))
     await asyncio.gather(*(send_touch(pipeline, event, part, partition) for partition, part in parts.items()))
 

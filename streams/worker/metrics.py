@@ -1,10 +1,11 @@
-"""What a worker counts, for Prometheus. Labels are small and closed: never a user, never an id.
+"""A worker's metrics for Prometheus. Labels are small and closed: never a user, never an id.
 
-Label values that are known start at 0, so that rates exist before the first event and alerts see the first failure.
+Known label values start at 0, so that rates exist before the first event and alerts see the first failure.
 """
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import pairwise
 from typing import TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -14,7 +15,7 @@ from operators.contrast import Outcome
 from operators.language.chunks import Closed
 from operators.outcome import Arm
 from operators.privacy import UNREADABLE as UNREADABLE_ITEM
-from operators.retrieve.quality import Reason
+from operators.retrieve import Reason
 from operators.steps.evolved import Outcome as Evolved
 from operators.steps.listen import Outcome as Listened
 from operators.vouch import Held
@@ -24,7 +25,6 @@ from streams.metrics import DEAD_LETTERS, UNREADABLE
 from streams.settings import OnLlmFailure
 
 _LATENCY = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
-_RANKS = (1, 2, 3, 4, 5, 10, 20, 50)
 NOBODY = "none"
 """A tier before an attribute was there, or after it has gone."""
 
@@ -37,15 +37,13 @@ OUTCOMES = {
     "listen": (*(outcome.value for outcome in Listened), "given-up"),
     "weigh": ("learned", "repeated", "frozen", *(action.value for action in WeightAction)),
 }
-"""What becomes of events, by stage; `rerouted` and `dead-lettered` may become of any."""
+"""Outcomes of events by stage, besides `rerouted` and `dead-lettered`."""
 SEEDED = "seeded"
 STATED, OBSERVED, OVERTAKEN, FADED = "stated", "observed", "overtaken", "faded"
-"""How it is seen that a taste has changed: the person says so, what they take says so, another change of theirs has
-overtaken it, or nothing confirms it for long."""
+"""Evidence of a changed taste: the user's words, their choices, a later change, or no confirmation for long."""
 CORRECTION = "correction"
-"""What a diff calls the event that it answers, where that is one."""
 AT = (3, 5)
-"""The depths at which NDCG is told, as in the paper's tables."""
+"""The depths of NDCG, as in the paper's tables."""
 
 # --- rate, errors, duration: per stage
 
@@ -119,7 +117,7 @@ SELECTION_RANK = Histogram(
     "sager_selection_rank",
     "The place at which the chosen item was shown; the share up to k is Hit@k.",
     ["domain", "arm"],
-    buckets=_RANKS,
+    buckets=(1, 2, 3, 4, 5, 10, 20, 50),
 )
 NDCG = Counter(
     "sager_selection_ndcg", "Sum of NDCG@3 and NDCG@5 over selections, by domain and arm.", ["domain", "arm", "at"]
@@ -158,7 +156,7 @@ NOTHING_SUITS = Counter(
 )
 FACETS_DROPPED = Counter("sager_facets_dropped", "Facets that the quality filter refused, by reason.", ["why"])
 RANK_FALLBACKS = Counter(
-    "sager_rank_fallbacks", "Parts of rankings for which the LLM had no answer: facets, slim or rank.", ["part"]
+    "sager_rank_fallbacks", "Parts of rankings for which the LLM had no answer: slim or rank.", ["part"]
 )
 RANK_REPAIRS = Counter("sager_rank_repairs", "Ids that a model left out of a ranking, invented or repeated.")
 
@@ -181,36 +179,18 @@ REASONER_FAILURES = Counter(
     "sager_reasoner_failures", "Contrasts for which the reasoner had no answer, by what was done.", ["action"]
 )
 
-_SILENT, _LOW, _MEDIUM, _HIGH = (str(tier) for tier in sorted(Tier))
-_TIER_MOVES = (
-    (SEEDED, NOBODY, _SILENT),
-    (SEEDED, NOBODY, _LOW),
-    (SEEDED, NOBODY, _MEDIUM),
-    (SEEDED, NOBODY, _HIGH),
-    (ChangeKind.DISCOVERED.value, NOBODY, _SILENT),
-    (ChangeKind.DISCOVERED.value, NOBODY, _LOW),
-    (ChangeKind.REINFORCED.value, _SILENT, _LOW),
-    (ChangeKind.REINFORCED.value, _LOW, _MEDIUM),
-    (ChangeKind.REINFORCED.value, _MEDIUM, _HIGH),
-    (ChangeKind.WEAKENED.value, _HIGH, _MEDIUM),
-    (ChangeKind.WEAKENED.value, _MEDIUM, _LOW),
-    (ChangeKind.WEAKENED.value, _LOW, _SILENT),
-    (ChangeKind.EVICTED.value, _SILENT, NOBODY),
-    (ChangeKind.EVICTED.value, _LOW, NOBODY),
-)
-
 MOST_NAMES = 20
 OTHER = "other"
 
 
 class Names:
-    """Names that others give, made fit to be a label: the first so many keep theirs, the rest share one."""
+    """Bounds label values that users choose: the first ones keep their names, the rest share `other`."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._seen = set(known)
 
     def label(self, name: str) -> str:
-        """The name itself, or `other`."""
+        """Return the name itself, or `other`."""
         if name not in self._seen:
             if len(self._seen) >= MOST_NAMES:
                 return OTHER
@@ -233,7 +213,7 @@ _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
     CARD_CHANGES: [kind.value for kind in CardChangeKind],
     REFUSED: [refusal.value for refusal in Refusal],
     FACETS_DROPPED: [reason.value for reason in Reason],
-    RANK_FALLBACKS: ("facets", "slim", "rank"),
+    RANK_FALLBACKS: ("slim", "rank"),
     REASONER_FAILURES: [action.value for action in OnLlmFailure],
 }
 
@@ -243,40 +223,43 @@ _MetricT = TypeVar("_MetricT", bound=MetricWrapperBase)
 
 @lru_cache(maxsize=4_096)
 def labelled(metric: _MetricT, *labels: object) -> _MetricT:
-    """The series of a metric with these labels, for what is counted at every choice: looked up once.
-
-    No series that is counted this way is ever removed.
-    """
+    """Return the series of a metric with these labels, from a cache: some are counted at every choice."""
     return metric.labels(*labels)
 
 
+def _start_tiers() -> None:
+    tiers = [str(tier) for tier in sorted(Tier)]
+    for tier in tiers:
+        TIER_CHANGES.labels(SEEDED, NOBODY, tier)
+    for tier in tiers[:2]:
+        TIER_CHANGES.labels(ChangeKind.DISCOVERED.value, NOBODY, tier)
+        TIER_CHANGES.labels(ChangeKind.EVICTED.value, tier, NOBODY)
+    for lower, upper in pairwise(tiers):
+        TIER_CHANGES.labels(ChangeKind.REINFORCED.value, lower, upper)
+        TIER_CHANGES.labels(ChangeKind.WEAKENED.value, upper, lower)
+
+
 def start_at_zero() -> None:
-    """Make every label value that is known a series."""
+    """Make a series of every known label value."""
     for stage, outcomes in OUTCOMES.items():
         for outcome in (*outcomes, "rerouted", "dead-lettered"):
             EVENTS.labels(stage, outcome)
         for reason in (*UNREADABLE, "internal-error"):
             DEAD_LETTERS.labels(stage, reason)
-        _make(stage, REROUTED, STALE, STAGE_SECONDS, IN_FLIGHT, IN_FLIGHT_LIMIT, QUEUED, UNACKED)
+        for by_stage in (REROUTED, STALE, STAGE_SECONDS, IN_FLIGHT, IN_FLIGHT_LIMIT, QUEUED, UNACKED):
+            by_stage.labels(stage)
     HELD_BACK.labels("contrast")
     for outcome in filter(lambda one: one.refused, Outcome):
         DEAD_LETTERS.labels("contrast", outcome.value)
-    DEAD_LETTERS.labels("evolve", "reasoner-unavailable")
-    DEAD_LETTERS.labels("evolve", "log-incomplete")
-    DEAD_LETTERS.labels("listen", "reasoner-unavailable")
-    DEAD_LETTERS.labels("listen", "log-incomplete")
+    for stage in ("evolve", "listen"):
+        DEAD_LETTERS.labels(stage, "reasoner-unavailable")
+        DEAD_LETTERS.labels(stage, "log-incomplete")
     for kind in (SEEDED, *(kind.value for kind in ChangeKind)):
         CHANGES.labels(kind)
-    for move in _TIER_MOVES:
-        TIER_CHANGES.labels(*move)
+    _start_tiers()
     for metric, known in _WITH_ONE_LABEL.items():
         for label in known:
             metric.labels(label)
-
-
-def _make(label: str, *metrics: MetricWrapperBase) -> None:
-    for metric in metrics:
-        metric.labels(label)
 
 
 start_at_zero()

@@ -1,11 +1,9 @@
-"""What the agents share: the app, its topics and tables, and sends that are certain before an event is acked."""
+"""The parts that all agents share: app, tables, caches, and sends that arrive before an event is acknowledged."""
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -13,11 +11,8 @@ import faust
 from faust.types import TP
 
 from operators.contrast import SLOTS, RingLimits
-from operators.forget import in_force
 from operators.items import read_item
 from operators.language.ports import Found
-from operators.merge import MergeLimits
-from operators.privacy import Privacy
 from operators.propagate import GraphLimits
 from operators.statinit import parser_for, vocabulary_for
 from operators.steps import Start
@@ -50,7 +45,7 @@ from streams.worker.items.shared import Items
 from streams.worker.reasoning.global_skills import GlobalSkills
 from streams.worker.reasoning.weights import LearnedWeights
 from streams.worker.runtime.membership import Membership
-from streams.worker.runtime.ordered import KeyOrdered, Stale, Work
+from streams.worker.runtime.ordered import Stale
 from streams.worker.runtime.outlet import Delivered, Full, MessageSizeTooLarge, Outlet
 from streams.worker.runtime.reader import Reader, Taken
 from streams.worker.runtime.repairs import DeliveredTable
@@ -68,118 +63,67 @@ REQUEST_BYTES = 4 * 1024 * 1024
 _Result = TypeVar("_Result")
 
 
-@dataclass
 class Pipeline:
-    """One worker's parts. Agents get it instead of globals.
+    """One worker's parts. Tables hold keys and values as bytes, as on their changelogs.
 
-    Attributes:
-        app: the Faust app.
-        settings: the effective configuration.
-        reader: gives the agents what was fetched.
-        outlet: the producer of all that is written.
-        skills, profiles, open_rankings, memories, receipts, weights, cards, conversations: the tables;
-            keys and values are bytes as on the changelog.
-        global_skills: the domains' templates, once started.
-        learned_weights: what the domains' rankings go by, once started.
-        items: all items of the graph, once started.
-        timers: what runs besides the agents, for as long as the worker does.
-        progressed: when anything was last finished, by the monotonic clock, for the watchdog.
+    `timers` run beside the agents for as long as the worker does. `progressed` is the last moment at which an event was
+    finished, by the monotonic clock, for the watchdog. `newest_ms` is the newest Kafka timestamp of the events that the
+    worker has read, without requests to forget.
     """
 
-    app: faust.App
-    settings: Settings
-    reader: Reader
-    outlet: Outlet
-    skills: DeliveredTable
-    profiles: DeliveredTable
-    open_rankings: DeliveredTable
-    memories: DeliveredTable
-    receipts: DeliveredTable
-    weights: DeliveredTable
-    cards: DeliveredTable
-    conversations: DeliveredTable
-    global_skills: GlobalSkills
-    learned_weights: LearnedWeights
-    timers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
-    progressed: float = field(default_factory=time.monotonic)
-    newest_ms: int = 0
-    """The newest Kafka timestamp of the events that the worker has read; requests to forget do not count."""
-    ring_limits: RingLimits = field(init=False)
-    graph_limits: GraphLimits = field(init=False)
-    items: Items = field(init=False)
-    ranking_key: bytes = field(init=False, repr=False)
-    privacy: Privacy = field(init=False)
-    start: Start = field(init=False)
-    merge_limits: MergeLimits = field(init=False)
-    _next_offset: dict[tuple[str, int], int] = field(default_factory=dict)
-    _decoded: LruCache[tuple[str, bytes], tuple[bytes, Model]] = field(default_factory=lambda: LruCache(DECODED_VALUES))
-    _handed: LruCache[bytes, Model] = field(default_factory=lambda: LruCache(HANDED_OVER))
-    _parsed: LruCache[tuple[str, str], tuple[Candidate, ItemFacts]] = field(
-        default_factory=lambda: LruCache(PARSED_ITEMS)
-    )
-    _locks: WeakValueDictionary[tuple[str, bytes], asyncio.Lock] = field(default_factory=WeakValueDictionary)
-
-    def __post_init__(self) -> None:
-        self.reader.tell(self._note_acknowledged)
-        self.privacy = privacy_of(self.settings)
-        self.merge_limits = limits_of(self.settings)
+    def __init__(self, app: Any, settings: Settings, tables: Mapping[str, DeliveredTable]) -> None:
+        self.app, self.settings, self.tables = app, settings, tables
+        self.skills, self.profiles, self.memories = tables["skills"], tables["profiles"], tables["memories"]
+        self.open_rankings, self.receipts = tables["open-rankings"], tables["receipts"]
+        self.cards, self.conversations, self.weights = tables["cards"], tables["conversations"], tables["weights"]
+        self.reader: Reader = app.reader
+        self.outlet = Outlet(settings)
+        self.global_skills, self.learned_weights = GlobalSkills(settings), LearnedWeights(settings)
+        self.timers: list[Callable[[], Awaitable[None]]] = []
+        self.progressed = time.monotonic()
+        self.newest_ms = 0
+        self.privacy = privacy_of(settings)
+        self.merge_limits = limits_of(settings)
         self.ring_limits = RingLimits(
-            rankings=self.settings.open_rankings // SLOTS, waiting=self.settings.waiting_selections // SLOTS
+            rankings=settings.open_rankings // SLOTS, waiting=settings.waiting_selections // SLOTS
         )
         self.graph_limits = GraphLimits(
-            floor=self.settings.support_floor, fan_out=self.settings.fan_out, secret=secret_of(self.settings)
+            floor=settings.support_floor, fan_out=settings.fan_out, secret=secret_of(settings)
         )
-        self.ranking_key = ranking_key(self.settings)
-        self.items = Items(self.settings, self.graph_limits)
+        self.ranking_key = ranking_key(settings)
+        self.items = Items(settings, self.graph_limits)
         self.start = Start(
             self.merge_limits,
             privacy=self.privacy,
-            from_history=self.settings.statinit,
-            from_template=self.settings.cold_start,
+            from_history=settings.statinit,
+            from_template=settings.cold_start,
         )
+        self._next_offset: dict[tuple[str, int], int] = {}
+        self._decoded: LruCache[tuple[str, bytes], tuple[bytes, Model]] = LruCache(DECODED_VALUES)
+        self._handed: LruCache[bytes, Model] = LruCache(HANDED_OVER)
+        self._parsed: LruCache[tuple[str, str], tuple[Candidate, ItemFacts]] = LruCache(PARSED_ITEMS)
+        self._locks: WeakValueDictionary[tuple[str, bytes], asyncio.Lock] = WeakValueDictionary()
+        self.reader.tell(self._note_acknowledged)
 
     @property
     def graph(self) -> GraphLimits | None:
-        """The limits of the user-item graph; None where it is switched off."""
+        """The limits of the user-item graph; None if it is off."""
         return self.graph_limits if self.settings.propagate else None
 
-    @property
-    def tables(self) -> dict[str, DeliveredTable]:
-        """All tables, by the registry's names."""
-        of_users = (self.skills, self.profiles, self.open_rankings, self.memories, self.receipts)
-        of_talks = (self.cards, self.conversations)
-        return {table.name: table for table in (*of_users, *of_talks, self.weights)}
-
     def receipt(self, user_id: str) -> Receipt | None:
-        """The requests to forget that are in force for this person; None if there is none."""
-        receipt = self.receipt_as_written(user_id)
-        return None if receipt is None else in_force(receipt, datetime.now(UTC))
-
-    def note_time(self, position: Position) -> None:
-        """Keep the newest Kafka timestamp."""
-        self.newest_ms = max(self.newest_ms, position.timestamp_ms)
-
-    def receipt_as_written(self, user_id: str) -> Receipt | None:
-        """The person's receipt as it is stored and sealed, with requests dated by a clock that ran ahead."""
+        """Return the user's receipt; None if they never asked to be forgotten."""
         return self.read(self.receipts, subject_of(user_id).encode(), Receipt)
 
     def forget_epoch(self, user_id: str) -> str:
-        """Changes whenever something of this person was forgotten: their versions begin anew then."""
+        """Return a cache-busting token that changes after any erasure for this user."""
         raw = self.receipts.get(subject_of(user_id).encode())
         return "" if raw is None else str(hash(raw))
 
-    def source(self, *bases: str) -> Any:
-        """One raw channel over these topics of the registry."""
-        return raw_topic(self.app, self.settings, *bases)
-
     def facts_of(self, domain: str, candidate: Candidate) -> ItemFacts:
-        """What the domain's parser finds in an item and may be learned; the same item is parsed once.
-
-        Popular ones are many.
-        """
+        """Return the facts of an item that may be learned, by the domain's parser; popular items are parsed once."""
         key = (domain, candidate.item_id)
         known = self._parsed.get(key)
-        # Their fields: pydantic's own comparison takes twice the time, ten times a choice.
+        # pydantic's own comparison takes twice the time, ten times a choice.
         if known is not None and vars(known[0]) == vars(candidate):
             return known[1]
         parser = parser_for(domain, self.settings.parsers)
@@ -192,11 +136,10 @@ class Pipeline:
         return facts
 
     async def vocabulary(self, user_id: str, domain: str) -> tuple[Fact, ...]:
-        """The facts that a person's words about a domain can name.
+        """Return the facts that a user's words about a domain can name.
 
-        They come from the person's own lists, the parser's closed vocabulary, the global skill, and the tastes that
-        several takers of the graph's items share: all workers agree on them, also after a restart. Other people's
-        tastes may not change the meaning of a sentence.
+        They come from the user's own lists, the parser's closed vocabulary, the global skill, and the tastes that
+        several takers of the graph's items share, so that all workers agree on them.
         """
         closed = vocabulary_for(domain, self.settings.parsers)
         shared = await self.items.tastes(domain) if self.graph is not None else ()
@@ -204,7 +147,7 @@ class Pipeline:
         return joined_vocabulary((*self._shown_to(user_id, domain), *closed), population, shared)
 
     def _shown_to(self, user_id: str, domain: str) -> tuple[Fact, ...]:
-        """The facts of the items that a person was shown and took, the newest first."""
+        """Return the facts of the items that a user was shown and took, the newest first."""
         rings = (self.read(self.open_rankings, compound_key(user_id, slot), OpenRankings) for slot in range(SLOTS))
         waiting = (each for ring in rings if ring is not None for each in ring.rankings if each.domain == domain)
         shown = (fact for ranking in waiting for item in ranking.candidates for fact in item.facts)
@@ -214,17 +157,17 @@ class Pipeline:
         return tuple(dict.fromkeys((*shown, *seen, *taken)))
 
     def asked(self, instruction: str, domain: str) -> str:
-        """What a person asked for, as it may be kept and shown to a model."""
+        """Return an instruction without private data, as it may be kept and shown to a model."""
         redacted = self.privacy.redact(instruction, domain)
         _count_private(redacted.found)
         return redacted.text
 
     def lock(self, table: str, key: bytes) -> asyncio.Lock:
-        """The lock under which two agents share a table's value, gone when nobody holds it."""
+        """Return the lock under which agents share a table's value."""
         return self._locks.setdefault((table, key), asyncio.Lock())
 
     def generation(self) -> int:
-        """The consumer generation: it changes with every rebalance."""
+        """Return the consumer generation, which changes with every rebalance."""
         return int(self.app.consumer_generation_id)
 
     def touch(self) -> None:
@@ -233,10 +176,9 @@ class Pipeline:
         metrics.PROGRESS.set_to_current_time()
 
     def read(self, table: DeliveredTable, key: bytes, model: type[ModelT]) -> ModelT | None:
-        """A table's value; None where there is none.
+        """Return a table's value, from a cache as long as the table holds the same bytes.
 
-        Decoding a value costs more than all else that a stage does with it, so what was decoded or written last
-        is kept, and serves as long as the table holds the very same bytes.
+        Decoding costs more than everything else that a stage does with a value.
         """
         value = table.get(key)
         if value is None:
@@ -245,15 +187,15 @@ class Pipeline:
         if kept is not None and kept[0] == value and isinstance(kept[1], model):
             return kept[1]
         decoded = decode(model, unpack(value))
-        self._keep(key, value, decoded)
+        self._decoded.put((model.__name__, key), (value, decoded))
         return decoded
 
     def hand_over(self, raw: bytes, record: Model) -> None:
-        """Keep a record that this worker sends and is about to read: `decode` knows it by its bytes."""
+        """Keep a record that this worker sends and is about to read; `decode` finds it by its bytes."""
         self._handed.put(raw, record)
 
     def decode(self, model: type[ModelT], value: bytes | None) -> ModelT:
-        """The event in these bytes; what this worker has made of the very same ones is not decoded again.
+        """Return the event in these bytes, from a cache if this worker has encoded it.
 
         Raises:
             BadRecord: the bytes are not such an event.
@@ -264,11 +206,8 @@ class Pipeline:
         self._handed.drop(value)
         return made
 
-    def _keep(self, key: bytes, raw: bytes, value: Model) -> None:
-        self._decoded.put((type(value).__name__, key), (raw, value))
-
     async def write(self, table: DeliveredTable, event: Any, key: bytes, value: Model) -> None:
-        """Set a table's value, once its changelog has it.
+        """Set a table's value once its changelog has it.
 
         Raises:
             Stale: the partition has moved; nothing was written.
@@ -280,33 +219,29 @@ class Pipeline:
         # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
         if event.message.generation_id == self.generation() or table.get(key) == before:
             table.hold(key, raw, sent)
-            self._keep(key, raw, value)
+            self._decoded.put((type(value).__name__, key), (raw, value))
 
     async def delete(self, table: DeliveredTable, event: Any, key: bytes) -> None:
-        """Remove a table's value, once its changelog has the tombstone; one that is not there too.
+        """Remove a table's value once its changelog has the tombstone, also where there is none.
 
         Raises:
             Stale: the partition has moved; nothing was removed here.
         """
         sent = await self._change(table, event, key, None)
         if event.message.generation_id == self.generation():
-            table.drop(key, sent)
+            table.hold(key, None, sent)
         self._decoded.drop_where(lambda name: name[1] == key)
-        # Somebody may be forgotten by this: what was handed over and not taken yet is decoded from the log.
+        # This may be an erasure.
         self._handed.drop_where(lambda _: True)
 
     async def _change(self, table: DeliveredTable, event: Any, key: bytes, raw: bytes | None) -> Delivered:
         partition = event.message.partition
         table.sends(partition, key)
         try:
-            return await self._deliver(event, table.name, partition, key, raw)
+            return await self.send(event, table.name, key, raw, partition)
         except MessageSizeTooLarge:
             table.is_refused(partition, key)
             raise
-
-    async def tombstone(self, event: Any, base: str, key: bytes, partition: int) -> None:
-        """Say on a compacted topic that what was under this key is gone."""
-        await self.send(event, base, key, None, partition)
 
     async def send(
         self,
@@ -317,36 +252,25 @@ class Pipeline:
         partition: int | None = None,
         is_there: Callable[[], Awaitable[bool]] | None = None,
     ) -> Delivered:
-        """Produce a record and wait until the broker has it, through outages; where it stands.
+        """Produce a record, or a tombstone, and wait through outages until the broker has it.
 
         Args:
-            event: what led to it.
+            event: the event that leads to it.
             base: the topic, by the registry's name.
             key: its key.
             value: its bytes; None for a tombstone.
             partition: by default that of the key.
-            is_there: whether the log has it already; asked before it is sent again, for a record that must not be in
-                the log twice.
+            is_there: returns true if the log has it already; called before another attempt, for a record that must not
+                be in the log twice.
 
         Raises:
-            Stale: the partition of the event that led here has moved.
+            Stale: the partition of the event has moved.
             MessageSizeTooLarge: the topic takes no record of this size.
         """
         if partition is None:
             partition = partition_of((key or b"").decode(), TOPICS[base].partitions(self.settings.partitions))
         if value is not None and TOPICS[base].packed:
             value = pack(value)
-        return await self._deliver(event, base, partition, key, value, is_there)
-
-    async def _deliver(
-        self,
-        event: Any,
-        base: str,
-        partition: int,
-        key: bytes | None,
-        value: bytes | None,
-        is_there: Callable[[], Awaitable[bool]] | None = None,
-    ) -> Delivered:
         topic, tried = self.settings.topic(base), False
 
         async def attempt() -> Delivered:
@@ -362,15 +286,18 @@ class Pipeline:
         return sent
 
     async def retry(self, event: Any, what: str, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
-        """The result of what needs the broker, tried again and again while it fails.
+        """Return the result of an attempt that needs the broker, repeated while it fails.
 
         Raises:
-            Stale: the partition of the event that led here has moved.
-            MessageSizeTooLarge: a record is too large, which trying again does not heal.
+            Stale: the partition of the event has moved.
+            MessageSizeTooLarge: a record is too large, so another attempt would fail too.
         """
         delay = FIRST_RETRY_SECONDS
         while True:
-            await self._fence(event)
+            # Only while the partition is certainly ours.
+            member: Membership = self.app.membership
+            if not (member.may_send or await member.confirmed()) or event.message.generation_id != self.generation():
+                raise Stale
             try:
                 return await attempt()
             except MessageSizeTooLarge:
@@ -378,49 +305,20 @@ class Pipeline:
             except Full:
                 await asyncio.sleep(FULL_SECONDS)
             except Exception as error:
-                delay = await self._wait_to_retry(what, error, delay)
-
-    async def _fence(self, event: Any) -> None:
-        """Let through only while the event's partition is certainly ours.
-
-        Raises:
-            Stale: it is not.
-        """
-        member: Membership = self.app.membership
-        if not (member.may_send or await member.confirmed()) or event.message.generation_id != self.generation():
-            raise Stale
-
-    async def _wait_to_retry(self, what: str, error: Exception, delay: float) -> float:
-        logger.warning("%s failed, again in %.1f s: %s", what, delay, error)
-        await asyncio.sleep(delay)
-        return min(2 * delay, LAST_RETRY_SECONDS)
-
-    def ordered(
-        self,
-        stage: str,
-        in_flight: int,
-        route: Callable[[Taken], Work],
-        on_error: Callable[[Taken, Exception], Awaitable[None]],
-    ) -> KeyOrdered:
-        """The runner of one agent's handlers."""
-        return KeyOrdered(self.reader, stage, in_flight, route, on_error, self.touch)
+                logger.warning("%s failed, again in %.1f s: %s", what, delay, error)
+                await asyncio.sleep(delay)
+                delay = min(2 * delay, LAST_RETRY_SECONDS)
 
     def _note_acknowledged(self, message: Taken) -> None:
         self._next_offset[message.topic, message.partition] = message.offset + 1
 
     def is_acknowledged(self, source: Position) -> bool:
-        """Whether the event at this position is done with for good: no worker will be given it again.
-
-        Of a partition that is not ours nothing is known, and the answer is no.
-        """
+        """Return true if no worker will be given the event at this position again; false for others' partitions."""
         tp = TP(source.topic, source.partition)
         return source.offset < max(self._next_offset.get((tp.topic, tp.partition), 0), self._committed(tp))
 
     def has_more(self, base: str, partition: int) -> bool:
-        """Whether a topic's partition holds records that this worker has fetched or seen the end of, but not finished.
-
-        The end is the one that the last fetch told, so a record produced this moment may be missed.
-        """
+        """Return true if a partition holds unfinished records, as of the last fetch."""
         tp = TP(self.settings.topic(base), partition)
         try:
             end = self.app.consumer.highwater(tp)
@@ -440,13 +338,13 @@ def _count_private(found: Found) -> None:
 
 
 def raw_topic(app: faust.App, settings: Settings, *bases: str, **more: Any) -> Any:
-    """A Faust topic whose keys and values are bytes: decoding is ours, because an error in Faust's stalls an agent."""
+    """Return a Faust topic of bytes: we decode, because an error in Faust's decoding stalls an agent."""
     names = [settings.topic(base) for base in bases]
     return app.topic(*names, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw", **more)
 
 
 def position_of(message: Any) -> Position:
-    """Where a Kafka message stands."""
+    """Return a message's place in Kafka."""
     return Position(
         topic=message.topic,
         partition=message.partition,

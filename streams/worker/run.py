@@ -1,13 +1,17 @@
 """`sager worker`: checks, then Faust until a signal comes."""
 
+import asyncio
 import gc
 import logging
+import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import faust
 
 from operators.tokens import count_tokens
+from schemas import ItemMemory
 from streams import shutdown
 from streams.kafka import topics
 from streams.pseudonyms import FILE, is_shared
@@ -16,16 +20,18 @@ from streams.worker import metrics
 from streams.worker.app import create, longest_question_seconds
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.llm import close_clients
-from streams.worker.runtime import logs, state
 from streams.worker.runtime.health import WorkerHealth, standing_of
 from streams.worker.runtime.watchdog import Watchdog
 
 logger = logging.getLogger("sager.worker")
 
 MARGIN_SECONDS = 30.0
+MEASURE_SECONDS = 10.0
+REPEAT_SECONDS = 10.0
+REPETITIVE = ("aiokafka", "mode.timers")
+"""Without a broker aiokafka logs each of its attempts, some 100 lines a second for as long as that lasts."""
 COLLECT_AFTER = (100_000, 20, 10)
-"""Objects made beyond those that went, until the garbage collector looks at the young ones; how often it does so before
-it looks at the middle-aged, and these before the old. Python's own 700 make it look at every event several times."""
+"""Thresholds of the garbage collector's generations. Python's own 700 start it several times per event."""
 
 
 def run(settings: Settings, health: WorkerHealth) -> None:
@@ -33,11 +39,11 @@ def run(settings: Settings, health: WorkerHealth) -> None:
 
     Args:
         settings: the effective configuration.
-        health: is told how far the worker has come.
+        health: learns of the worker's progress.
 
     Raises:
         StreamsError: the broker, a topic or an optional part is not as it must be.
-        SystemExit: the worker has ended; its code says how.
+        SystemExit: the worker has ended; its code tells how.
     """
     health.starts("looking at the topics")
     made = topics.ensure(settings)
@@ -56,11 +62,11 @@ def run(settings: Settings, health: WorkerHealth) -> None:
     pipeline.learned_weights.start()
     health.starts("reading the items of the graph")
     pipeline.items.start()
-    # The tokenizer reads its table when it is first asked, for half a second: not when a group waits for this worker.
+    # The tokenizer reads its table on first use, for half a second: not while a group waits for this worker.
     count_tokens("")
     health.runs(pipeline)
     metrics.LLM_BUDGET.set(settings.llm_daily_budget)
-    _watch(pipeline, health)
+    _add_tasks(pipeline, health)
     # Not warn or error: with those Faust sets the root logger to DEBUG.
     worker = PunctualWorker(
         pipeline.app,
@@ -71,12 +77,15 @@ def run(settings: Settings, health: WorkerHealth) -> None:
         override_logging=False,
         quiet=True,
     )
-    logs.quiet()
+    for name in ("faust", "mode", "aiokafka", "streams.worker.runtime.repairs"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(RateLimitFilter(REPETITIVE))
     worker.execute_from_commandline()
 
 
-def _watch(pipeline: Pipeline, health: WorkerHealth) -> None:
-    """Set the watchdog on guard once the app runs: Faust makes its consumer in the thread that asks for it first."""
+def _add_tasks(pipeline: Pipeline, health: WorkerHealth) -> None:
+    """Add the tasks that start with the app: Faust makes its consumer in the thread that asks for it first."""
 
     def assigned() -> set[tuple[str, int]]:
         return {(tp.topic, tp.partition) for tp in pipeline.app.consumer.assignment()}
@@ -93,30 +102,30 @@ def _watch(pipeline: Pipeline, health: WorkerHealth) -> None:
         logger.info("watching for lag without progress for %.0f s", patience)
 
     async def measure_state() -> None:
-        await state.measure(pipeline.tables)
+        while True:
+            try:
+                sizes = {name: table.data.size() for name, table in pipeline.tables.items()}
+                sizes[ItemMemory.TOPIC] = pipeline.items.store.size()
+                for name, (entries, size) in sizes.items():
+                    metrics.STATE_ENTRIES.labels(name).set(entries)
+                    metrics.STATE_BYTES.labels(name).set(size)
+            except Exception as error:  # a task that raises ends the worker
+                logger.warning("cannot measure the tables: %s", error)
+            await asyncio.sleep(MEASURE_SECONDS)
 
     async def collect_seldom() -> None:
-        # What the imports, the agents and the recovery have made stays for good: it need not be looked at again. Events
-        # leave little in cycles, which is all that the collector is for: reference counts free the rest at once.
+        # The objects of imports, agents and recovery stay for good, so the collector need not visit them again. Events
+        # leave few cycles, and reference counts free the rest at once.
         gc.collect()
         gc.freeze()
         gc.set_threshold(*COLLECT_AFTER)
 
-    pipeline.app.task(collect_seldom)
-    pipeline.app.task(on_guard)
-    pipeline.app.task(measure_state)
-    for timer in pipeline.timers:
-        pipeline.app.task(timer)
+    for task in (collect_seldom, on_guard, measure_state, *pipeline.timers):
+        pipeline.app.task(task)
 
 
 class PunctualWorker(faust.Worker):
-    """A Faust worker that ends in time, also where Kafka is gone and it would wait for ever to commit.
-
-    Args:
-        app: what it runs.
-        health: is told that the event loop turns, and of the end.
-        seconds: how long after a signal it may still work.
-    """
+    """A Faust worker that ends at most `seconds` after a signal, also without Kafka: Faust would wait to commit."""
 
     def __init__(self, app: faust.App, health: WorkerHealth, seconds: float, **kwargs: Any) -> None:
         super().__init__(app, **kwargs)
@@ -124,12 +133,12 @@ class PunctualWorker(faust.Worker):
         self._seconds = seconds
 
     async def on_first_start(self) -> None:
-        """Let the event loop be watched from its first turn on."""
+        """Observe the event loop from its first turn on."""
         self._health.beat(self.loop)
         await super().on_first_start()
 
     async def on_shutdown(self) -> None:
-        """Close what was opened for models: nothing is asked any more."""
+        """Close the connections to models."""
         await super().on_shutdown()
         await close_clients()
 
@@ -138,3 +147,30 @@ class PunctualWorker(faust.Worker):
         shutdown.begin(self._seconds)
         logger.info("%s: finishing what is in flight, for at most %.0f s", signal.name, self._seconds)
         super()._schedule_shutdown(signal)
+
+
+class RateLimitFilter(logging.Filter):
+    """Lets each message of these loggers through once per `seconds`, whatever its arguments, and counts the others."""
+
+    def __init__(
+        self, names: tuple[str, ...], seconds: float = REPEAT_SECONDS, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        super().__init__()
+        self._names, self._seconds, self._clock = names, seconds, clock
+        self._logged: dict[tuple[str, str], float] = {}
+        self._held: dict[tuple[str, str], int] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return true if the record is to be logged, and add how many like it were not."""
+        if record.exc_info or not any(
+            record.name == name or record.name.startswith(f"{name}.") for name in self._names
+        ):
+            return True
+        message, now = (record.name, str(record.msg)), self._clock()
+        if now - self._logged.get(message, float("-inf")) < self._seconds:
+            self._held[message] = self._held.get(message, 0) + 1
+            return False
+        self._logged[message] = now
+        if held := self._held.pop(message, 0):
+            record.msg, record.args = f"{record.getMessage()} (and {held} more like it)", ()
+        return True

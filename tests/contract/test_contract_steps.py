@@ -9,7 +9,6 @@ from tests.contract.test_contract_layers import ROOT, imports, name
 STEPS = {
     "operators.cards.commands.resolve_command",
     "operators.cards.merge.resolve",
-    "operators.cards.rewards.resolve_reward",
     "operators.chain.seal",
     "operators.chain.seal_all",
     "operators.contrast.on_ranking",

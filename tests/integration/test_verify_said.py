@@ -1,6 +1,5 @@
 """Statements, sessions and beliefs that are forged on the topics are found."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ from schemas import (
     Stance,
 )
 from streams.rights import sealed_topics
-from streams.rights.verify import make_anchor, verify
+from streams.rights.verify import verify
 from streams.settings import Settings
 from tests.builders import a_command, a_ranking, a_time, an_attribute, item_facts
 from tests.integration.test_verify import DOMAIN, KEY, STEP, World, of
@@ -83,12 +82,12 @@ def world(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Talking:
     return Talking(settings.model_copy(update=given))
 
 
-def test_what_people_said_cannot_be_forged_on_topics(world: Talking, tmp_path: Path) -> None:
+def test_what_people_said_cannot_be_forged_on_topics(world: Talking) -> None:
     everyone = ("sound", "word", "belief", "session", "changed", "slim", "gone")
     for name in everyone:
         world.talk(name)
     world.flush()
-    assert not make_anchor(world.settings, tmp_path / "anchor").found
+    assert not verify(world.settings).found
     skill, _ = world.newest("word")
     told = skill.stated[0].model_copy(update={"value": "noir", "words": "what nobody said"})
     world.send("word", skill.model_copy(update={"stated": (told,)}))
@@ -102,7 +101,7 @@ def test_what_people_said_cannot_be_forged_on_topics(world: Talking, tmp_path: P
     world.remove("gone")
     world.flush()
 
-    done = verify(world.settings, anchor=tmp_path / "anchor")
+    done = verify(world.settings)
 
     found = {name: of(done.findings, name) for name in everyone}
     assert found["sound"] == found["gone"] == set()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from schemas import Event
     from streams.cli.progress import Stages
     from streams.importers import Dataset
-    from streams.kafka.events import EventOutbox
+    from streams.kafka.producer import EventOutbox
     from streams.settings import Settings
 
 PRIOR_SHARE = 0.5
@@ -67,7 +67,7 @@ def import_(
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.importers import Format, load  # noqa: PLC0415
     from streams.kafka import topics  # noqa: PLC0415
-    from streams.kafka.events import EventOutbox  # noqa: PLC0415
+    from streams.kafka.producer import EventOutbox  # noqa: PLC0415
 
     chosen = settings(bootstrap=bootstrap)
     if layout not in ("auto", *Format):

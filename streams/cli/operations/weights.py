@@ -35,7 +35,7 @@ def _register(action: str, text: str) -> None:
         from datetime import UTC, datetime  # noqa: PLC0415
 
         from schemas import WeightAction, WeightCommand  # noqa: PLC0415
-        from streams.kafka.events import envelope  # noqa: PLC0415
+        from streams.kafka.producer import envelope  # noqa: PLC0415
         from streams.rights.commander import Commander  # noqa: PLC0415
 
         chosen = reachable(settings(bootstrap=bootstrap))

@@ -158,7 +158,7 @@ CREATE TABLE skill_commands (
 -- The log of cards: one row per version. A version that was rewritten to erase a line replaces the first
 CREATE TABLE card_diffs (
     user_id VARCHAR, version BIGINT, event_id VARCHAR, occurred_at TIMESTAMP, conversation_id VARCHAR, changes BIGINT,
-    not_kept BIGINT, reward DOUBLE, reasoner VARCHAR, model VARCHAR, prompt VARCHAR, prompt_hash VARCHAR, calls BIGINT,
+    not_kept BIGINT, reasoner VARCHAR, model VARCHAR, prompt VARCHAR, prompt_hash VARCHAR, calls BIGINT,
     prompt_tokens BIGINT, completion_tokens BIGINT, latency_ms BIGINT, fallback VARCHAR, gated BOOLEAN,
     document VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT,
     PRIMARY KEY (user_id, version));
@@ -175,7 +175,7 @@ CREATE TABLE card_receipts (
 
 -- The current card per person, across domains
 CREATE TABLE cards (
-    user_id VARCHAR PRIMARY KEY, version BIGINT, lines BIGINT, past BIGINT, pinned BIGINT, reward DOUBLE,
+    user_id VARCHAR PRIMARY KEY, version BIGINT, lines BIGINT, past BIGINT, pinned BIGINT,
     event_id VARCHAR, updated_at TIMESTAMP, document VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER,
     kafka_offset BIGINT);
 

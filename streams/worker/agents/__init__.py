@@ -1,1 +1,1 @@
-"""The agents: glue that decodes, fences, calls one operator and sends. No rule lives here."""
+"""The agents: they read state, call one pure step, and apply its effects."""

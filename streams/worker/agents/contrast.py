@@ -1,6 +1,6 @@
-"""Agent `contrast`: rankings and selections, in any order, into contrasts and abstentions (paper 2.5).
+"""Agent `contrast`: joins rankings and selections, in any order, to contrasts and abstentions (paper 2.5).
 
-Two Faust agents over one table, so that one topic can be held back while the other catches up.
+It is two Faust agents over one table, so that one topic can be held back while the other catches up.
 """
 
 import asyncio
@@ -10,18 +10,13 @@ from functools import partial
 from typing import Any
 
 from operators.contrast import Outcome, Step, slot_of
-from operators.options import EvolveMode
 from operators.outcome import Arm, gain
 from operators.seals import authenticated
-from operators.steps import rank
 from operators.steps.contrast import State, on_ranking, on_selection
-from schemas import Abstention, Contrast, Memory, OpenRankings, Position, Ranking, Selection, compound_key, encode
-from streams.settings import ReasonerName, Settings
-from streams.steps import rank_of
+from schemas import Abstention, Contrast, OpenRankings, Position, Ranking, Selection, compound_key, encode
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline, position_of
 from streams.worker.runtime.intake import Intake
-from streams.worker.skills import newest
 
 STAGE = "contrast"
 HOLD_SECONDS = 30.0
@@ -30,22 +25,18 @@ LOOK_AGAIN_SECONDS = 0.02
 
 def attach(pipeline: Pipeline) -> None:
     """Add the agents to the worker."""
-    Contrasts(pipeline).attach()
+    agent = Contrasts(pipeline)
+    agent.rankings.attach("contrast-rankings")
+    agent.selections.attach("contrast-selections")
 
 
 class Contrasts:
-    """The join's two handlers, and the lock under which they share a user's rings."""
+    """The join's two handlers."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
-        self._rankings = Intake(pipeline, STAGE, {Ranking.TOPIC: self._on_ranking}, by_partition=True)
-        self._selections = Intake(pipeline, STAGE, {Selection.TOPIC: self._on_selection}, by_partition=True)
-        self._rank = rank_of(pipeline.settings) if reads_facets(pipeline.settings) else None
-
-    def attach(self) -> None:
-        """Make both handlers agents of the app."""
-        self._rankings.attach("contrast-rankings")
-        self._selections.attach("contrast-selections")
+        self.rankings = Intake(pipeline, STAGE, {Ranking.TOPIC: self._on_ranking}, by_partition=True)
+        self.selections = Intake(pipeline, STAGE, {Selection.TOPIC: self._on_selection}, by_partition=True)
 
     async def _on_ranking(self, event: Any, ranking: Ranking, position: Position) -> str:
         ranking = authenticated(ranking, self._pipeline.ranking_key)
@@ -55,19 +46,19 @@ class Contrasts:
         asked = self._pipeline.asked(ranking.instruction, ranking.domain)
         injected = self._pipeline.privacy.injected(ranking.injected, ranking.domain)
         kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
-
-        def take(state: State) -> Step | Outcome:
-            return on_ranking(state, kept, parse, position, limits, wish)
-
-        return await self._take(event, ranking, position, take, Selection.TOPIC)
+        return await self._take(
+            event,
+            ranking,
+            position,
+            lambda state: on_ranking(state, kept, parse, position, limits, wish),
+            Selection.TOPIC,
+        )
 
     async def _on_selection(self, event: Any, selection: Selection, position: Position) -> str:
         limits = self._pipeline.ring_limits
-
-        def take(state: State) -> Step | Outcome:
-            return on_selection(state, selection, position, limits)
-
-        return await self._take(event, selection, position, take, Ranking.TOPIC)
+        return await self._take(
+            event, selection, position, lambda state: on_selection(state, selection, position, limits), Ranking.TOPIC
+        )
 
     async def _take(
         self,
@@ -77,7 +68,7 @@ class Contrasts:
         take: Callable[[State], Step | Outcome],
         other: str,
     ) -> str:
-        """Apply an event to its rings; if that would push something out, wait for the other topic to come up."""
+        """Apply an event to its rings; if that would push an entry out, wait for the other topic to catch up."""
         key = compound_key(record.user_id, slot_of(record.ranking_id))
         lock = self._pipeline.lock("open-rankings", key)
         give_up = time.monotonic() + HOLD_SECONDS
@@ -97,9 +88,9 @@ class Contrasts:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     async def _settle(self, event: Any, key: bytes, step: Step) -> str:
-        """Send first, then forget: after a crash between the two the same record is sent again, and known."""
+        """Send first, then write the rings: after a crash between the two the same record is sent again, and known."""
         pipeline = self._pipeline
-        answer = step.abstention if step.contrast is None else self._with_facets(step.contrast)
+        answer = step.abstention if step.contrast is None else step.contrast
         if answer is not None:
             raw = encode(answer)
             pipeline.hand_over(raw, answer)
@@ -108,41 +99,18 @@ class Contrasts:
             taken = ", ".join(waiting.selection.taken) or "none"
             detail = f"ranking {waiting.selection.ranking_id}, item {taken}"
             original = None if waiting.source == position_of(event.message) else encode(waiting.selection)
-            await self._selections.dead_letter(event, waiting.source, outcome.value, detail, original)
+            await self.selections.dead_letter(event, waiting.source, outcome.value, detail, original)
         await pipeline.write(pipeline.open_rankings, event, key, step.state)
         metrics.EXPIRED.inc(step.expired)
         if answer is not None:
             count(answer)
         return step.outcome.value
 
-    def _with_facets(self, contrast: Contrast) -> Contrast:
-        """The choice with what the community says, where it was made from an order of the app's own.
-
-        An order of ours has it already; where that is nothing, it is nothing here.
-        """
-        if self._rank is None or contrast.facets:
-            return contrast
-        pipeline, told = self._pipeline, self._pipeline.global_skills
-        memory = pipeline.read(pipeline.memories, compound_key(contrast.user_id, contrast.domain), Memory)
-        state = rank.State(
-            newest(pipeline, contrast), memory, pipeline.items.near(memory), None, told.popularity(contrast.domain)
-        )
-        rules = pipeline.settings.parsers.get(contrast.domain, contrast.domain)
-        found = self._rank.retrieve(state, rules, contrast.occurred_at)
-        return contrast.model_copy(update={"facets": tuple(map(rank.without_users, found.facets))})
-
-
-def reads_facets(settings: Settings) -> bool:
-    """Whether what the community says is read by whatever learns: a model's prompt, or the rules; counts do not."""
-    by_counts = settings.reasoner is ReasonerName.RULES and settings.evolve_mode is EvolveMode.COUNTS
-    return settings.retrieve and not by_counts
-
 
 def count(answer: Contrast | Abstention) -> None:
-    """What the ranking was worth: Hit@k and NDCG@k online, by domain and policy arm.
+    """Count Hit@k and NDCG@k online, by domain and policy arm.
 
-    Of several items that were taken the first counts: one list is one hit or none, however much is taken of it. A list
-    of which nothing was taken has no place to count; how many there were is a number of its own.
+    Of several taken items the first counts: one list is one hit or none. Abstentions have a counter of their own.
     """
     domain = metrics.DOMAINS.label(answer.domain)
     arm = metrics.ARMS.label(answer.arm or Arm.NO_SKILL.value)

@@ -1,14 +1,25 @@
-"""Agent `evolve`: the only writer of skills. Read, step, ask, step with the newest, write, send (paper 2.5)."""
+"""Agent `evolve`: the only writer of skills (paper 2.5).
+
+For a choice it reads the skill, asks the reasoner, and applies the answer to the newest skill. Signals, corrections,
+abstentions and commands are applied at once. A correction is understood before the skill is locked: a model may be
+asked, which takes long.
+"""
 
 import math
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from operators.language.understood import Understood
 from operators.steps.evolved import Outcome, State
+from operators.weigh import outcome_of
 from schemas import (
+    Abstention,
     Contrast,
+    Correction,
+    Feedback,
     ForgetRequest,
     Interaction,
     ItemFacts,
@@ -16,22 +27,24 @@ from schemas import (
     PolicySkill,
     Position,
     SkillCommand,
+    Wish,
     compound_key,
+    encode,
 )
+from schemas import Outcome as ChoiceOutcome
+from streams.kafka.clients import partition_of
 from streams.settings import ReasonerName, Settings
 from streams.steps import evolve_of
 from streams.worker import metrics
 from streams.worker.agents.listen import Listener
-from streams.worker.cards import LogIncomplete
 from streams.worker.forgetting import Forgetting
 from streams.worker.graph import remember
-from streams.worker.hearing import Hearing
-from streams.worker.outcomes import Outcomes
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
 from streams.worker.runtime.intake import Handler, Intake
 from streams.worker.runtime.sent import Sent
-from streams.worker.versions import Versions
+from streams.worker.skills import SkillWriter
+from streams.worker.writer import LogIncomplete
 
 AHEAD = 0.5
 """Events beyond those that may ask a model, as a share of them."""
@@ -45,98 +58,155 @@ def attach(pipeline: Pipeline, reasoning: Reasoning, listener: Listener) -> "Evo
 
 
 def under_way(settings: Settings) -> int:
-    """How many events may be worked on at once: with a model, more than may ask it, so that it is never waited with.
+    """Return how many events are processed at once: with a model, more than may ask it, so that it never idles.
 
-    Before a call and after it an event is prepared and written for some hundredths of a second: it asks nobody then.
+    Before and after its call an event is prepared and written for some hundredths of a second.
     """
     asks = settings.reasoner is ReasonerName.LLM
     return settings.in_flight + (math.ceil(settings.in_flight * AHEAD) if asks else 0)
 
 
 class Evolve:
-    """The agent's handlers of choices, visits, commands and requests to forget; what people say is `Hearing`'s."""
+    """The agent's handlers."""
 
     def __init__(self, pipeline: Pipeline, reasoning: Reasoning, listener: Listener) -> None:
-        self._pipeline = pipeline
+        self._pipeline, self._reasoning = pipeline, reasoning
         settings = pipeline.settings
         self._step = replace(
             evolve_of(settings, pipeline.merge_limits),
             chain_key=settings.chain_key_bytes,
             graph=pipeline.graph,
         )
-        self._reason = reasoning.reason
-        sent = Sent(settings, pipeline.generation)
-        self._outcomes = Outcomes(pipeline, sent)
-        self._versions = Versions(pipeline, self._step, sent)
-        self._forgetting = Forgetting(pipeline, self._versions.apply_diff, sent.forget, listener)
-        hearing = Hearing(pipeline, self._step, self._versions, reasoning, listener)
+        self._skills = SkillWriter(pipeline, self._step)
+        self._sent = Sent(settings, pipeline.generation)
+        self._forgetting = Forgetting(pipeline, self._skills, listener)
         handlers: dict[str, Handler] = {
             Contrast.TOPIC: self._on_contrast,
+            Feedback.TOPIC: self._on_feedback,
+            Correction.TOPIC: self._on_correction,
+            Abstention.TOPIC: self._on_abstention,
             SkillCommand.TOPIC: self._on_command,
             ForgetRequest.TOPIC: self._on_forget_request,
-            **hearing.handlers,
         }
         self.intake = Intake(pipeline, "evolve", handlers, under_way(settings))
 
-    async def visit(self, event: Any, visit: Interaction, item: ItemFacts, position: Position) -> str:
-        """What an interaction, once it is in the profile, does to a skill that has begun; its outcome's word.
+    async def visit(self, event: Any, visit: Interaction, item: ItemFacts, position: Position) -> None:
+        """Apply an interaction that is in the profile to a skill that has begun.
 
-        Called by another agent, so that all versions of a skill still come into the world here, one after the other.
+        The agent `prior` calls it, so that one user's versions are written one after another.
         """
-        _, effects = await self._versions.take(
-            event, visit, lambda state: self._step.visit(state, visit, item, position)
-        )
-        return effects.outcome.value
+        await self._skills.take(event, visit, lambda state: self._step.visit(state, visit, item, position))
 
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
-        pipeline = self._pipeline
+        pipeline, skills = self._pipeline, self._skills
         key = compound_key(contrast.user_id, contrast.domain)
         # Interactions and contrasts of one user are handled by two agents.
         async with pipeline.lock("memories", key):
             receipt = pipeline.receipt(contrast.user_id)
-            state = self._versions.read(contrast, receipt, pipeline.read(pipeline.memories, key, Memory))
+            state = skills.read(contrast, receipt, pipeline.read(pipeline.memories, key, Memory))
             begun = self._step.begin(state, contrast, position, datetime.now(UTC))
             await remember(pipeline, event, begun.remembered)
         if begun.contrast is None:
             return Outcome.FORGOTTEN.value
-        async with self._versions.one_at_a_time(contrast.user_id):
-            await self._versions.complete(event, self._versions.read(contrast))
+        async with skills.user_lock(contrast.user_id):
+            await skills.complete(event, skills.read(contrast))
         if begun.outcome is Outcome.REPEATED:
-            await self._outcomes.complete(event, begun.contrast, position, state.skill.contrasts)
+            await self._report(event, begun.contrast, position, state.skill.contrasts, is_repeat=True)
         return str(begun.outcome or await self._learn(event, begun.contrast, state.skill, position))
 
     async def _learn(self, event: Any, contrast: Contrast, skill: PolicySkill, position: Position) -> str:
         try:
-            answer = await self._reason(contrast, skill)
+            answer = await self._reasoning.reason(contrast, skill)
         except GivenUp as error:
             await self.intake.dead_letter(event, position, "reasoner-unavailable", str(error))
             return "given-up"
-        async with self._versions.one_at_a_time(contrast.user_id):
-            effects = self._step.finish(self._versions.read(contrast), contrast, answer, position)
-            await self._versions.apply(event, effects.version)
+        async with self._skills.user_lock(contrast.user_id):
+            effects = self._step.finish(self._skills.read(contrast), contrast, answer, position)
+            await self._skills.apply(event, effects.version)
         metrics.END_TO_END_SECONDS.observe(max(0.0, time.time() - contrast.occurred_at.timestamp()))
-        await self._outcomes.tell(event, contrast, position, effects.skill.contrasts)
+        await self._report(event, contrast, position, effects.skill.contrasts)
         return effects.outcome.value
+
+    async def _report(
+        self, event: Any, contrast: Contrast, position: Position, nth: int, *, is_repeat: bool = False
+    ) -> None:
+        """Send what the user's `nth` choice teaches the weights, once and without the user; its skill is written."""
+        pipeline = self._pipeline
+        used = pipeline.learned_weights.of(contrast.domain)
+        outcome = outcome_of(contrast, used.weights, nth, pipeline.graph_limits.secret, used.version)
+        if outcome is None:
+            return
+        # The same choice may be on its topic twice; its outcome was sent after the user chose, whichever came first.
+        from_ms = min(position.timestamp_ms, int(contrast.occurred_at.timestamp() * 1_000))
+        name, partition = outcome.event_id.encode(), partition_of(outcome.domain, pipeline.settings.partitions)
+
+        async def is_there(since: float | None = None) -> bool:
+            return await self._sent.newest(ChoiceOutcome.TOPIC, partition, name, from_ms, since) is not None
+
+        async def is_there_now() -> bool:
+            return await is_there(time.monotonic())
+
+        # A worker that died may have sent it. The end that was read before may be from before this process sent it.
+        asks: tuple[Callable[[], Awaitable[bool]], ...] = (is_there, is_there_now) if is_repeat else ()
+        for ask in asks:
+            if await pipeline.retry(event, "reading the end of outcomes", ask):
+                return
+        key = outcome.domain.encode()
+        await pipeline.send(event, ChoiceOutcome.TOPIC, key, encode(outcome), partition, is_there_now)
+
+    async def _on_feedback(self, event: Any, feedback: Feedback, position: Position) -> str:
+        item = self._pipeline.facts_of(feedback.domain, feedback.item)
+        outcome = await self._skills.take(
+            event, feedback, lambda state: self._step.hear(state, feedback, item, position)
+        )
+        kind = feedback.signal if feedback.signal in self._step.signals.weights else metrics.OTHER
+        domain = metrics.DOMAINS.label(feedback.domain)
+        metrics.labelled(metrics.SIGNALS, domain, kind, outcome.value).inc()
+        return outcome.value
+
+    async def _on_correction(self, event: Any, correction: Correction, position: Position) -> str:
+        pipeline, domain = self._pipeline, correction.domain
+        wish = pipeline.privacy.wish(correction.text)
+        if wish is Wish.NOT_REMEMBERED:  # no step ever sees it
+            outcome = wish.value
+        else:
+            said = correction.model_copy(update={"text": pipeline.asked(correction.text, domain)})
+            outcome = (await self._correct(event, said, position, correction.text)).value
+        metrics.labelled(metrics.CORRECTIONS, metrics.DOMAINS.label(domain), outcome).inc()
+        return outcome
+
+    async def _correct(self, event: Any, correction: Correction, position: Position, as_said: str) -> Outcome:
+        pipeline = self._pipeline
+        items = [pipeline.facts_of(correction.domain, candidate) for candidate in correction.items]
+        state = self._skills.read(correction, pipeline.receipt(correction.user_id))
+        understood = Understood()
+        if self._step.done_with(state, correction, position) is None:
+            vocabulary = await pipeline.vocabulary(correction.user_id, correction.domain)
+            understood = await self._reasoning.understand(correction, items, state.skill, vocabulary, as_said)
+        return await self._skills.take(
+            event, correction, lambda state: self._step.correct(state, correction, items, understood, position)
+        )
+
+    async def _on_abstention(self, event: Any, abstention: Abstention, position: Position) -> str:
+        outcome = await self._skills.take(
+            event, abstention, lambda state: self._step.abstain(state, abstention, position)
+        )
+        return outcome.value
 
     async def _on_command(self, event: Any, command: SkillCommand, position: Position) -> str:
-        _, effects = await self._versions.take(
-            event, command, lambda state: self._step.command(state, command, position)
-        )
-        return effects.outcome.value
+        outcome = await self._skills.take(event, command, lambda state: self._step.command(state, command, position))
+        return outcome.value
 
     async def _on_forget_request(self, event: Any, request: ForgetRequest, position: Position) -> str:
-        async with self._versions.one_at_a_time(request.user_id):
-            return await self._forget(event, request, position)
-
-    async def _forget(self, event: Any, request: ForgetRequest, position: Position) -> str:
         pipeline = self._pipeline
-        if request.domain is not None:
-            skill = pipeline.read(pipeline.skills, compound_key(request.user_id, request.domain), PolicySkill)
-            if skill is not None:
-                state = State(skill, shares=pipeline.global_skills.shares(skill.domain))
-                await self._versions.complete(event, state)
-        try:
-            return await self._forgetting.on_request(event, request, position)
-        except LogIncomplete as error:
-            await self.intake.dead_letter(event, position, "log-incomplete", str(error))
-            return "given-up"
+        async with self._skills.user_lock(request.user_id):
+            if request.domain is not None:
+                skill = pipeline.read(pipeline.skills, compound_key(request.user_id, request.domain), PolicySkill)
+                if skill is not None:
+                    state = State(skill, shares=pipeline.global_skills.shares(skill.domain))
+                    await self._skills.complete(event, state)
+            try:
+                return await self._forgetting.on_request(event, request, position)
+            except LogIncomplete as error:
+                await self.intake.dead_letter(event, position, "log-incomplete", str(error))
+                return "given-up"

@@ -1,8 +1,8 @@
-"""Agent `listen`: what people say in conversations onto their cards, and to their skills; the only writer of cards.
+"""Agent `listen`: conversations into cards, corrections and requests to forget; the only writer of cards.
 
-Turns wait in the table `conversations` until their chunk is closed. What a closed chunk leads to is found once, written
-down, and carried out: the card, its log, corrections and requests to forget, and then the chunk is gone. Whoever takes
-over in between finds the chunk, and goes on from there.
+Turns wait in the table `conversations` until their chunk is closed. The effects of a closed chunk are found once,
+written down, and applied: the card, its log, corrections and requests to forget. Then the chunk is removed. A successor
+finds the chunk with its effects, and goes on from there.
 """
 
 import asyncio
@@ -21,20 +21,15 @@ from operators.forget import forgotten_as, value_of_line
 from operators.language.chunks import chunk_id, first_closed, has_own_words, said_again, unsaid, with_thought, without
 from operators.language.derived_events import ACTOR
 from operators.language.finding import Heard
-from operators.signals import Signals
 from operators.steps.listen import Listen, Outcome, State, Taken, forgotten_until, gone_from, has_more, is_said
 from schemas import (
     Card,
     CardAction,
     CardCommand,
     Chunk,
-    Correction,
     DeadLetter,
     Fact,
-    Feedback,
-    ForgetRequest,
     Forgotten,
-    ItemFacts,
     Listening,
     Position,
     Thought,
@@ -47,7 +42,7 @@ from schemas.cards import MAX_OPEN
 from streams.language import RULES
 from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics
-from streams.worker.cards import Cards, LogIncomplete
+from streams.worker.cards import CardWriter
 from streams.worker.conversations import Conversations
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.reasoner import GivenUp
@@ -55,22 +50,22 @@ from streams.worker.runtime.intake import Handler, Intake
 from streams.worker.runtime.ordered import Abandoned, Stale
 from streams.worker.runtime.reader import Head
 from streams.worker.runtime.reader import Taken as Fetched
-from streams.worker.runtime.sent import Sent
+from streams.worker.writer import LogIncomplete
 
 logger = logging.getLogger("sager.listen")
 
 STAGE = "listen"
 Understands = Callable[[Sequence[Turn], Card | None, Callable[[str], Sequence[Fact]]], Awaitable[Heard]]
-"""Says what a chunk says of the person. Raises GivenUp."""
+"""Extracts a chunk's statements about the user. Raises GivenUp."""
 LOOKS = 10
-"""How often within the time of silence it is looked for what has become silent."""
+"""How often within the time of silence the timer looks for silent conversations."""
 LONG_CHARS = 2_000
 """The privacy filter reads longer turns in a thread: a hostile one takes it more than a second."""
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.1, 5.0
 
 
 def attach(pipeline: Pipeline, understands: Understands) -> "Listener":
-    """Add the agent to the worker, and what looks for silence to the worker's timers."""
+    """Add the agent to the worker, and its search for silent conversations to the timers."""
     agent = Listener(pipeline, understands)
     agent.intake.attach()
     pipeline.timers.append(agent.keep_looking)
@@ -78,17 +73,7 @@ def attach(pipeline: Pipeline, understands: Understands) -> "Listener":
 
 
 class Listener:
-    """The agent's handlers of utterances and of commands on cards, and what looks for conversations gone silent.
-
-    Args:
-        pipeline: the worker's parts.
-        understands: says what a chunk says of the person; asked once per chunk.
-
-    Attributes:
-        cards: the cards, for others who have a person forgotten.
-        conversations: what waits, for them too.
-        intake: the agent's.
-    """
+    """The agent's handlers of utterances and of commands on cards, and the search for silent conversations."""
 
     def __init__(self, pipeline: Pipeline, understands: Understands) -> None:
         self._pipeline, self._understands = pipeline, understands
@@ -96,11 +81,10 @@ class Listener:
         self._step = Listen(
             settings.listen_tokens,
             round(settings.listen_silence_seconds * 1_000),
-            Signals.of(settings.signals),
             privacy=pipeline.privacy,
             extractor=RULES,
         )
-        self.cards = Cards(pipeline, Sent(settings, pipeline.generation))
+        self.cards = CardWriter(pipeline)
         self.conversations = Conversations(pipeline, self._step)
         handlers: dict[str, Handler] = {Utterance.TOPIC: self._on_utterance, CardCommand.TOPIC: self._on_command}
         self.intake = Intake(pipeline, STAGE, handlers, settings.in_flight)
@@ -111,26 +95,26 @@ class Listener:
         listening = self.conversations.read(user_id)
         if listening is not None and sum(chunk.is_closed for chunk in listening.chunks) >= MAX_OPEN:
             await self._think(event, user_id)
-        async with self.cards.one_at_a_time(user_id):
+        async with self.cards.user_lock(user_id):
             state = State(self.conversations.read(user_id), None, self._pipeline.receipt(user_id))
             if len(utterance.text) > LONG_CHARS:
                 taken = await asyncio.to_thread(self._step.hear, state, utterance, position)
             else:
                 taken = self._step.hear(state, utterance, position)
             await self._wait(event, taken)
-        # Also where it is a repeat: who died may have closed a chunk, and not thought it over.
+        # Also for a repeat: the worker that died may have closed a chunk, and not processed it.
         await self._think(event, user_id)
         return taken.outcome.value
 
     async def _on_command(self, event: Any, command: CardCommand, position: Position) -> str:
         user_id = command.user_id
-        async with self.cards.one_at_a_time(user_id):
+        async with self.cards.user_lock(user_id):
             await self.carry_on(event, user_id)
             outcome, diff = self._step.command(self._state(user_id), command, position)
             gone = gone_from(self.cards.read(user_id), diff)
             if command.action is CardAction.REMOVE and outcome is not Outcome.FORGOTTEN:
                 gone.setdefault(command.line_id or "", "")
-            # First: from then on nothing that was said before brings them back.
+            # First: from then on no earlier words bring them back.
             scope = Forgotten(event_id=command.event_id, until=position.moment, actor=command.actor, done=True)
             await self.forgets(event, user_id, gone, scope)
             try:
@@ -141,30 +125,10 @@ class Listener:
                 return "given-up"
         return outcome.value
 
-    async def reward(self, event: Any, feedback: Feedback, item: ItemFacts, position: Position) -> None:
-        """What a signal about an item does to the card of whoever gave it.
-
-        Called by the agent that hears signals, so that all versions of a card still come into the world here.
-        """
-        user_id = feedback.user_id
-        if self.cards.read(user_id) is None:
-            return
-        async with self.cards.one_at_a_time(user_id):
-            await self.carry_on(event, user_id)
-            diff = self._step.reward(self._state(user_id), feedback, item, position)
-            if diff is not None:
-                await self.cards.apply(event, diff)
-
     async def forgets(self, event: Any, user_id: str, gone: Mapping[str, str], scope: Forgotten) -> None:
-        """Have lines of a card forgotten in what waits, and by whatever comes that was said before.
+        """Erase lines of a card from waiting turns, and ignore earlier words about them from now on.
 
-        For callers that hold the person's lock.
-
-        Args:
-            event: what is in hand.
-            user_id: whose.
-            gone: the ids of the lines, and what they said, where that is known.
-            scope: at whose request, and until when.
+        For callers that hold the user's lock. `gone` maps the lines' ids to their words, as far as these are known.
         """
         told = dict.fromkeys(name for each in gone.items() for name in forgotten_as(user_id, *each))
         await self.cards.note_forgotten(event, user_id, tuple(told), scope)
@@ -178,17 +142,17 @@ class Listener:
             await self._pipeline.conversations.scrub()
 
     async def keep_looking(self) -> None:
-        """Look for conversations that have become silent, for as long as the worker runs."""
+        """Look for silent conversations for as long as the worker runs."""
         seconds = self._pipeline.settings.listen_silence_seconds / LOOKS
         while True:
             await asyncio.sleep(min(max(seconds, SHORTEST_SECONDS), LONGEST_SECONDS))
             try:
                 await self.look(int(time.time() * 1_000))
             except Exception:  # a task that raises ends the worker
-                logger.exception("cannot look for conversations that have become silent")
+                logger.exception("cannot look for silent conversations")
 
     async def look(self, now_ms: int) -> None:
-        """Think over what has been silent for long, and what was closed by a worker that died."""
+        """Process conversations that have been silent for long, and chunks that a worker that died has closed."""
         if not self._pipeline.reader.flows:
             return
         due = await self.conversations.due(now_ms)
@@ -197,11 +161,14 @@ class Listener:
     async def _end_silence(self, user_id: str, partition: int, now_ms: int) -> None:
         pipeline = self._pipeline
         async with self._thinking:
-            event = _unsent(pipeline.app, TP(pipeline.settings.topic(Utterance.TOPIC), partition))
-            # By it a RocksDB table finds the partition of a key, and who waits for a model whether that is still ours.
+            # An event without a record: time has passed. It has a partition and a generation as others have.
+            tp = TP(pipeline.settings.topic(Utterance.TOPIC), partition)
+            record = SimpleNamespace(offset=-1, timestamp=None, key=None, value=None)
+            event = Fetched(Head(tp, pipeline.app.consumer_generation_id, pipeline.app), record)
+            # From it a RocksDB table takes the partition of a key, and `Reasoning` whether that is still ours.
             _current_event.set(weakref.ref(event))
             try:
-                async with self.cards.one_at_a_time(user_id):
+                async with self.cards.user_lock(user_id):
                     listening = self.conversations.read(user_id)
                     taken = None if listening is None else self._step.after_silence(listening, now_ms)
                     if taken is not None:
@@ -210,12 +177,12 @@ class Listener:
             except (Stale, Abandoned):
                 metrics.STALE.labels(STAGE).inc()
             except Exception:
-                logger.exception("a silent conversation is not thought over yet")
+                logger.exception("a silent conversation is not processed yet")
             finally:
                 _current_event.set(None)
 
     async def _wait(self, event: Any, taken: Taken) -> None:
-        """Have turns wait, and count why others wait no more."""
+        """Store waiting turns, and count closed chunks."""
         if taken.listening is not None:
             await self.conversations.write(event, taken.listening)
         for kind, times in taken.found.items():
@@ -227,7 +194,7 @@ class Listener:
         return State(self.conversations.read(user_id), self.cards.read(user_id), self._pipeline.receipt(user_id))
 
     async def _think(self, event: Any, user_id: str) -> None:
-        """Think over a person's closed chunks, one after the other. What they say meanwhile waits in others."""
+        """Process a user's closed chunks, one after the other; new turns wait in other chunks."""
         if first_closed(self.conversations.read(user_id)) is None:
             return
         async with self._pipeline.lock("conversations", user_id.encode()):
@@ -236,21 +203,21 @@ class Listener:
                 if event.message.generation_id != self._pipeline.generation():
                     raise Stale
                 if not self._pipeline.reader.flows:
-                    # A rebalance or the worker's end would wait for one question after the other.
+                    # A rebalance or shutdown would wait for one question after the other.
                     raise Abandoned
                 try:
                     heard = await self._heard(event, user_id, chunk)
-                    async with self.cards.one_at_a_time(user_id):
+                    async with self.cards.user_lock(user_id):
                         await self._settle(event, user_id, chunk, heard)
                 except (Stale, Abandoned):
                     raise
                 except Exception as error:
-                    # It would fail again with the person's every turn.
-                    logger.exception("a chunk of a conversation cannot be thought over")
+                    # It would fail again with the user's every turn.
+                    logger.exception("a chunk of a conversation cannot be processed")
                     await self._drop(event, user_id, chunk, f"{type(error).__name__}: {error}")
 
     async def _heard(self, event: Any, user_id: str, chunk: Chunk) -> Heard:
-        """What a chunk says; nobody is asked where that is known, or where the person says nothing."""
+        """Return a chunk's statements; no model is asked if they are known, or if the user said nothing."""
         card = self.cards.read(user_id)
         if chunk.thought is not None or is_said(card, user_id, chunk) or not has_own_words(chunk):
             return Heard()
@@ -261,7 +228,6 @@ class Listener:
             return Heard()
 
     async def _vocabulary(self, user_id: str, chunk: Chunk) -> Callable[[str], Sequence[Fact]]:
-        """The facts that a chunk's words can name, by domain."""
         domains = {turn.domain for turn in chunk.turns if turn.domain is not None}
         known: dict[str, Sequence[Fact]] = {
             domain: await self._pipeline.vocabulary(user_id, domain) for domain in domains
@@ -269,7 +235,7 @@ class Listener:
         return lambda domain: known.get(domain, ())
 
     async def _settle(self, event: Any, user_id: str, chunk: Chunk, heard: Heard) -> None:
-        """Find what a chunk leads to, unless that is known or the chunk was forgotten meanwhile; and carry it out."""
+        """Find a chunk's effects, unless they are known or the chunk was erased meanwhile, and apply them."""
         state = self._state(user_id)
         if state.listening is None or chunk not in state.listening.chunks:
             return
@@ -287,9 +253,9 @@ class Listener:
         await self._carry_out(event, user_id, chunk)
 
     async def carry_on(self, event: Any, user_id: str) -> None:
-        """Carry out what a worker that died had found: nothing else may come between that and the card.
+        """Apply effects that a worker that died has written down, before anything else changes the card.
 
-        For callers that hold the person's lock.
+        For callers that hold the user's lock.
         """
         listening = self.conversations.read(user_id)
         for chunk in () if listening is None else listening.chunks:
@@ -298,7 +264,7 @@ class Listener:
         await self.cards.complete(event, user_id)
 
     async def _carry_out(self, event: Any, user_id: str, chunk: Chunk) -> None:
-        """Do all that a chunk leads to that is not done yet; then it is gone."""
+        """Apply a chunk's remaining effects, then remove the chunk."""
         thought = chunk.thought or Thought()
         await self.cards.complete(event, user_id, self._pending(user_id))
         scope = Forgotten(
@@ -313,43 +279,36 @@ class Listener:
                 await self.cards.apply(event, thought.diff)
         except LogIncomplete as error:
             await self._dead_letter(event, user_id, chunk, str(error), "log-incomplete")
-        for correction in thought.corrections:
-            await self._tell(event, correction)
-        for request in thought.forgets:
-            await self._tell(event, request)
+        for each in (*thought.corrections, *thought.forgets):
+            await self._pipeline.send(event, each.TOPIC, user_id.encode(), encode(each), event.message.partition)
         listening = self.conversations.read(user_id)
         if listening is not None:
             await self.conversations.write(event, without(listening, chunk))
         if thought.lines:
             await self._pipeline.conversations.scrub()
 
-    async def _tell(self, event: Any, told: Correction | ForgetRequest) -> None:
-        partition = event.message.partition
-        await self._pipeline.send(event, told.TOPIC, told.user_id.encode(), encode(told), partition)
-
     async def _drop(self, event: Any, user_id: str, chunk: Chunk, detail: str) -> None:
-        """Give a chunk up."""
-        async with self.cards.one_at_a_time(user_id):
+        async with self.cards.user_lock(user_id):
             try:
                 await self._dead_letter(event, user_id, chunk, detail, "internal-error")
             except (Stale, Abandoned):
                 raise
             except Exception:
-                logger.exception("a chunk of a conversation is given up, and cannot be dead-lettered")
+                logger.exception("a chunk of a conversation is dropped, and cannot be dead-lettered")
             listening = self.conversations.read(user_id)
             if listening is not None:
                 kept = tuple(each for each in listening.chunks if chunk_id(user_id, each) != chunk_id(user_id, chunk))
                 await self.conversations.write(event, listening.model_copy(update={"chunks": kept}))
 
     def _pending(self, user_id: str) -> set[str]:
-        """The ids of chunks that wait: no event stands for them any more."""
+        """Return the ids of waiting chunks, whose events are acknowledged."""
         listening: Listening | None = self.conversations.read(user_id)
         return set() if listening is None else {chunk_id(user_id, each) for each in listening.chunks}
 
     async def _dead_letter(
         self, event: Any, user_id: str, chunk: Chunk, detail: str, reason: str = "reasoner-unavailable"
     ) -> None:
-        """Dead-letter a chunk as utterances that can be replayed: those that were heard are known by their ids."""
+        """Dead-letter a chunk as utterances that can be replayed; applied ones are known by their ids."""
         partition, topic = event.message.partition, self._pipeline.settings.topic(Utterance.TOPIC)
         listening = self.conversations.read(user_id)
         heard = () if listening is None else listening.applied
@@ -357,13 +316,7 @@ class Listener:
         position = next((each for each in heard if each.topic == topic), nowhere)
         for utterance in said_again(user_id, chunk):
             letter = DeadLetter.of(STAGE, position, reason, detail, user_id.encode(), encode(utterance))
-            # Several of one position: each is one of its own.
+            # Several letters have one position.
             letter = letter.model_copy(update={"event_id": derived_id(letter.event_id, utterance.event_id)})
             await self._pipeline.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
         DEAD_LETTERS.labels(STAGE, reason).inc()
-
-
-def _unsent(app: Any, tp: TP) -> Fetched:
-    """An event that no record stands for: time has passed. It is of a partition and a generation as others are."""
-    head = Head(tp, app.consumer_generation_id, app)
-    return Fetched(head, SimpleNamespace(offset=-1, timestamp=None, key=None, value=None))

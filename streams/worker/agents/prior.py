@@ -1,4 +1,4 @@
-"""Agent `prior`: interactions into the profiles, from which StatInit seeds skills, and to begun skills (paper 2.3)."""
+"""Agent `prior`: counts interactions in profiles, from which StatInit seeds skills (paper 2.3)."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +18,7 @@ def attach(pipeline: Pipeline, evolve: Evolve) -> None:
     async def on_interaction(event: Any, interaction: Interaction, position: Position) -> str:
         key = compound_key(interaction.user_id, interaction.domain)
         item = pipeline.facts_of(interaction.domain, interaction.item)
-        # The receipt is asked under both locks: forgetting takes memory and profile away behind this agent's back.
+        # The receipt is read under both locks: an erasure removes memory and profile in another agent.
         async with pipeline.lock("memories", key), pipeline.lock("profiles", key):
             state = State(
                 pipeline.read(pipeline.profiles, key, Profile),
@@ -29,7 +29,7 @@ def attach(pipeline: Pipeline, evolve: Evolve) -> None:
             await remember(pipeline, event, effects.remembered)
             if effects.profile is not None:
                 await pipeline.write(pipeline.profiles, event, key, effects.profile)
-        # Outside of the locks: forgetting takes them while it holds the skills'.
+        # Outside of the locks: an erasure takes them while it holds the user's lock.
         if effects.outcome is not Outcome.FORGOTTEN:
             await evolve.visit(event, interaction, item, position)
         return effects.outcome.value

@@ -1,4 +1,4 @@
-"""Agent `propagate`: items hear who took them, and are written once in a while (paper 2.2)."""
+"""Agent `propagate`: adds takers to items, and writes changed items at intervals (paper 2.2)."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from streams.worker import metrics
 from streams.worker.graph import send_touch
 from streams.worker.items.owner import Owner
 from streams.worker.pipeline import Pipeline, position_of
-from streams.worker.runtime.intake import Intake, nothing
+from streams.worker.runtime.intake import Intake, subscribe
 from streams.worker.runtime.ordered import BACKLOG, Stale
 from streams.worker.runtime.reader import Head, Taken
 
@@ -24,21 +24,20 @@ STAGE = "propagate"
 LOOK_SECONDS = 0.1
 AGAIN_SECONDS = 1.0
 AT_ONCE = 64
-"""Touches that are applied before others have a turn of the event loop."""
+"""Touches that are applied before other tasks run."""
 MOST_WAITING = 20_000
-"""Touches of a partition that are applied and not acknowledged yet; then no more are read."""
+"""Unacknowledged touches of a partition, beyond which none are read."""
 
 
 def attach(pipeline: Pipeline) -> None:
     """Add the agent to the worker."""
     propagate = Propagate(pipeline)
     pipeline.reader.attach([pipeline.settings.topic(Touch.TOPIC)], propagate.take)
-    # For the group: it makes Faust subscribe to the topic. Its records do not come this way.
-    pipeline.app.agent(pipeline.source(Touch.TOPIC), name=STAGE)(nothing)
+    subscribe(pipeline, STAGE, Touch.TOPIC)
 
 
 class Propagate:
-    """The agent: one owner of items for each partition that this worker has been given."""
+    """The agent: one owner of items for each of this worker's partitions."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline, self._reader = pipeline, pipeline.reader
@@ -60,11 +59,10 @@ class Propagate:
             self._working = asyncio.create_task(self._work())
 
     async def _work(self) -> None:
-        """Work off the backlog; no event makes it raise."""
         count = 0
         while self._backlog:
             if not self._reader.flows:
-                # They are dropped as stale when partitions have moved, and begun if nothing has become of it.
+                # Stale events are dropped if partitions have moved.
                 await asyncio.sleep(LOOK_SECONDS)
                 continue
             event = self._backlog.popleft()
@@ -98,7 +96,7 @@ class Propagate:
             await asyncio.wait([self._flushing])
 
     def _give_up(self, partition: int, *more: Taken) -> None:
-        """Let a partition's owner go: nothing more of it is committed in this generation, and it comes again."""
+        """Drop a partition's owner: nothing more of it is committed in this generation, and its events come again."""
         owner = self._owners.pop(partition, None)
         for event in dict.fromkeys([*(owner.leave() if owner else ()), *more]):
             metrics.labelled(metrics.STALE, STAGE).inc()
@@ -106,7 +104,7 @@ class Propagate:
             self._reader.end(event)
 
     async def _owner(self, event: Taken) -> Owner:
-        """The owner of the event's partition; a new one begins where the log ends.
+        """Return the owner of the event's partition; a new one begins where the log ends.
 
         Raises:
             Stale: the partition has moved.
@@ -116,17 +114,18 @@ class Propagate:
         if owner is not None and owner.generation == generation:
             return owner
         self._give_up(partition)
-        if self._flushing is not None:  # what is on its way to the log is part of where a new owner begins
+        if self._flushing is not None:  # a new owner begins behind the records that are being sent
             await asyncio.wait([self._flushing])
         owner = Owner(self._pipeline, partition, generation, self._acknowledge)
-        await owner.claim()
+        # The previous owner's last write is where this one begins.
+        await self._pipeline.items.reach_end(partition)
         if generation != self._pipeline.generation():
             raise Stale
         self._owners[partition] = owner
         return owner
 
     async def _handle(self, owner: Owner, event: Taken) -> str:
-        """Have the event applied; what cannot be is dead-lettered. Its outcome's word."""
+        """Apply or dead-letter the event; return its outcome."""
         position = position_of(event)
         try:
             touch = decode(Touch, unpack(event.value or b""))
@@ -144,7 +143,7 @@ class Propagate:
         return "dead-lettered"
 
     async def _apply(self, owner: Owner, event: Taken, touch: Touch) -> str:
-        """Apply what is of this partition, and send on what is not: its sender counts other partitions."""
+        """Apply the partition's part of a touch, and forward the rest: its sender counts other partitions."""
         parts = shared_out(touch, lambda item_id: partition_of(item_id, self._pipeline.settings.partitions))
         here = parts.pop(owner.partition, None)
         for partition, part in parts.items():
@@ -165,9 +164,12 @@ class Propagate:
             self._flushing = asyncio.create_task(self._flush())
 
     async def _flush(self) -> None:
-        """Write and acknowledge after a while, until nothing waits."""
         while any(owner.waiting for owner in self._owners.values()):
-            await self._pause()
+            # Wait for more, but not while a rebalance or shutdown waits for unacknowledged events.
+            until = time.monotonic() + self._pipeline.settings.graph_flush_seconds
+            while (remaining := until - time.monotonic()) > 0 and self._reader.flows:  # noqa: ASYNC110 - it has no event
+                await asyncio.sleep(min(remaining, LOOK_SECONDS))
+            await asyncio.sleep(0)
             await asyncio.gather(*map(self._flush_one, list(self._owners.values())))
             self._unacked.set(sum(owner.waiting for owner in self._owners.values()))
 
@@ -180,10 +182,3 @@ class Propagate:
         except Exception:
             logger.exception("%s: the items of partition %d are written again", STAGE, owner.partition)
             await asyncio.sleep(AGAIN_SECONDS)
-
-    async def _pause(self) -> None:
-        """Wait for more to come; not while a rebalance or the worker's end waits for what is unacknowledged."""
-        until = time.monotonic() + self._pipeline.settings.graph_flush_seconds
-        while (remaining := until - time.monotonic()) > 0 and self._reader.flows:  # noqa: ASYNC110 - it has no event
-            await asyncio.sleep(min(remaining, LOOK_SECONDS))
-        await asyncio.sleep(0)

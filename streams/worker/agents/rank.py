@@ -1,15 +1,42 @@
-"""Agent `rank`: rank requests answered from local state, without waiting for evolutions (paper 2.4)."""
+"""Agent `rank`: answers rank requests from local state: retrieve, extract, reason (paper 2.2 to 2.4).
 
+It never waits for evolutions. Where a model has no answer for a part, the rule does it, and the ranking records that:
+an app is waiting.
+"""
+
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
+from operators.evolve import ReasonerUnavailable
+from operators.rank import LlmRanking, RankSkill, Task
+from operators.rank.weights import RankWeights
+from operators.retrieve import Retrieved
 from operators.seals import sealed
-from operators.steps.rank import answer
-from schemas import Position, Ranking, RankRequest, encode
+from operators.slim import Slimmed
+from operators.steps.rank import Heard, State, answer
+from schemas import (
+    Features,
+    Injected,
+    Memory,
+    Position,
+    Ranking,
+    RankRequest,
+    ReasonedBy,
+    compound_key,
+    encode,
+)
+from streams.lru import LruCache
+from streams.steps import rank_of
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline
-from streams.worker.reasoning.models import Models
-from streams.worker.reasoning.ranking import Answers
+from streams.worker.reasoning.llm import Models
 from streams.worker.runtime.intake import Intake
+from streams.worker.skills import newest
+
+KEPT = 2_000
+"""How many facets and slim skills are kept for the next request of the same user."""
+DETERMINISTIC = "deterministic"
 
 
 def attach(pipeline: Pipeline, models: Models) -> None:
@@ -27,7 +54,7 @@ def attach(pipeline: Pipeline, models: Models) -> None:
 
 
 def count(ranking: Ranking) -> None:
-    """Rankings that bring a question along, and those of which probably nothing suits."""
+    """Count rankings with a question, and those that probably suit the user badly."""
     fit = ranking.injected.fit
     if fit is None or (fit.suits and fit.question is None):
         return
@@ -36,3 +63,141 @@ def count(ranking: Ranking) -> None:
         metrics.labelled(metrics.QUESTIONS, domain).inc()
     if not fit.suits:
         metrics.labelled(metrics.NOTHING_SUITS, domain).inc()
+
+
+class Answers:
+    """The three stages of a ranking."""
+
+    def __init__(self, pipeline: Pipeline, models: Models) -> None:
+        self._pipeline = pipeline
+        self._settings = pipeline.settings
+        self._models = models
+        self._step = rank_of(pipeline.settings)
+        self._retrieved: LruCache[tuple[str, ...], Retrieved] = LruCache(KEPT)
+        self._slims: LruCache[tuple[str, ...], tuple[Slimmed, ReasonedBy | None]] = LruCache(KEPT)
+
+    async def rank(self, request: RankRequest) -> tuple[tuple[str, ...], Injected]:
+        """Return the candidates' ids in order, and everything that decided it."""
+        state = self._read(request)
+        # Read together with the state: an answer for a user who is erased meanwhile is never found in the cache again.
+        epoch = self._pipeline.forget_epoch(request.user_id)
+        retrieved = self._retrieve(request, state, epoch)
+        short, slim_by = await self._extract(request, state, epoch)
+        items = [self._pipeline.facts_of(request.domain, candidate) for candidate in request.candidates]
+        known = {item.item_id for item in items}
+        companions = {name: share for name, share in retrieved.companions.items() if name in known}
+        session = request.occurred_at, request.session_id
+        text = "" if self._step.by is RankSkill.NONE else short.record.text_at(*session)
+        task = Task(items, request.instruction, retrieved.facets, companions, text, seed=request.request_id)
+        # A model that failed a moment ago would fail again.
+        asks = slim_by is None or slim_by.fallback is None
+        used = self._pipeline.learned_weights.of(request.domain)
+        heard = self._step.heard(state.skill, items, request.occurred_at, request.session_id, asks=request.clarify)
+        ranking, features = await self._reason(task, state, short, used.weights, heard, session, asks=asks)
+        is_weighed = ranking.reasoned_by.reasoner == DETERMINISTIC
+        return ranking.order, Injected(
+            skill_version=state.skill.version,
+            slim_skill=text,
+            rank_skill=self._step.by.value,
+            reasoner=ranking.reasoned_by.reasoner,
+            facets=retrieved.facets,
+            companions=companions,
+            weights_version=used.version if is_weighed else None,
+            features=features,
+            memory_version=retrieved.memory_version,
+            graph_epoch=retrieved.graph_epoch,
+            ranked_by=ranking.reasoned_by,
+            slim_by=slim_by,
+            repaired=ranking.repaired,
+            fit=heard.told(items, ranking.order),
+        )
+
+    def _read(self, request: RankRequest) -> State:
+        pipeline, key = self._pipeline, compound_key(request.user_id, request.domain)
+        population = pipeline.global_skills
+        return State(
+            newest(pipeline, request),
+            pipeline.read(pipeline.memories, key, Memory) if self._step.retrieves else None,
+            None,
+            population.shares(request.domain),
+            population.popularity(request.domain),
+        )
+
+    def _retrieve(self, request: RankRequest, state: State, epoch: str) -> Retrieved:
+        """Return facets of the user's neighbourhood, cached until their memory, one of its items or the day changes."""
+        if not self._step.retrieves:
+            return Retrieved()
+        memory, items = state.memory, self._pipeline.items
+        graph = (memory.version if memory else 0, *items.epochs(memory))
+        name = (request.user_id, epoch, request.domain, str(graph), request.occurred_at.date().isoformat())
+        if (known := self._retrieved.get(name)) is not None:
+            return known
+        # A domain that uses another one's parser uses its pruning rules too.
+        rules = self._settings.parsers.get(request.domain, request.domain)
+        found = self._step.retrieve(replace(state, neighbourhood=items.near(memory)), rules, request.occurred_at)
+        for why, count in found.dropped.items():
+            metrics.FACETS_DROPPED.labels(why.value).inc(count)
+        self._retrieved.put(name, found)
+        return found
+
+    async def _extract(self, request: RankRequest, state: State, epoch: str) -> tuple[Slimmed, ReasonedBy | None]:
+        """Return the slim skill for this request (paper 2.3), cached per version of the skill if a model chose it."""
+        skill, step = state.skill, self._step
+        asked = request.instruction if step.task_slim else ""
+        name = (request.user_id, epoch, request.domain, str(skill.version), asked)
+        model = self._models.extract if self._slim_ranks else None
+        if model is None or skill.version == 0:
+            return step.extract(skill, asked, state.shares), None
+        if (known := self._slims.get(name)) is not None:
+            return known[0], known[1] and _kept(known[1])
+        try:
+            extracted = await model.extract(skill, asked, step.slim_tokens, state.shares)
+        except ReasonerUnavailable as error:
+            metrics.RANK_FALLBACKS.labels("slim").inc()
+            return step.extract(skill, asked, state.shares), _instead(error)
+        self._slims.put(name, (extracted.slimmed, extracted.reasoned_by))
+        return extracted.slimmed, extracted.reasoned_by
+
+    @property
+    def _slim_ranks(self) -> bool:
+        """True if the order depends on the slim skill: by default a sum uses all lines."""
+        llm = self._models.rank is not None
+        return self._step.by is RankSkill.SLIM or (llm and self._step.by is not RankSkill.NONE)
+
+    async def _reason(
+        self,
+        task: Task,
+        state: State,
+        short: Slimmed,
+        weights: RankWeights,
+        heard: Heard,
+        session: tuple[datetime, str | None],
+        *,
+        asks: bool,
+    ) -> tuple[LlmRanking, Features | None]:
+        """Return the order, by the configured or else by the deterministic ranker, then with its features."""
+        fallback = None if asks or self._models.rank is None else "the model did not answer a question before"
+        if self._models.rank is not None and asks:
+            try:
+                ranking = await self._models.rank.rank(task)
+            except ReasonerUnavailable as error:
+                fallback = str(error)[:200]
+                metrics.RANK_FALLBACKS.labels("rank").inc()
+            else:
+                metrics.RANK_REPAIRS.inc(ranking.repaired)
+                return replace(ranking, order=heard.honoured(task.items, ranking.order, task.instruction)), None
+        lines = self._step.within(state.skill, self._step.lines(state.skill, short=short), *session)
+        said = Retrieved(tuple(task.facets), task.companions)
+        spoken = self._step.spoken(task.items, lines, said, state.popularity)
+        weighed = self._step.weighed(task.items, spoken, task.instruction, task.seed, weights, heard)
+        by = ReasonedBy(reasoner=DETERMINISTIC, fallback=fallback)
+        return LlmRanking(weighed.order, by), weighed.features
+
+
+def _kept(by: ReasonedBy) -> ReasonedBy:
+    """Return the record of a cached answer, which costs no calls again."""
+    return by.model_copy(update={"calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "latency_ms": 0})
+
+
+def _instead(error: ReasonerUnavailable) -> ReasonedBy:
+    return ReasonedBy(reasoner="rules", fallback=str(error)[:200])

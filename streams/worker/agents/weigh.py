@@ -1,8 +1,8 @@
-"""Agent `weigh`: outcomes of choices into the domains' weights; the only writer of weights (paper 2.4).
+"""Agent `weigh`: learns the domains' ranking weights from outcomes; the only writer of weights (paper 2.4).
 
-Outcomes are folded in memory, in the order of their partition, and the weights are written once in a while: a write per
-choice would cost as much as the choice. An outcome is acknowledged when weights that hold it are on the log. After a
-crash those that are not come again, and the fence in the weights knows the others.
+Outcomes are folded in memory, in the order of their partition, and the weights are written at intervals: a write per
+choice would cost as much as the choice. An outcome is acknowledged when weights with it are on the log. After a crash
+the others come again, and the fence in the weights rejects repeats.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from streams.worker.runtime.ordered import Stale
 
 STAGE = "weigh"
 MOST_WAITING = 512
-"""Outcomes that wait for a write; half of them, and it is not put off any longer."""
+"""The most outcomes that wait for a write; half of them start it."""
 LOOK_SECONDS = 0.1
 
 
@@ -31,7 +31,7 @@ def attach(pipeline: Pipeline) -> None:
 
 
 class Weigh:
-    """The agent: one learner per domain whose partition this worker has been given."""
+    """The agent: one learner per domain of this worker's partitions."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
@@ -40,49 +40,33 @@ class Weigh:
         self.intake = Intake(pipeline, STAGE, handlers, MOST_WAITING, by_owner=False)
 
     async def _on_outcome(self, event: Any, outcome: Outcome, position: Position) -> str:
-        def step(weights: Weights) -> Weights:
-            return learned(weights, outcome, position)
-
-        was_frozen, is_news = await self._apply(event, outcome, step)
+        was_frozen, is_news = await self._apply(event, outcome, lambda weights: learned(weights, outcome, position))
         if not is_news:
             return "repeated"
         return "frozen" if was_frozen else "learned"
 
     async def _on_command(self, event: Any, command: WeightCommand, position: Position) -> str:
-        def step(weights: Weights) -> Weights:
-            return commanded(weights, command, position)
-
-        _, is_news = await self._apply(event, command, step)
+        _, is_news = await self._apply(event, command, lambda weights: commanded(weights, command, position))
         return command.action.value if is_news else "repeated"
 
     async def _apply(
         self, event: Any, record: Outcome | WeightCommand, step: Callable[[Weights], Weights]
     ) -> tuple[bool, bool]:
-        """Fold a record in, at once and in its turn, and wait until it is on the log."""
+        """Apply a record at once, and wait until it is on the log."""
         learner = self._learners.get(record.domain)
         if learner is None or learner.generation != event.generation_id or learner.is_over:
             learner = self._learners[record.domain] = Learner(self._pipeline, event, self._read(record))
         return await learner.apply(event, step)
 
     def _read(self, record: Outcome | WeightCommand) -> Weights:
-        """A domain's weights as they are on the log; the start values where no worker wrote them."""
+        """Return a domain's weights as they are on the log; the start values if there are none."""
         raw = self._pipeline.weights.get(record.domain.encode())
         held = None if raw is None else genuine(raw, self._pipeline.settings.chain_key_bytes)
         return held if held is not None and held.domain == record.domain else start(record.domain, record)
 
 
 class Learner:
-    """One domain's weights in memory, as long as this worker has the domain's partition.
-
-    Args:
-        pipeline: the worker's parts.
-        event: what it begins with.
-        weights: the domain's, as they are on the log.
-
-    Attributes:
-        generation: the consumer generation that it began in.
-        is_over: what it has in memory is not to be gone by any more.
-    """
+    """One domain's weights in memory, for one consumer generation; not to be used any more once it `is_over`."""
 
     def __init__(self, pipeline: Pipeline, event: Any, weights: Weights) -> None:
         self.generation: int = event.generation_id
@@ -95,32 +79,33 @@ class Learner:
         self._is_stale = False
 
     async def apply(self, event: Any, step: Callable[[Weights], Weights]) -> tuple[bool, bool]:
-        """Fold in what an event says; back when it is on the log. Whether weights were frozen, and whether it is news.
+        """Apply an event, and wait until it is on the log.
+
+        Returns:
+            Whether the weights were frozen, and whether the event is new.
 
         Raises:
-            Stale: the partition has moved; whoever has it now is given the event again.
+            Stale: the partition has moved; its new owner gets the event again.
         """
         if self._is_stale:
-            # In this generation for good: weights with this event and without those before it would pass over them.
+            # For the whole generation: weights with this event, without those before it, would skip them.
             raise Stale
         before = self._weights
         self._weights = step(before)
-        # A repeated event too waits for what it repeats: that is folded in here, and not on the log yet.
+        is_news = self._weights is not before
+        # A repeat waits too: the event that it repeats may not be on the log yet.
         if self._weights is not self._written:
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(waiting)
             if len(self._waiting) >= MOST_WAITING // 2:
                 self._full.set()
-            is_news = self._weights is not before
             if self._writing is None or self._writing.done():
-                # Made here, so that it knows the event as Faust's current one, by which a table finds its partition.
+                # Created here, so that it has Faust's current event, from which a table takes the partition.
                 self._writing = asyncio.create_task(self._write(event))
             await waiting
-            return before.frozen, is_news
-        return before.frozen, False
+        return before.frozen, is_news
 
     async def _write(self, event: Any) -> None:
-        """Write until nothing waits, each time after a while."""
         pipeline = self._pipeline
         while self._waiting:
             await self._pause()
@@ -140,7 +125,7 @@ class Learner:
                 _settle(each)
 
     def _give_up(self, waiting: list["asyncio.Future[None]"], error: Exception) -> None:
-        """Nothing that waits is known to be on the log: it comes again, or goes to the dead letters."""
+        """Fail all waiting events: they come again, or are dead-lettered."""
         self._waiting = []
         self._is_stale = isinstance(error, Stale)
         self.is_over = not self._is_stale
@@ -148,7 +133,7 @@ class Learner:
             _settle(each, error)
 
     async def _pause(self) -> None:
-        """Wait for more to come; not while a rebalance or the worker's end waits for what is not acknowledged."""
+        """Wait for more, but not while a rebalance or shutdown waits for unacknowledged events."""
         until = time.monotonic() + self._pipeline.settings.weights_flush_seconds
         while (left := until - time.monotonic()) > 0 and self._pipeline.reader.flows and not self._full.is_set():
             try:
@@ -159,7 +144,6 @@ class Learner:
 
 
 def _settle(waiting: "asyncio.Future[None]", error: Exception | None = None) -> None:
-    """Let a handler go on; one that was cancelled meanwhile is gone."""
     if waiting.done():
         return
     if error is None:
@@ -169,7 +153,7 @@ def _settle(waiting: "asyncio.Future[None]", error: Exception | None = None) -> 
 
 
 def count(weights: Weights) -> None:
-    """What the parts of a domain's rankings count now."""
+    """Export a domain's weights."""
     used, domain = in_use(weights), metrics.DOMAINS.label(weights.domain)
     for part in Mix:
         metrics.labelled(metrics.WEIGHT, domain, part.value).set(getattr(used, part.value))

@@ -1,36 +1,34 @@
-"""All items of the graph, as every worker has them: what agents ask, and what takes the records of the log."""
+"""All items of the graph, as every worker has them: follows their log, and answers the agents."""
 
 import asyncio
 import math
 import time
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from confluent_kafka import Message
 from pydantic_core import from_json
 
 from operators.attributes import facts_named
 from operators.neighbourhood import Gathered, Neighbourhood, near
 from operators.propagate import GraphLimits, neighbour_of
 from schemas import BadRecord, Fact, ItemMemory, Memory, compound_key
-from streams.kafka.clients import partition_of, reach
+from streams.kafka.clients import partition_of
+from streams.kafka.follower import Follower
 from streams.kafka.packed_items import PACKED, epoch_of, holds, name_bytes, unpack
+from streams.kafka.scanner import int_of
 from streams.lru import LruCache
-from streams.settings import Settings, Store
-from streams.worker import metrics
-from streams.worker.items.log import ItemLog
-from streams.worker.items.store import ItemStore, MemoryItems, RocksItems
+from streams.settings import Settings
+from streams.worker.items.store import ItemStore
 
 FORGOTTEN = b'["forgotten"]'
-"""The key under which a partition's owner says what it has forgotten: no item's, which have two parts."""
+"""The key under which a partition's owner reports an erasure: no item's, which have two parts."""
 LOOK_INTO = 5_000
-"""Values that are searched before others have their turn."""
+"""Values that are searched before other tasks run."""
 GATHERED = 4_000
-"""Items that are kept unpacked, with what is counted of them."""
+"""Items that are kept unpacked, with their counts."""
 ANSWERS = 10_000
-LOOK_UP_SECONDS = 10.0
 LOOK_AGAIN_SECONDS = 0.02
-MEASURE_SECONDS = 10.0
 TASTES_SECONDS = 60.0
 TASTES_ITEMS = 2_000
 TASTES = 512
@@ -38,49 +36,28 @@ MAX_DOMAINS = 64
 
 
 class Items:
-    """The store of all items, and who follows their log.
-
-    Args:
-        settings: the deployment.
-        limits: of the graph.
-    """
+    """The store of all items, and the follower of their log."""
 
     def __init__(self, settings: Settings, limits: GraphLimits) -> None:
         self._settings, self._limits = settings, limits
-        self.store: ItemStore = MemoryItems()
-        self._log = ItemLog(settings, self)
+        self.store = ItemStore()
+        self._log = Follower(settings, ItemMemory.TOPIC, self._take)
         self._gathered: LruCache[bytes, tuple[bytes, Gathered]] = LruCache(GATHERED)
         self._answered: dict[tuple[int, str], None] = {}
         self._tastes: LruCache[str, tuple[tuple[Fact, ...], float]] = LruCache(MAX_DOMAINS)
-        self._scrubs, self._measured = False, 0.0
 
-    def start(self, tell: Callable[[], None] = lambda: None) -> None:
-        """Read what there is, then follow; `tell` is called while it is being read.
+    def start(self) -> None:
+        """Read the log to its end, then follow it.
 
         Raises:
             BrokerUnreachable: the log could not be read.
         """
-        if self._settings.store is Store.ROCKSDB:
-            self.store = RocksItems(self._settings.data_dir / "worker" / "items", self._log_name())
-        self._log.start(tell)
-        self._measure()
+        self._log.start()
 
-    def _log_name(self) -> str:
-        """Which log a copy on disk is a copy of; the embedded broker's is another one with each start."""
-        if self._settings.embedded:
-            return uuid.uuid4().hex
-        _, cluster = reach(self._settings, LOOK_UP_SECONDS)
-        return f"{cluster.cluster_id} {self._settings.prefix}"
-
-    def stop(self) -> None:
-        """Follow no more."""
-        self._log.stop()
-        self.store.close()
-
-    # --- what agents ask, in the event loop
+    # --- for agents, in the event loop
 
     def held(self, key: bytes, partition: int) -> Gathered | None:
-        """An item as the log has it, by its key; None where it has none."""
+        """Return an item as the log has it, by its key."""
         raw = self.store.get(partition, key)
         if raw is None:
             return None
@@ -89,16 +66,16 @@ class Items:
             return kept[1]
         try:
             item = unpack(raw)
-        except BadRecord:  # not of our making
+        except BadRecord:
             return None
-        if compound_key(item.item_id, item.domain) != key:  # nor is this: it would be written under a key of its own
+        if compound_key(item.item_id, item.domain) != key:  # it would be written under another key
             return None
         found = Gathered(item, self._limits)
         self._gathered.put(key, (raw, found))
         return found
 
     async def tastes(self, domain: str) -> tuple[Fact, ...]:
-        """Tastes that enough takers of a domain's items share, the most shared first.
+        """Return tastes that enough takers of a domain's items share, the most shared first.
 
         A thread counts them over the items that changed last, at most once a minute.
         """
@@ -125,11 +102,11 @@ class Items:
         return facts_named((), shared[:TASTES])
 
     def epochs(self, memory: Memory | None) -> tuple[int, ...]:
-        """The epochs of the items in a memory: while these are the same, so is the neighbourhood."""
+        """Return the epochs of the items in a memory: while these are the same, so is the neighbourhood."""
         return tuple(epoch_of(self.store.get(*where) or b"") for where in self._where(memory))
 
     def near(self, memory: Memory | None) -> Neighbourhood:
-        """What the items in a memory tell its user."""
+        """Return the neighbourhood of a memory's user."""
         if memory is None:
             return Neighbourhood()
         found = (self.held(key, partition) for partition, key in self._where(memory))
@@ -145,13 +122,13 @@ class Items:
         ]
 
     async def reach_end(self, partition: int) -> None:
-        """Wait until everything that is on a partition's log at this moment has been taken."""
+        """Wait until all records that a partition's log has now were applied."""
         reached = self._log.reach_end(partition)
         while not reached.is_set():  # noqa: ASYNC110 - a thread sets it
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     async def holding(self, partition: int, neighbour: str) -> list[bytes]:
-        """The keys of a partition's items that have this taker on the log."""
+        """Return the keys of a partition's items that have this taker on the log."""
         sought, found = name_bytes(neighbour), []
         for number, key in enumerate(self.store.keys(partition), 1):
             if holds(self.store.get(partition, key) or b"", sought):
@@ -161,33 +138,24 @@ class Items:
         return found
 
     def has_forgotten(self, partition: int, request: str) -> bool:
-        """Whether a partition's owner has said that it carried out this request."""
+        """Return true if a partition's owner has reported this request as carried out."""
         return (partition, request) in self._answered
 
-    # --- what reads the log, in a thread of its own
+    # --- for the follower, in a thread of its own
 
-    def position(self, partition: int) -> int | None:
-        """The offset to begin with; None: the beginning."""
-        return self.store.position(partition)
+    def _take(self, message: Message) -> None:
+        where = int_of(message.partition()), int_of(message.offset())
+        self.take(*where, message.key() or b"", message.value())
 
     def take(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
-        """Take a record of the log."""
+        """Apply a record of the log."""
         if key == FORGOTTEN:
             self._on_forgotten(partition, value)
             self.store.passed(partition, offset)
             return
-        # Not of our making: it may hold users' ids.
+        # Other values may hold users' ids.
         readable = value if value and value[0] == PACKED else None
         self.store.put(partition, offset, key, readable)
-
-    def settle(self) -> None:
-        """All records that were there have been taken."""
-        self.store.settle()
-        if self._scrubs:
-            self._scrubs = False
-            self.store.scrub()
-        if time.monotonic() - self._measured > MEASURE_SECONDS:
-            self._measure()
 
     def _on_forgotten(self, partition: int, value: bytes | None) -> None:
         try:
@@ -195,20 +163,13 @@ class Items:
         except ValueError:
             return
         if isinstance(request, str):
-            self._scrubs = True
             self._answered[partition, request] = None
             if len(self._answered) > ANSWERS:
                 del self._answered[next(iter(self._answered))]
 
-    def _measure(self) -> None:
-        self._measured = time.monotonic()
-        entries, size = self.store.size()
-        metrics.STATE_ENTRIES.labels(ItemMemory.TOPIC).set(entries)
-        metrics.STATE_BYTES.labels(ItemMemory.TOPIC).set(size)
-
 
 def domain_of(key: bytes) -> str:
-    """The domain in an item's key; empty for another record's."""
+    """Return the domain in an item's key; empty for other records."""
     try:
         match from_json(key):
             case [_, domain]:

@@ -1,1 +1,1 @@
-"""What an agent reasons with: reasoners, rankers, models, global skills."""
+"""The inputs of reasoning: reasoners, models, global skills, weights."""

@@ -1,7 +1,7 @@
-"""The domains' global skills in a worker: a copy of a compacted topic that holds a handful of records.
+"""The domains' global skills in a worker: a copy of a compacted topic of a handful of records.
 
-Not a Faust GlobalTable: with one beside tables of another partition count, Faust 0.15.3's assignor does not come to an
-end, and a GlobalTable is recovered anew at every rebalance.
+It is no Faust GlobalTable: beside tables of another partition count, Faust 0.15.3's assignor never ends, and a
+GlobalTable is recovered at every rebalance.
 """
 
 from collections.abc import Mapping
@@ -15,16 +15,18 @@ from streams.settings import Settings
 
 
 class GlobalSkills:
-    """The newest global skill per domain; empty until `start`, and where nobody has built one."""
+    """The newest global skill per domain; empty until `start`."""
 
     def __init__(self, settings: Settings) -> None:
         self._held: dict[bytes, GlobalSkill] = {}
         self._usual: dict[bytes, dict[str, int]] = {}
         self._vocabulary: dict[bytes, tuple[Fact, ...]] = {}
-        self._follower = Follower(settings, GlobalSkill.TOPIC, self.take)
+        self._follower = Follower(
+            settings, GlobalSkill.TOPIC, lambda message: self.take(message.key() or b"", message.value())
+        )
 
     def start(self) -> None:
-        """Read what there is, then follow.
+        """Read the topic to its end, then follow it.
 
         Raises:
             BrokerUnreachable: the topic could not be read.
@@ -32,7 +34,7 @@ class GlobalSkills:
         self._follower.start()
 
     def take(self, key: bytes, value: bytes | None) -> None:
-        """Hold a record of the topic; one that cannot be read is the materializer's to report."""
+        """Apply a record of the topic; the materializer reports invalid ones."""
         self._vocabulary.pop(key, None)
         if value is None:
             self._held.pop(key, None)
@@ -47,26 +49,26 @@ class GlobalSkills:
             self._usual[key] = fixed(skill.usual)
 
     def template(self, domain: str) -> tuple[Attribute, ...]:
-        """What users without history start from (paper 2.3)."""
+        """Return the lines that users without history start from (paper 2.3)."""
         skill = self._held.get(domain.encode())
         return tuple(_as_template(line) for line in skill.attributes) if skill else ()
 
     def shares(self, domain: str) -> Mapping[str, float]:
-        """Which share of the domain's users holds an attribute, by its id; what many have distinguishes nobody."""
+        """Return the share of the domain's users that hold each attribute, by its id."""
         skill = self._held.get(domain.encode())
         return skill.shares if skill else {}
 
     def usual(self, domain: str) -> Mapping[str, int]:
-        """In which share of what the domain's users took the item has a fact, in 1/1024, by the attribute's id."""
+        """Return the share of taken items that have each fact, in 1/1024, by the attribute's id."""
         return self._usual.get(domain.encode(), {})
 
     def popularity(self, domain: str) -> Mapping[str, int]:
-        """How many of the domain's users took an item lately, for the items that most took."""
+        """Return how many of the domain's users took an item lately, for the most popular items."""
         skill = self._held.get(domain.encode())
         return cast("Mapping[str, int]", skill.items) if skill else {}
 
     def vocabulary(self, domain: str) -> tuple[Fact, ...]:
-        """Facts of the domain that words can name: of the template's lines, and of what its users have and take."""
+        """Return the facts that words can name: of the template, and of its users' lines and items."""
         key = domain.encode()
         skill = self._held.get(key)
         if skill is None:
@@ -77,7 +79,7 @@ class GlobalSkills:
 
 
 def _as_template(line: Attribute) -> Attribute:
-    """A line as a newcomer may start from it, whatever the record says: unconfirmed, and not for ever."""
+    """Return a line as a newcomer may start from it, whatever the record contains: unconfirmed and unpinned."""
     return line.model_copy(
         update={
             "source": Source.GLOBAL,

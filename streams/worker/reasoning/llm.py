@@ -1,28 +1,26 @@
-"""What a worker asks a model for: the client from the settings, its calls counted and its endpoint's state told."""
+"""The configured reasoner and models, and their clients, whose calls are counted and outages logged."""
 
 import asyncio
 import logging
 import random
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, WeakValueDictionary
 
-from operators.evolve import GatedReasoner, Reasoner
+from operators.evolve import GatedReasoner, Reasoner, without_model
 from operators.evolve.llm import LlmReasoner
 from operators.language.correction_llm import LlmUnderstanding
 from operators.language.extraction import LlmListening
-from operators.rank.llm import Form, LlmRanker
-from operators.retrieve.llm import LlmFacets
+from operators.rank.listwise import ListwiseRanker
 from operators.slim.llm import LlmExtract
 from operators.tokens import count_tokens
 from streams.language import RULES
 from streams.llm import BreakerState, CallRecord, CircuitBreaker, Outcome
-from streams.privacy import privacy_of
-from streams.settings import By, RankerName, Settings
+from streams.settings import By, RankerName, ReasonerName, Settings
 from streams.vouching import vouching_of
 from streams.worker import metrics
-from streams.worker.reasoning.models import Models
 
 if TYPE_CHECKING:
     from streams.llm.client import LlmClient
@@ -40,50 +38,62 @@ _all: "WeakSet[LlmClient]" = WeakSet()
 _limits: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
 
 
-def llm_reasoner(settings: Settings) -> Reasoner:
-    """A reasoner that asks the configured endpoint, if wanted only where there is something new to judge."""
-    reasoner = LlmReasoner(shared_client(settings), count_tokens=count_tokens, vouching=vouching_of(settings))
-    return GatedReasoner(reasoner, _count_gated) if settings.gate else reasoner
+@dataclass(frozen=True)
+class Models:
+    """The models of a ranking's stages (paper eq. 3 and 4); None where a rule does the part."""
+
+    extract: LlmExtract | None = None
+    rank: ListwiseRanker | None = None
 
 
-def llm_reader(settings: Settings) -> LlmUnderstanding:
-    """A reader of corrections that asks the configured endpoint."""
-    return LlmUnderstanding(shared_client(settings), count_tokens=count_tokens, vouching=vouching_of(settings))
-
-
-def llm_listener(settings: Settings) -> LlmListening:
-    """A reader of conversations that asks the configured endpoint."""
-    return LlmListening(
-        shared_client(settings), count_tokens=count_tokens, vouching=vouching_of(settings), extractor=RULES
-    )
+def reasoner_of(settings: Settings) -> Reasoner:
+    """Return the configured reasoner: rules, or a model, which is asked only where there is something new to judge."""
+    if settings.reasoner is ReasonerName.RULES:
+        return without_model(settings.evolve_mode)
+    reasoner = LlmReasoner(shared_client(settings), **_asks(settings))
+    return GatedReasoner(reasoner, metrics.GATED.inc) if settings.gate else reasoner
 
 
 def arm_reasoner(settings: Settings, purpose: str) -> Reasoner:
-    """The reasoner of an arm beside the live one, with a client and a circuit breaker of its own."""
-    client, vouching = llm_client(settings, purpose), vouching_of(settings)
-    reasoner = LlmReasoner(client, count_tokens=count_tokens, vouching=vouching)
+    """Return the reasoner of an arm beside the live one, with a client and a circuit breaker of its own."""
+    reasoner = LlmReasoner(llm_client(settings, purpose), **_asks(settings))
     return GatedReasoner(reasoner) if settings.gate else reasoner
 
 
-def llm_models(settings: Settings) -> Models:
-    """The models of the stages before a ranking."""
-    client = shared_client(settings)
-    asks: dict[str, Any] = {"count_tokens": count_tokens, "vouching": vouching_of(settings)}
+def reader_of(settings: Settings) -> LlmUnderstanding | None:
+    """Return the reader of corrections that rules do not understand; None without a model."""
+    if settings.reasoner is ReasonerName.RULES:
+        return None
+    return LlmUnderstanding(shared_client(settings), **_asks(settings))
+
+
+def listener_of(settings: Settings) -> LlmListening | None:
+    """Return the reader of conversations beside the rules; None without a model."""
+    if settings.reasoner is ReasonerName.RULES:
+        return None
+    return LlmListening(shared_client(settings), **_asks(settings), extractor=RULES)
+
+
+def models_of(settings: Settings) -> Models:
+    """Return the models that the settings name for rankings."""
     ranks = settings.ranker is not RankerName.DETERMINISTIC
+    if settings.extract_by is By.RULES and not ranks:
+        return Models()
+    client, asks = shared_client(settings), _asks(settings)
     return Models(
-        facets=LlmFacets(client, privacy=privacy_of(settings), **asks) if settings.facets_by is By.LLM else None,
         extract=LlmExtract(client, **asks) if settings.extract_by is By.LLM else None,
-        rank=LlmRanker(client, form=Form(settings.ranker.value), orders=settings.rank_orders, **asks)
-        if ranks
-        else None,
+        rank=ListwiseRanker(client, orders=settings.rank_orders, **asks) if ranks else None,
     )
 
 
-def shared_client(settings: Settings) -> "LlmClient":
-    """The one client of these settings, for as long as somebody holds it.
+def _asks(settings: Settings) -> dict[str, Any]:
+    return {"count_tokens": count_tokens, "vouching": vouching_of(settings)}
 
-    Who asks the same endpoint learns from each other's failures: reasoner and ranker share one circuit
-    breaker, and its connections. Nobody may close it by itself: `close_clients` does.
+
+def shared_client(settings: Settings) -> "LlmClient":
+    """Return the one client of these settings.
+
+    Reasoner and ranker share its connections and its circuit breaker. `close_clients` closes it.
     """
     name = tuple(getattr(settings, field) for field in sorted(Settings.model_fields) if field.startswith("llm_"))
     client = _clients.get(name)
@@ -93,18 +103,18 @@ def shared_client(settings: Settings) -> "LlmClient":
 
 
 def llm_client(settings: Settings, purpose: str = "") -> "LlmClient":
-    """A client of the configured endpoint, for the caller alone. Its calls are counted.
+    """Return a client of the configured endpoint, for the caller alone. Its calls are counted.
 
-    Args:
-        settings: the endpoint.
-        purpose: for what beside the live path, told before the prompt's name in the metrics. The state of such a
-            client's circuit is its own, and not told: it says nothing about the live path.
+    A `purpose` beside the live path precedes the prompt's name in the metrics, and the state of such a client's circuit
+    is not exported.
     """
     from streams.llm.client import LlmClient  # noqa: PLC0415 - the openai package takes half a second
 
     key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
     for outcome in set(Outcome) - {Outcome.OK, Outcome.CIRCUIT_OPEN}:
         metrics.LLM_OPENINGS.labels(outcome.value)  # at 0, so that the first outage is seen as an increase
+    # Limits the concurrent calls of all clients in this process.
+    limit = _limits.setdefault(settings.in_flight, asyncio.Semaphore(settings.in_flight))
     client = LlmClient(
         base_url=settings.llm_base_url or OPENAI_URL,
         api_key=key,
@@ -114,7 +124,7 @@ def llm_client(settings: Settings, purpose: str = "") -> "LlmClient":
         max_retry_seconds=settings.llm_retry_seconds,
         sizes_in_schema=settings.llm_sizes_in_schema,
         on_call=partial(_count, settings, purpose),
-        limit=_limit_of(settings),
+        limit=limit,
         breaker=CircuitBreaker(
             failures=settings.llm_breaker_failures,
             pause_seconds=settings.llm_breaker_seconds,
@@ -128,16 +138,8 @@ def llm_client(settings: Settings, purpose: str = "") -> "LlmClient":
     return client
 
 
-def _limit_of(settings: Settings) -> asyncio.Semaphore:
-    """Limits concurrent model calls, for all clients of this process together."""
-    limit = _limits.get(settings.in_flight)
-    if limit is None:
-        limit = _limits[settings.in_flight] = asyncio.Semaphore(settings.in_flight)
-    return limit
-
-
 async def close_clients() -> None:
-    """Closes the connections of all clients that were made here, in the event loop that they belong to, at its end."""
+    """Close the connections of all clients, at the end of the event loop that they belong to."""
     for client in list(_all):
         await client.aclose()
 
@@ -168,7 +170,3 @@ def _tell(breaker: CircuitBreaker) -> None:
             breaker.remaining_seconds,
             f". {CONFIGURATION}" if failure.misconfigured else "",
         )
-
-
-def _count_gated() -> None:
-    metrics.GATED.inc()

@@ -1,4 +1,4 @@
-"""Which reasoner answers, and what happens when it cannot: fall back, wait, or give the contrast up."""
+"""Asks the configured reasoner; if it is unavailable, falls back to the rules, waits, or gives up."""
 
 import asyncio
 import logging
@@ -7,13 +7,14 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TypeVar
 
 from faust.streams import current_event
 
 from operators.evolve import Proposal, Reasoner, ReasonerUnavailable, without_model
+from operators.language.correction_llm import LlmUnderstanding
 from operators.language.corrections import understand, worth_asking
-from operators.language.extraction import both
+from operators.language.extraction import LlmListening, both
 from operators.language.finding import Effect, Heard
 from operators.language.understood import Understood
 from operators.options import EvolveMode
@@ -21,73 +22,55 @@ from operators.privacy import Privacy
 from schemas import Contrast, Correction, Fact, ItemFacts, PolicySkill, ReasonedBy
 from schemas.cards import Card, Turn
 from streams import language
+from streams.llm import EndpointAway
 from streams.privacy import DEFAULT
 from streams.settings import OnLlmFailure
 from streams.worker import metrics
 from streams.worker.runtime.ordered import Abandoned, Stale
-from streams.worker.runtime.warming import Warming
 
 logger = logging.getLogger("sager.reasoning")
 
 FIRST_WAIT_SECONDS = 1.0
 LAST_WAIT_SECONDS = 60.0
 LOOK_SECONDS = 0.25
-"""How soon who waits notices that the endpoint is back, or that their partition is not."""
+"""How soon a waiting event notices that the endpoint is back, or that its partition has moved."""
 APART_SECONDS = 0.05
-"""Who waited for the same endpoint goes on this far apart, on average: it gets no 64 calls in its first moment."""
+"""Events that waited for one endpoint go on this far apart, on average: it gets no 64 calls in its first moment."""
 
 _Answer = TypeVar("_Answer")
-
-
-class Understands(Protocol):
-    """Reads what a person says where rules understand nothing."""
-
-    async def understand(self, correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill) -> Understood:
-        """What the person says.
-
-        Raises:
-            ReasonerUnavailable: there is no answer.
-        """
-        ...
-
-
-class Listens(Protocol):
-    """Reads what a person says of themselves in a chunk of a conversation."""
-
-    async def listen(
-        self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]
-    ) -> Heard:
-        """What the person says.
-
-        Raises:
-            ReasonerUnavailable: there is no answer.
-        """
-        ...
 
 
 class GivenUp(Exception):
     """No reasoner answers for this contrast or chunk; it belongs into the dead letters."""
 
 
-@runtime_checkable
-class Away(Protocol):
-    """An error that knows when it is worth asking again; `streams.llm.EndpointAway`, said without its extra."""
+class LazyInit:
+    """Runs `make` in a thread, once, when it is first needed: it takes a second of CPU that few workers need."""
 
-    passable: Callable[[], bool]
+    def __init__(self, make: Callable[[], None]) -> None:
+        self._make = make
+        self._making: asyncio.Task[None] | None = None
+
+    async def wait(self) -> None:
+        """Wait until it has run."""
+        if self._making is None:
+            self._making = asyncio.create_task(asyncio.to_thread(self._make))
+        # Shielded: others wait for it too when one of them is cancelled.
+        await asyncio.shield(self._making)
 
 
 class Reasoning:
     """The configured reasoner with its fallback.
 
     Args:
-        reasoner: who is asked first.
-        on_failure: what to do when they are unavailable.
-        touch: called again and again while waiting, so that waiting is not taken for being stuck.
-        mode: how a choice changes a skill.
-        reader: who reads words that rules do not understand; None: nobody.
-        places: how many may ask at once; None: any number. Events may be under way beyond that: while some are
-            prepared or written, no place stands empty.
-        listener: who reads conversations besides the rules; None: nobody.
+        reasoner: proposes the change that a choice makes.
+        on_failure: the action when a model is unavailable.
+        touch: called while an event waits, so that the watchdog does not take it for stuck.
+        mode: the mode of the rules that stand in.
+        reader: reads corrections that the rules do not understand.
+        places: the most concurrent questions; None: no limit. More events may be processed: while some are prepared or
+            written, no place is idle.
+        listener: reads conversations beside the rules.
         privacy: names the placeholders of private data.
     """
 
@@ -97,9 +80,9 @@ class Reasoning:
         on_failure: OnLlmFailure,
         touch: Callable[[], None] = lambda: None,
         mode: EvolveMode = EvolveMode.COUNTS,
-        reader: Understands | None = None,
+        reader: LlmUnderstanding | None = None,
         places: int | None = None,
-        listener: Listens | None = None,
+        listener: LlmListening | None = None,
         privacy: Privacy = DEFAULT,
     ) -> None:
         self.reasoner = reasoner
@@ -109,18 +92,17 @@ class Reasoning:
         self.listener = listener
         self._privacy = privacy
         self._without_model = without_model(mode)
-        # The languages' patterns: half a second of CPU, and two.
-        self._corrections = Warming(language.warm_corrections)
-        self._conversations = Warming(language.warm_conversations)
+        self._corrections = LazyInit(language.warm_corrections)
+        self._conversations = LazyInit(language.warm_conversations)
         self._places = nullcontext() if places is None else Places(places)
         self._waiting = 0
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """A proposal, from the configured reasoner or from the rules in its stead.
+        """Return a proposal of the configured reasoner, or of the rules instead.
 
         Raises:
             GivenUp: by configuration, a contrast without an answer is dead-lettered.
-            Stale, Abandoned: the contrast's partition has moved or is about to, while it waited for an answer.
+            Stale, Abandoned: the contrast's partition has moved or is about to move.
         """
 
         def by_rules(told: ReasonedBy) -> Proposal:
@@ -136,16 +118,10 @@ class Reasoning:
         vocabulary: Sequence[Fact],
         as_said: str = "",
     ) -> Understood:
-        """Read a person's words by rules, or by a model if the rules understand nothing.
+        """Read a correction by rules, or by a model if the rules understand nothing.
 
-        The person waits for the answer, so an unavailable model is not awaited.
-
-        Args:
-            correction: its text without private data.
-            items: the facts of the items that the person sees.
-            skill: the person's.
-            vocabulary: further facts that the words can name.
-            as_said: the text before the privacy filter, for the rules alone.
+        The user waits for the answer, so an unavailable model is not awaited. `vocabulary` are facts besides those of
+        the items that the words can name; `as_said` is the text before the privacy filter, for the rules alone.
         """
         await self._corrections.wait()
         read = understand(correction, items, skill, vocabulary, as_said, reader=language.RULES, privacy=self._privacy)
@@ -162,16 +138,13 @@ class Reasoning:
     async def listen(
         self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]
     ) -> Heard:
-        """What a person says of themselves in a chunk of a conversation: by rules, and by a model too, if there is one.
+        """Return what users state about themselves in a chunk: by rules, and by the model if there is one.
 
-        Args:
-            turns: in their order.
-            card: what is known of the person; None: nothing.
-            vocabulary: the facts of a domain.
+        `vocabulary` returns the facts of a domain that the words can name.
 
         Raises:
             GivenUp: by configuration, a chunk without an answer is dead-lettered.
-            Stale, Abandoned: the event's partition has moved or is about to, while it waited for an answer.
+            Stale, Abandoned: the event's partition has moved or is about to move.
         """
         await self._conversations.wait()
         by_rules = language.RULES.extract(turns, card, vocabulary)
@@ -182,8 +155,9 @@ class Reasoning:
             try:
                 return both(by_rules, await listener.listen(turns, card, vocabulary))
             except ReasonerUnavailable as error:
-                # What is to be forgotten waits for no endpoint.
-                if self.on_failure is OnLlmFailure.RULES or not _forgets(by_rules):
+                # A wish to forget waits for no endpoint.
+                forgets = any(finding.effect is Effect.FORGETS for finding in by_rules.findings)
+                if self.on_failure is OnLlmFailure.RULES or not forgets:
                     raise
                 metrics.REASONER_FAILURES.labels(OnLlmFailure.RULES.value).inc()
                 return replace(by_rules, reasoned_by=ReasonedBy(fallback=str(error)[:200]))
@@ -208,7 +182,7 @@ class Reasoning:
             self._waiting += 1
             try:
                 with metrics.LLM_WAITING.track_inprogress():
-                    if isinstance(failure, Away):
+                    if isinstance(failure, EndpointAway):
                         await self._until(failure.passable)
                         delay = FIRST_WAIT_SECONDS
                     else:
@@ -219,7 +193,7 @@ class Reasoning:
                 self._waiting -= 1
 
     async def _until(self, passable: Callable[[], bool]) -> None:
-        """Wait until calls go out again; the circuit breaker sets the pace, and one of all who wait is its probe."""
+        """Wait until calls go out again; one of all waiting events is the circuit breaker's probe."""
         while True:
             while not passable():
                 await self._pause(LOOK_SECONDS)
@@ -228,11 +202,11 @@ class Reasoning:
                 return
 
     async def _pause(self, seconds: float) -> None:
-        """Sleep, and be seen to be alive.
+        """Sleep, and show the watchdog that the worker is alive.
 
         Raises:
-            Stale: another worker has the partition of this contrast by now, and asks for itself.
-            Abandoned: a rebalance or the worker's end has begun, and would wait for this contrast.
+            Stale: another worker has the event's partition, and asks for itself.
+            Abandoned: a rebalance or shutdown has begun, and would wait for this event.
         """
         until = time.monotonic() + seconds
         while (remaining := until - time.monotonic()) > 0:
@@ -241,19 +215,11 @@ class Reasoning:
             _assert_wanted()
 
 
-def _forgets(heard: Heard) -> bool:
-    return any(finding.effect is Effect.FORGETS for finding in heard.findings)
-
-
 class Places:
-    """So many may ask at once; the others wait for one of them, in their order. A context manager.
+    """Limits concurrent questions (first in, first out).
 
-    Args:
-        count: how many.
-
-    Raises:
-        Stale, Abandoned: a rebalance or the end has begun while the event in hand waited. It has asked nobody yet, and
-            both would wait for a call more.
+    An event that had to wait while a rebalance or shutdown began raises `Stale` or `Abandoned`: it has asked nothing
+    yet, and both would wait for one more call.
     """
 
     def __init__(self, count: int) -> None:
@@ -274,12 +240,12 @@ class Places:
 
 
 def _assert_wanted() -> None:
-    """Raises if nobody needs the answer for the event in hand any more; outside of a stream somebody does."""
+    """Raise if the current event is not to be finished here; outside of a stream there is none."""
     event = current_event()
     if event is None:
         return
     if event.message.generation_id != event.app.consumer_generation_id:
         raise Stale
-    # Faust stops the flow before it waits for what is under way, and lets it go on when all is settled anew.
+    # Faust stops the flow before it waits for running events, and resumes it after the rebalance.
     if not event.app.flow_control.is_active():
         raise Abandoned

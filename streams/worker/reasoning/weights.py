@@ -1,4 +1,4 @@
-"""The domains' weights in a worker: what every worker's rankings go by, as the one that learns them publishes them."""
+"""The domains' ranking weights in a worker, as the worker that learns them publishes them."""
 
 import logging
 from typing import NamedTuple
@@ -14,7 +14,7 @@ logger = logging.getLogger("sager.worker")
 
 
 class InUse(NamedTuple):
-    """What a ranking goes by, and its version; 0: nothing was learned."""
+    """A domain's weights and their version; 0: nothing was learned."""
 
     weights: RankWeights
     version: int
@@ -24,15 +24,17 @@ NOTHING_LEARNED = InUse(DEFAULT_WEIGHTS, 0)
 
 
 class LearnedWeights:
-    """The newest weights per domain; empty until `start`. What no worker has sealed is never used."""
+    """The newest weights per domain; empty until `start`. Weights without a worker's seal are never used."""
 
     def __init__(self, settings: Settings) -> None:
         self._held: dict[bytes, InUse] = {}
         self._key = settings.chain_key_bytes
-        self._follower = Follower(settings, Weights.TOPIC, self.take)
+        self._follower = Follower(
+            settings, Weights.TOPIC, lambda message: self.take(message.key() or b"", message.value())
+        )
 
     def start(self) -> None:
-        """Read what there is, then follow.
+        """Read the topic to its end, then follow it.
 
         Raises:
             BrokerUnreachable: the topic could not be read.
@@ -40,7 +42,7 @@ class LearnedWeights:
         self._follower.start()
 
     def take(self, key: bytes, value: bytes | None) -> None:
-        """Hold a record of the topic; one that cannot be read is the materializer's to report."""
+        """Apply a record of the topic; the materializer reports invalid ones."""
         if value is None:
             self._held.pop(key, None)
             return
@@ -49,17 +51,12 @@ class LearnedWeights:
             self._held[key] = InUse(in_use(weights), weights.version)
 
     def of(self, domain: str) -> InUse:
-        """The weights of a domain now."""
+        """Return the weights of a domain."""
         return self._held.get(domain.encode(), NOTHING_LEARNED)
 
 
 def genuine(value: bytes, key: bytes) -> Weights | None:
-    """The weights in these bytes; None, and a word in the log, where they are none or their seal is not right.
-
-    Args:
-        value: a record.
-        key: the deployment's secret.
-    """
+    """Return the weights in a record; None, and a warning, if they are invalid or their seal is not right."""
     try:
         weights = decode(Weights, value)
     except BadRecord as error:

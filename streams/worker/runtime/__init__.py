@@ -1,1 +1,1 @@
-"""How an agent runs: intake, per-key order, group membership, the repairs of Faust, watchdog, ages, logs."""
+"""The run of agents: intake, per-key order, membership, sending, tables and recovery, repairs of Faust, watchdog."""

@@ -7,17 +7,17 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from streams.worker import metrics
-from streams.worker.runtime.patience import BEAT_SECONDS
+from streams.worker.runtime.watchdog import BEAT_SECONDS
 
 if TYPE_CHECKING:
     from streams.worker.pipeline import Pipeline
 
 LOOP_SECONDS = 30.0
-"""An event loop that has not turned for so long is stuck: it answers no heartbeat, no signal and no event."""
+"""An event loop that has not turned for so long answers no heartbeat, no signal and no event."""
 
 
 def standing_of(app: Any) -> Hashable:
-    """Snapshot of a worker's assignment and table recovery: it changes whenever one of them moves on."""
+    """Return a value that changes with every step of a worker's rebalance or table recovery."""
     recovery = getattr(app.tables, "_recovery", None)
     # Copied at once: the event loop's thread goes on while the watchdog's reads.
     recovered = sum(list(recovery.active_offsets.values())) if recovery is not None else 0
@@ -26,14 +26,7 @@ def standing_of(app: Any) -> Hashable:
 
 
 class WorkerHealth:
-    """Updated by the worker as it starts and stops; read by the HTTP server's threads.
-
-    Args:
-        loop_seconds: how long the event loop may stand still.
-
-    Attributes:
-        beats: how often the event loop has beaten, once a second where the machine is not busy.
-    """
+    """Updated by the worker as it starts and stops; read by the HTTP server's threads."""
 
     def __init__(self, loop_seconds: float = LOOP_SECONDS) -> None:
         self._loop_seconds = loop_seconds
@@ -45,15 +38,15 @@ class WorkerHealth:
         self.beats = 0
 
     def starts(self, doing: str) -> None:
-        """Set what the worker does before it joins its group."""
+        """Set the worker's activity before it joins its group."""
         self._doing = doing
 
     def runs(self, pipeline: "Pipeline") -> None:
-        """The worker is about to join its group."""
+        """Note that the worker is about to join its group."""
         self._pipeline, self._doing = pipeline, ""
 
     def ends(self) -> None:
-        """Shutdown has begun: no new event is started."""
+        """Note that shutdown has begun."""
         self._is_ending = True
 
     def guarded_by(self, watchdog: threading.Thread) -> None:
@@ -70,7 +63,7 @@ class WorkerHealth:
         loop.call_later(BEAT_SECONDS, self.beat, loop)
 
     def why_not_live(self) -> list[str]:
-        """Reasons to restart this worker; empty if it is live."""
+        """Return reasons to restart this worker; none if it is live."""
         reasons = []
         if self._beat_at is not None and (still := time.monotonic() - self._beat_at) > self._loop_seconds:
             reasons.append(f"the event loop has not turned for {still:.0f} s")
@@ -79,7 +72,7 @@ class WorkerHealth:
         return reasons
 
     def why_not_ready(self) -> list[str]:
-        """Reasons why it processes no events; empty if it is ready."""
+        """Return reasons why it processes no events; none if it is ready."""
         reasons = self.why_not_live()
         if self._is_ending:
             reasons.append("shutting down")

@@ -4,8 +4,7 @@ Faust's own `concurrency=N` loses table updates (the documentation forbids it), 
 commit pass over an event in flight (faust-streaming #606). So: one task per user who has something to do, which works
 off that user's events, and a partition that counts as done up to its first unfinished event (`Reader`).
 
-Events that find no room wait in a backlog as they were fetched. When that is long, no more is fetched of the partitions
-that fill it.
+Other events wait in a backlog as they were fetched. When that is long, the partitions that fill it are paused.
 """
 
 import asyncio
@@ -25,9 +24,9 @@ from streams.worker.runtime.reader import Head, Reader, Taken
 logger = logging.getLogger("sager.ordered")
 
 BACKLOG = 256
-"""Events that may wait before no more is fetched: with what is in flight, enough to be busy until the next fetch."""
+"""Events that may wait before no more are fetched: with those in flight, enough to be busy until the next fetch."""
 AT_ONCE = 16
-"""Events that are begun before others have a turn of the event loop: each is decoded then, which takes a while."""
+"""Events that begin before other tasks run: each is decoded then, which takes a while."""
 LOOK_AGAIN_SECONDS = 0.05
 
 
@@ -43,28 +42,21 @@ class Abandoned(Exception):
 
 
 class Work(NamedTuple):
-    """What is to be done with an event.
-
-    Attributes:
-        key: whose it is: no other event of theirs is worked on at that time. None: nobody's.
-        handle: does it.
-        is_alone: it begins when all earlier events are done, and no later one begins before it is.
-    """
+    """The handler of an event, and its owner, of whom one event is handled at a time; None: no owner."""
 
     key: str | None
     handle: Callable[[], Awaitable[None]]
-    is_alone: bool = False
 
 
 class KeyOrdered:
     """Runs one agent's handlers.
 
     Args:
-        reader: gives the events, and is told which are done.
+        reader: passes the events on, and learns which are finished.
         stage: the agent's name in metrics.
-        in_flight: how many events may be under way at once.
-        route: what is to be done with an event.
-        on_error: what is to become of an event whose handler raised; must not raise.
+        in_flight: the most events that run at once.
+        route: returns an event's owner and handler.
+        on_error: handles an event whose handler raised; must not raise.
         on_progress: called whenever an event is finished.
     """
 
@@ -84,12 +76,10 @@ class KeyOrdered:
         self._on_error = on_error
         self._on_progress = on_progress
         self._backlog: deque[Taken] = deque()
-        self._next: tuple[Taken, Work] | None = None
         self._held: set[Head] = set()
         self._lines: dict[str, deque[tuple[Taken, Work]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._in_flight = 0
-        self._is_alone = False
         self._will_look = False
         self._running = metrics.IN_FLIGHT.labels(stage)
         self._queued = metrics.QUEUED.labels(stage)
@@ -98,7 +88,7 @@ class KeyOrdered:
         self._stale = metrics.STALE.labels(stage)
 
     def take(self, events: Sequence[Taken]) -> None:
-        """Take what was fetched of a partition, and begin what there is room for."""
+        """Take fetched records of a partition, and begin as many as there is room for."""
         self._backlog.extend(events)
         self._queued.inc(len(events))
         self._begin()
@@ -108,45 +98,36 @@ class KeyOrdered:
             self._reader.hold(head)
 
     def _begin(self) -> None:
-        """Begin events of the backlog for which there is room, a few at a time."""
         for _ in range(AT_ONCE):
-            if self._is_alone or self._in_flight >= self._limit or not (self._backlog or self._next):
+            if self._in_flight >= self._limit or not self._backlog:
                 return
             if not self._reader.flows:
-                # They are dropped as stale when partitions have moved, and begun if nothing has become of it.
+                # Stale events are dropped if partitions have moved.
                 self._look_again(LOOK_AGAIN_SECONDS)
                 return
-            if not self._begin_one():
-                return
+            self._begin_one()
         self._look_again(0.0)
 
-    def _begin_one(self) -> bool:
-        """Begin the first event of the backlog; false where it has to wait for those before it."""
-        if self._next is None:
-            event = self._backlog.popleft()
-            self._release()
-            if self._reader.is_stale(event):
-                self._queued.dec()
-                return True
-            self._next = event, self._routed(event)
-        event, work = self._next
-        if work.is_alone and self._in_flight:
-            return False
-        self._next, self._is_alone = None, work.is_alone
+    def _begin_one(self) -> None:
+        event = self._backlog.popleft()
+        self._release()
+        if self._reader.is_stale(event):
+            self._queued.dec()
+            return
+        work = self._routed(event)
         self._in_flight += 1
         self._unacked.inc()
         self._reader.begin()
         line = None if work.key is None else self._lines.get(work.key)
         if line is not None:
             line.append((event, work))
-            return True
+            return
         line = deque([(event, work)])
         if work.key is not None:
             self._lines[work.key] = line
         task = asyncio.create_task(self._serve(work.key, line))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        return True
 
     def _routed(self, event: Taken) -> Work:
         try:
@@ -172,33 +153,30 @@ class KeyOrdered:
         asyncio.get_running_loop().call_later(seconds, look)
 
     async def _serve(self, key: str | None, line: deque[tuple[Taken, Work]]) -> None:
-        """Work off the events of one user."""
         try:
             while line:
                 event, work = line[0]
-                # By it a RocksDB table finds the partition of a key.
+                # From it a RocksDB table takes the partition of a key.
                 _current_event.set(weakref.ref(event))
                 self._queued.dec()
                 with self._running.track_inprogress():
                     began = time.perf_counter()
                     await self._guarded(event, work)
                     self._seconds.observe(time.perf_counter() - began)
-                # Not in the finally: an event that was cancelled half-way must come again after the restart.
+                # Not in the finally: an event that was cancelled must come again after the restart.
                 event.is_done = True
                 line.popleft()
-                self._end(event, work)
+                self._end(event)
                 self._on_progress()
                 self._begin()
         finally:
             if key is not None:
                 self._lines.pop(key, None)
-            for event, work in line:  # cancelled: none of them is done
-                self._end(event, work)
+            for event, _ in line:  # cancelled: none of them is done
+                self._end(event)
 
-    def _end(self, event: Taken, work: Work) -> None:
+    def _end(self, event: Taken) -> None:
         self._in_flight -= 1
-        if work.is_alone:
-            self._is_alone = False
         self._unacked.dec(self._reader.end(event))
 
     async def _guarded(self, event: Taken, work: Work) -> None:

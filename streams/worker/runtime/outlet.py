@@ -1,15 +1,14 @@
-"""The outlet: one librdkafka producer for all that a worker writes, its sends and its tables' changelogs.
+"""The outlet: one librdkafka producer for all of a worker's records, its tables' changelogs included.
 
-Faust's own producer costs a CPU millisecond and a half per choice: a buffer, a task and a wake-up per record. Here a
-record is handed over with a future. While any is under way the producer is polled every few milliseconds, from the
-event loop: one call tells of all that was delivered since, without a thread of ours.
+Faust's own producer costs a CPU millisecond and a half per choice: a buffer, a task and a wake-up per record. The
+outlet returns a future per record. While any is open, the event loop polls the producer every few milliseconds.
 
-**The fence.** Whoever sends has made certain that the group counts on this worker (`membership`). What then waits in
-the producer would still be sent after a freeze, behind what a successor has written since. So a record that is not
-delivered within `delivery_seconds` is given up, and membership is asked for that much longer.
+**The fence.** The sender has checked its `membership`. After a freeze the producer would still send its queued records,
+behind those that a successor has written since. So a record that is not delivered within `delivery_seconds` is dropped,
+and membership must be certain for that much longer.
 
-A record that was given up may be in the log all the same, if only its acknowledgement was lost. Sending it again is
-harmless where a newer value replaces an older one, and `evolve` looks for a diff in the log first.
+A dropped record may be in the log all the same, if only its acknowledgement was lost. Sending it again is harmless
+where a newer value replaces an older one, and `evolve` looks for a diff in the log first.
 """
 
 import asyncio
@@ -40,11 +39,11 @@ BROKEN = frozenset(
         KafkaError.UNKNOWN_PRODUCER_ID,
     }
 )
-"""After these a producer delivers nothing more. The embedded broker answers the second after any record given up."""
+"""After these a producer delivers nothing more. The embedded broker answers the second after any dropped record."""
 
 
 class Delivered(NamedTuple):
-    """Where a record stands in its log."""
+    """The place of a record in its log."""
 
     topic_partition: TP
     offset: int
@@ -55,27 +54,23 @@ class Undelivered(Exception):
 
 
 class MessageSizeTooLarge(Exception):
-    """A record is larger than the topic takes, which sending it again does not heal."""
+    """A record is larger than the topic takes, so another attempt would fail too."""
 
 
 class Full(Exception):
-    """The producer holds as much as it may: wait, and make certain again that the record may be sent."""
+    """The producer's queue is full: retry after checking the fence again."""
 
 
 def delivery_seconds(session_seconds: float) -> float:
-    """How long a record may be under way: it ends, with the lease that it was sent under, before the session does."""
+    """Return how long a record may take: it expires, with the lease that it was sent under, before the session."""
     return SHARE_OF_SESSION * session_seconds
 
 
 class Outlet:
-    """A worker's producer. Only for the event loop in which it is first used.
-
-    Args:
-        settings: the deployment.
-        more: librdkafka settings besides.
+    """A worker's producer, bound to the event loop of its first use; `more` are further librdkafka settings.
 
     Raises:
-        SecurityMisconfigured: a file of TLS is not what it has to be.
+        SecurityMisconfigured: a TLS file is invalid.
     """
 
     def __init__(self, settings: Settings, **more: Any) -> None:
@@ -98,15 +93,15 @@ class Outlet:
         self._polls = False
 
     def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> "asyncio.Future[Delivered]":
-        """Hand a record over.
+        """Send a record.
 
         Returns:
-            Done once all replicas have it. Fails with `Undelivered`, or with `MessageSizeTooLarge`.
+            Done once all replicas have it. Fails with `Undelivered` or `MessageSizeTooLarge`.
 
         Raises:
-            Full: nothing was taken.
+            Full: nothing was sent.
             MessageSizeTooLarge: it is larger than any topic of ours takes.
-            KafkaException: the producer is broken; the next record goes to a new one.
+            Undelivered: the producer is broken; the next record goes to a new one.
         """
         loop = asyncio.get_running_loop()
         if self._producer is None:
@@ -118,7 +113,7 @@ class Outlet:
         except BufferError as error:
             raise Full from error
         except KafkaException as error:
-            raise self._told(self._producer, error.args[0]) from error
+            raise self._failure(self._producer, error.args[0]) from error
         self._under_way += 1
         if not self._polls:
             self._polls = True
@@ -126,7 +121,6 @@ class Outlet:
         return future
 
     def _poll(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Have the producers tell what was delivered; a timer is no busier than the loop itself, and never starves."""
         if self._producer is not None:
             self._producer.poll(0)
         for old in self._retired:
@@ -146,16 +140,16 @@ class Outlet:
         message: Message,
     ) -> None:
         self._under_way -= 1
-        told = None if error is None else self._told(producer, error)
-        if future.done():  # whoever waited was cancelled
+        failed = None if error is None else self._failure(producer, error)
+        if future.done():  # its task was cancelled
             return
-        if told is not None:
-            future.set_exception(told)
+        if failed is not None:
+            future.set_exception(failed)
         else:
             future.set_result(Delivered(TP(topic, partition), message.offset() or 0))
 
-    def _told(self, producer: Producer, error: KafkaError) -> Exception:
-        """An error as ours; a producer that it breaks is replaced."""
+    def _failure(self, producer: Producer, error: KafkaError) -> Exception:
+        """Return our exception for an error, and replace a producer that it breaks."""
         if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
             return MessageSizeTooLarge(error.str())
         if producer not in self._retired and (error.fatal() or error.code() in BROKEN):

@@ -1,36 +1,30 @@
-"""The reader: what Faust fetches of the topics that intakes handle goes to them a batch at a time.
+"""The reader: passes fetched records to the intakes in batches, past Faust's queues.
 
-Faust's own way leads each record through a conductor, a queue and a stream: 0.3 CPU ms per record, a quarter of what a
-choice costs. Faust keeps the group, the assignment, the fetching, the tables, their recovery and the commits. Past it
-go only the records between a fetch and a handler, and the note of how far a partition is done:
+Faust's own way leads each record through a conductor, a queue and a stream: 0.3 CPU ms per record, a quarter of a
+choice's cost. Faust keeps the group, the assignment, the fetching, the tables, their recovery and the commits:
 
-- `ReadingConsumer` takes these topics' records out of what was fetched, and commits what the reader has as done;
-- `Reader` makes events of them, drops those it has given out already, and counts a partition as done up to its first
-  unfinished event.
-
-Topics that no intake handles take Faust's way.
+- `ReadingConsumer` takes the intakes' records out of a fetch, and commits the offsets of the reader;
+- `Reader` makes events of them, drops those that it has passed on already, and counts a partition as done up to its
+  first unfinished event.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 
 class Head:
-    """How far one partition is read and done, in one generation of the group.
+    """The progress of one partition in one consumer generation.
 
     Attributes:
-        tp: the partition.
-        generation: the consumer generation in which its records were fetched.
-        app: the Faust app.
-        taken: the offset behind the last record that was given out.
+        taken: the offset behind the last record that was passed on.
         done: the offset up to which everything is finished; None before anything is.
-        left_at: the first offset that was abandoned: it comes again with all that stands behind it, and nothing more is
-            begun here. What stands before it, and is still under way, is done as ever.
+        left_at: the first abandoned offset: it comes again with all records behind it, and no more events begin here.
+            Running events before it are finished as usual.
     """
 
     __slots__ = ("app", "done", "generation", "left_at", "pending", "taken", "tp")
@@ -44,7 +38,7 @@ class Head:
 
     @property
     def is_left(self) -> bool:
-        """Whether an event was abandoned."""
+        """True if an event was abandoned."""
         return self.left_at is not None
 
     def leave(self, event: "Taken") -> None:
@@ -53,13 +47,7 @@ class Head:
 
 
 class Taken:
-    """A record as handlers see it: a Faust event and its message in one.
-
-    Attributes:
-        head: its partition's.
-        is_done: its handler has finished.
-        timestamp: seconds since 1970.
-    """
+    """A record as handlers see it: a Faust event and its message in one; `timestamp` is in seconds since 1970."""
 
     __slots__ = (
         "__weakref__",
@@ -86,28 +74,21 @@ class Taken:
 
     @property
     def message(self) -> "Taken":
-        """Itself: what a Faust event calls its message."""
+        """Itself, as a Faust event has a message."""
         return self
 
     @property
     def app(self) -> Any:
-        """The app, of which whoever waits long asks whether the event is still its own."""
+        """The app, by which long waits check that the partition has not moved."""
         return self.head.app
 
 
-class Take(Protocol):
-    """Takes events in the order of their partition, at once; what does not fit it keeps."""
-
-    def __call__(self, events: Sequence[Taken]) -> None:
-        """Take them."""
+Take = Callable[[Sequence[Taken]], None]
+"""Takes events in the order of their partition, without waiting."""
 
 
 class Reader:
-    """Gives fetched records to whoever handles their topic.
-
-    Args:
-        app: the Faust app, for its generation and its consumer.
-    """
+    """Passes fetched records to the handlers of their topics."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -119,19 +100,19 @@ class Reader:
 
     @property
     def topics(self) -> Iterable[str]:
-        """The topics that it reads."""
+        """Its topics."""
         return self._takers.keys()
 
     def attach(self, topics: Iterable[str], take: Take) -> None:
-        """Have these topics' records given to `take`."""
+        """Pass these topics' records to `take`."""
         self._takers.update(dict.fromkeys(topics, take))
 
     def tell(self, on_done: Callable[[Taken], None]) -> None:
-        """Have each event told that is done with for good, in the order of its partition."""
+        """Register a callback for acknowledged events, in partition order."""
         self._on_done.append(on_done)
 
     def take(self, where: tuple[str, int], records: Iterable[Any]) -> None:
-        """Give out what was fetched of a partition; what was given out in this generation is not given out again."""
+        """Pass on the fetched records of a partition, each once per generation."""
         tp, generation = TP(*where), self._app.consumer_generation_id
         head = self._heads.get(tp)
         if head is None or head.generation != generation:
@@ -144,21 +125,21 @@ class Reader:
         self._takers[tp.topic](events)
 
     def is_stale(self, event: Taken) -> bool:
-        """Whether its partition has moved, or has come back, since it was fetched."""
+        """Return true if its partition has moved since it was fetched."""
         return bool(event.generation_id != self._app.consumer_generation_id)
 
     @property
     def flows(self) -> bool:
-        """Whether events may be begun: not while partitions are moved or tables recovered, nor at the end."""
+        """True if events may begin: not during a rebalance, a recovery or shutdown."""
         return bool(self._app.flow_control.is_active())
 
     def hold(self, head: Head) -> None:
-        """Fetch no more of a partition for now. What is fetched already still comes."""
+        """Pause a partition; records that are fetched already still come."""
         if not self._is_old(head):
             self._app.consumer.on_buffer_full(head.tp)
 
     def release(self, head: Head) -> None:
-        """Fetch a partition again."""
+        """Resume a partition."""
         if not self._is_old(head):
             self._app.consumer.on_buffer_drop(head.tp)
 
@@ -166,16 +147,12 @@ class Reader:
         return bool(head.generation != self._app.consumer_generation_id)
 
     def begin(self) -> None:
-        """Count an event that is begun: a partition is not given away before it is finished."""
+        """Count a running event: a rebalance waits until it is finished."""
         self._unfinished += 1
         self._idle.clear()
 
     def end(self, event: Taken) -> int:
-        """Count an event that was begun as one that is no longer under way, whether it is done or was cancelled.
-
-        Returns:
-            How many events of its partition wait for nothing any more.
-        """
+        """Count an event that ran as finished or cancelled; return how many of its partition are acknowledged by it."""
         self._unfinished -= 1
         if not self._unfinished:
             self._idle.set()
@@ -189,27 +166,27 @@ class Reader:
         return before - len(head.pending)
 
     def done(self, tp: TP) -> int | None:
-        """The offset to commit: everything before it is done."""
+        """Return the offset to commit."""
         head = self._heads.get(tp)
         return None if head is None or self._is_old(head) else head.done
 
     def all_done(self) -> Mapping[TP, int]:
-        """The offsets to commit, by partition."""
+        """Return the offsets to commit, by partition."""
         found = ((tp, self.done(tp)) for tp in self._heads)
         return {tp: offset for tp, offset in found if offset is not None}
 
     async def wait_empty(self) -> None:
-        """Wait until all that was begun is finished."""
+        """Wait until no event runs."""
         await self._idle.wait()
 
 
 class ReadingConsumer(driver.Consumer):
-    """Faust's consumer, which gives the reader its topics' records and commits what the reader has as done."""
+    """Faust's consumer, which passes records to the reader and commits the reader's offsets."""
 
     async def _wait_next_records(self, timeout: float) -> Any:  # noqa: ASYNC109 - Faust's own name
         records, active = await super()._wait_next_records(timeout)
         reader: Reader = self.app.reader
-        # While the flow is stopped, Faust drops what was fetched and seeks back.
+        # While the flow is stopped, Faust drops fetched records and seeks back.
         if records and self.flow_active and not self.should_stop:
             for tp in [tp for tp in records if tp.topic in reader.topics]:
                 batch = records.pop(tp)
@@ -218,7 +195,7 @@ class ReadingConsumer(driver.Consumer):
         return records, active
 
     async def wait_empty(self) -> None:
-        """Wait for all that was begun, then commit. Called before partitions are given away, and at the end."""
+        """Wait for running events, then commit. Called before partitions move, and at shutdown."""
         await self.app.reader.wait_empty()
         await super().wait_empty()
 

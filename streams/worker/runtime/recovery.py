@@ -1,11 +1,10 @@
-"""How tables come back: records of their changelogs go from a fetch straight into the stores, in batches.
+"""Recovery of tables: records of their changelogs go from a fetch straight into the stores, in batches.
 
 Faust makes a message and an event of each record, and passes them through two queues: 180 us a record, and 4 this way.
-What it decides stays its own: whose partitions these are, from where they are read and when the tables are complete.
+Faust still decides on assignment, start offsets and the end of recovery.
 
-A record is taken in as long as its partition is this worker's, active or standby, whether or not the flow has stopped
-meanwhile: one that were dropped would be missing, as the next fetch goes on behind it. Whatever is fetched twice is
-passed over by its offset.
+A record is applied while its partition is this worker's, active or standby, even if the flow has stopped meanwhile: the
+next fetch goes on behind it. Records that are fetched twice are skipped by their offset.
 """
 
 import asyncio
@@ -29,7 +28,7 @@ Records = Mapping[TP, Sequence[Any]]
 
 
 class QuietRecovery(Recovery):
-    """Recovery in batches; by repair 1 it fetches nothing between its end and the clearing of the queues."""
+    """Recovery in batches; by repair 1 it fetches no records between its end and the clearing of the queues."""
 
     _given_at = 0.0
     _first_at = 0.0
@@ -45,12 +44,12 @@ class QuietRecovery(Recovery):
         await super().on_rebalance(*args, **kwargs)
 
     def _set_recovery_started(self) -> None:
-        """Begin to wait: Faust takes back that the last recovery has ended only with a record that it reads itself."""
+        """Reset the signal of the last recovery's end, which Faust resets only with a record that it reads itself."""
         self.signal_recovery_end.clear()
         super()._set_recovery_started()
 
     async def absorb(self, changes: Records) -> None:
-        """Take records of changelogs into their tables' stores; those of others' partitions are passed over."""
+        """Apply records of changelogs to their tables' stores; skip those of others' partitions."""
         if not self._absorbed:
             self._first_at = time.monotonic()
         for tp, records in changes.items():
@@ -88,7 +87,7 @@ class QuietRecovery(Recovery):
         metrics.RECOVERY_SECONDS.observe(time.monotonic() - self._given_at)
 
     def _tell(self) -> None:
-        """Log how far the tables have come, now and then."""
+        """Log the progress of recovery now and then."""
         now, left = time.monotonic(), self.active_remaining_total()
         if not self._total:
             self._total, self._told_at = left, now
@@ -112,7 +111,7 @@ class QuietTableManager(TableManager):
 
 
 class AbsorbingConsumer(driver.Consumer):
-    """A consumer whose fetches leave their changelog records with the recovery, and bring only the others."""
+    """A consumer whose fetches pass changelog records to the recovery, and return only the others."""
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Records:  # noqa: ASYNC109 - Faust's
         records: Records = await super()._getmany(active_partitions, timeout)

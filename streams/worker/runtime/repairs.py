@@ -1,27 +1,21 @@
-"""Our repairs of Faust 0.15.3, all of them, each with its thread and its test.
-
-The tests that need no broker are in tests/unit/worker/test_worker_repairs.py, the others in
-tests/integration/test_repairs.py.
+"""Our repairs of Faust 0.15.3; tests: unit/worker/test_worker_repairs.py and integration/test_repairs.py.
 
 1. faust-streaming #596: when table recovery ends, source partitions are resumed and fetched before the queues
-   are cleared, and what was fetched in between is never seen. Flow is stopped before recovery completes
+   are cleared, and records fetched in between are lost. Flow is stopped before recovery completes
    (`recovery.QuietRecovery`).
 2. The embedded broker's ListOffsets reports the base offset of the last batch plus one, so that recovery stops
-   short of the last records. The high watermark of a fetch response is right, and is asked instead.
-3. When the flow stops while a fetch is under way (at every rebalance, and by repair 1), Faust drops what the fetch
-   brings and relies on a seek to the committed offsets to get it again. aiokafka does nothing for a partition
-   that has none, or 0: on a fresh group everything produced before the worker joined could be passed over. Such
-   partitions are read again from their beginning.
-4. Faust changes a table first and sends to its changelog later, without telling when that has arrived. A worker that
-   dies in between leaves a RocksDB that is ahead of the changelog: events count as applied there that a worker with
-   an empty disk has never seen. The changelog is written first (`Pipeline.write`), and the table once it has been.
+   short of the last records. The high watermark of a fetch response is right, and is used instead.
+3. When the flow stops during a fetch (at every rebalance, and by repair 1), Faust drops the fetched records and relies
+   on a seek to the committed offsets to get them again. aiokafka does nothing for a partition that has none, or 0: a
+   fresh group could skip all records from before the worker joined. Such partitions are read from their beginning.
+4. Faust changes a table first and sends to its changelog later. A worker that dies in between leaves a RocksDB that is
+   ahead of the changelog: events count as applied there that a worker with an empty disk has never seen. We write the
+   changelog first (`Pipeline.write`), and the table once the broker has it.
 5. Faust's producer costs more than a choice's operators, and is idempotent only together with its exactly-once mode,
-   which is not fit for use (faust-streaming #136, #177, #323). It never starts: what a worker writes goes through its
-   outlet, tables' changelogs included.
-6. Faust's livelock detector only logs, and what it logs is wrong: it takes a partition whose stream had nothing to do
-   since the worker started for one that stands still, and says so for every partition every few seconds for ever, a
-   thousand lines a minute. Asked between two positions, while a seek is under way, it dies of an assertion in aiokafka
-   and takes the worker with it. It is off: our own watchdog looks for lag without progress, and acts on it.
+   which is not fit for use (faust-streaming #136, #177, #323). It never starts: a worker sends through its outlet.
+6. Faust's livelock detector only logs, and wrongly: it reports every idle partition every few seconds, a thousand lines
+   a minute. During a seek it dies of an assertion in aiokafka and takes the worker with it. It is off: our own watchdog
+   acts on lag without progress.
 """
 
 import asyncio
@@ -36,6 +30,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from yarl import URL
 
+from schemas import key_start
 from streams.worker.runtime.membership import Membership, watch
 from streams.worker.runtime.outlet import Delivered
 from streams.worker.runtime.reader import Reader, ReadingConsumer
@@ -45,6 +40,8 @@ from streams.worker.runtime.stores import STORES, Writes
 HIGH_WATERMARK_SECONDS = 10.0
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, PAUSE_GROWTH = 0.01, 0.1, 1.3
 SHORTEST_WAIT_MS, LONGEST_WAIT_MS = 1, 512
+SCANNED_AT_ONCE = 20_000
+"""Keys that are scanned before other tasks run."""
 
 
 class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
@@ -72,10 +69,12 @@ class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
 
 
 class SeekingConsumer(ReadingConsumer, AbsorbingConsumer):
-    """The consumer that reads by `SeekingConsumerThread`."""
+    """The consumer of Apache Kafka."""
+
+    thread = SeekingConsumerThread
 
     def _new_consumer_thread(self) -> SeekingConsumerThread:
-        return SeekingConsumerThread(self, loop=self.loop, beacon=self.beacon)
+        return self.thread(self, loop=self.loop, beacon=self.beacon)
 
 
 class IdleProducer(driver.Producer):
@@ -93,14 +92,11 @@ class SeekingTransport(driver.Transport):
 
 
 class PacedFetches:
-    """Fetches of the embedded broker, with a pause after each that finds no record.
+    """Fetches of the embedded broker, with a pause after each that finds no record; replaces `_proc_fetch_request`.
 
     The broker looks at all partitions again and again until a fetch's wait is over, which takes a fifth of a core at
     50 ms. So a fetch waits 1 ms, and the pause is ours. On a busy machine the broker does not reach a partition with
     records within 1 ms and answers with none: the next fetch then waits twice as long, or the worker would stand still.
-
-    Args:
-        fetcher: aiokafka's; this stands in for its `_proc_fetch_request`.
     """
 
     def __init__(self, fetcher: Any) -> None:
@@ -165,18 +161,16 @@ class TrueEndConsumerThread(SeekingConsumerThread):
         return {tp: max(end, seen.get((tp.topic, tp.partition), 0)) for tp, end in claimed.items()}
 
 
-class TrueEndConsumer(ReadingConsumer, AbsorbingConsumer):
-    """The consumer that reads by `TrueEndConsumerThread`."""
+class TrueEndConsumer(SeekingConsumer):
+    """The consumer of the embedded broker."""
 
-    def _new_consumer_thread(self) -> TrueEndConsumerThread:
-        return TrueEndConsumerThread(self, loop=self.loop, beacon=self.beacon)
+    thread = TrueEndConsumerThread
 
 
-class TrueEndTransport(driver.Transport):
+class TrueEndTransport(SeekingTransport):
     """The transport to the embedded broker."""
 
     Consumer = TrueEndConsumer
-    Producer = IdleProducer
 
 
 class RepairedApp(faust.App):
@@ -184,20 +178,20 @@ class RepairedApp(faust.App):
 
     membership: Membership
     reader: Reader
+    transport_class: type[driver.Transport] = SeekingTransport
 
     def _new_transport(self) -> driver.Transport:
-        return SeekingTransport(self.conf.broker_consumer, self)
+        return self.transport_class(self.conf.broker_consumer, self)
 
 
 class EmbeddedApp(RepairedApp):
     """A Faust app that reads everything, and to the true end, from the embedded broker."""
 
-    def _new_transport(self) -> driver.Transport:
-        return TrueEndTransport(self.conf.broker_consumer, self)
+    transport_class = TrueEndTransport
 
 
 class DeliveredTable(faust.Table):
-    """Repair 4: a table that never holds what its changelog does not; its store is one of ours."""
+    """Repair 4: a table that never holds a value that its changelog does not; its store is one of ours."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -219,7 +213,7 @@ class DeliveredTable(faust.Table):
         )
 
     async def on_rebalance(self, assigned: Any, revoked: Any, newly_assigned: Any, generation_id: int = 0) -> None:
-        """Keep what is of this worker's partitions; what was on its way on them is read again, if it arrived."""
+        """Keep the values of this worker's partitions; writes that were being sent are read again, if they arrived."""
         active, standby = (
             {tp.partition for tp in tps if tp.topic == self.changelog_topic_name}
             for tps in (self.app.assignor.assigned_actives(), self.app.assignor.assigned_standbys())
@@ -231,50 +225,47 @@ class DeliveredTable(faust.Table):
         await super().on_rebalance(assigned, revoked, newly_assigned, generation_id)
 
     def absorb(self, tp: TP, records: Sequence[Any]) -> bool:
-        """Take in records of the changelog; False: the partition is another worker's now."""
+        """Apply records of the changelog; return false if the partition is another worker's now."""
         if tp.partition in self._lost:
             return False
         self.data.absorb(tp, records)
         return True
 
     def sends(self, partition: int, key: bytes) -> None:
-        """A value or a tombstone is about to be sent to the changelog."""
+        """Note that a value or a tombstone is about to be sent to the changelog."""
         self._writes[partition].begins(key)
 
     def is_refused(self, partition: int, key: bytes) -> None:
-        """It is not on the changelog, and will not be."""
+        """Note that it will not be on the changelog."""
         self._writes[partition].ends(key)
 
     def hold(self, key: bytes, value: bytes | None, sent: Delivered) -> None:
-        """Hold a value once it is in the changelog, and the offset up to which the store has everything.
-
-        One that arrives when its partition is another worker's, or a standby here, is left to the changelog.
-        """
+        """Set or drop a value that is in the changelog, unless its partition is another worker's, or a standby here."""
         tp, offset = sent
         if tp.partition not in self._lost and tp.partition not in self._standby:
             self.data.hold(tp, key, value, self._writes[tp.partition].is_held(key, offset))
 
-    def drop(self, key: bytes, sent: Delivered) -> None:
-        """Drop a value once its tombstone is in the changelog."""
-        self.hold(key, None, sent)
+    async def keys_of(self, owner: str) -> list[bytes]:
+        """Return the keys `[owner, ...]`, by a scan: tables have neither order nor index."""
+        start, found = key_start(owner), []
+        for number, key in enumerate(tuple(self.data), 1):
+            if key.startswith(start):
+                found.append(key)
+            if number % SCANNED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return found
 
     async def scrub(self) -> None:
         """Compact RocksDB, so that deleted values leave the disk: until then they are only marked."""
         for database in list(getattr(self.data, "_dbs", {}).values()):
-            await asyncio.to_thread(compact, database)
+            await asyncio.to_thread(_compact, database)
 
 
-def compact(database: Any) -> None:
-    """Rewrite a RocksDB without what was deleted."""
+def _compact(database: Any) -> None:
     from rocksdict import BottommostLevelCompaction, CompactOptions  # noqa: PLC0415 - an optional extra
 
     options = CompactOptions()
-    # By default files of the last level are moved, not written anew, and what was deleted stays in them.
+    # By default files of the last level are moved, and deleted values stay in them.
     options.set_bottommost_level_compaction(BottommostLevelCompaction.force())
     database.flush()
     database.compact_range(None, None, options)
-
-
-def server_urls(bootstrap: str) -> Sequence[str]:
-    """Faust's broker URLs of a list of bootstrap servers."""
-    return [f"kafka://{server.strip()}" for server in bootstrap.split(",")]

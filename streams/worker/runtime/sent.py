@@ -1,27 +1,25 @@
-"""What is on an output topic already: read when a worker may have died before sending it.
+"""The ends of output topics: read when a worker may have died before it sent a version.
 
-A skill is written before its diff is sent. Whoever takes over finds the skill with the diff in it, and cannot tell
-from the table whether the diff went out. So the end of the log is read, once per partition and generation, and only
-when there is a skill whose event is not acknowledged yet: nothing is lost, and no version is in the log twice. The
-same goes for what a choice tells of the weights, by its id.
+A skill is written before its diff is sent. A successor finds the skill with the diff in it, and cannot see from the
+table whether the diff was sent. So it reads the end of the log, once per partition and generation, and only for a skill
+whose event is not acknowledged yet: nothing is lost, and no version is in the log twice. Cards work the same way, and
+outcomes by their id.
 """
 
 import asyncio
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import orjson
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 
 from schemas import (
+    TOPICS,
     BadRecord,
-    Card,
     CardDiff,
     Outcome,
-    PolicySkill,
     SkillDiff,
     SlimSkill,
     compound_key,
@@ -42,9 +40,10 @@ READ_SECONDS = 60.0
 NOTES = 50_000
 """Users whose last sending is remembered: more than can be in flight and finished behind a slow event."""
 
+DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
 
-@dataclass(frozen=True)
-class Newest:
+
+class Newest(NamedTuple):
     """The newest version on a topic, with the text of a slim skill."""
 
     version: int
@@ -52,14 +51,10 @@ class Newest:
 
 
 Tail = dict[bytes, Newest]
-"""By compound key: the newest version in the part of a partition that was read. Of outcomes: by id. Of cards: by the
-beginning of their keys."""
-_THERE = Newest(1)
+"""By the key of `_entry`: the newest version in the part of a partition that was read."""
 
 
 class _Reading(NamedTuple):
-    """A tail that was read, or is being read."""
-
     since_ms: int
     begun: float
     tail: "asyncio.Task[Tail]"
@@ -68,9 +63,7 @@ class _Reading(NamedTuple):
 class Sent:
     """Reads the ends of skill-diffs, slim-skills, card-diffs and outcomes, as far back as needed.
 
-    Args:
-        settings: the deployment.
-        generation: the consumer generation now; with every new one the ends are read anew.
+    `generation` returns the consumer generation; after a rebalance the ends are read again.
     """
 
     def __init__(self, settings: Settings, generation: Callable[[], int]) -> None:
@@ -80,66 +73,33 @@ class Sent:
         self._tails: dict[tuple[str, int], _Reading] = {}
         self._here: LruCache[bytes, int] = LruCache(NOTES)
 
-    def note(self, skill: PolicySkill) -> None:
-        """Remember that this process has sent all of the skill's newest version."""
-        self._here.put(compound_key(skill.user_id, skill.domain), skill.version)
+    def note(self, key: bytes, version: int) -> None:
+        """Remember that this process has sent all of a version."""
+        self._here.put(key, version)
 
-    def is_noted(self, skill: PolicySkill) -> bool:
-        """Whether this process has sent all of this version."""
-        return (self._here.get(compound_key(skill.user_id, skill.domain)) or 0) >= skill.version
+    def is_noted(self, key: bytes, version: int) -> bool:
+        """Return true if this process has sent all of the version, or a newer one."""
+        return (self._here.get(key) or 0) >= version
 
     def forget(self, key: bytes) -> None:
-        """Drop a deleted skill: its versions start again at 1."""
+        """Drop an erased skill or card: its versions start again at 1."""
         self._here.drop(key)
 
-    async def newest(self, topic: str, partition: int, skill: PolicySkill, since: float | None = None) -> Newest | None:
-        """The skill's newest record on a topic's partition; None if its end holds none.
+    async def newest(
+        self, topic: str, partition: int, key: bytes, from_ms: int, since: float | None = None
+    ) -> Newest | None:
+        """Return the newest version at the end of a topic's partition; None if there is none.
 
         Args:
-            topic: `skill-diffs` or `slim-skills`.
-            partition: the user's.
-            skill: its last diff names the event that it answers, and so how far back to read.
-            since: the end must have been read after this moment of the monotonic clock.
-
-        Raises:
-            BrokerUnreachable, TimeoutError: the broker does not answer.
-        """
-        source = skill.last_diff.source if skill.last_diff is not None else None
-        needed = source.timestamp_ms if source is not None else 0
-        tail = await self._tail(topic, partition, needed, since)
-        return tail.get(compound_key(skill.user_id, skill.domain))
-
-    def note_card(self, user_id: str, version: int) -> None:
-        """Remember that this process has sent this version of a card."""
-        self._here.put(key_start(user_id), version)
-
-    def is_card_noted(self, card: Card) -> bool:
-        """Whether this process has sent the card's newest version, or found it on the log."""
-        return (self._here.get(key_start(card.user_id)) or 0) >= card.version
-
-    async def newest_of_card(self, partition: int, card: Card, since: float | None = None) -> Newest | None:
-        """The card's newest version on the log; None if its end holds none. As `newest`."""
-        source = card.last_diff.source if card.last_diff is not None else None
-        needed = source.timestamp_ms if source is not None else 0
-        tail = await self._tail(CardDiff.TOPIC, partition, needed, since)
-        return tail.get(key_start(card.user_id))
-
-    async def has(self, outcome: Outcome, partition: int, from_ms: int, since: float | None = None) -> bool:
-        """Whether an outcome with this id is on its topic.
-
-        Args:
-            outcome: what may have been sent.
-            partition: its domain's.
+            topic: the registry's name.
+            partition: the partition.
+            key: of a skill `["user","domain"]`, of a card the beginning `["user",`, of an outcome its id.
             from_ms: it was not sent before this time.
             since: the end must have been read after this moment of the monotonic clock.
 
         Raises:
             BrokerUnreachable, TimeoutError: the broker does not answer.
         """
-        return outcome.event_id.encode() in await self._tail(outcome.TOPIC, partition, from_ms, since)
-
-    async def _tail(self, topic: str, partition: int, from_ms: int, since: float | None) -> Tail:
-        """The end of a partition, from some minutes before this time on; read once, where it reaches far enough."""
         if self._generation() != self._of_generation:
             self._of_generation = self._generation()
             self._tails.clear()
@@ -150,25 +110,22 @@ class Sent:
             since_ms = max(0, needed - MARGIN_MS)
             reading = asyncio.create_task(asyncio.to_thread(self._read, topic, partition, since_ms))
             known = self._tails[where] = _Reading(since_ms, time.monotonic(), reading)
-        task = known.tail
         try:
-            tail = await asyncio.shield(task)
+            tail = await asyncio.shield(known.tail)
         except Exception:
-            # Whoever tries again reads again.
-            if where in self._tails and self._tails[where].tail is task:
+            if self._tails.get(where) is known:  # the next attempt reads again
                 del self._tails[where]
             raise
-        return tail
+        return tail.get(key)
 
     def _read(self, base: str, partition: int, since_ms: int) -> Tail:
-        """All versions of a partition from a time on."""
-        name = self._settings.topic(base)
-        tail: Tail = {}
         began, count = time.monotonic(), 0
+        tail: Tail = {}
         with Scanner(self._settings) as scanner:
-            for message in scanner.read([_start(scanner, TopicPartition(name, partition, OFFSET_BEGINNING), since_ms)]):
+            where = TopicPartition(self._settings.topic(base), partition, OFFSET_BEGINNING)
+            for message in scanner.read([_start(scanner, where, since_ms)]):
                 count += 1
-                _add(tail, base, message)
+                _add(tail, base, message.key() or b"", message.value())
                 if time.monotonic() - began > READ_SECONDS:
                     raise TimeoutError(f"the end of {base}[{partition}] was not reached within {READ_SECONDS:.0f} s")
         logger.info("read the last %d records of %s[%d]", count, base, partition)
@@ -179,38 +136,55 @@ def _start(scanner: Scanner, where: TopicPartition, since_ms: int) -> TopicParti
     [found] = scanner.since([where], since_ms)
     end = scanner.end(where)
     by_time = end if found.offset == OFFSET_END else found.offset
-    # Where this lies before the log's beginning, it is read from there.
     return TopicPartition(where.topic, where.partition, max(0, min(by_time, end - LEAST_RECORDS)))
 
 
-def _forget(tail: Tail, base: str, key: bytes) -> None:
-    """A tombstone: what was sent before it is no more, and its versions are given again."""
-    try:
-        owner, domain, *_ = orjson.loads(key)
-        tail.pop(key_start(owner) if base == CardDiff.TOPIC else compound_key(owner, domain), None)
-    except (ValueError, TypeError):
-        return
-
-
-def _add(tail: Tail, base: str, message: Message) -> None:
-    value = message.value()
-    if value is None:
-        _forget(tail, base, message.key() or b"")
+def _add(tail: Tail, base: str, key: bytes, value: bytes | None) -> None:
+    if value is None:  # erased: its versions begin again
+        try:
+            owner, domain, *_ = orjson.loads(key)
+            tail.pop(key_start(owner) if base == CardDiff.TOPIC else compound_key(owner, domain), None)
+        except (ValueError, TypeError):
+            pass
         return
     try:
-        if base == SkillDiff.TOPIC:
-            diff = decode(SkillDiff, value)
-            key, found = compound_key(diff.user_id, diff.domain), Newest(diff.version)
-        elif base == CardDiff.TOPIC:
-            told = decode(CardDiff, value)
-            key, found = key_start(told.user_id), Newest(told.version)
-        elif base == Outcome.TOPIC:
-            key, found = decode(Outcome, value).event_id.encode(), _THERE
-        else:
-            slim = decode(SlimSkill, value)
-            key, found = compound_key(slim.user_id, slim.domain), Newest(slim.skill_version, slim.text)
-    except BadRecord:  # not of our making; the materializer dead-letters it
+        name, found = _entry(base, value)
+    except BadRecord:  # the materializer dead-letters it
         return
-    known = tail.get(key)
+    known = tail.get(name)
     if known is None or known.version <= found.version:
-        tail[key] = found
+        tail[name] = found
+
+
+def _entry(base: str, value: bytes) -> tuple[bytes, Newest]:
+    match decode(TOPICS[base].model, value):
+        case SkillDiff() as diff:
+            return compound_key(diff.user_id, diff.domain), Newest(diff.version)
+        case SlimSkill() as slim:
+            return compound_key(slim.user_id, slim.domain), Newest(slim.skill_version, slim.text)
+        case CardDiff() as card_diff:
+            return key_start(card_diff.user_id), Newest(card_diff.version)
+        case Outcome() as outcome:
+            return outcome.event_id.encode(), Newest(1)
+    raise AssertionError(f"the end of {base} is never read")
+
+
+def read_versions(settings: Settings, model: type[DiffT], partition: int, start: bytes) -> list[DiffT]:
+    """Return all versions under keys with this start, in order; of two records with one key the newer one.
+
+    Raises:
+        BrokerUnreachable: the broker does not answer.
+    """
+    found: dict[bytes, DiffT] = {}
+    with Scanner(settings) as scanner:
+        where = TopicPartition(settings.topic(model.TOPIC), partition, OFFSET_BEGINNING)
+        for message in scanner.read([where]):
+            key = message.key() or b""
+            if not key.startswith(start):
+                continue
+            found.pop(key, None)
+            try:
+                found[key] = decode(model, message.value())
+            except BadRecord:  # a tombstone, or a record that the materializer dead-letters
+                continue
+    return sorted(found.values(), key=lambda diff: diff.version)

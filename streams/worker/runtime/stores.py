@@ -1,18 +1,21 @@
-"""Where a table's values are: Faust's stores, filled in batches, each batch together with the offset that it reaches.
+"""Stores of tables, filled in batches, each batch with the offset that it reaches.
 
-A store knows how far into each partition of its changelog it holds everything. Recovery goes on from there: after a
+A store knows up to which offset of each partition of its changelog it is complete. Recovery goes on from there: after a
 start on a kept disk, after a rebalance, and where a standby takes over.
 """
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from faust.stores import memory, rocksdb
 from faust.types import TP
 
+SAMPLE = 1_000
+
 
 class MemoryStore(memory.Store[bytes, bytes]):
-    """Values in a dictionary; those of standby partitions apart, as no agent may see or scan them."""
+    """Values in a dictionary; those of standby partitions in others, as no agent may see them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -21,15 +24,21 @@ class MemoryStore(memory.Store[bytes, bytes]):
         self._reached: dict[int, int] = {}
 
     def persisted_offset(self, tp: TP) -> int | None:
-        """The offset up to which this partition is held; None: nothing is."""
+        """Return the offset up to which this partition is complete."""
         return self._reached.get(tp.partition)
 
     def set_persisted_offset(self, tp: TP, offset: int) -> None:
-        """Set the offset up to which this partition is held."""
+        """Set the offset up to which this partition is complete."""
         self._reached[tp.partition] = offset
 
+    def size(self) -> tuple[int, int]:
+        """Return the number of entries, and their bytes as estimated from a sample."""
+        entries = len(self.data)
+        sample = [len(key) + len(value) for key, value in islice(self.data.items(), SAMPLE)]
+        return entries, round(entries * sum(sample) / len(sample)) if sample else 0
+
     def hold(self, tp: TP, key: bytes, value: bytes | None, reached: int | None) -> None:
-        """Take a value in, or drop it, and the offset up to which the partition is held now."""
+        """Set or drop a value, and the offset up to which the partition is complete now."""
         keys = self._keys.setdefault(tp.partition, set())
         if value is None:
             self.data.pop(key, None)
@@ -41,24 +50,22 @@ class MemoryStore(memory.Store[bytes, bytes]):
             self._reached[tp.partition] = reached
 
     def absorb(self, tp: TP, records: Sequence[Any]) -> None:
-        """Take in records of the changelog."""
+        """Apply records of the changelog."""
         partition = tp.partition
         standby = self._standby.get(partition)
-        if standby is not None:
-            _fill(standby, records)
-        else:
-            keys, data = self._keys.setdefault(partition, set()), self.data
-            for record in records:
-                if record.value is None:
-                    data.pop(record.key, None)
-                    keys.discard(record.key)
-                elif record.key is not None:
-                    data[record.key] = record.value
-                    keys.add(record.key)
+        values = self.data if standby is None else standby
+        keys = self._keys.setdefault(partition, set()) if standby is None else set[bytes]()
+        for record in records:
+            if record.value is None:
+                values.pop(record.key, None)
+                keys.discard(record.key)
+            elif record.key is not None:
+                values[record.key] = record.value
+                keys.add(record.key)
         self._reached[partition] = records[-1].offset
 
     def assign(self, active: set[int], standby: set[int]) -> None:
-        """Keep the values of these partitions, where an agent sees them or apart, and drop all others."""
+        """Keep the values of these partitions, and drop all others."""
         for partition in (self._keys.keys() | self._standby.keys() | self._reached.keys()) - active - standby:
             self._standby.pop(partition, None)
             self._reached.pop(partition, None)
@@ -73,14 +80,21 @@ class MemoryStore(memory.Store[bytes, bytes]):
             self._keys[partition] = set(taken_over)
 
     async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
-        """Do nothing: Faust would drop what standby partitions hold, and `assign` has dropped what is to go."""
+        """Do nothing: Faust would drop the values of standby partitions, and `assign` has dropped the others."""
 
 
 class RocksdbStore(rocksdb.Store):
     """Values in one RocksDB per partition."""
 
+    def size(self) -> tuple[int, int]:
+        """Return the number of entries and their bytes, as RocksDB estimates them."""
+        shares = list(self._dbs.values())
+        names = "rocksdb.estimate-num-keys", "rocksdb.estimate-live-data-size"
+        entries, size = (sum(share.property_int_value(name) or 0 for share in shares) for name in names)
+        return entries, size
+
     def hold(self, tp: TP, key: bytes, value: bytes | None, reached: int | None) -> None:
-        """Take a value in, or drop it, and the offset up to which the partition is held now: both or none."""
+        """Set or drop a value, and the offset up to which the partition is complete now: both or none."""
         batch = rocksdb.WriteBatch(raw_mode=True)
         if value is None:
             batch.delete(key)
@@ -92,7 +106,7 @@ class RocksdbStore(rocksdb.Store):
         self._db_for_partition(tp.partition).write(batch)
 
     def absorb(self, tp: TP, records: Sequence[Any]) -> None:
-        """Take in records of the changelog, and their last offset: all or nothing."""
+        """Apply records of the changelog, and their last offset: all or nothing."""
         batch = rocksdb.WriteBatch(raw_mode=True)
         for record in records:
             if record.key is None:
@@ -105,7 +119,7 @@ class RocksdbStore(rocksdb.Store):
         self._db_for_partition(tp.partition).write(batch)
 
     def assign(self, active: set[int], standby: set[int]) -> None:
-        """Do nothing: a partition that is gone stays on disk, and is taken up where it stands when it comes back."""
+        """Do nothing: a partition that is gone stays on disk, and is complete up to its offset when it comes back."""
 
 
 _NOWHERE = -1
@@ -114,10 +128,10 @@ STORES = {"memory": MemoryStore, "rocksdb": RocksdbStore}
 
 
 class Writes:
-    """What is on its way to one partition of a changelog.
+    """The writes that are being sent to one partition of a changelog.
 
-    A store may say that it holds a partition up to an offset only once it holds everything before: of two writes the
-    later one can be acknowledged, and held, first. A write comes behind whatever was acknowledged before it began.
+    A store is complete up to an offset only once it has everything before: of two writes the later one can be
+    acknowledged first. A write comes behind every write that was acknowledged before it began.
     """
 
     def __init__(self) -> None:
@@ -125,13 +139,13 @@ class Writes:
         self._behind: dict[bytes, int] = {}
 
     def begins(self, key: bytes) -> None:
-        """A value of this key is about to be sent, perhaps once more."""
+        """Note that a value of this key is about to be sent, perhaps again."""
         self._behind.setdefault(key, self._newest)
 
     def is_held(self, key: bytes, offset: int) -> int | None:
-        """The offset up to which everything is held, now that this value is; None: that is not known.
+        """Return the offset up to which the store is complete, now that it has this value; None if that is unknown.
 
-        Nothing follows from a write that did not begin here, but before a rebalance.
+        Nothing follows from a write that began before a rebalance.
         """
         if self._behind.pop(key, None) is None:
             return None
@@ -140,13 +154,5 @@ class Writes:
         return None if reached == _NOWHERE else reached
 
     def ends(self, key: bytes) -> None:
-        """A value is not on the changelog and will not be: the broker takes none of its size."""
+        """Note that a value will not be on the changelog: the broker accepts none of its size."""
         self._behind.pop(key, None)
-
-
-def _fill(values: dict[bytes, bytes], records: Sequence[Any]) -> None:
-    for record in records:
-        if record.value is None:
-            values.pop(record.key, None)
-        elif record.key is not None:
-            values[record.key] = record.value

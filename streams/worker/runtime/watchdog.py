@@ -1,7 +1,7 @@
 """The watchdog: a worker that has work and finishes nothing ends itself.
 
-Faust can stop fetching without a word (aiokafka #625, #720, #1187; faust-streaming #175, #594). Lag is asked of
-the broker by a client of our own, so that the watchdog does not depend on what it watches.
+Faust can stop fetching silently (aiokafka #625, #720, #1187; faust-streaming #175, #594). The watchdog reads the lag
+with a client of its own, so that it does not depend on the part that it watches.
 """
 
 import logging
@@ -12,28 +12,27 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from itertools import count
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from schemas.topics import WORKED_OFF
 from streams.kafka import consumer_group as group
-from streams.kafka.clients import client_config
+from streams.kafka.clients import client_config, no_group
+from streams.kafka.scanner import int_of, sent_at_ms
 from streams.settings import Settings
 from streams.shutdown import EXIT_CODE
 from streams.worker import metrics
-from streams.worker.runtime.oldest import Oldest
-from streams.worker.runtime.patience import Patience
 
 logger = logging.getLogger("sager.watchdog")
 
 REQUEST_SECONDS = 10.0
+OLDEST_SECONDS = 2.0
+BEAT_SECONDS = 1.0
+"""How often the event loop beats on a machine that is not busy."""
 
 
 def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = WORKED_OFF) -> dict[TopicPartition, int]:
-    """Consumer lag: the uncommitted records of each source partition.
-
-    Returns:
-        Records by partition; the keys' offset is the committed one.
+    """Return the number of uncommitted records per source partition; the keys' offset is the committed one.
 
     Raises:
         KafkaException, TimeoutError: the broker does not answer.
@@ -41,7 +40,7 @@ def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = WORKED
     partitions = [
         TopicPartition(settings.topic(base), partition) for base in sources for partition in range(settings.partitions)
     ]
-    # The ends last: what a record led to is on the broker before it is committed, and is not missed in between.
+    # The ends last: the records that an event leads to are on the broker before it is committed.
     done = group.committed(settings, partitions)
     ends = client.list_offsets({tp: OffsetSpec.latest() for tp in partitions}, request_timeout=REQUEST_SECONDS)
     waiting = {}
@@ -52,16 +51,93 @@ def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = WORKED
     return waiting
 
 
+class Oldest:
+    """Reads the first unprocessed record of each late partition, without joining the group."""
+
+    def __init__(self, settings: Settings) -> None:
+        config = {
+            "auto.offset.reset": "earliest",
+            "allow.auto.create.topics": False,
+            # One record of a partition is enough.
+            "queued.min.messages": 1,
+            "queued.max.messages.kbytes": 1_024,
+            "fetch.message.max.bytes": 16_384,
+            "fetch.wait.max.ms": 50,
+        }
+        self._consumer = Consumer(client_config(settings, **no_group("oldest"), **config))
+
+    def timestamps(self, late: Sequence[TopicPartition]) -> dict[tuple[str, int], float]:
+        """Return the Kafka timestamps of the records at these offsets, in seconds since 1970, as far as they answer."""
+        found: dict[tuple[str, int], float] = {}
+        if not late:
+            return found
+        give_up = time.monotonic() + OLDEST_SECONDS
+        self._consumer.assign(list(late))
+        try:
+            while len(found) < len(late) and time.monotonic() < give_up:
+                message = self._consumer.poll(0.1)
+                if message is not None and message.error() is None:
+                    found.setdefault((str(message.topic()), int_of(message.partition())), sent_at_ms(message) / 1_000)
+        finally:
+            self._consumer.unassign()
+        return found
+
+
+class Patience:
+    """Counts how long nothing has changed, in time in which the worker could have moved: a busy machine is no verdict.
+
+    The clock is the event loop's own beat, of about a second each. An event loop that does not beat at all is stuck in
+    one handler: then the looks of the watchdog, `look_seconds` apart at most, are counted instead.
+
+    >>> patience = Patience(seconds=2, look_seconds=1)
+    >>> [patience.is_over("same", now=float(at), beats=at) for at in range(4)]
+    [False, False, True, True]
+    >>> patience.is_over("other", now=4, beats=4)
+    False
+    """
+
+    def __init__(self, seconds: float, look_seconds: float) -> None:
+        self._seconds, self._look_seconds = seconds, look_seconds
+        self._last: tuple[Hashable, float, int] | None = None
+        self._stood = self._unbeaten = 0.0
+
+    def renew(self) -> None:
+        """Start again: there is nothing to do, or the lag is unknown."""
+        self._last = None
+        self._stood = self._unbeaten = 0.0
+
+    def is_over(self, standing: Hashable, now: float, beats: int) -> bool:
+        """Return true if `standing` has been the same for too long.
+
+        Args:
+            standing: a value that changes with all progress.
+            now: seconds on a monotonic clock.
+            beats: how often the event loop has beaten so far.
+        """
+        if self._last is None or self._last[0] != standing:
+            self.renew()
+            self._last = (standing, now, beats)
+            return False
+        _, before, beaten = self._last
+        self._last = (standing, now, beats)
+        if beats > beaten:
+            self._stood += min(now - before, (beats - beaten) * BEAT_SECONDS)
+            self._unbeaten = 0.0
+        else:
+            self._unbeaten += min(now - before, self._look_seconds)
+        return max(self._stood, self._unbeaten) >= self._seconds
+
+
 class Watchdog(threading.Thread):
     """Ends the process when there has been lag and no progress for `settings.watchdog_seconds`.
 
     Args:
         settings: the effective configuration.
-        progressed: when the worker last finished anything, by the monotonic clock.
-        assigned: which (topic, partition) pairs are this worker's.
-        end: what to do; by default the process exits at once with code 70, for its supervisor to start it again.
-        standing: where the worker stands in its group and its recovery; whenever that changes, the time starts anew.
-        beats: how often the event loop has beaten so far, once a second where the machine is not busy.
+        progressed: returns when the worker last finished an event, by the monotonic clock.
+        assigned: returns this worker's (topic, partition) pairs.
+        end: ends the process; by default at once with code 70, for its supervisor to start it again.
+        standing: returns the worker's place in its group and its recovery; every change renews the patience.
+        beats: returns how often the event loop has beaten so far.
     """
 
     def __init__(
@@ -100,15 +176,16 @@ class Watchdog(threading.Thread):
         self._end(EXIT_CODE)
 
     def is_stuck(self) -> bool:
-        """Whether records have waited on our partitions for too long without anything being finished.
+        """Return true if records have waited on our partitions for too long without any progress.
 
-        Not the time since the last progress alone: an idle worker whose first record in hours arrives is not stuck.
+        The time since the last progress alone does not count: an idle worker whose first record in hours arrives is not
+        stuck.
         """
         before = self._standing(), self._progressed()
         try:
             waiting = lag(self._settings, self._client)
         except (KafkaException, TimeoutError) as error:
-            # No broker, no verdict: a worker that waits for Kafka to come back is not stuck.
+            # A worker that waits for Kafka to come back is not stuck.
             logger.warning("cannot ask for lag: %s", str(error) or "no answer in time")
             self._patience.renew()
             # librdkafka's admin client asks a partition's former leader again and again: FENCED_LEADER_EPOCH, for ever.
@@ -116,7 +193,7 @@ class Watchdog(threading.Thread):
             return False
         assigned = self._assigned()
         ours = {tp: records for tp, records in waiting.items() if (tp.topic, tp.partition) in assigned}
-        self._tell(ours)
+        self._export(ours)
         if not any(ours.values()):
             self._patience.renew()
             return False
@@ -126,7 +203,7 @@ class Watchdog(threading.Thread):
             self._patience.renew()
         return self._patience.is_over((now, committed), time.monotonic(), self._beats())
 
-    def _tell(self, ours: dict[TopicPartition, int]) -> None:
+    def _export(self, ours: dict[TopicPartition, int]) -> None:
         """Set the metrics: lag of our partitions, and the age of the oldest record."""
         for base in WORKED_OFF:
             metrics.LAG.labels(base).set(sum(n for tp, n in ours.items() if tp.topic == self._settings.topic(base)))

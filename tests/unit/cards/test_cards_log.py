@@ -13,9 +13,8 @@ from operators.cards.fold import as_of, fold, with_diff
 from operators.cards.lines import line_id
 from operators.cards.merge import IN_ITS_PLACE, resolve
 from operators.cards.redact import redacted, unquoted
-from operators.cards.rewards import resolve_reward
 from operators.language.finding import Effect, Finding, Heard
-from schemas import Feedback, decode, encode
+from schemas import decode, encode
 from schemas.cards import (
     MAX_CARD_LINES,
     MAX_PAST_LINES,
@@ -30,7 +29,7 @@ from schemas.cards import (
 )
 from schemas.statements import Stance
 from streams.privacy import DEFAULT as PRIVACY
-from tests.builders import NOW, a_candidate, item_facts
+from tests.builders import NOW
 from tests.unit.cards.cards_builders import a_line
 
 VALUES = ["jazz", "old jazz records", "tea", "green tea", "coriander", "dark chocolate", "Belgian dark chocolate",
@@ -67,7 +66,7 @@ def history(told: list[Step]) -> list[CardDiff]:
     card: Card | None = None
     diffs: list[CardDiff] = []
     for at, (kind, what) in enumerate(told):
-        diff = {"hear": _heard, "command": _commanded, "set": _set, "signal": _signalled}[kind](card, at, what)
+        diff = {"hear": _heard, "command": _commanded, "set": _set}[kind](card, at, what)
         if diff is not None:
             diff = decode(CardDiff, encode(diff))
             card = with_diff(card, diff)
@@ -111,13 +110,8 @@ set_somewhere = st.builds(
     st.sampled_from(STANCES),
     st.sampled_from(NAMES),
 ).map(lambda stated: ("set", stated))
-signals = st.tuples(
-    st.sampled_from(["liked", "disliked", "purchased"]), st.sampled_from(VALUES), st.sampled_from(NAMES[1:])
-).map(lambda told: ("signal", told))
 everything = st.lists(
-    st.one_of(
-        st.lists(placed, min_size=1, max_size=4).map(lambda told: ("hear", told)), commands, set_somewhere, signals
-    ),
+    st.one_of(st.lists(placed, min_size=1, max_size=4).map(lambda told: ("hear", told)), commands, set_somewhere),
     min_size=1,
     max_size=12,
 )
@@ -128,17 +122,6 @@ def _set(card: Card | None, at: int, stated: object) -> CardDiff | None:
     command = CardCommand(event_id=f"set{at}", occurred_at=NOW + timedelta(days=10 * at), user_id="ann",
                           action=CardAction.SET, line=stated, actor="ann")  # fmt: skip
     return resolve_command(card, command, None, PRIVACY)
-
-
-def _signalled(card: Card | None, at: int, what: object) -> CardDiff | None:
-    assert isinstance(what, tuple)
-    signal, value, domain = what
-    if card is None:
-        return None
-    item = item_facts("i1", f"genre: {value}", title=value)
-    feedback = Feedback(event_id=f"signal{at}", occurred_at=NOW + timedelta(days=10 * at), user_id="ann",
-                        domain=domain, item=a_candidate(), signal=signal)  # fmt: skip
-    return resolve_reward(card, feedback, item, None)
 
 
 @given(everything)

@@ -11,7 +11,7 @@ from schemas import Tier
 from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.worker import metrics
 from streams.worker.reasoning import reasoner as reasoning
-from streams.worker.reasoning.configured import reasoner_of
+from streams.worker.reasoning.llm import reasoner_of
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
 from tests.builders import a_contrast, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer

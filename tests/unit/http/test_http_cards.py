@@ -95,7 +95,6 @@ def test_text_for_a_prompt_takes_no_more_than_read_slim_and_stays_in_its_budget(
     assert "I can't stand" not in text.text, "nobody's own words are quoted"
     assert tight.text == ""
     assert world.get("", world.slim).status == 403
-    assert world.get("", world.slim, format="skill").status == 403
 
 
 def test_a_card_is_there_as_of_any_moment(world: World) -> None:

@@ -11,7 +11,7 @@ from operators.language.finding import Effect, Finding, Heard
 from schemas import ReasonedBy
 from schemas.statements import Stance
 from streams.settings import OnLlmFailure, ReasonerName, Settings
-from streams.worker.reasoning.configured import listener_of
+from streams.worker.reasoning.llm import listener_of
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.listen.listen_llm_builders import RUNS, SAID_AT, a_chunk, no_vocabulary, tells
@@ -58,14 +58,6 @@ def test_what_rules_know_to_be_over_is_no_dislike() -> None:
 
     assert both(Heard((tango,)), Heard((gone,))).findings == (tango,)
     assert both(Heard((tango,)), Heard((replace(gone, value="brass bands"),))).findings != (tango,)
-
-
-def test_the_model_may_name_what_rules_found_by_the_domains_vocabulary() -> None:
-    named = replace(JAZZ, dimension="genre", value="Jazz", domain="music")
-
-    (only,) = both(Heard((JAZZ,)), Heard((named,))).findings
-
-    assert (only.dimension, only.value, only.domain, only.words) == ("genre", "Jazz", "music", JAZZ.words)
 
 
 @pytest.fixture

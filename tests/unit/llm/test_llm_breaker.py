@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from operators.evolve.proposal import ReasonerUnavailable
 from streams.llm import BreakerState, CircuitBreaker, Outcome
 from streams.llm.breaker import LONGEST_RETRY_AFTER_SECONDS
+from streams.llm.calls import CallFailed
 from streams.llm.client import LlmClient
-from streams.llm.failures import CallFailed
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.llm.llm_builders import SCHEMA, client_of
 

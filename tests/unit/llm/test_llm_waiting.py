@@ -13,8 +13,7 @@ from schemas import PolicySkill
 from streams.settings import OnLlmFailure, RankerName, ReasonerName, Settings
 from streams.worker import metrics
 from streams.worker.reasoning import reasoner as reasoning
-from streams.worker.reasoning.configured import reasoner_of
-from streams.worker.reasoning.llm import llm_models, shared_client
+from streams.worker.reasoning.llm import models_of, reasoner_of, shared_client
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
 from streams.worker.runtime.ordered import Stale
 from tests.builders import a_contrast, a_skill, an_attribute
@@ -53,13 +52,13 @@ async def reason(by: Reasoning, number: int = 0) -> Any:
 
 
 async def test_reasoner_and_ranker_share_one_client(server: OpenAiServer) -> None:
-    one = settings(server, ranker=RankerName.FIRST_TOKEN)
+    one = settings(server, ranker=RankerName.LISTWISE)
     client = shared_client(one)
 
     assert reasoner_of(one).inner._client is client  # type: ignore[attr-defined]
     assert shared_client(settings(server, ranker=RankerName.LISTWISE)) is client
     assert shared_client(settings(server, llm_model="another")) is not client
-    assert llm_models(one).rank is not None
+    assert models_of(one).rank is not None
 
 
 async def test_counts_alone_answer_at_once_while_it_is_open(server: OpenAiServer) -> None:

@@ -11,11 +11,8 @@ from operators.chain import seal
 from operators.findings import Kind
 from operators.habits.axes import POLES
 from operators.merge import merge, resolve_command, start
-from operators.seals import sealed
-from operators.slim import slim
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import State
-from operators.tokens import count_tokens
 from schemas import Action, Attribute, PolicySkill, SkillDiff, Tier
 from schemas import Kind as LineKind
 from streams.privacy import DEFAULT as PRIVACY
@@ -128,16 +125,6 @@ def test_a_run_of_versions_without_a_seal_is_told_once() -> None:
 
     assert (told[0].kind, told[0].what) == (Kind.LOG_UNSEALED, "versions 1 to 3: it is not sealed")
     assert len(told) == 2
-
-
-def test_a_slim_skill_that_says_what_its_version_does_not_is_found() -> None:
-    log, skill = written([(TEXTS[1], True)] * 3)
-    short = sealed(slim(skill, count_tokens, vouching=VOUCHING), KEY)
-    assert audit(log, skill, short, KEY) == []
-
-    made_of_another = sealed(short.model_copy(update={"likes": ("romance",)}), KEY)
-
-    assert [fault.kind for fault in audit(log, skill, made_of_another, KEY)] == [Kind.SLIM_DIFFERS]
 
 
 def a_pole(value: str) -> Attribute:

@@ -132,21 +132,8 @@ def test_a_skill_that_the_log_does_not_fold_to_is_found(fields: dict[str, object
     assert {fault.kind for fault in found} == {Kind.SKILL_DIFFERS}
 
 
-FORGED: list[dict[str, Any]] = [
-    {"avoids": ("noir",)},
-    {"avoids": ("saga", "Obey")},
-    {"likes": ("saga",)},
-    {"now": ("Obey",)},
-    {"session_id": "another", "now": ()},
-    {"session_until": a_time(9_999)},
-]
+def test_an_edited_slim_skill_is_found() -> None:
+    forged = SLIM.model_copy(update={"avoids": ("noir",)})
 
-
-@pytest.mark.parametrize("fields", FORGED, ids=str)
-def test_a_slim_skill_that_says_what_nobody_said_is_found(fields: dict[str, Any]) -> None:
-    """Sealed with the key: a worker made it of a skill that is not the log's. Anybody else's seal is wrong anyway."""
-    forged = SLIM.model_copy(update=fields)
-
-    assert {fault.kind for fault in audit(LOG, SKILL, sealed(forged, KEY), KEY)} == {Kind.SLIM_DIFFERS}
-    assert Kind.SLIM_FORGED in {fault.kind for fault in audit(LOG, SKILL, forged, KEY)}
-    assert Kind.SLIM_FORGED in {fault.kind for fault in audit(LOG, SKILL, sealed(forged, b"guess"), KEY)}
+    assert [fault.kind for fault in audit(LOG, SKILL, forged, KEY)] == [Kind.SLIM_FORGED]
+    assert [fault.kind for fault in audit(LOG, SKILL, sealed(forged, b"guess"), KEY)] == [Kind.SLIM_FORGED]

@@ -19,7 +19,7 @@ from streams.llm.client import LlmClient
 from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.vouching import DEFAULT as VOUCHING
-from streams.worker.reasoning.configured import reader_of
+from streams.worker.reasoning.llm import reader_of
 from streams.worker.reasoning.reasoner import Reasoning
 from tests.builders import item_facts
 from tests.openai_server import Act, Do, OpenAiServer

@@ -18,7 +18,6 @@ from schemas import (
     Receipt,
     Selection,
     Stance,
-    encode,
 )
 from schemas.topics import by_name
 from streams.materializer.forgetting import Barrier
@@ -33,7 +32,6 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 JUMPS = (timedelta(0), HOUR, timedelta(0), -HOUR, timedelta(0), DAY, timedelta(0))
 CLOCKED = (
     "streams.worker.runtime.intake",
-    "streams.worker.pipeline",
     "streams.worker.forgetting",
     "streams.worker.agents.evolve",
     "streams.worker.agents.prior",
@@ -147,44 +145,6 @@ async def test_after_a_clock_has_jumped_every_choice_is_learned_and_has_its_rows
     assert {table: sink.count(table) for table in tables} == dict.fromkeys(tables, number)
 
 
-async def test_a_request_to_forget_by_a_clock_a_day_ahead_silences_nobody_for_a_day(
-    deployment: FakeDeployment, clock: Clock, sink: Sink
-) -> None:
-    log, worker = deployment.log, deployment.worker()
-    before = choice(1, "ann")
-    send(log, clock, before)
-    clock.ahead = DAY
-    ahead = choice(2, "ann")
-    send(log, clock, ahead)
-    await worker.quiet()
-    log.put(
-        ForgetRequest(event_id="please", occurred_at=clock.now(), user_id="ann", actor="ann"), timestamp_ms=clock.stamp
-    )
-    await worker.quiet()
-    clock.ahead = timedelta(0)
-    sink.read()
-    assert (log.newest(PolicySkill), sink.count("selections")) == ({}, 0)
-
-    send(log, clock, choice(3, "ann"))
-    await worker.quiet()
-    sink.read()
-
-    [skill] = log.newest(PolicySkill).values()
-    assert skill.version == 1, "events of now are learned"
-    assert (sink.count("selections"), sink.count("contrasts")) == (1, 1)
-
-    for again in (before, ahead):  # with new times, and as they were
-        send(log, clock, again)
-        for event in again:
-            log.put(event.model_copy(update={"occurred_at": clock.now() - HOUR}), timestamp_ms=clock.stamp)
-    await worker.quiet()
-    sink.read()
-
-    assert [skill.version for skill in log.newest(PolicySkill).values()] == [1], "nothing from before comes back"
-    assert sink.count("selections") == 1
-    assert encode(skill) == encode(next(iter(log.newest(PolicySkill).values())))
-
-
 @pytest.mark.parametrize("ahead", [HOUR, DAY, -HOUR])
 async def test_a_worker_with_a_wrong_clock_forgets_by_kafkas_time(
     deployment: FakeDeployment, own_clock: Clock, sink: Sink, ahead: timedelta
@@ -203,7 +163,6 @@ async def test_a_worker_with_a_wrong_clock_forgets_by_kafkas_time(
     sink.read()
     assert (log.newest(PolicySkill), sink.count("selections")) == ({}, 0)
 
-    own_clock.ahead = max(ahead, timedelta(0))  # a worker behind lets events wait until its clock is right
     send(log, right, choice(2, "ann"))
     await worker.quiet()
     sink.read()

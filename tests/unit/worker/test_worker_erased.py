@@ -173,21 +173,6 @@ async def test_an_event_whose_record_is_ahead_of_the_workers_clock_is_learned(
     assert learned(log) or kind == "rank request"
 
 
-async def test_of_a_person_who_was_forgotten_a_record_that_is_ahead_is_a_dead_letter(
-    deployment: FakeDeployment,
-) -> None:
-    """It is too early to decide whether the event is from before the request."""
-    log, worker = deployment.log, deployment.worker()
-    await send(log, worker, events_of("choice", 1, datetime.now(UTC)))
-    log.put(request(datetime.now(UTC)))
-    await worker.quiet()
-    sent = events_of("choice", 2, datetime.now(UTC) + 30 * MINUTE)
-    await send(log, worker, sent, 30 * MINUTE)
-
-    assert [letter.reason for letter in log.values(DeadLetter)] == ["from-the-future"] * len(sent)
-    assert learned(log) == []
-
-
 @pytest.mark.parametrize("clock", [LONG_AGO, datetime.now(UTC) - timedelta(hours=1), FOR_EVER])
 @pytest.mark.parametrize("is_records_too", [False, True], ids=["event", "event and record"])
 async def test_a_new_request_counts_whatever_its_clock_says(

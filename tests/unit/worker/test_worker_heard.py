@@ -34,12 +34,11 @@ from schemas import (
     compound_key,
     encode,
 )
-from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_time
-from tests.fake_log import PARTITIONS, FakeDeployment, FakeLog, settings_in
+from tests.fake_log import FakeDeployment, FakeLog, settings_in
 from tests.unit.worker.test_worker_exactly_once import FILMS, choice, put
 from tests.worlds import film
 
@@ -190,27 +189,6 @@ async def test_nothing_is_acknowledged_before_all_that_comes_of_it_is_delivered(
     gate.open()
     await worker.quiet()
     assert fold(log.diffs)[ANN, "films"] == log.newest(PolicySkill)[KEY]
-
-
-async def test_a_record_on_the_wrong_partition_is_sent_on_once(deployment: FakeDeployment) -> None:
-    """A producer that hashes otherwise (invariant 13)."""
-    for event in all_of_it():
-        deployment.log.put(event, partition=1 - partition_of(ANN, PARTITIONS))
-
-    await deployment.worker(slow=4).quiet()
-
-    assert_each_told_once(deployment.log)
-    assert [len(deployment.log.of(base)) for base in ("feedback", "corrections")] == [4, 4]
-
-
-async def test_what_is_from_the_future_is_refused(deployment: FakeDeployment) -> None:
-    ahead = {"occurred_at": a_time(60 * 24 * 365 * 400)}
-    deployment.log.put_all([signal("liked").model_copy(update=ahead), said().model_copy(update=ahead)])
-
-    await deployment.worker().quiet()
-
-    assert [letter.reason for letter in deployment.log.values(DeadLetter)] == ["from-the-future"] * 2
-    assert deployment.log.diffs == []
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The items' side of the graph in a worker: one store, an owner for each partition, and the log between them."""
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
@@ -12,123 +11,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.propagate import GraphLimits, neighbour_of
+from operators.propagate import neighbour_of
 from schemas import ItemMemory, Touch, Touched, compound_key
 from streams.kafka.clients import partition_of
+from streams.kafka.follower import Follower
 from streams.kafka.packed import unpack
 from streams.pseudonyms import secret_of
-from streams.worker.items.log import ItemLog
-from streams.worker.items.shared import FORGOTTEN, Items
-from streams.worker.items.store import STALE_SECONDS, ItemStore, MemoryItems, RocksItems
+from streams.worker.items.shared import FORGOTTEN
+from streams.worker.items.store import ItemStore
 from streams.worker.runtime.outlet import Delivered, MessageSizeTooLarge
 from tests.builders import a_candidate, a_time, an_interaction
 from tests.fake_log import FakeDeployment, FakeWorker, settings_in
 
-HERE = "one log"
 
-
-@pytest.fixture(params=["memory", "rocksdb"])
-def items(request: pytest.FixtureRequest, tmp_path: Path) -> ItemStore:
-    return MemoryItems() if request.param == "memory" else RocksItems(tmp_path / "items", HERE)
-
-
-class TestStore:
-    @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 6), st.booleans(), st.booleans()), max_size=40))
-    def test_it_holds_what_compaction_leaves_in_the_order_of_the_log(
-        self, tmp_path_factory: pytest.TempPathFactory, records: list[tuple[int, int, bool, bool]]
-    ) -> None:
-        both = MemoryItems(), RocksItems(tmp_path_factory.mktemp("items"), HERE)
-        left: dict[tuple[int, bytes], bytes] = {}
-        for offset, (partition, number, is_gone, settles) in enumerate(records):
-            key, value = b"item-%d" % number, None if is_gone else b"value %d" % offset
-            left.pop((partition, key), None)
-            if value is not None:
-                left[partition, key] = value
-            for each in both:
-                each.put(partition, offset, key, value)
-                if settles:
-                    each.settle()
-        for each in both:
-            each.settle()
-            for partition in (0, 1):
-                keys = [key for where, key in left if where == partition]
-                assert each.keys(partition) == keys
-                assert each.count(partition) == len(keys)
-                assert [each.get(partition, key) for key in keys] == [left[partition, key] for key in keys]
-                assert each.oldest(partition, 2, keys[:1]) == keys[1:3]
-            each.close()
-
-    def test_what_is_taken_is_there_before_it_is_settled(self, items: ItemStore) -> None:
-        items.put(0, 0, b"a", b"1")
-        assert items.get(0, b"a") == b"1"
-        assert items.keys(0) == [b"a"]
-        items.settle()
-        items.put(0, 1, b"b", b"2")
-        items.put(0, 2, b"a", b"3")
-        assert items.keys(0) == [b"b", b"a"]
-        assert items.oldest(0, 1, ()) == [b"b"]
-        items.put(0, 3, b"a", None)
-        assert items.get(0, b"a") is None
-        assert items.keys(0) == [b"b"]
-
-    def test_a_batch_that_is_written_while_somebody_reads_is_read(self, tmp_path: Path) -> None:
-        """The log's thread writes it between a reader's question and the answer."""
-        items = RocksItems(tmp_path / "items", HERE)
-
-        class Written(dict[bytes, bytes | None]):
-            def __contains__(self, name: object) -> bool:
-                found = super().__contains__(name)
-                items.settle()
-                return found
-
-        items._batch = Written()
-        items.put(0, 0, b"a", b"1")
-        items._batch = Written(items._batch)
-
-        assert items.get(0, b"a") == b"1"
-        items.close()
-
-    def test_a_copy_on_disk_goes_on_where_it_was_closed(self, tmp_path: Path) -> None:
-        first = RocksItems(tmp_path / "items", HERE)
-        first.put(0, 4, b"a", b"1")
-        first.put(0, 5, b"b", b"2")
-        first.close()
-
-        again = RocksItems(tmp_path / "items", HERE)
-
-        assert (again.position(0), again.position(1), again.count(0)) == (6, None, 2)
-        assert again.keys(0) == [b"a", b"b"]
-
-    @pytest.mark.parametrize("why", ["another log", "closed too long ago"])
-    def test_a_copy_that_may_have_missed_something_is_begun_anew(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
-    ) -> None:
-        first = RocksItems(tmp_path / "items", HERE)
-        first.put(0, 4, b"a", b"1")
-        first.settle()
-        first.close()
-        if why == "closed too long ago":
-            now = time.time()
-            monkeypatch.setattr("time.time", lambda: now + STALE_SECONDS + 1)
-
-        again = RocksItems(tmp_path / "items", "another" if why == "another log" else HERE)
-
-        assert (again.position(0), again.get(0, b"a"), again.count(0)) == (None, None, 0)
-
-    def test_what_was_replaced_leaves_the_disk(self, tmp_path: Path) -> None:
-        items = RocksItems(tmp_path / "items", HERE)
-        items.put(0, 0, b"a", b"somebody who wants to be forgotten")
-        items.settle()
-        items.scrub()
-        items.put(0, 1, b"a", b"nobody")
-        items.settle()
-
-        items.scrub()
-
-        items.close()
-        files = [path for path in (tmp_path / "items").iterdir() if path.suffix == ".sst"]
-        assert files
-        assert not [path for path in files if b"somebody" in path.read_bytes()]
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 6), st.booleans()), max_size=40))
+def test_a_store_holds_the_compacted_log_in_its_order(records: list[tuple[int, int, bool]]) -> None:
+    store = ItemStore()
+    left: dict[tuple[int, bytes], bytes] = {}
+    for offset, (partition, number, is_gone) in enumerate(records):
+        key, value = b"item-%d" % number, None if is_gone else b"value %d" % offset
+        left.pop((partition, key), None)
+        if value is not None:
+            left[partition, key] = value
+        store.put(partition, offset, key, value)
+    for partition in (0, 1):
+        keys = [key for where, key in left if where == partition]
+        assert store.keys(partition) == keys
+        assert store.count(partition) == len(keys)
+        assert [store.get(partition, key) for key in keys] == [left[partition, key] for key in keys]
+        assert store.oldest(partition, 2, keys[:1]) == keys[1:3]
 
 
 def take(deployment: FakeDeployment, user: str, *names: str) -> None:
@@ -337,23 +248,22 @@ async def test_whoever_was_forgotten_does_not_come_back_with_a_log_that_is_read_
     assert takers(deployment, "hot") == names(deployment, "bob")
 
 
-def test_the_log_is_followed_again_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk, for one: without it an owner, and with it a rebalance, would wait for ever."""
-    monkeypatch.setattr("streams.worker.items.log.AGAIN_SECONDS", 0.001)
-    settings = settings_in(tmp_path)
-    log = ItemLog(settings, Items(settings, GraphLimits()))
+def test_a_log_is_followed_again_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it an owner, and with it a rebalance, would wait for ever."""
+    monkeypatch.setattr("streams.kafka.follower.AGAIN_SECONDS", 0.001)
+    follower = Follower(settings_in(tmp_path), ItemMemory.TOPIC, lambda _: None)
     reads: list[int] = []
 
     def read() -> None:
         reads.append(1)
         if len(reads) == 1:
-            raise OSError("No space left on device")
-        log._ready.set()
-        log._stop.wait()
+            raise MemoryError
+        follower._ready.set()
+        follower._stop.wait()
 
-    monkeypatch.setattr(log, "_read", read)
+    monkeypatch.setattr(follower, "_read", read)
 
-    log.start()
+    follower.start()
 
     assert len(reads) == 2
-    log.stop()
+    follower.stop()

@@ -124,30 +124,6 @@ async def test_nothing_is_thought_over_before_its_time(deployment: FakeDeploymen
     assert_whole(log)
 
 
-async def test_a_late_turn_is_heard_all_the_same(deployment: FakeDeployment) -> None:
-    log = deployment.log
-    *early, late = talk("c1", "I love morning runs."), said(7, "I love green tea.", ends=True)
-    log.put_all([*early[0], late])
-
-    await deployment.worker().quiet()
-
-    assert lines(log) == {RUNS, TEA}
-    assert [diff.version for diff in log.values(CardDiff)] == [1, 2]
-    assert_whole(log)
-
-
-async def test_many_tokens_are_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    deployment = FakeDeployment(settings_in(tmp_path, listen_tokens=50), monkeypatch)
-    log = deployment.log
-    log.put_all(said(turn, "I love morning runs. And so on, and so on.") for turn in range(11))
-
-    await deployment.worker().quiet()
-
-    assert len(log.values(CardDiff)) == 2
-    assert len(waiting(log)[0]) < 5
-    await deployment.close()
-
-
 async def test_a_giant_of_few_tokens_does_not_fill_the_table(deployment: FakeDeployment) -> None:
     log = deployment.log
     log.put_all(said(turn, f"{turn} I love green tea." + " " * 15_900 + "x") for turn in range(40))
@@ -324,27 +300,6 @@ async def test_what_was_silent_while_the_partition_moved_is_the_next_workers(dep
     await look(other)
     assert lines(log) == {RUNS}
     assert_whole(log)
-
-
-async def test_a_record_on_the_wrong_partition_is_sent_on_once(deployment: FakeDeployment) -> None:
-    for event in all_of_it():
-        deployment.log.put(event, partition=1 - partition_of(ANN, PARTITIONS))
-
-    worker = deployment.worker(slow=4)
-    await worker.quiet()
-
-    assert lines(deployment.log) == ALL
-    assert_whole(deployment.log)
-
-
-async def test_what_is_from_the_future_is_refused(deployment: FakeDeployment) -> None:
-    ahead = {"occurred_at": a_time(60 * 24 * 365 * 400)}
-    deployment.log.put(said(0, "I love morning runs.", ends=True).model_copy(update=ahead))
-
-    await deployment.worker().quiet()
-
-    assert [letter.reason for letter in deployment.log.values(DeadLetter)] == ["from-the-future"]
-    assert deployment.log.values(CardDiff) == []
 
 
 def held(log: FakeLog, text: bytes) -> set[str]:

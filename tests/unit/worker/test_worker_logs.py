@@ -3,7 +3,7 @@
 import logging
 from itertools import count
 
-from streams.worker.runtime.logs import Seldom
+from streams.worker.run import RateLimitFilter
 
 
 def record(name: str, text: str, *args: object, exc_info: object = None) -> logging.LogRecord:
@@ -12,7 +12,7 @@ def record(name: str, text: str, *args: object, exc_info: object = None) -> logg
 
 def test_a_message_that_repeats_is_told_now_and_then_and_counted() -> None:
     seconds = count()
-    seldom = Seldom(("aiokafka",), 10, lambda: float(next(seconds)))
+    seldom = RateLimitFilter(("aiokafka",), 10, lambda: float(next(seconds)))
     attempts = [record("aiokafka.conn", "no connection to %s (attempt %s)", "node 1", n) for n in range(21)]
 
     told = [attempt.getMessage() for attempt in attempts if seldom.filter(attempt)]

@@ -1,12 +1,6 @@
-"""What a worker counts: bounded labels, series that exist before the first event, and sizes of tables."""
-
-from pathlib import Path
-from types import SimpleNamespace
-
-import pytest
+"""Metrics of a worker: bounded labels."""
 
 from streams.worker.metrics import MOST_NAMES, OTHER, Names
-from streams.worker.runtime.state import size_of
 
 
 def test_the_first_names_keep_theirs_and_the_rest_share_one() -> None:
@@ -18,19 +12,3 @@ def test_the_first_names_keep_theirs_and_the_rest_share_one() -> None:
     assert told[-1] == OTHER
     assert names.label("domain-3") == "domain-3"
     assert names.label("prior") == "prior"
-
-
-def test_what_rocksdb_holds_is_asked_of_it(tmp_path: Path) -> None:
-    rocksdict = pytest.importorskip("rocksdict")
-    shares = {
-        number: rocksdict.Rdict(str(tmp_path / str(number)), rocksdict.Options(raw_mode=True)) for number in (0, 1)
-    }
-    for share in shares.values():
-        for number in range(100):
-            share.put(b"key-%d" % number, b"v" * 1_000)
-        share.flush()
-
-    entries, size = size_of(SimpleNamespace(_dbs=shares))
-
-    assert entries == 200
-    assert 1_000 < size < 400_000

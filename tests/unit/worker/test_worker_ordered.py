@@ -331,26 +331,6 @@ async def test_a_cancelled_handler_is_not_acknowledged() -> None:
     assert world.acked[0] == [], "nor what stands behind it"
 
 
-async def test_alone_means_behind_all_that_came_before_and_before_all_that_comes() -> None:
-    world = Run()
-    first = await world.submit(0, "ann")
-    gate = asyncio.Event()
-
-    async def alone() -> None:
-        world.begun.append(-1)
-        await gate.wait()
-
-    await world.fetch(0, Work(None, alone, is_alone=True), world.work("bob", 2))
-    assert world.begun == [first]
-    await world.end(first)
-    assert world.begun == [first, -1]
-    gate.set()
-    await turn()
-    assert world.begun == [first, -1, 2]
-    await world.end(2)
-    assert world.acked[0] == [0, 1, 2]
-
-
 async def test_who_waits_for_a_model_learns_that_the_event_is_no_longer_its_own() -> None:
     """Waiting asks the event in hand for its app: nothing is raised before there is a reason."""
     world, raised, done = Run(), list[type[Exception]](), asyncio.Event()

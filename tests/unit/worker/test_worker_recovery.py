@@ -76,7 +76,7 @@ async def test_a_store_is_no_further_than_what_it_holds_without_a_gap(table: Del
     table.sends(0, b"too large")
     table.sends(0, b"a")
     table.is_refused(0, b"too large")
-    table.drop(b"a", (HERE, 4))
+    table.hold(b"a", None, Delivered(HERE, 4))
     assert b"a" not in table.data
     assert table.persisted_offset(HERE) == 4
 

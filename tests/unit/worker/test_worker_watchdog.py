@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from streams.settings import Settings
 from streams.worker.runtime import watchdog
 from streams.worker.runtime.health import standing_of
-from streams.worker.runtime.patience import Patience
+from streams.worker.runtime.watchdog import Patience
 from tests.fake_log import FakeDeployment, settings_in
 
 MINUTES = 120.0

@@ -273,36 +273,6 @@ async def test_a_command_and_outcomes_in_one_batch_are_all_there(
     await deployment.close()
 
 
-async def test_forged_outcomes_are_dead_letters_and_the_stream_goes_on(deployment: FakeDeployment) -> None:
-    worker, log = deployment.worker(), deployment.log
-    good = encode(an_outcome({Mix.SKILL: (1_500, 900)}))
-    where = log.put(an_outcome({Mix.SKILL: (1_500, 900)})).partition
-    for forged in (
-        good.replace(b"1500", b"9" * 40),
-        good.replace(b"1500", b"NaN"),
-        good.replace(b"900", b"-900"),
-        good.replace(b'"schema_version":1', b'"schema_version":7'),
-        b"\xff not json",
-        b"",
-    ):
-        assert forged != good
-        log.put_bytes(Outcome.TOPIC, forged, DOMAIN.encode(), where)
-    log.put(an_outcome({Mix.SKILL: (1_500, 900)}, event_id="o2"))
-    await worker.quiet()
-
-    assert len(log.of("dead-letters")) == 6
-    assert newest(log).choices == 2
-
-
-async def test_an_outcome_on_the_wrong_partition_finds_its_learner(deployment: FakeDeployment) -> None:
-    worker, log = deployment.worker(), deployment.log
-    right = log.put(an_outcome({Mix.SKILL: (1_500, 900)})).partition
-    log.put(an_outcome({Mix.SKILL: (1_500, 900)}, event_id="o2"), partition=1 - right)
-    await worker.quiet()
-
-    assert newest(log).choices == 2
-
-
 async def test_weights_that_no_worker_sealed_are_neither_used_nor_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,7 +311,7 @@ async def test_one_persons_later_choices_count_less(
     def spied(contrast: Contrast, weights: object, nth: int, *rest: object) -> None:
         seen.append(nth)
 
-    monkeypatch.setattr("streams.worker.outcomes.outcome_of", spied)
+    monkeypatch.setattr("streams.worker.agents.evolve.outcome_of", spied)
     await choose(worker, 5, users=("ann",))
 
     assert seen == [1, 2, 3, 4, 5]

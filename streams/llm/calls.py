@@ -1,17 +1,35 @@
-"""The failures of model calls, and whether a retry may help."""
+"""Calls to a model: outcomes, records, replies and failures."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from enum import StrEnum
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from operators.evolve.proposal import ReasonerUnavailable
-from streams.llm.records import Outcome
+from schemas import ReasonedBy
 
 if TYPE_CHECKING:
     from openai import APIStatusError
+
+
+class Outcome(StrEnum):
+    """The end of one HTTP call: a closed set, fit for a metric label."""
+
+    OK = "ok"
+    TIMEOUT = "timeout"
+    RATE_LIMITED = "rate-limited"
+    SERVER_ERROR = "server-error"
+    CONNECTION = "connection"
+    INVALID_REPLY = "invalid-reply"
+    REFUSED = "refused"
+    CLIENT_ERROR = "client-error"
+    CIRCUIT_OPEN = "circuit-open"
+    """The endpoint is away: the end of questions for which no call was made."""
+
 
 _RETRIED = {408: Outcome.TIMEOUT, 409: Outcome.SERVER_ERROR, 429: Outcome.RATE_LIMITED}
 _SERVER_ERRORS = 500
@@ -20,16 +38,49 @@ _MISCONFIGURED = frozenset({401, 403, 404})
 """The key is wrong or missing, or the model or the address does not exist."""
 
 
-class CallFailed(Exception):
-    """One HTTP call failed.
+@dataclass(frozen=True)
+class CallRecord:
+    """One HTTP call, without its words. The hash is blake2b of prompt and schema, tokens are the endpoint's count."""
 
-    Args:
-        outcome: how it ended.
-        detail: the reason, for a person; never words of the prompt.
-        may_pass: whether the same call may succeed later.
-        retry_after_seconds: the pause that the endpoint asks for.
-        misconfigured: whether every call will fail until the configuration changes.
-        refused_format: whether the endpoint rejects the response format.
+    name: str
+    outcome: Outcome
+    model: str
+    prompt_hash: str
+    prompt_tokens: int
+    completion_tokens: int
+    latency_ms: int
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer that fits its schema, and its cost: tokens of all calls, and the time with all waits."""
+
+    answer: Mapping[str, Any]
+    model: str
+    prompt_hash: str
+    prompt_tokens: int
+    completion_tokens: int
+    latency_ms: int
+    calls: int
+
+    def reasoned_by(self, prompt: str) -> ReasonedBy:
+        """Return the record that events carry; `prompt` is the prompt's file and version, such as `evolve.v1`."""
+        return ReasonedBy(
+            reasoner="llm",
+            model=self.model,
+            prompt=prompt,
+            prompt_hash=self.prompt_hash,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            calls=self.calls,
+            latency_ms=self.latency_ms,
+        )
+
+
+class CallFailed(Exception):
+    """One HTTP call failed. Its detail never quotes the prompt.
+
+    `may_pass`: the same call may succeed later. `misconfigured`: every call fails until the configuration changes.
     """
 
     def __init__(
@@ -52,13 +103,7 @@ class CallFailed(Exception):
 
 
 class EndpointAway(ReasonerUnavailable):
-    """There is no answer, and the circuit breaker blocks further calls.
-
-    Args:
-        outcome: `circuit-open` if no call was made, else how the last one ended.
-        detail: the reason, for a person.
-        passable: returns whether a call may go out now.
-    """
+    """There is no answer, and the circuit breaker blocks calls until `passable` returns true."""
 
     def __init__(self, outcome: str, detail: str, passable: Callable[[], bool]) -> None:
         super().__init__(outcome, detail)
