@@ -1,7 +1,8 @@
 """SAGER's arms with a model, which reasons about choices, sees the slim skill and ranks (paper 2.3 to 2.5).
 
-The endpoint is the worker's (`SAGER_LLM_*`, `OPENAI_*`), and so is the listwise ranker. An unusable answer counts as such: the choice teaches nothing, and the ranking
-keeps the order of presentation, which is random. No rule replaces the model.
+The endpoint is the worker's (`SAGER_LLM_*`, `OPENAI_*`), and so is the listwise ranker. An unusable answer counts as
+such: the choice teaches nothing, and the ranking keeps the order of presentation, which is random. No rule replaces the
+model.
 """
 
 from collections.abc import Callable

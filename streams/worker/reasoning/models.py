@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from operators.rank import LlmRanking, Task
-from operators.slim.llm import Extracted
-from schemas import PolicySkill
+from operators.slim import Slimmed
+from schemas import PolicySkill, ReasonedBy
 
 
 class Extracts(Protocol):
@@ -14,7 +14,7 @@ class Extracts(Protocol):
 
     async def extract(
         self, skill: PolicySkill, instruction: str, budget: int, population: Mapping[str, float] | None
-    ) -> Extracted:
+    ) -> tuple[Slimmed, ReasonedBy]:
         """The slim skill of this skill for this task."""
         ...
 
