@@ -30,8 +30,7 @@ PRIOR: Beliefs = tuple(round(each * ONE) for each in _PRIOR)
 LEAST = -16 * ONE
 """No chance is ruled out for good: a person may become less choosy."""
 BENT = 0.5
-"""One unknown fact beside known ones is less likely fine than its share suggests: most facts that are still unknown were
-passed over."""
+"""One unknown fact beside known ones is less likely fine than its share suggests: most unknown facts were left."""
 WORTH = 0.5
 """Successive lists show the same facts again, so that each is less than a new observation."""
 _TINY = 1e-9

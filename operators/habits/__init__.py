@@ -1,8 +1,7 @@
 """How a user decides, learned from choices without a model: criteria and patterns, tested against chance.
 
-`sides_of` tells where each item of a list stands on every axis (cheaper or dearer, familiar or new, ...), `learn` what a
-choice adds, `fold` how counts fade and grow, `lines_of` which habits are sure enough to be lines of a skill, and
-`habit_scores` how they rank.
+`sides_of` places each item of a list on every axis (cheaper or dearer, familiar or new, ...), `learn` counts a choice,
+`fold` lets counts fade and grow, `lines_of` selects the habits that are sure enough for a skill, `habit_scores` ranks.
 """
 
 from operators.habits.axes import POLE_OF, POLES, Pole, is_habit

@@ -30,7 +30,7 @@ class Sure:
 
 
 def lines_of(habits: Mapping[str, HabitCounts], held: Mapping[str, Tier]) -> dict[str, Sure]:
-    """Return the habits that are lines of a skill now, by attribute id; a line of `held` that is not among them is over.
+    """Return the habits that are lines of a skill now, by attribute id; other lines of `held` are over.
 
     Of the axes `by_...` only one is a line: the one that proves most, unless the one that is held proves two thirds as
     much.
