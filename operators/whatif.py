@@ -6,7 +6,7 @@ from a choice, both rank its candidates.
 
 import math
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -89,6 +89,16 @@ def series(diffs: Sequence[SkillDiff], choices: Mapping[str, bytes], commands: M
         else:  # both sides share what comes before the first available choice
             begin = live
     return Series(begin, tuple(steps))
+
+
+def history(diffs: Sequence[SkillDiff]) -> Iterator[tuple[PolicySkill, SkillDiff]]:
+    """Fold the log of one skill; yield each diff with the skill before it."""
+    skill: PolicySkill | None = None
+    for diff in sorted(diffs, key=lambda each: each.version):
+        skill = skill or start(diff.user_id, diff.domain, diff.seed or (), diff)
+        if diff.version == skill.version + 1:  # else a repeat
+            yield skill, diff
+            skill = merge(skill, diff)
 
 
 @dataclass(frozen=True)
