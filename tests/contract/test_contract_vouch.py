@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from operators.evolve.question import question as evolve_question
+from operators.evolve.llm import question as evolve_question
 from operators.language.correction_llm import question as correction_question
 from operators.language.extraction_prompt import question as chunk_question
 from operators.rank import Task
@@ -134,7 +134,7 @@ TEXTS: dict[str, Callable[[str], str]] = {
     ),
 }
 BUILDERS = {
-    "evolve/question.py",
+    "evolve/llm.py",
     "language/extraction_prompt.py",
     "rank/question.py",
     "slim/llm.py",

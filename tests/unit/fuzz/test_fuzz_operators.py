@@ -14,7 +14,7 @@ from operators.applied import DAY_MS, is_applied, with_applied
 from operators.attributes import MAX_FOLDED_CHARS, MAX_ID_CHARS, attribute_id, normalise
 from operators.contrast import on_ranking, on_selection
 from operators.evolve import RulesReasoner, validate
-from operators.evolve.question import question
+from operators.evolve.llm import question
 from operators.merge import merge, resolve, start
 from operators.prompts import as_data
 from operators.propagate import GraphLimits, on_touch, takers_of, touches, with_taken
