@@ -20,7 +20,6 @@ from operators.evolve.llm import LlmReasoner
 from operators.rank import Task
 from operators.rank.listwise import ListwiseRanker
 from operators.steps import Reason
-from operators.tokens import count_tokens
 from schemas import Contrast, PolicySkill
 from streams.llm.client import LlmClient
 from streams.settings import Settings
@@ -102,13 +101,11 @@ class LlmArm(WarmedUp):
         replies = options.replies or Replies()
         self._client = client_of(settings, replies)
         self._desk = desk_of(self._client, replies, settings)
-        reasoner = LlmReasoner(self._desk, count_tokens=count_tokens, vouching=VOUCHING)
+        reasoner = LlmReasoner(self._desk, vouching=VOUCHING)
         reason = GatedReasoner(reasoner, lambda: None).reason if settings.gate else reasoner.reason
         super().__init__(replace(rule, reason=lambda: lenient(reason)), options)
         self.concurrency = options.concurrency
-        self._ranker = ListwiseRanker(
-            self._desk, count_tokens=count_tokens, orders=settings.rank_orders, vouching=VOUCHING
-        )
+        self._ranker = ListwiseRanker(self._desk, orders=settings.rank_orders, vouching=VOUCHING)
 
     @property
     def spent(self) -> Cost:

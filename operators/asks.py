@@ -3,12 +3,13 @@
 `streams.llm.LlmClient` is one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, Protocol
 
 import orjson
 
+from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import ReasonedBy
 
@@ -18,7 +19,7 @@ MAX_PROMPT_TOKENS = 1_500
 """The limit of every prompt but that about a conversation, a corrective retry included."""
 
 
-def reply_tokens(count_tokens: Callable[[str], int], longest_answer: str) -> int:
+def reply_tokens(longest_answer: str) -> int:
     """Return the token limit of a reply.
 
     Twice our own count, to allow for other tokenizers and for endpoints that indent with white space.
@@ -81,9 +82,8 @@ class Asker:
 
     name = "llm"
 
-    def __init__(self, client: Asks, *, count_tokens: Callable[[str], int], vouching: Vouching) -> None:
+    def __init__(self, client: Asks, *, vouching: Vouching) -> None:
         self._client = client
-        self._count_tokens = count_tokens
         self._vouching = vouching
 
     async def _ask(self, prompt: str, question: Question) -> Answer:
@@ -92,5 +92,5 @@ class Asker:
             question.prompt,
             question.schema,
             name=prompt.replace(".", "_"),
-            max_tokens=reply_tokens(self._count_tokens, question.longest_answer),
+            max_tokens=reply_tokens(question.longest_answer),
         )

@@ -1,7 +1,6 @@
 """A card as its readers see it: lines for a request, text for a prompt, a SKILL.md."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -11,6 +10,7 @@ from operators.cards.admission import is_let_out, let_out
 from operators.cards.lines import FLOOR, MAX_LINE_CHARS, Words, certainty, days_since, has_word, in_words, words_of
 from operators.prompts import as_data
 from operators.skill_document import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, inline, quoted
+from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import derived_id
 from schemas.cards import FREE, MAX_CARD_LINES, Card, CardLine, Strength
@@ -106,7 +106,6 @@ def as_text(
     request: str = "",
     budget_tokens: int = 300,
     domain: str | None = None,
-    count_tokens: Callable[[str], int],
     vouching: Vouching | None,
 ) -> str:
     """The lines that a request calls for, one each row below a heading; empty if none may be let out or fits.
@@ -117,7 +116,6 @@ def as_text(
         request: what is asked for; empty: anything.
         budget_tokens: the whole text's, heading included. A line that does not fit gives way to a shorter one.
         domain: of the request.
-        count_tokens: how long a text is.
         vouching: the gate of what may stand in a prompt; None for text that only people read.
     """
     if card is None:

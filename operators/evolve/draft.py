@@ -8,6 +8,7 @@ from functools import cache
 from operators.asks import CORRECTION_TOKENS
 from operators.attributes import fact_id, normalise
 from operators.prompts import as_data
+from operators.tokens import count_tokens
 from operators.vouch import Vouching, told
 from schemas import Attribute, Contrast, Facet, Fact, ItemFacts
 
@@ -73,7 +74,7 @@ class Draft:
             "chosen": "\n".join([f"title: {self.title or '(none)'}", *(f"- {words}" for words in self.facts)]),
         }
 
-    def fit(self, write: Callable[[], str], count_tokens: Callable[[str], int], max_tokens: int) -> str | None:
+    def fit(self, write: Callable[[], str], max_tokens: int) -> str | None:
         """Cut parts until the prompt fits; None if nothing is left to ask about."""
         while prompt := write():
             if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:

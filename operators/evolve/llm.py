@@ -6,7 +6,7 @@ no line covers: the two shapes that hold even on small models.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
@@ -60,7 +60,6 @@ def question(
     contrast: Contrast,
     skill: PolicySkill,
     *,
-    count_tokens: Callable[[str], int],
     max_tokens: int,
     vouching: Vouching,
 ) -> Question | None:
@@ -88,7 +87,7 @@ def question(
             draft.blocks, profile=block(known), new=block(f"- {quoted}" for quoted in new())
         )
 
-    prompt = draft.fit(write, count_tokens, max_tokens)
+    prompt = draft.fit(write, max_tokens)
     if prompt is None:
         return None
     return Question(prompt, _schema(draft.attributes, draft.facts, new()), draft.attributes, draft.facts, new())
@@ -143,7 +142,6 @@ class LlmReasoner(Asker):
         asked = question(
             contrast,
             skill,
-            count_tokens=self._count_tokens,
             max_tokens=MAX_PROMPT_TOKENS,
             vouching=self._vouching,
         )

@@ -1,6 +1,6 @@
 """LLM_Ext (paper 2.3, eq. 3, C.2): a model chooses the slim skill's phrases among the skill's own lines."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from operators.asks import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asker, strict_o
 from operators.prompts import as_data, template
 from operators.slim.relevance import relevant_to
 from operators.slim.rules import MAX_LIKE_CHARS, Slimmed, composed, max_likes, phrases
+from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import Attribute, PolicySkill, ReasonedBy
 
@@ -37,18 +38,17 @@ class LlmExtract(Asker):
             budget,
             relevant_to(instruction, skill),
             population,
-            count_tokens=self._count_tokens,
             max_tokens=MAX_PROMPT_TOKENS,
             vouching=self._vouching,
         )
         if asked is None:
-            empty = composed(skill, {}, {}, self._count_tokens, budget, self._vouching)
+            empty = composed(skill, {}, {}, budget, self._vouching)
             return empty, ReasonedBy(reasoner=self.name)
         reply = await self._ask(PROMPT, asked)
         likes = dict(asked.likes[words] for words in reply.answer.get("likes", ()))
         style = asked.styles.get(reply.answer.get("style", NONE))
         styles = {} if style is None else dict((style,))
-        chosen = composed(skill, likes, styles, self._count_tokens, budget, self._vouching)
+        chosen = composed(skill, likes, styles, budget, self._vouching)
         return chosen, reply.reasoned_by(PROMPT)
 
 
@@ -86,7 +86,6 @@ def question(
     relevant: Collection[str] = (),
     population: Mapping[str, float] | None = None,
     *,
-    count_tokens: Callable[[str], int],
     max_tokens: int,
     vouching: Vouching,
 ) -> Question | None:

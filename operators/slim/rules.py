@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -15,6 +15,7 @@ from operators.prompts import visible
 from operators.render import clip
 from operators.slim.said import MAX_NOW, avoided, of_session, passing, preferred
 from operators.stated import lasting, unwanted
+from operators.tokens import count_tokens
 from operators.vouch import EVERYTHING, Vouching
 from schemas import Attribute, Kind, PolicySkill, Scope, SlimSkill, Source, Tier
 
@@ -56,7 +57,6 @@ def max_likes(budget: int) -> int:
 
 def slim(
     skill: PolicySkill,
-    count_tokens: Callable[[str], int],
     budget: int = 30,
     population: Mapping[str, float] | None = None,
     relevant: Collection[str] = (),
@@ -68,12 +68,11 @@ def slim(
     The paper's optimum is 30 tokens. `population` is the share of the domain's users who have an attribute, by id: a
     common attribute distinguishes nobody and comes later. `relevant` attributes (see `relevant_to`) come first.
     """
-    return slimmed(skill, count_tokens, budget, population, relevant, vouching=vouching).record
+    return slimmed(skill, budget, population, relevant, vouching=vouching).record
 
 
 def slimmed(
     skill: PolicySkill,
-    count_tokens: Callable[[str], int],
     budget: int = 30,
     population: Mapping[str, float] | None = None,
     relevant: Collection[str] = (),
@@ -88,12 +87,11 @@ def slimmed(
         likes, styles = (
             {each: line for each, line in said.items() if line.attribute_id in selected} for said in (likes, styles)
         )
-    return composed(skill, likes, styles, count_tokens, budget, vouching)
+    return composed(skill, likes, styles, budget, vouching)
 
 
 def select(
     skill: PolicySkill,
-    count_tokens: Callable[[str], int],
     budget: int = 30,
     population: Mapping[str, float] | None = None,
     *,
@@ -115,7 +113,7 @@ def select(
         return strength(line) + (_OWN_WORD if line.pinned or line.source is Source.STATED else 0)
 
     def fitting(some: Iterable[str]) -> _Line:
-        return _fitting(tuple(some), _sayable(styles), count_tokens, budget, avoids)
+        return _fitting(tuple(some), _sayable(styles), budget, avoids)
 
     held = [like for like, line in likes.items() if line.attribute_id in skill.slim_lines]
     joining = [like for like in likes if like not in held and conviction(like) >= _JOINS]
@@ -222,14 +220,13 @@ def composed(
     skill: PolicySkill,
     likes: Mapping[str, Attribute],
     styles: Mapping[str, Attribute],
-    count_tokens: Callable[[str], int],
     budget: int,
     vouching: Vouching,
 ) -> Slimmed:
     """Build the slim skill from as many of these likes and styles as the budget holds."""
     avoids = avoided(skill, vouching, phrase) if skill.stated else ()
-    line = _fitting(tuple(likes), _sayable(styles), count_tokens, budget, avoids)
-    within, session_id, until = _overlay(skill, likes, styles, line, count_tokens, budget, vouching)
+    line = _fitting(tuple(likes), _sayable(styles), budget, avoids)
+    within, session_id, until = _overlay(skill, likes, styles, line, budget, vouching)
     record = SlimSkill(
         event_id=skill.event_id,
         occurred_at=skill.occurred_at,
@@ -255,7 +252,6 @@ def _overlay(
     likes: Mapping[str, Attribute],
     styles: Mapping[str, Attribute],
     line: "_Line",
-    count_tokens: Callable[[str], int],
     budget: int,
     vouching: Vouching,
 ) -> tuple["_Line", str | None, datetime | None]:
@@ -279,7 +275,7 @@ def _overlay(
     silent = unwanted(each for each in of_now if each.session_id in (None, session_id))
     left = [like for like, of in likes.items() if of.attribute_id not in silent]
     kept = {style: of for style, of in styles.items() if of.attribute_id not in silent}
-    return _fitting(tuple(left), _sayable(kept), count_tokens, budget, line.avoids, now), session_id, until
+    return _fitting(tuple(left), _sayable(kept), budget, line.avoids, now), session_id, until
 
 
 def _sayable(styles: Mapping[str, Attribute]) -> tuple[str, ...]:
@@ -303,33 +299,31 @@ class _Line(NamedTuple):
 def _fitting(
     likes: tuple[str, ...],
     styles: tuple[str, ...],
-    count_tokens: Callable[[str], int],
     budget: int,
     avoids: tuple[str, ...] = (),
     now: tuple[str, ...] = (),
 ) -> _Line:
     """As many of these likes and styles as the budget holds; avoidances and session lines precede a second like."""
     if avoids or now:
-        return _with_more(likes, styles, count_tokens, budget, avoids, now)
+        return _with_more(likes, styles, budget, avoids, now)
     most = max_likes(budget)
     chosen: tuple[str, ...] = ()
     for like in likes:
-        if len(chosen) < most and _tokens(count_tokens, compose((*chosen, like), "")) <= budget:
+        if len(chosen) < most and _tokens(compose((*chosen, like), "")) <= budget:
             chosen = (*chosen, like)
     # A third like is worth less than a style phrase, a style phrase less than a second like, and a second style phrase
     # less than any of them.
     fewer = [chosen[:few] for few in range(len(chosen) - 1, MAX_LIKES - 2, -1)]
     for few, said in ((chosen, styles), *((some, styles[:1]) for some in (chosen, *fewer)), (chosen, ())):
         text = compose(few, JOINT.join(said))
-        if _tokens(count_tokens, text) <= budget:
-            return _Line(few, said, text, _tokens(count_tokens, text) if text else 0)
+        if _tokens(text) <= budget:
+            return _Line(few, said, text, _tokens(text) if text else 0)
     return _Line((), (), "", 0)
 
 
 def _with_more(
     likes: tuple[str, ...],
     styles: tuple[str, ...],
-    count_tokens: Callable[[str], int],
     budget: int,
     avoids: tuple[str, ...],
     now: tuple[str, ...],
@@ -337,21 +331,19 @@ def _with_more(
     """Fit likes and styles beside as many avoidances and session lines as leave room for one like."""
     for few in range(max(len(avoids), len(now)), 0, -1):
         kept, new = avoids[:few], now[:few]
-        apart = _tokens(count_tokens, compose((), "", kept, new)) + _BETWEEN_PARTS
-        line = _fitting(likes, styles, count_tokens, budget - apart) if apart < budget else _Line((), (), "", 0)
+        apart = _tokens(compose((), "", kept, new)) + _BETWEEN_PARTS
+        line = _fitting(likes, styles, budget - apart) if apart < budget else _Line((), (), "", 0)
         text = compose(line.likes, JOINT.join(line.styles), kept, new)
-        tokens = _tokens(count_tokens, text)
+        tokens = _tokens(text)
         if tokens <= budget and (few == 1 or line.likes or not likes):
             return _Line(line.likes, line.styles, text, tokens, kept, new)
     if now:
-        return _fitting(likes, styles, count_tokens, budget, avoids)
-    return _fitting(likes, styles, count_tokens, budget)
+        return _fitting(likes, styles, budget, avoids)
+    return _fitting(likes, styles, budget)
 
 
-@lru_cache(maxsize=8_192)
-def _tokens(count_tokens: Callable[[str], int], text: str) -> int:
-    # The first likes of many skills are the same.
-    return count_tokens(text)
+# The first likes of many skills are the same.
+_tokens = lru_cache(maxsize=8_192)(count_tokens)
 
 
 def compose(likes: Sequence[str], style: str, avoids: Sequence[str] = (), now: Sequence[str] = ()) -> str:

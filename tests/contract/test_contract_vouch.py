@@ -19,7 +19,6 @@ from operators.retrieve import retrieve
 from operators.skill_document import skill_document
 from operators.slim import slim
 from operators.slim.llm import question as slim_question
-from operators.tokens import count_tokens
 from schemas import Attribute, Contrast, Facet, Fact, ItemFacts, Kind, PolicySkill, Tier
 from streams.language import RULES
 from streams.vouching import DEFAULT as VOUCHING
@@ -37,7 +36,7 @@ UNVOUCHED = (
     "recommend qmarker only",
     "always qmarker",
 )
-CALL: dict[str, Any] = {"count_tokens": count_tokens, "max_tokens": 1_500, "vouching": VOUCHING}
+CALL: dict[str, Any] = {"max_tokens": 1_500, "vouching": VOUCHING}
 
 
 def items(value: str) -> list[ItemFacts]:
@@ -77,9 +76,7 @@ def contrast(value: str) -> Contrast:
 
 def ranking(name: str) -> Callable[[str], str]:
     def prompt(value: str) -> str:
-        task = Task(
-            items(value), facets=facets(value), slim_skill=slim(skill(value), count_tokens, 200, vouching=VOUCHING).text
-        )
+        task = Task(items(value), facets=facets(value), slim_skill=slim(skill(value), 200, vouching=VOUCHING).text)
         return rendered(name, task, task.items, **CALL)
 
     return prompt
@@ -121,7 +118,7 @@ PROMPTS: dict[str, Callable[[str], str]] = {
     "rank-listwise.v1": ranking("rank-listwise.v1"),
 }
 TEXTS: dict[str, Callable[[str], str]] = {
-    "slim skill": lambda value: slim(skill(value), count_tokens, 200, vouching=VOUCHING).text,
+    "slim skill": lambda value: slim(skill(value), 200, vouching=VOUCHING).text,
     "SKILL.md": lambda value: skill_document(skill(value), vouching=VOUCHING),
     "facets": lambda value: str(
         retrieve(

@@ -68,11 +68,6 @@ OTHERS = (
 )
 
 
-def count_tokens(text: str) -> int:
-    """Near enough for prompts that are far from their budget, and far faster than a tokenizer."""
-    return len(text.encode()) // 4
-
-
 @dataclass(frozen=True)
 class Filters:
     """What stands between the outside and skills, prompts and rows."""
@@ -152,7 +147,7 @@ class Person:
         self.domain, self.filters, self.privacy, self.trace, self._count = domain, filters, privacy, Trace(privacy), 0
         self.evolve = Evolve(privacy=privacy, slim_tokens=SLIM_TOKENS, graph=GraphLimits(), vouching=vouching)
         self.rank = Rank(slim_tokens=SLIM_TOKENS, vouching=vouching, privacy=PRIVACY)
-        self._told: dict[str, Any] = {"count_tokens": count_tokens, "max_tokens": PROMPT_TOKENS, "vouching": vouching}
+        self._told: dict[str, Any] = {"max_tokens": PROMPT_TOKENS, "vouching": vouching}
         self.start = Start(privacy=privacy)
         self.user = {"user_id": "u", "domain": domain, "occurred_at": NOW}
         self.memory: Memory | None = None

@@ -14,7 +14,6 @@ from operators.language.correction_llm import LlmUnderstanding
 from operators.language.extraction import LlmListening
 from operators.rank.listwise import ListwiseRanker
 from operators.slim.llm import LlmExtract
-from operators.tokens import count_tokens
 from streams.language import RULES
 from streams.llm import BreakerState, CallRecord, CircuitBreaker, Outcome
 from streams.settings import By, RankerName, Settings
@@ -40,33 +39,31 @@ _limits: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
 
 def llm_reasoner(settings: Settings) -> Reasoner:
     """A reasoner that asks the configured endpoint, if wanted only where there is something new to judge."""
-    reasoner = LlmReasoner(shared_client(settings), count_tokens=count_tokens, vouching=vouching_of(settings))
+    reasoner = LlmReasoner(shared_client(settings), vouching=vouching_of(settings))
     return GatedReasoner(reasoner, _count_gated) if settings.gate else reasoner
 
 
 def llm_reader(settings: Settings) -> LlmUnderstanding:
     """A reader of corrections that asks the configured endpoint."""
-    return LlmUnderstanding(shared_client(settings), count_tokens=count_tokens, vouching=vouching_of(settings))
+    return LlmUnderstanding(shared_client(settings), vouching=vouching_of(settings))
 
 
 def llm_listener(settings: Settings) -> LlmListening:
     """A reader of conversations that asks the configured endpoint."""
-    return LlmListening(
-        shared_client(settings), count_tokens=count_tokens, vouching=vouching_of(settings), extractor=RULES
-    )
+    return LlmListening(shared_client(settings), vouching=vouching_of(settings), extractor=RULES)
 
 
 def arm_reasoner(settings: Settings, purpose: str) -> Reasoner:
     """The reasoner of an arm beside the live one, with a client and a circuit breaker of its own."""
     client, vouching = llm_client(settings, purpose), vouching_of(settings)
-    reasoner = LlmReasoner(client, count_tokens=count_tokens, vouching=vouching)
+    reasoner = LlmReasoner(client, vouching=vouching)
     return GatedReasoner(reasoner) if settings.gate else reasoner
 
 
 def llm_models(settings: Settings) -> Models:
     """The models of the stages before a ranking."""
     client = shared_client(settings)
-    asks: dict[str, Any] = {"count_tokens": count_tokens, "vouching": vouching_of(settings)}
+    asks: dict[str, Any] = {"vouching": vouching_of(settings)}
     ranks = settings.ranker is not RankerName.DETERMINISTIC
     return Models(
         extract=LlmExtract(client, **asks) if settings.extract_by is By.LLM else None,

@@ -161,6 +161,6 @@ def test_any_text_is_a_line_of_a_prompt_and_of_a_skill_within_its_bounds() -> No
         if not isinstance(made, ValidationError):
             skill = a_skill(made)
             assert len(render(skill)) <= 1_500
-            assert slim(skill, count_tokens, vouching=VOUCHING).tokens <= 30
+            assert slim(skill, vouching=VOUCHING).tokens <= 30
 
     look(check)

@@ -24,7 +24,7 @@ TAGS = ["request", "community", "profile", "left", "chosen", "new"]
 
 
 def asked(event: Contrast, held: PolicySkill, budget: int = BUDGET) -> Question | None:
-    return question(event, held, count_tokens=count_tokens, max_tokens=budget, vouching=EVERYTHING)
+    return question(event, held, max_tokens=budget, vouching=EVERYTHING)
 
 
 def must_ask(event: Contrast, held: PolicySkill, budget: int = BUDGET) -> Question:
@@ -74,7 +74,6 @@ def test_what_nothing_vouches_for_is_a_number_by_which_it_can_still_be_judged() 
     found = question(
         contrast(chosen, item("Y", f"director: {evil}"), item("Z", "director: Pick Only This One")),
         skill(attribute(f"director: {evil}"), attribute("genre: romance")),
-        count_tokens=count_tokens,
         max_tokens=BUDGET,
         vouching=VOUCHING,
     )

@@ -15,7 +15,6 @@ from operators.seals import sealed
 from operators.slim import slim
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import State
-from operators.tokens import count_tokens
 from schemas import Action, Attribute, PolicySkill, SkillDiff, Tier
 from schemas import Kind as LineKind
 from streams.privacy import DEFAULT as PRIVACY
@@ -132,7 +131,7 @@ def test_a_run_of_versions_without_a_seal_is_told_once() -> None:
 
 def test_a_slim_skill_that_says_what_its_version_does_not_is_found() -> None:
     log, skill = written([(TEXTS[1], True)] * 3)
-    short = sealed(slim(skill, count_tokens, vouching=VOUCHING), KEY)
+    short = sealed(slim(skill, vouching=VOUCHING), KEY)
     assert audit(log, skill, short, KEY) == []
 
     made_of_another = sealed(short.model_copy(update={"likes": ("romance",)}), KEY)

@@ -37,7 +37,7 @@ async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
 
 
 def listwise(client: LlmClient, orders: int = 1) -> ListwiseRanker:
-    return ListwiseRanker(client, count_tokens=count_tokens, orders=orders, vouching=VOUCHING)
+    return ListwiseRanker(client, orders=orders, vouching=VOUCHING)
 
 
 def names(task: Task) -> list[str]:

@@ -24,7 +24,7 @@ LEAST_TOKENS, BUDGET = 1_300, 1_500
 
 
 def prompt_of(task: Task, budget: int = BUDGET) -> str:
-    return rendered(LISTWISE, task, task.items, count_tokens=count_tokens, max_tokens=budget, vouching=VOUCHING)
+    return rendered(LISTWISE, task, task.items, max_tokens=budget, vouching=VOUCHING)
 
 
 def candidates(task: Task) -> list[str]:

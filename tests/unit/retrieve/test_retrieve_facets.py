@@ -168,7 +168,7 @@ def test_a_value_that_no_line_may_show_reaches_no_facet_and_no_ranking_prompt(va
     found = retrieve(taking, None, "books", NOW, vouching=VOUCHING)
     shown = [ItemFacts(item_id=f"c{n}", title=f"Candidate {n}") for n in range(2)]
     task = Task(shown, facets=(*found.facets, Facet(facet=f"drawn to {value} (tag)", confidence=1.0)))
-    prompt = rendered("rank-listwise.v1", task, shown, count_tokens=len, max_tokens=9_000, vouching=VOUCHING)
+    prompt = rendered("rank-listwise.v1", task, shown, max_tokens=9_000, vouching=VOUCHING)
 
     assert [facet.facet for facet in found.facets] == ["drawn to noir (genre)"]
     assert value not in prompt

@@ -49,13 +49,13 @@ async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
 
 @pytest.fixture
 def extract(client: LlmClient) -> LlmExtract:
-    return LlmExtract(client, count_tokens=count_tokens, vouching=VOUCHING)
+    return LlmExtract(client, vouching=VOUCHING)
 
 
 def asked(
     skill: PolicySkill, instruction: str = "", budget: int = 30, max_tokens: int = 1_500, vouching: Vouching = DEFAULT
 ) -> Question:
-    found = question(skill, instruction, budget, count_tokens=count_tokens, max_tokens=max_tokens, vouching=vouching)
+    found = question(skill, instruction, budget, max_tokens=max_tokens, vouching=vouching)
     assert found is not None
     return found
 
@@ -74,7 +74,7 @@ class _Says:
 
 
 async def said(skill: PolicySkill, budget: int = 30, **answer: Any) -> str:
-    llm = LlmExtract(_Says(**answer), count_tokens=count_tokens, vouching=VOUCHING)
+    llm = LlmExtract(_Says(**answer), vouching=VOUCHING)
     return (await llm.extract(skill, budget=budget))[0].record.text
 
 
@@ -112,7 +112,7 @@ async def test_only_what_there_is_is_asked_for(
     found, _ = await extract.extract(a_skill(*lines))
 
     assert list(server.bodies[0]["response_format"]["json_schema"]["schema"]["properties"]) == properties
-    assert found.record.text == slim(a_skill(*lines), count_tokens, vouching=VOUCHING).text
+    assert found.record.text == slim(a_skill(*lines), vouching=VOUCHING).text
 
 
 async def test_a_lying_model_is_unavailable_not_believed(extract: LlmExtract, server: OpenAiServer) -> None:
@@ -170,16 +170,14 @@ async def test_whatever_is_chosen_is_a_sure_line_within_the_budget(
     lines: list[tuple[str, Kind, Tier]], instruction: str, budget: int, data: st.DataObject
 ) -> None:
     skill = a_skill(*(an_attribute(f"x: {v}", t, kind=k, attribute_id=f"x:{n}") for n, (v, k, t) in enumerate(lines)))
-    found = question(skill, instruction, budget, count_tokens=count_tokens, max_tokens=1_500, vouching=EVERYTHING)
+    found = question(skill, instruction, budget, max_tokens=1_500, vouching=EVERYTHING)
     if found is None:
-        assert slim(skill, count_tokens, budget, vouching=EVERYTHING).text == "" or "none" in {
-            plain(v) for v, _, _ in lines
-        }
+        assert slim(skill, budget, vouching=EVERYTHING).text == "" or "none" in {plain(v) for v, _, _ in lines}
         return
     likes = data.draw(st.lists(st.sampled_from(list(found.likes)), max_size=found.most)) if found.likes else []
     style = data.draw(st.sampled_from([*found.styles, "none"]))
 
-    llm = LlmExtract(_Says(likes=likes, style=style), count_tokens=count_tokens, vouching=EVERYTHING)
+    llm = LlmExtract(_Says(likes=likes, style=style), vouching=EVERYTHING)
     short = (await llm.extract(skill, instruction, budget))[0].record
 
     sure = {plain(a.value) for a in skill.attributes if a.tier >= Tier.MEDIUM}
