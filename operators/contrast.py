@@ -78,14 +78,10 @@ class RingLimits:
 
 @dataclass(frozen=True)
 class Step:
-    """The result of one event.
+    """The rings after one event, and the contrast or abstention that it completes.
 
     Attributes:
-        state: the user's rings afterwards.
-        outcome: the event's own outcome.
-        contrast: the contrast that it completes, if any.
-        abstention: the abstention that it completes, if nothing was taken.
-        refused: selections that can never be matched, each with the reason and its position.
+        refused: selections that can never be matched, each with the reason.
         expired: number of rankings that dropped out of the ring without a selection.
     """
 

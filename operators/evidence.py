@@ -49,17 +49,8 @@ class Shown:
     parts: Mapping[str, int] | None = None
 
     @classmethod
-    def of(cls, chosen: ItemFacts, unchosen: Sequence[ItemFacts]) -> "Shown":
-        """Count a choice of one item."""
-        taken = tuple(dict.fromkeys(fact_ids(chosen.facts)))
-        left = tuple([frozenset(fact_ids(item.facts)) for item in unchosen])
-        having = Counter(chain(taken, chain.from_iterable(left)))
-        items = 1 + len(left)
-        return cls(taken, {name: times * ONE // items for name, times in having.items()}, left)
-
-    @classmethod
-    def of_several(cls, chosen: Sequence[ItemFacts], unchosen: Sequence[ItemFacts], in_order: bool) -> "Shown":
-        """Count a choice of several items from one list: one choice, shared among them.
+    def of(cls, chosen: Sequence[ItemFacts], unchosen: Sequence[ItemFacts], in_order: bool = False) -> "Shown":
+        """Count a choice from one list; several chosen items share one choice.
 
         If the order is known, the second counts half as much as the first, the third a third.
         """
@@ -171,26 +162,16 @@ def in_words(taken: int, expected: int) -> str:
 
     >>> in_words(6 * 1_024, 2_150)
     'lately taken 6 times where 2.1 were to be expected'
-    >>> in_words(1_024, 102)
-    'lately taken once where 0.1 were to be expected'
     """
     times = "once" if taken == ONE else f"{number_of(taken)} times"
     return f"lately taken {times} where {number_of(expected)} were to be expected"
 
 
 def number_of(count: int) -> str:
-    """Write a count in choices.
-
-    >>> number_of(2_150), number_of(1_024)
-    ('2.1', '1')
-    """
+    """Write a count in choices, such as `2.1`."""
     return f"{count / ONE:.1f}".removesuffix(".0")
 
 
 def fixed(shares: Mapping[str, float]) -> dict[str, int]:
-    """Convert shares from 0 to 1 to 1/1024.
-
-    >>> fixed({"a": 0.25})
-    {'a': 256}
-    """
+    """Convert shares from 0 to 1 to 1/1024."""
     return {name: int(share * ONE) for name, share in shares.items()}

@@ -19,12 +19,9 @@ FULL_CHOICES = 64
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """One of an item's takers as another user sees them.
+    """One of an item's takers as another user sees them: a pseudonym, the size of their memory, and a day.
 
-    Attributes:
-        neighbour: the pseudonym.
-        degree: the number of items in their memory.
-        at: the day on which they last took the item: the exact moment of a choice would identify them.
+    The exact moment of a choice would identify them.
     """
 
     neighbour: str

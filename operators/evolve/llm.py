@@ -32,13 +32,7 @@ MAX_JUDGED = 24
 
 @dataclass(frozen=True)
 class Question:
-    """A question to the model, with the meaning of its answer's words.
-
-    Attributes:
-        attributes: the lines to judge, by the property that carries the verdict.
-        facts: the chosen item's facts, by the words that the model quotes.
-        new: the words of those facts that no line of the skill covers.
-    """
+    """A question: lines by the property that carries the verdict, facts by the words that the model quotes."""
 
     prompt: str
     schema: Mapping[str, Any]

@@ -24,10 +24,8 @@ class Known:
 
     Attributes:
         fine: attribute ids that the person took before, or prefers.
-        avoided: by attribute id, the statement that avoids it.
         rest: statements about items and measures.
-        shifted: the version at which the person's taste last changed; older statements are doubtful.
-        newer: by dimension, the number of values avoided since then.
+        newer: by dimension, the number of values avoided since the taste last changed (at version `shifted`).
         usual: the most values of a dimension that the person avoids.
     """
 

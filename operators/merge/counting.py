@@ -129,9 +129,7 @@ def shown_by(contrast: Contrast, usual: Mapping[str, int] | None = None) -> Show
     """What a choice shows. Who had no alternative has not chosen: that is a visit."""
     if not contrast.unchosen:
         return visited(contrast.chosen, usual)
-    if contrast.also:
-        return Shown.of_several((contrast.chosen, *contrast.also), contrast.unchosen, contrast.in_order)
-    return Shown.of(contrast.chosen, contrast.unchosen)
+    return Shown.of((contrast.chosen, *contrast.also), contrast.unchosen, contrast.in_order)
 
 
 def visited(item: ItemFacts, usual: Mapping[str, int] | None) -> Shown:

@@ -1,14 +1,5 @@
 """Books: genre, author, reading mood, fine category and era (paper App. E, Table 6, row Books/GoodReads).
 
-| dimension | values | from | at most |
-|---|---|---|---|
-| genre | the 15 classes of `GENRES` | `genres`, `categories`, `shelves`; else title and description | 5 |
-| author | names | `authors` | 2 |
-| mood | the 7 classes of `MOODS` | title, description, fine categories and shelves | 2 |
-| category | raw categories, and shelves that are no genre | `categories`, `shelves` | 14 |
-| era | `1990s`; one for all before 1900 | `year`, or `(1995)` in the title | 1 |
-| year | `1995 releases` | the same | 1 |
-
 Series, reading level and format are left out, as in the paper's signal pruning.
 """
 

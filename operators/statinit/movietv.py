@@ -1,17 +1,4 @@
-"""Films and series: genre, qualifier, director, viewing mood and more (paper App. E, Table 6, row MovieTV).
-
-| dimension | values | from | at most |
-|---|---|---|---|
-| genre | the 17 classes of `GENRES` | `genres`, `categories`; else title and description | 6 |
-| qualifier | the labels of `QUALIFIERS` | the same, and `plot_keywords` | 3 |
-| director | names | `directors` | 3 |
-| mood | the 8 classes of `MOODS` | description, `plot_keywords`, title | 2 |
-| actor | names | `actors`, `cast`, `starring` | 3 |
-| keyword | plot keywords as given | `plot_keywords`, `keywords`, `tags` | 5 |
-| country | the first country | `country` | 1 |
-| era | `1990s`; one for all before 1900 | `year`, or `(1995)` in the title | 1 |
-| year | `1995 releases` | the same | 1 |
-"""
+"""Films and series: genre, qualifier, director, viewing mood and more (paper App. E, Table 6, row MovieTV)."""
 
 from typing import Final
 

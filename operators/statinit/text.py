@@ -164,11 +164,7 @@ def is_true(value: Any) -> bool:
 
 
 def by_key(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Fold the metadata's keys, so that `Plot Keywords`, `plot-keywords` and `plot_keywords` are one.
-
-    >>> by_key({"Plot Keywords": "a|b"})
-    {'plot_keywords': 'a|b'}
-    """
+    """Fold the metadata's keys, so that `Plot Keywords`, `plot-keywords` and `plot_keywords` are one."""
     return {_fold(key): value for key, value in metadata.items()}
 
 
@@ -257,11 +253,7 @@ def year(folded: Mapping[str, Any], title: str) -> str:
 
 
 def decade(year: str) -> str:
-    """Return the decade of a year; years before 1900 are one era.
-
-    >>> decade("1994"), decade("1813"), decade("")
-    ('1990s', 'before 1900', '')
-    """
+    """Return the decade of a year, such as `1990s`; years before 1900 are one era."""
     if not year:
         return ""
     return "before 1900" if year < "1900" else f"{year[:3]}0s"
@@ -366,11 +358,7 @@ def _fact(dimension: str, value: str) -> tuple[str, Fact] | None:
 
 
 def closed(**labels: Iterable[str]) -> tuple[Fact, ...]:
-    """Return the facts of closed vocabularies, by dimension.
-
-    >>> [fact.value for fact in closed(genre=("horror", "western"))]
-    ['horror', 'western']
-    """
+    """Return the facts of closed vocabularies, by dimension."""
     return tuple(Fact(dimension=dimension, value=value) for dimension, found in labels.items() for value in found)
 
 

@@ -1,15 +1,5 @@
 """Places: categories, price tier, city, ambience, meals and rating (paper App. E, Table 6, row Yelp).
 
-| dimension | values | from | at most |
-|---|---|---|---|
-| category | Yelp's category names | `categories` | 10 |
-| price | `$` to `$$$$` | `RestaurantsPriceRange2`, `price` | 1 |
-| city | the city, else the state | `city`, `state` | 1 |
-| area | the postal code, and a square of 0.05 degrees | `postal_code`, `latitude`, `longitude` | 2 |
-| ambience | the nine words of `AMBIENCE` | `Ambience` | 4 |
-| meal | the six words of `MEALS` | `GoodForMeal` | 4 |
-| rating | `highly rated` | `stars` of 4 or more | 1 |
-
 `attributes` come in four spellings: a dotted key (`Ambience.casual: "True"`), a dict, a dict written as a string, and
 joined words (`Ambience_casual Ambience_trendy`). They may also stand in the metadata itself.
 
