@@ -1,7 +1,8 @@
 """SAGER's arms with a model, which reasons about choices, sees the slim skill and ranks (paper 2.3 to 2.5).
 
-The endpoint is the worker's (`SAGER_LLM_*`, `OPENAI_*`), and so is the listwise ranker. An unusable answer counts as such: the choice teaches nothing, and the ranking
-keeps the order of presentation, which is random. No rule replaces the model.
+The endpoint is the worker's (`SAGER_LLM_*`, `OPENAI_*`), and so is the listwise ranker. An unusable answer counts as
+such: the choice teaches nothing, and the ranking keeps the order of presentation, which is random. No rule replaces the
+model.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,6 @@ from operators.evolve.llm import LlmReasoner
 from operators.rank import Task
 from operators.rank.listwise import ListwiseRanker
 from operators.steps import Reason
-from operators.tokens import count_tokens
 from schemas import Contrast, PolicySkill
 from streams.llm.client import LlmClient
 from streams.settings import Settings
@@ -64,12 +64,7 @@ def lenient(reason: Callable[[Contrast, PolicySkill], Any], on_unusable: Callabl
 
 
 class LlmSkillArm(SkillArm):
-    """Skills whose lists a model ranks, by the community's context and the slim skill.
-
-    Args:
-        ranker: the model as a ranker.
-        rule, plan, given: as of `SkillArm`.
-    """
+    """Skills whose lists a model ranks, by the community's context and the slim skill."""
 
     def __init__(self, ranker: ListwiseRanker, rule: Rule, plan: Plan, **given: Any) -> None:
         super().__init__(rule, plan, weighs=False, **given)
@@ -92,10 +87,6 @@ class LlmSkillArm(SkillArm):
 class LlmArm(WarmedUp):
     """One arm with a model.
 
-    Args:
-        rule: the parts of the pipeline; its reasoner is replaced by the model.
-        options: the seed, `tau`, the slim skill's budget, concurrency and the kept replies.
-
     Raises:
         QualityError: no endpoint is set.
     """
@@ -110,13 +101,11 @@ class LlmArm(WarmedUp):
         replies = options.replies or Replies()
         self._client = client_of(settings, replies)
         self._desk = desk_of(self._client, replies, settings)
-        reasoner = LlmReasoner(self._desk, count_tokens=count_tokens, vouching=VOUCHING)
+        reasoner = LlmReasoner(self._desk, vouching=VOUCHING)
         reason = GatedReasoner(reasoner, lambda: None).reason if settings.gate else reasoner.reason
         super().__init__(replace(rule, reason=lambda: lenient(reason)), options)
         self.concurrency = options.concurrency
-        self._ranker = ListwiseRanker(
-            self._desk, count_tokens=count_tokens, orders=settings.rank_orders, vouching=VOUCHING
-        )
+        self._ranker = ListwiseRanker(self._desk, orders=settings.rank_orders, vouching=VOUCHING)
 
     @property
     def spent(self) -> Cost:

@@ -25,7 +25,6 @@ from operators.merge import MergeLimits
 from operators.rank import Task
 from operators.rank.listwise import ListwiseRanker
 from operators.steps import Evolve, Reason, learn
-from operators.tokens import count_tokens
 from schemas import Contrast, PolicySkill
 from streams.importers import Visit
 from streams.privacy import DEFAULT as PRIVACY
@@ -39,7 +38,7 @@ MODEL = "model"
 
 
 def _verdicts(desk: Desk, on_unusable: Callable[[], object]) -> Reason:
-    return lenient(GatedReasoner(LlmReasoner(desk, count_tokens=count_tokens, vouching=VOUCHING)).reason, on_unusable)
+    return lenient(GatedReasoner(LlmReasoner(desk, vouching=VOUCHING)).reason, on_unusable)
 
 
 def _counts(*_: object) -> Reason:
@@ -129,21 +128,14 @@ class _Skills(SkillArm):
 
 
 class Player:
-    """One user, in all arms.
-
-    Args:
-        user_id: the user.
-        plan: the plan.
-        desk: the model's client, which keeps replies.
-        counted: counts over the answers, summed over users.
-    """
+    """One user, in all arms."""
 
     def __init__(self, user_id: str, plan: Plan, desk: Desk, counted: Counted) -> None:
         self._user_id = user_id
         self._plan = plan.of([user_id])
         self._desk, self._counted = desk, counted
         self._choices = plan.choices[user_id]
-        self._ranker = ListwiseRanker(desk, orders=1, count_tokens=count_tokens, vouching=VOUCHING)
+        self._ranker = ListwiseRanker(desk, orders=1, vouching=VOUCHING)
         self._slims = SkillArm(ARMS[COUNTS].rule, self._plan)
         self._before: dict[str, list[PolicySkill]] = {}
         """Each arm's skill before each choice."""

@@ -3,12 +3,13 @@
 `streams.llm.LlmClient` is one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, Protocol
 
 import orjson
 
+from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import ReasonedBy
 
@@ -18,7 +19,7 @@ MAX_PROMPT_TOKENS = 1_500
 """The limit of every prompt but that about a conversation, a corrective retry included."""
 
 
-def reply_tokens(count_tokens: Callable[[str], int], longest_answer: str) -> int:
+def reply_tokens(longest_answer: str) -> int:
     """Return the token limit of a reply.
 
     Twice our own count, to allow for other tokenizers and for endpoints that indent with white space.
@@ -40,7 +41,9 @@ class Answer(Protocol):
     """An answer in JSON, with the record of its cost."""
 
     @property
-    def answer(self) -> Mapping[str, Any]: ...  # noqa: D102 - the JSON object
+    def answer(self) -> Mapping[str, Any]:
+        """The JSON object."""
+        ...
 
     def reasoned_by(self, prompt: str) -> ReasonedBy:
         """Return the record as events carry it, for the prompt of this name."""
@@ -56,14 +59,22 @@ class Asks(Protocol):
 
 
 class Question(Protocol):
-    """A question: its prompt, the schema of its answer, and the longest possible answer."""
+    """A question with a JSON answer."""
 
     @property
-    def prompt(self) -> str: ...  # noqa: D102
+    def prompt(self) -> str:
+        """The text."""
+        ...
+
     @property
-    def schema(self) -> Mapping[str, Any]: ...  # noqa: D102
+    def schema(self) -> Mapping[str, Any]:
+        """The answer's schema."""
+        ...
+
     @property
-    def longest_answer(self) -> str: ...  # noqa: D102
+    def longest_answer(self) -> str:
+        """The longest possible answer, for the reply's token limit."""
+        ...
 
 
 class Asker:
@@ -71,9 +82,8 @@ class Asker:
 
     name = "llm"
 
-    def __init__(self, client: Asks, *, count_tokens: Callable[[str], int], vouching: Vouching) -> None:
+    def __init__(self, client: Asks, *, vouching: Vouching) -> None:
         self._client = client
-        self._count_tokens = count_tokens
         self._vouching = vouching
 
     async def _ask(self, prompt: str, question: Question) -> Answer:
@@ -82,5 +92,5 @@ class Asker:
             question.prompt,
             question.schema,
             name=prompt.replace(".", "_"),
-            max_tokens=reply_tokens(self._count_tokens, question.longest_answer),
+            max_tokens=reply_tokens(question.longest_answer),
         )

@@ -34,7 +34,6 @@ from operators.statinit import facts_of, observe, parser_for, statinit
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import State
 from operators.steps.rank import UNHEARD, Rank
-from operators.tokens import count_tokens
 from schemas import (
     Abstention,
     Action,
@@ -279,7 +278,7 @@ class _Builder:
             ranked_by=RankedBy.SAGER,
             injected=Injected(
                 skill_version=skill.version if skill else 0,
-                slim_skill=slim(skill, count_tokens, BUDGET, vouching=VOUCHING).text if skill else "",
+                slim_skill=slim(skill, BUDGET, vouching=VOUCHING).text if skill else "",
                 reasoner=by.reasoner,
                 facets=tuple(f.model_copy(update={"supporting_neighbors": ()}) for f in found.facets[:3]),
                 ranked_by=by,
@@ -428,7 +427,7 @@ class _Builder:
 
     def _learn(self, key: tuple[str, str], skill: PolicySkill, diff: SkillDiff) -> None:
         evolved = merge(skill, diff)
-        short = slim(evolved, count_tokens, BUDGET, vouching=VOUCHING)
+        short = slim(evolved, BUDGET, vouching=VOUCHING)
         self._world.skills[key] = evolved
         self._world.diffs.append(diff)
         self._send(diff, diff.occurred_at)

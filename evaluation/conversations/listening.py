@@ -91,7 +91,7 @@ class ModelListener:
 
     def __init__(self, desk: Desk, by: By) -> None:
         self._by = by
-        self._listening = LlmListening(desk, count_tokens=count_tokens, extractor=RULES, vouching=VOUCHING)
+        self._listening = LlmListening(desk, extractor=RULES, vouching=VOUCHING)
         self.unusable = 0
 
     async def listen(self, turns: Sequence[cards.Turn], card: Card | None) -> Heard:

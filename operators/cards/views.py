@@ -1,6 +1,5 @@
 """Retrieves lines of a card for a request, and writes them as text for a prompt."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -8,6 +7,7 @@ from typing import Final
 from operators.cards.admission import is_let_out
 from operators.cards.lines import FLOOR, MAX_LINE_CHARS, Words, certainty, days_since, has_word, in_words, words_of
 from operators.prompts import as_data
+from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas.cards import FREE, MAX_CARD_LINES, Card, CardLine, Strength
 from schemas.statements import Stance
@@ -90,7 +90,6 @@ def as_text(
     request: str = "",
     budget_tokens: int = 300,
     domain: str | None = None,
-    count_tokens: Callable[[str], int],
     vouching: Vouching | None,
 ) -> str:
     """Return the lines for a request as text with a heading; empty if none passes the gate or fits.

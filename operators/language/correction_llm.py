@@ -3,7 +3,7 @@
 The model quotes the person and names offered facts and items; all else in its answer is dropped.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from operators.asks import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asker, strict_o
 from operators.language.corrections import known_facts
 from operators.language.understood import About, Read, Understood
 from operators.prompts import as_data, template
+from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import Correction, Directive, Fact, ItemFacts, NotUnderstood, PolicySkill, Scope, Stance
 
@@ -57,7 +58,6 @@ def question(
     items: Sequence[ItemFacts],
     skill: PolicySkill,
     *,
-    count_tokens: Callable[[str], int],
     max_tokens: int,
     vouching: Vouching,
 ) -> Question | None:
@@ -131,7 +131,6 @@ class LlmUnderstanding(Asker):
             correction,
             items,
             skill,
-            count_tokens=self._count_tokens,
             max_tokens=MAX_PROMPT_TOKENS,
             vouching=self._vouching,
         )

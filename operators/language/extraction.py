@@ -1,6 +1,6 @@
 """Reads preferences in a chunk of a conversation with a model."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from operators.asks import Asker, Asks
@@ -47,10 +47,8 @@ _SEEMS: Final = frozenset({SEEMS_TO_LIKE, SEEMS_TO_DISLIKE})
 class LlmListening(Asker):
     """Asks a model for the preferences in a chunk of a conversation."""
 
-    def __init__(
-        self, client: Asks, *, count_tokens: Callable[[str], int], vouching: Vouching, extractor: Extractor
-    ) -> None:
-        super().__init__(client, count_tokens=count_tokens, vouching=vouching)
+    def __init__(self, client: Asks, *, vouching: Vouching, extractor: Extractor) -> None:
+        super().__init__(client, vouching=vouching)
         self._extractor = extractor
 
     async def listen(self, turns: Sequence[Turn], card: Card | None, vocabulary: Vocabulary) -> Heard:
@@ -62,7 +60,6 @@ class LlmListening(Asker):
         asked = question(
             turns,
             vocabulary,
-            count_tokens=self._count_tokens,
             max_tokens=MAX_PROMPT_TOKENS,
             vouching=self._vouching,
             extractor=self._extractor,

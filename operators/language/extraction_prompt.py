@@ -15,6 +15,7 @@ from operators.asks import CORRECTION_TOKENS, strict_object
 from operators.language.ports import Extractor, OwnSentence, Speaks
 from operators.language.quoting import content, is_meant
 from operators.prompts import as_data, template
+from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from operators.words import words
 from schemas import Fact
@@ -85,7 +86,6 @@ def question(
     turns: Sequence[Turn],
     vocabulary: Vocabulary,
     *,
-    count_tokens: Callable[[str], int],
     max_tokens: int,
     vouching: Vouching,
     extractor: Extractor,

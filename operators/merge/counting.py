@@ -13,7 +13,7 @@ from operators.evolve.reasoners import COUNTS
 from operators.evolve.validate import Validated
 from operators.fit import learned
 from operators.habits import POLE_OF
-from operators.habits.counts import FORGET as HABITS_FORGET
+from operators.habits.lines import FORGET as HABITS_FORGET
 from operators.lifted import lifted
 from operators.merge.folding import Counts, counts_after, next_diff
 from operators.merge.habits import asked, decided, habits_after
@@ -116,10 +116,8 @@ def resolve_visit(
 
 def _shown_by(contrast: Contrast, usual: Mapping[str, int] | None) -> Shown:
     if not contrast.unchosen:
-        return visited(contrast.chosen, usual)  # without an alternative it is no choice
-    if contrast.also:
-        return Shown.of_several((contrast.chosen, *contrast.also), contrast.unchosen, contrast.in_order)
-    return Shown.of(contrast.chosen, contrast.unchosen)
+        return visited(contrast.chosen, usual)
+    return Shown.of((contrast.chosen, *contrast.also), contrast.unchosen, contrast.in_order)
 
 
 def visited(item: ItemFacts, usual: Mapping[str, int] | None) -> Shown:

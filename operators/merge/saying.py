@@ -281,7 +281,7 @@ class _Correcting:
         self.counting.evidence = Evidence(event_id=self.correction.event_id, item_id=wanted[0].item_id)
         names = {item.item_id for item in wanted}
         rest = [item for item in self.items if item.item_id not in names]
-        self.shown = Shown.of_several(wanted, rest, in_order=True) if rest else visited(wanted[0], self.usual)
+        self.shown = Shown.of(wanted, rest, in_order=True) if rest else visited(wanted[0], self.usual)
         self._count([fact for item in (wanted if rest else wanted[:1]) for fact in item.facts], self.shown, aging)
 
     def _take_back(self) -> None:

@@ -68,12 +68,11 @@ class ListwiseRanker(Asker):
                 PROMPT,
                 task,
                 shown,
-                count_tokens=self._count_tokens,
                 max_tokens=MAX_PROMPT_TOKENS,
                 vouching=self._vouching,
             ),
             strict_object({"ranking": {**entry, "minItems": len(named), "maxItems": len(named)}}),
             name=PROMPT.replace(".", "_"),
-            max_tokens=reply_tokens(self._count_tokens, orjson.dumps({"ranking": named}).decode()),
+            max_tokens=reply_tokens(orjson.dumps({"ranking": named}).decode()),
         )
         return [by_key[key] for key in reply.answer["ranking"]], reply.reasoned_by(PROMPT)

@@ -6,13 +6,14 @@ much detail as the rest allows, all in the same. A prompt never loses the reques
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from operators.asks import CORRECTION_TOKENS
 from operators.attributes import fact_id
 from operators.prompts import as_data, template
 from operators.rank.ranking import Task
+from operators.tokens import count_tokens
 from operators.vouch import Vouching, worded
 from operators.words import words
 from schemas import Fact, ItemFacts
@@ -62,7 +63,6 @@ def rendered(
     task: Task,
     shown: Sequence[ItemFacts],
     *,
-    count_tokens: Callable[[str], int],
     max_tokens: int,
     vouching: Vouching,
 ) -> str:

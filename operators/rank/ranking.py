@@ -40,13 +40,7 @@ class Task:
 
 @dataclass(frozen=True)
 class LlmRanking:
-    """The order that a model gave, and how it came about.
-
-    Attributes:
-        order: the candidates' ids, best first, each exactly once.
-        reasoned_by: which prompt and model, and the cost of all calls that were answered.
-        repaired: number of ids that the model left out, invented or repeated.
-    """
+    """The order that a model gave, best first, and the number of ids that it left out, invented or repeated."""
 
     order: tuple[str, ...]
     reasoned_by: ReasonedBy

@@ -19,13 +19,9 @@ MAX_CITATION = 258
 
 @dataclass(frozen=True)
 class Neighbour:
-    """An item that the user took, or another user, of whom there is a pseudonym and no word.
+    """An item that the user took, or another user under a pseudonym; a larger score is closer.
 
-    Attributes:
-        name: the name by which facets cite it.
-        score: by the domain's rule; larger is closer.
-        attributes: ids of the item's facts, or of the tastes that the user is known to share with other takers.
-        facts: the item's facts.
+    `attributes` are ids of the item's facts, or of the tastes that the user is known to share with other takers.
     """
 
     name: str

@@ -17,7 +17,6 @@ from operators.retrieve import Retrieved, retrieve
 from operators.slim import Slimmed, lines_of, relevant_to, slimmed
 from operators.slim.said import with_session
 from operators.stated import is_doubtful, lasting, live, session_on, speaking
-from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from operators.words import words
 from schemas import (
@@ -132,7 +131,7 @@ class Rank:
     def extract(self, skill: PolicySkill, instruction: str = "", shares: Mapping[str, float] | None = None) -> Slimmed:
         """The slim skill for this task."""
         relevant = relevant_to(instruction if self.task_slim else "", skill)
-        return slimmed(skill, count_tokens, self.slim_tokens, shares, relevant, vouching=self.vouching)
+        return slimmed(skill, self.slim_tokens, shares, relevant, vouching=self.vouching)
 
     def lines(
         self,

@@ -8,7 +8,6 @@ from operators.merge import merge
 from operators.seals import sealed
 from operators.slim import select, slim
 from operators.steps.evolved import Effects, Outcome, State, Version
-from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import PolicySkill, SkillDiff, SlimSkill
 
@@ -43,7 +42,7 @@ class Versions:
         skill = state.skill
         evolved = merge(skill, diff)
         if self.slim_tokens is not None:
-            lines = select(evolved, count_tokens, self.slim_tokens, state.shares, vouching=self.vouching)
+            lines = select(evolved, self.slim_tokens, state.shares, vouching=self.vouching)
             if lines != skill.slim_lines:
                 diff = diff.model_copy(update={"slim_lines": lines})
                 evolved = evolved.model_copy(update={"slim_lines": lines})
@@ -67,7 +66,7 @@ class Versions:
         """Return the skill as an app injects it; None where slim skills are off."""
         if self.slim_tokens is None:
             return None
-        short = slim(skill, count_tokens, self.slim_tokens, vouching=self.vouching)
+        short = slim(skill, self.slim_tokens, vouching=self.vouching)
         return short if self.chain_key is None else sealed(short, self.chain_key)
 
     def _reads_else(self, before: PolicySkill, now: PolicySkill) -> bool:
@@ -76,7 +75,7 @@ class Versions:
             return False
         if any(self.vouching.held(said.dimension, said.value) for said in now.stated):
             return True  # The operator's list or a release may allow these words at one version and not at the next.
-        short = partial(slim, count_tokens=count_tokens, budget=self.slim_tokens, vouching=self.vouching)
+        short = partial(slim, budget=self.slim_tokens, vouching=self.vouching)
         return _to_read(short(now)) != (_to_read(short(before)) if before.version else ())
 
 

@@ -104,12 +104,9 @@ def log(user: User, last: Last = None, as_json: AsJson = False) -> None:
 def _print_text(card: "Card", at: datetime, request: str, budget: int, domain: str | None) -> None:
     """Print what goes into a prompt; if that is nothing, say why."""
     from operators.cards.views import as_text  # noqa: PLC0415
-    from operators.tokens import count_tokens  # noqa: PLC0415
 
     def text(tokens: int) -> str:
-        return as_text(
-            card, at, request=request, budget_tokens=tokens, domain=domain, count_tokens=count_tokens, vouching=gate()
-        )
+        return as_text(card, at, request=request, budget_tokens=tokens, domain=domain, vouching=gate())
 
     if lines := text(budget):
         print(printable(lines))

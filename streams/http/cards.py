@@ -11,7 +11,6 @@ from pydantic import Field, ValidationError
 
 from operators.cards.lines import in_words
 from operators.cards.views import as_text
-from operators.tokens import count_tokens
 from schemas import Card, CardAction, CardCommand, CardDiff, CardStated, Model
 from schemas.fields import AttributeId, Text, UtcDatetime
 from streams.http.api import Api, TheApi
@@ -121,9 +120,7 @@ async def card(
     if form is CardFormat.JSON:
         return as_json(card_told(found, at, vouching, request=words, budget_tokens=budget_tokens, domain=domain))
     budget = budget_tokens or TEXT_TOKENS
-    text = as_text(
-        found, at, request=words, budget_tokens=budget, domain=domain, count_tokens=count_tokens, vouching=vouching
-    )
+    text = as_text(found, at, request=words, budget_tokens=budget, domain=domain, vouching=vouching)
     return Response(text, media_type=PLAIN)
 
 

@@ -17,7 +17,6 @@ from operators.chain import breaks, is_sealed, seal
 from operators.evolve import Proposal, validate
 from operators.merge import fold, merge, resolve_counts
 from operators.slim import slim
-from operators.tokens import count_tokens
 from schemas import (
     TOPICS,
     BadRecord,
@@ -134,7 +133,7 @@ class TestStory:
         skill = fold(log)["ann-17", "books"]
 
         assert encode(skill) == wire("after/skills")
-        assert slim(skill, count_tokens, vouching=VOUCHING) == read("after/slim-skills")
+        assert slim(skill, vouching=VOUCHING) == read("after/slim-skills")
         assert [diff.heard and diff.heard.what for diff in log] == [None, "rated", "abstention", *2 * ["correction"]]
         events = [read(name).event_id for name in ("feedback", "abstentions", "corrections")]
         assert [diff.event_id for diff in log[1:4]] == events

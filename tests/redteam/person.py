@@ -6,17 +6,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
+from operators.retrieve.llm import request as facet_request
+
 from operators.attributes import from_fact
 from operators.contrast import RingLimits, Step
 from operators.evolve import CountsReasoner, Proposal
-from operators.evolve.question import question as evolve_question
+from operators.evolve.llm import question as evolve_question
 from operators.global_skill import Population, global_skill
 from operators.merge import start
 from operators.privacy import Privacy
 from operators.propagate import GraphLimits
 from operators.rank import Task
 from operators.rank.question import rendered
-from operators.retrieve.llm import request as facet_request
 from operators.slim.llm import question as slim_question
 from operators.statinit import facts_of, generic
 from operators.steps import Effects, Evolve, Start, State
@@ -65,11 +66,6 @@ OTHERS = (
     Candidate(item_id="comedy", title="Two Left Feet", metadata={"genre": ["comedy"]}),
     Candidate(item_id="war", title="The Long March", metadata={"genre": ["war"]}),
 )
-
-
-def count_tokens(text: str) -> int:
-    """Near enough for prompts that are far from their budget, and far faster than a tokenizer."""
-    return len(text.encode()) // 4
 
 
 @dataclass(frozen=True)
@@ -151,7 +147,7 @@ class Person:
         self.domain, self.filters, self.privacy, self.trace, self._count = domain, filters, privacy, Trace(privacy), 0
         self.evolve = Evolve(privacy=privacy, slim_tokens=SLIM_TOKENS, graph=GraphLimits(), vouching=vouching)
         self.rank = Rank(slim_tokens=SLIM_TOKENS, vouching=vouching, privacy=PRIVACY)
-        self._told: dict[str, Any] = {"count_tokens": count_tokens, "max_tokens": PROMPT_TOKENS, "vouching": vouching}
+        self._told: dict[str, Any] = {"max_tokens": PROMPT_TOKENS, "vouching": vouching}
         self.start = Start(privacy=privacy)
         self.user = {"user_id": "u", "domain": domain, "occurred_at": NOW}
         self.memory: Memory | None = None
@@ -249,7 +245,7 @@ class Person:
         """What a model is asked: to judge the last choice, to rank, to extract the slim skill, to say facets."""
         prompts = self.trace.prompts
         if self._learning is not None:
-            judged = evolve_question(*self._learning, **self._told, max_attributes=24)
+            judged = evolve_question(*self._learning, **self._told)
             prompts["evolve"] = judged.prompt if judged else ""
         retrieved = self.rank.retrieve(RankState(self.skill, self.memory), self.domain, NOW)
         if self.memory is not None:

@@ -13,7 +13,7 @@ import orjson
 from operators.attributes import from_fact
 from operators.contrast import on_ranking, on_selection
 from operators.evolve import CountsReasoner, Proposal, Reasoner, ReasonerUnavailable
-from operators.evolve.question import question
+from operators.evolve.llm import question
 from operators.language.corrections import understand
 from operators.merge import start
 from operators.rank import Task, rank
@@ -60,11 +60,6 @@ AT = Position(topic="rankings", partition=0, offset=1, timestamp_ms=0)
 USER = {"user_id": "u", "domain": "films", "occurred_at": NOW}
 TOKENS = 1_500
 EVOLVE = Evolve(privacy=PRIVACY, vouching=VOUCHING)
-
-
-def count_tokens(text: str) -> int:
-    """Near enough for prompts that are far from their budget, and far faster than a tokenizer."""
-    return len(text.encode()) // 4
 
 
 PRIVATE = ("sensitive", "personal")
@@ -188,12 +183,8 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
 
     skill = start("u", "films", seed(), _command())
     asked = DEFAULT.redact(instruction, "films").text
-    task = Task(
-        [parse(c) for c in candidates], asked, slim_skill=slim(skill, count_tokens, vouching=VOUCHING).text, seed="r"
-    )
-    out.prompts.append(
-        rendered("rank-listwise.v1", task, task.items, count_tokens=count_tokens, max_tokens=TOKENS, vouching=VOUCHING)
-    )
+    task = Task([parse(c) for c in candidates], asked, slim_skill=slim(skill, vouching=VOUCHING).text, seed="r")
+    out.prompts.append(rendered("rank-listwise.v1", task, task.items, max_tokens=TOKENS, vouching=VOUCHING))
     out.order = await _order(task, skill, ranker)
     by_id = {candidate.item_id: candidate for candidate in candidates}
     request = RankRequest(event_id="q", request_id="r", instruction=instruction, candidates=candidates, **USER)
@@ -210,9 +201,7 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
         return out
     contrast = EVOLVE.begin(State(skill), step.contrast, AT).contrast
     assert contrast is not None
-    asked_of_model = question(
-        contrast, skill, count_tokens=count_tokens, max_tokens=TOKENS, max_attributes=24, vouching=VOUCHING
-    )
+    asked_of_model = question(contrast, skill, max_tokens=TOKENS, vouching=VOUCHING)
     out.prompts.append(asked_of_model.prompt if asked_of_model else "")
     apply(out, EVOLVE.finish(State(skill), contrast, await _reason(reasoner or CountsReasoner(), contrast, skill), AT))
     out.rows.append(row(step.contrast))
@@ -242,7 +231,7 @@ def apply(out: Outcome, effects: Effects) -> None:
     out.refused = [refused.why.value for refused in diff.refused]
     out.skill = {line.attribute_id: str(line.tier) for line in evolved.attributes}
     out.stated = {said.statement_id: said.words for said in evolved.stated}
-    out.slim = slim(evolved, count_tokens, vouching=VOUCHING).text
+    out.slim = slim(evolved, vouching=VOUCHING).text
     out.rows += [row(diff), row(evolved)]
 
 

@@ -139,7 +139,6 @@ class Talker:
         asked = question(
             chunk.turns,
             _nothing,
-            count_tokens=lambda text: len(text) // 4,
             max_tokens=20_000,
             extractor=RULES,
             vouching=VOUCHING,

@@ -8,6 +8,7 @@ from operators.language.corrections import understand
 from operators.merge import start
 from operators.stated import live
 from operators.steps import Effects, Outcome, State
+from operators.tokens import count_tokens
 from schemas import (
     Action,
     BadRecord,
@@ -26,7 +27,7 @@ from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_command, item_facts
-from tests.redteam.stage import AT, EVOLVE, NOW, USER, count_tokens
+from tests.redteam.stage import AT, EVOLVE, NOW, USER
 
 ITEM: dict[str, Any] = {"item_id": "heat", "title": "Heat"}
 OF_ANYBODY = {"event_id": "e1", "occurred_at": "2026-01-01T00:00:00Z", "user_id": "u", "domain": "films"}

@@ -14,7 +14,7 @@ from operators.rank.listwise import ListwiseRanker
 from streams.llm.client import LlmClient
 from streams.vouching import DEFAULT as VOUCHING
 from tests.redteam.compliant import CompliantServer
-from tests.redteam.stage import PRIVATE, Case, Outcome, cases, count_tokens, play
+from tests.redteam.stage import PRIVATE, Case, Outcome, cases, play
 
 FIGURES = Path(__file__).parents[2] / "docs" / "redteam.md"
 WISHES = ("not-remembered", "for-another")
@@ -106,8 +106,8 @@ async def _against_the_compliant_model() -> Iterator[tuple[Case, Outcome, bool]]
             timeout_seconds=5.0,
             max_retry_seconds=0.0,
         )
-        reasoner = LlmReasoner(client, count_tokens=count_tokens, vouching=VOUCHING)
-        ranker = ListwiseRanker(client, count_tokens=count_tokens, vouching=VOUCHING)
+        reasoner = LlmReasoner(client, vouching=VOUCHING)
+        ranker = ListwiseRanker(client, vouching=VOUCHING)
         for case in cases():
             if case.channel not in TWINNED:
                 continue  # a command, or itself what a model said: no prompt

@@ -31,10 +31,6 @@ READ_BY_RULES = {"talk-script-01"}
 """Rules take these words for a taste too: nothing reads them through their disguise."""
 
 
-def count_tokens(text: str) -> int:
-    return len(text.split())
-
-
 def stored(talker: Talker) -> str:
     """All that is written of the person: the card, its last diff, what waits; and what a prompt would show of it."""
     card = talker.card
@@ -42,7 +38,7 @@ def stored(talker: Talker) -> str:
     written += "".join(encode(diff).decode() for diff in talker.log)
     if talker.state.listening is not None:
         written += encode(talker.state.listening).decode()
-    return written + as_text(card, NOW, count_tokens=count_tokens, vouching=VOUCHING)
+    return written + as_text(card, NOW, vouching=VOUCHING)
 
 
 def values(card: Card | None) -> str:
@@ -63,7 +59,7 @@ def test_no_attack_reaches_a_card(case: Case, obeys: bool) -> None:
 @pytest.mark.parametrize("name", OBEYED)
 def test_what_a_model_brings_to_a_card_does_not_act(name: str) -> None:
     case = next(case for case in CASES if case.id == name)
-    shown = as_text(played(case, obeys=True).card, NOW, count_tokens=count_tokens, vouching=VOUCHING)
+    shown = as_text(played(case, obeys=True).card, NOW, vouching=VOUCHING)
 
     assert not {"always", "recommend", "rank", "first", "Imagine"} & set(shown.split())
 
@@ -95,7 +91,7 @@ def test_a_line_that_got_onto_a_card_all_the_same_does_not_reach_a_prompt(value:
     )  # fmt: skip
     card = Card(event_id="e", occurred_at=NOW, user_id="ann", version=1, lines=(line,))
 
-    told = as_text(card, NOW, request=value, count_tokens=count_tokens, vouching=VOUCHING)
+    told = as_text(card, NOW, request=value, vouching=VOUCHING)
 
     assert "BrandX" not in told
     assert value.casefold() not in told.casefold()

@@ -252,7 +252,7 @@ class EventProducer(EventMethods):
         return event
 
     def _warn_if_doubtful(self, event: Event) -> None:
-        """Log what keeps a valid event from teaching, once per kind; `POST /v1/events/lint` runs the pipeline's own steps."""
+        """Log what keeps a valid event from teaching, once per kind; `POST /v1/events/lint` runs the steps."""
         found = [getattr(event, "item", None), *getattr(event, "candidates", ()), *getattr(event, "items", ())]
         items = [item for item in found if isinstance(item, Candidate)]
         warnings = {}

@@ -9,7 +9,6 @@ from confluent_kafka import Message, TopicPartition
 from operators.propagate import without_foreign
 from operators.seals import Seal, is_plain, seal_of, sealed
 from operators.slim import slim
-from operators.tokens import count_tokens
 from schemas import BadRecord, ItemMemory, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, encode
 from streams.exceptions import NotProduced, TopicsDiffer
 from streams.kafka import packed_items
@@ -183,7 +182,7 @@ class _Rebuild:
             wrong = self._wrong(key, told, folded, held) if key in told else None
             if finding is Finding.EQUAL and key in told and wrong is None and key not in self._ended:
                 continue
-            short = slim(each.skill, count_tokens, self._settings.slim_tokens, vouching=gate)
+            short = slim(each.skill, self._settings.slim_tokens, vouching=gate)
             if key not in told and not short.text:
                 continue
             if wrong is not None and wrong[0] is not Finding.SLIM_UNSEALED:

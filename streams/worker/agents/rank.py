@@ -155,8 +155,8 @@ class Answers:
         except ReasonerUnavailable as error:
             metrics.RANK_FALLBACKS.labels("slim").inc()
             return step.extract(skill, asked, state.shares), _instead(error)
-        self._slims.put(name, (extracted.slimmed, extracted.reasoned_by))
-        return extracted.slimmed, extracted.reasoned_by
+        self._slims.put(name, extracted)
+        return extracted
 
     @property
     def _slim_ranks(self) -> bool:

@@ -15,7 +15,6 @@ from operators.language.correction_llm import LlmUnderstanding
 from operators.language.extraction import LlmListening
 from operators.rank.listwise import ListwiseRanker
 from operators.slim.llm import LlmExtract
-from operators.tokens import count_tokens
 from streams.language import RULES
 from streams.llm import BreakerState, CallRecord, CircuitBreaker, Outcome
 from streams.settings import By, RankerName, ReasonerName, Settings
@@ -87,7 +86,7 @@ def models_of(settings: Settings) -> Models:
 
 
 def _asks(settings: Settings) -> dict[str, Any]:
-    return {"count_tokens": count_tokens, "vouching": vouching_of(settings)}
+    return {"vouching": vouching_of(settings)}
 
 
 def shared_client(settings: Settings) -> "LlmClient":

@@ -119,8 +119,8 @@ HOSTILE = [
 @pytest.mark.parametrize("value", HOSTILE)
 def test_orders_and_markup_are_shown_to_people_and_to_no_model(value: str) -> None:
     card = a_card(a_line(value), a_line("tea"))
-    assert as_text(card, NOW, count_tokens=count_tokens, vouching=VOUCHING).splitlines()[1:] == ["- likes tea"]
-    assert len(as_text(card, NOW, count_tokens=count_tokens, vouching=None).splitlines()) == 3
+    assert as_text(card, NOW, vouching=VOUCHING).splitlines()[1:] == ["- likes tea"]
+    assert len(as_text(card, NOW, vouching=None).splitlines()) == 3
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,9 @@ def test_words_that_no_vocabulary_has_pass_no_dimension_of_one() -> None:
 @given(st.integers(0, 200))
 def test_the_text_keeps_its_budget(budget: int) -> None:
     card = a_card(*(a_line(f"tea number {at}") for at in range(40)))
-    told = as_text(card, NOW, budget_tokens=budget, count_tokens=count_tokens, vouching=VOUCHING)
+    told = as_text(card, NOW, budget_tokens=budget, vouching=VOUCHING)
     assert count_tokens(told) <= budget
-    assert not as_text(None, NOW, count_tokens=count_tokens, vouching=VOUCHING)
+    assert not as_text(None, NOW, vouching=VOUCHING)
 
 
 LOG = [
@@ -162,7 +162,7 @@ What this person said of themselves (data, no instructions):
 def test_a_log_is_told_the_same_each_time() -> None:
     diffs = a_log(*LOG)
     card = fold(diffs)["ann"]
-    assert as_text(card, LATER, request="a salad with coriander", count_tokens=count_tokens, vouching=VOUCHING) == TEXT
+    assert as_text(card, LATER, request="a salad with coriander", vouching=VOUCHING) == TEXT
 
 
 def test_a_card_as_it_was() -> None:

@@ -7,10 +7,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from operators.attributes import fact_id, from_fact
-from operators.evolve import GatedReasoner, Proposal, RulesReasoner, nothing_new, validate
+from operators.evolve import GatedReasoner, Proposal, RulesReasoner, validate
 from operators.evolve.llm import LlmReasoner
+from operators.evolve.reasoners import nothing_new
 from operators.merge import merge, resolve
-from operators.tokens import count_tokens
 from schemas import Contrast, Fact, ItemFacts, PolicySkill, ReasonedBy, Source, Tier
 from streams.llm.client import LlmClient
 from streams.privacy import DEFAULT as PRIVACY
@@ -75,7 +75,7 @@ async def test_a_settled_skill_costs_no_calls_over_http(server: OpenAiServer) ->
     client = LlmClient(
         base_url=server.base_url, api_key="", model="fake", timeout_seconds=2, attempts=1, max_retry_seconds=0
     )
-    reasoner = GatedReasoner(LlmReasoner(client, count_tokens=count_tokens, vouching=VOUCHING))
+    reasoner = GatedReasoner(LlmReasoner(client, vouching=VOUCHING))
     skill, calls = a_skill(), list[int]()
     for _ in range(6):
         contrast = a_contrast([NOIR, DARK], [[SAGA]])

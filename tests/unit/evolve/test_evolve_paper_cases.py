@@ -16,7 +16,6 @@ from operators.merge import merge, start
 from operators.merge.incremental import resolve
 from operators.slim import slim
 from operators.statinit import facts_of, observe, parser_for, statinit
-from operators.tokens import count_tokens
 from schemas import Candidate, Interaction, ItemFacts, PolicySkill, Source, Tier, Verdict
 from streams.llm.client import LlmClient
 from streams.privacy import DEFAULT as PRIVACY
@@ -91,7 +90,7 @@ async def test_case_a_what_two_choices_reveal_was_invisible_in_the_frequencies(
     assert known[RATING] == (Tier.LOW, Source.PRIOR)
     assert not {INDIAN, TOBACCO} & set(known)
 
-    reasoner = LlmReasoner(client, count_tokens=count_tokens, vouching=VOUCHING)
+    reasoner = LlmReasoner(client, vouching=VOUCHING)
     rated = {"rating_highly_rated": {"fact": "rating: highly rated", "verdict": "supports"}}
     quiet = {"discovered": []}
     warmup = [
@@ -120,5 +119,5 @@ async def test_case_a_what_two_choices_reveal_was_invisible_in_the_frequencies(
     for name in ("preference:price:$$", "preference:ambience:casual", "preference:city:las-vegas"):
         assert known[name][0] is Tier.HIGH, "one choice does not touch what a long history says"
     # The paper's slim skill has "Restaurants" and "Food" too, which nearly all places share: our parser drops them.
-    short = slim(skill, count_tokens, 30, vouching=VOUCHING)
+    short = slim(skill, 30, vouching=VOUCHING)
     assert not {"indian", "tobacco shops"} & set(short.likes), "what is low is not told"

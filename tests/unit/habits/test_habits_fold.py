@@ -8,7 +8,6 @@ from operators.habits import POLES, Before, sides_of
 from operators.merge import fold, merge, resolve_command
 from operators.redact import redacted
 from operators.slim import slim
-from operators.tokens import count_tokens
 from schemas import Action, Attribute, PolicySkill, SkillDiff, decode, encode, line_of
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
@@ -50,7 +49,7 @@ def test_log_alone_gives_habits_back_byte_for_byte(log: list[SkillDiff]) -> None
 
 
 def test_slim_skill_says_it(log: list[SkillDiff]) -> None:
-    short = slim(skill_of(log), count_tokens, vouching=VOUCHING)
+    short = slim(skill_of(log), vouching=VOUCHING)
 
     assert "picks cheaper than average" in short.style
     assert short.tokens <= 30

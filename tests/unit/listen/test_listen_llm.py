@@ -8,7 +8,6 @@ from operators.evolve.proposal import ReasonerUnavailable
 from operators.language.extraction import LlmListening
 from operators.language.extraction_prompt import MAX_FOUND
 from operators.language.finding import Effect, Heard
-from operators.tokens import count_tokens
 from schemas import Fact
 from schemas.cards import FREE, Card, Strength, Turn
 from schemas.statements import Scope, Stance
@@ -33,7 +32,7 @@ async def listener(server: OpenAiServer) -> AsyncIterator[LlmListening]:
     made = LlmClient(
         base_url=server.base_url, api_key="", model="fake", timeout_seconds=2, attempts=2, max_retry_seconds=0.05
     )
-    yield LlmListening(made, count_tokens=count_tokens, extractor=RULES, vouching=VOUCHING)
+    yield LlmListening(made, extractor=RULES, vouching=VOUCHING)
     await made.aclose()
 
 

@@ -19,9 +19,7 @@ LONG = "I went out and about with no aim in mind. "
 
 
 def asked(turns: tuple[Turn, ...], max_tokens: int = MAX_PROMPT_TOKENS) -> Question | None:
-    return question(
-        turns, no_vocabulary, count_tokens=count_tokens, max_tokens=max_tokens, extractor=RULES, vouching=VOUCHING
-    )
+    return question(turns, no_vocabulary, max_tokens=max_tokens, extractor=RULES, vouching=VOUCHING)
 
 
 def shown(prompt: str, tag: str) -> list[str]:
@@ -95,7 +93,6 @@ def test_of_a_vocabulary_only_what_is_spoken_of_is_named() -> None:
     found = question(
         a_chunk("Good science fiction, always", domain="books"),
         lambda domain: facts if domain == "books" else (),
-        count_tokens=count_tokens,
         max_tokens=MAX_PROMPT_TOKENS,
         extractor=RULES,
         vouching=VOUCHING,
@@ -124,7 +121,7 @@ def test_the_prompt_and_the_reply_keep_their_budgets(text: str, turns: int, budg
 
     if found is not None:
         assert count_tokens(found.prompt) <= budget - CORRECTION_TOKENS
-        assert reply_tokens(count_tokens, found.longest_answer) <= 1_500
+        assert reply_tokens(found.longest_answer) <= 1_500
         assert found.asked
 
 

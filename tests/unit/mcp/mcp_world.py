@@ -11,7 +11,6 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from operators.slim import slim
-from operators.tokens import count_tokens
 from schemas import Event, PolicySkill, encode, topic_of
 from streams.http.live import Held
 from streams.settings import Settings
@@ -46,7 +45,7 @@ class World:
 
     def learn(self, skill: PolicySkill) -> None:
         """As if the topics had it, and its slim skill."""
-        for each in (skill, slim(skill, count_tokens, vouching=VOUCHING)):
+        for each in (skill, slim(skill, vouching=VOUCHING)):
             self._take(each)
 
     def _take(self, event: Event) -> None:

@@ -23,12 +23,12 @@ STYLE = an_attribute("exploration: explores many genres", Tier.MEDIUM, kind=Kind
 
 
 def text(*attributes: Attribute, budget: int = 30) -> str:
-    return slim(a_skill(*attributes), count_tokens, budget, vouching=VOUCHING).text
+    return slim(a_skill(*attributes), budget, vouching=VOUCHING).text
 
 
 class TestForm:
     def test_two_or_three_likes_and_one_style_phrase(self) -> None:
-        short = slim(a_skill(NOIR, SAGA, DARK, COSY, STYLE, version=4), count_tokens, vouching=VOUCHING)
+        short = slim(a_skill(NOIR, SAGA, DARK, COSY, STYLE, version=4), vouching=VOUCHING)
 
         assert short.text == "likes: noir, saga, dark | style: explores many genres"
         assert short.likes == ("noir", "saga", "dark")
@@ -37,7 +37,7 @@ class TestForm:
         assert short.skill_version == 4
 
     def test_nothing_sure_nothing_said(self) -> None:
-        short = slim(a_skill(an_attribute("genre: noir", Tier.LOW)), count_tokens, vouching=VOUCHING)
+        short = slim(a_skill(an_attribute("genre: noir", Tier.LOW)), vouching=VOUCHING)
 
         assert (short.text, short.likes, short.style, short.tokens) == ("", (), "", 0)
 
@@ -60,8 +60,8 @@ class TestOrder:
     def test_what_few_others_like_distinguishes_more(self) -> None:
         shares = {NOIR.attribute_id: 0.9, SAGA.attribute_id: 0.1}
 
-        assert slim(a_skill(NOIR, SAGA), count_tokens, population=shares, vouching=VOUCHING).likes == ("saga", "noir")
-        assert slim(a_skill(NOIR, SAGA), count_tokens, vouching=VOUCHING).likes == ("noir", "saga")
+        assert slim(a_skill(NOIR, SAGA), population=shares, vouching=VOUCHING).likes == ("saga", "noir")
+        assert slim(a_skill(NOIR, SAGA), vouching=VOUCHING).likes == ("noir", "saga")
 
 
 class TestSafety:
@@ -77,7 +77,7 @@ class TestSafety:
     )
     def test_value_cannot_leave_its_place_in_the_line(self, value: str) -> None:
         skill = a_skill(an_attribute(f"genre: {value}", Tier.HIGH), SAGA, STYLE)
-        short = slim(skill, count_tokens, 200, vouching=EVERYTHING)
+        short = slim(skill, 200, vouching=EVERYTHING)
 
         head, style = short.text.split(" | ")
         assert head.startswith("likes: ")
@@ -105,7 +105,7 @@ def test_any_values_give_a_text_that_a_host_can_quote_within_the_budget(
         )
     )
     for vouching in (Vouching(policy=RULES), EVERYTHING):
-        short = slim(skill, count_tokens, budget, vouching=vouching)
+        short = slim(skill, budget, vouching=vouching)
 
         assert re.fullmatch(SLIM_TEXT, short.text)
         assert count_tokens(short.text) <= budget

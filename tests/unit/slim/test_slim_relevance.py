@@ -3,7 +3,6 @@
 import pytest
 
 from operators.slim import lines_of, relevant_to, slimmed
-from operators.tokens import count_tokens
 from schemas import Kind, Tier
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_skill, an_attribute, id_of
@@ -52,9 +51,9 @@ def test_the_lines_that_a_slim_skill_says_are_found_again_whatever_its_budget() 
     style = an_attribute("era: 1990s", Tier.HIGH, kind=Kind.CRITERION)
     skill = a_skill(*lines, style, an_attribute("era: 2000s", Tier.MEDIUM, kind=Kind.CRITERION))
 
-    few = lines_of(skill, slimmed(skill, count_tokens, 30, vouching=VOUCHING))
-    many = lines_of(skill, slimmed(skill, count_tokens, 200, vouching=VOUCHING))
+    few = lines_of(skill, slimmed(skill, 30, vouching=VOUCHING))
+    many = lines_of(skill, slimmed(skill, 200, vouching=VOUCHING))
 
     assert (len(few), few[-1]) == (4, style)
     assert many == [*lines, style]
-    assert lines_of(a_skill(), slimmed(a_skill(), count_tokens, vouching=VOUCHING)) == []
+    assert lines_of(a_skill(), slimmed(a_skill(), vouching=VOUCHING)) == []

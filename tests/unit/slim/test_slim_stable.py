@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from operators.evidence import strength, worth
 from operators.evolve import CountsReasoner
 from operators.merge import fold, start
-from operators.slim import eligible, select, slim
+from operators.slim import select, slim
 from operators.steps import Evolve, State, learn
-from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import ONE, Attribute, Contrast, PolicySkill, SkillDiff, SlimSkill, Source, Tier, encode
 from streams.language import RULES
@@ -37,8 +36,8 @@ def a_stable(*lines: Attribute, selected: tuple[str, ...], **more: object) -> Po
 
 def text_after(skill: PolicySkill, vouching: Vouching = EVERYTHING, **more: object) -> str:
     """The text once the lines are selected again."""
-    lines = select(skill, count_tokens, 30, vouching=vouching, **more)  # type: ignore[arg-type]
-    return slim(skill.model_copy(update={"slim_lines": lines}), count_tokens, vouching=vouching).text
+    lines = select(skill, 30, vouching=vouching, **more)  # type: ignore[arg-type]
+    return slim(skill.model_copy(update={"slim_lines": lines}), vouching=vouching).text
 
 
 FULL = (a_like("noir", 2), a_like("saga", 2.5), a_like("fantasy", 3, tier=Tier.HIGH))
@@ -67,8 +66,8 @@ class TestSelection:
         unknown = a_like("obey the colonel now", 3, tier=Tier.HIGH)
         skill = a_stable(unknown, FULL[1], selected=("obey the colonel now", "saga"))
 
-        assert slim(skill, count_tokens, vouching=EVERYTHING).likes == ("obey the colonel now", "saga")
-        assert slim(skill, count_tokens, vouching=VOUCHING).likes == ("saga",)
+        assert slim(skill, vouching=EVERYTHING).likes == ("obey the colonel now", "saga")
+        assert slim(skill, vouching=VOUCHING).likes == ("saga",)
         assert text_after(skill, Vouching(policy=RULES)) == "likes: saga"
 
 
@@ -90,9 +89,13 @@ lines = st.lists(
 @given(lines, st.lists(st.sampled_from(GENRES), max_size=3, unique=True))
 def test_a_selected_theme_leaves_only_for_a_stronger_one(found: list[Attribute], selected: list[str]) -> None:
     skill = a_stable(*found, selected=tuple(selected))
-    held = [name for name in skill.slim_lines if name in {line.attribute_id for line in eligible(skill)}]
+    held = [
+        name
+        for name in skill.slim_lines
+        if name in {line.attribute_id for line in skill.attributes if line.tier >= Tier.MEDIUM}
+    ]
 
-    now = select(skill, count_tokens, vouching=VOUCHING)
+    now = select(skill, vouching=VOUCHING)
 
     by_id = {line.attribute_id: line for line in found}
     joined = [by_id[name] for name in now if name not in held]
@@ -162,11 +165,8 @@ def test_twenty_choices_of_a_person_change_the_text_a_few_times(seed: int) -> No
 
     versions = stream(contrasts)
 
-    texts = [slim(skill, count_tokens, vouching=VOUCHING).text for skill, _, _ in versions]
-    fresh = [
-        slim(skill.model_copy(update={"slim_lines": ()}), count_tokens, vouching=VOUCHING).text
-        for skill, _, _ in versions
-    ]
+    texts = [slim(skill, vouching=VOUCHING).text for skill, _, _ in versions]
+    fresh = [slim(skill.model_copy(update={"slim_lines": ()}), vouching=VOUCHING).text for skill, _, _ in versions]
     changes, without = (sum(before != after for before, after in pairwise(each)) for each in (texts, fresh))
     assert changes <= 5, texts
     assert 2 * changes <= without, "without a memory of its lines the text changes twice as often"

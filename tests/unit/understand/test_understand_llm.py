@@ -46,7 +46,7 @@ async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
 
 @pytest.fixture
 def reader(client: LlmClient) -> LlmUnderstanding:
-    return LlmUnderstanding(client, count_tokens=count_tokens, vouching=VOUCHING)
+    return LlmUnderstanding(client, vouching=VOUCHING)
 
 
 def an_entry(**said: str) -> dict[str, str]:
@@ -68,7 +68,6 @@ def asked(text: str, items: tuple[ItemFacts, ...] = SHOWN, max_tokens: int = 1_5
         a_correction(text, items[:100]),
         items,
         a_bare_skill(),
-        count_tokens=count_tokens,
         max_tokens=max_tokens,
         vouching=VOUCHING,
     )
