@@ -32,7 +32,6 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 JUMPS = (timedelta(0), HOUR, timedelta(0), -HOUR, timedelta(0), DAY, timedelta(0))
 CLOCKED = (
     "streams.worker.runtime.intake",
-    "streams.worker.pipeline",
     "streams.worker.forgetting",
     "streams.worker.agents.evolve",
     "streams.worker.agents.prior",
