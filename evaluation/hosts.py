@@ -1,6 +1,6 @@
 """Three agents that rank by themselves, with and without a slim skill (paper 3.3, Figures 3 to 5).
 
-host = HOSTS["static-profile"](ranker)     # an operators.rank.llm.LlmRanker
+host = HOSTS["static-profile"](ranker)     # an operators.rank.listwise.ListwiseRanker
 order = await host.rank(HostRequest("ann", candidates, "a quiet one", history, slim_skill))
 host.observe(request, order[0])
 
@@ -67,7 +67,7 @@ class HostRequest:
 
 
 class Ranks(Protocol):
-    """A ranker with a model, such as `operators.rank.llm.LlmRanker`."""
+    """A ranker with a model, such as `operators.rank.listwise.ListwiseRanker`."""
 
     async def rank(self, task: Task) -> LlmRanking:
         """The candidates in a strict order."""

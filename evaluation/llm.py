@@ -1,8 +1,8 @@
 """SAGER's arms with a model, which reasons about choices, sees the slim skill and ranks (paper 2.3 to 2.5).
 
-The endpoint is the worker's (`SAGER_LLM_*`, `OPENAI_*`), and so is the ranker (`SAGER_RANKER`), first-token unless the
-settings name another one with a model. An unusable answer counts as such: the choice teaches nothing, and the ranking
-keeps the order of presentation, which is random. No rule replaces the model.
+The endpoint is the worker's (`SAGER_LLM_*`, `OPENAI_*`), and so is the listwise ranker. An unusable answer counts as
+such: the choice teaches nothing, and the ranking keeps the order of presentation, which is random. No rule replaces the
+model.
 """
 
 from collections.abc import Callable
@@ -18,12 +18,12 @@ from evaluation.warm_up import ArmOptions, WarmedUp
 from operators.evolve import GatedReasoner, Proposal, ReasonerUnavailable
 from operators.evolve.llm import LlmReasoner
 from operators.rank import Task
-from operators.rank.llm import Form, LlmRanker
+from operators.rank.listwise import ListwiseRanker
 from operators.steps import Reason
 from operators.tokens import count_tokens
 from schemas import Contrast, PolicySkill
 from streams.llm.client import LlmClient
-from streams.settings import RankerName, Settings
+from streams.settings import Settings
 from streams.vouching import DEFAULT as VOUCHING
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -72,7 +72,7 @@ class LlmSkillArm(SkillArm):
         rule, plan, given: as of `SkillArm`.
     """
 
-    def __init__(self, ranker: LlmRanker, rule: Rule, plan: Plan, **given: Any) -> None:
+    def __init__(self, ranker: ListwiseRanker, rule: Rule, plan: Plan, **given: Any) -> None:
         super().__init__(rule, plan, weighs=False, **given)
         self._ranker = ranker
 
@@ -115,10 +115,8 @@ class LlmArm(WarmedUp):
         reason = GatedReasoner(reasoner, lambda: None).reason if settings.gate else reasoner.reason
         super().__init__(replace(rule, reason=lambda: lenient(reason)), options)
         self.concurrency = options.concurrency
-        by_rules = settings.ranker is RankerName.DETERMINISTIC
-        form = Form.FIRST_TOKEN if by_rules else Form(settings.ranker.value)
-        self._ranker = LlmRanker(
-            self._desk, count_tokens=count_tokens, form=form, orders=settings.rank_orders, vouching=VOUCHING
+        self._ranker = ListwiseRanker(
+            self._desk, count_tokens=count_tokens, orders=settings.rank_orders, vouching=VOUCHING
         )
 
     @property

@@ -2,7 +2,7 @@
 
 A user is shown the list as the product ranks it without a model, so that no arm's rankings by a model change what it
 learns from. Each list is ranked by the model before the choice is learned from; the sweeps rank the same lists with
-the same skills in other forms, with other slim skills, with skills frozen earlier, and by other hosts.
+longer and shorter slim skills, with skills frozen earlier, and by other hosts.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from operators.evolve import CountsReasoner, GatedReasoner, ReasonerUnavailable
 from operators.evolve.llm import LlmReasoner
 from operators.merge import MergeLimits
 from operators.rank import Task
-from operators.rank.llm import Form, LlmRanker
+from operators.rank.listwise import ListwiseRanker
 from operators.steps import Evolve, Reason, learn
 from operators.tokens import count_tokens
 from schemas import Contrast, PolicySkill
@@ -34,7 +34,6 @@ from streams.vouching import DEFAULT as VOUCHING
 
 SLIM_BUDGETS = (10, 20, 50, 100, 200)
 TAUS = (0, 1, 2, 3)
-FORMS = (Form.LISTWISE,)
 MODEL = "model"
 """The ranker of an arm's lists beside `By.SKILL`: the model, which sees the slim skill."""
 
@@ -76,8 +75,6 @@ ARMS: Mapping[str, ModelArm] = {
         ModelArm(Rule(f"{BOTH}-1", "the same at a whole choice", evolve=_weighing(1.0)), _verdicts),
     )
 }
-SWEPT = (NO_SKILL, PRIOR, COUNTS, BOTH)
-"""The arms whose skills the sweeps rank with."""
 FROZEN = (INCREMENTAL_ARM, COUNTS, BOTH)
 """The arms whose skills are frozen after tau choices."""
 
@@ -146,9 +143,7 @@ class Player:
         self._plan = plan.of([user_id])
         self._desk, self._counted = desk, counted
         self._choices = plan.choices[user_id]
-        self._rankers = {
-            form: LlmRanker(desk, form=form, count_tokens=count_tokens, vouching=VOUCHING) for form in Form
-        }
+        self._ranker = ListwiseRanker(desk, orders=1, count_tokens=count_tokens, vouching=VOUCHING)
         self._slims = SkillArm(ARMS[COUNTS].rule, self._plan)
         self._before: dict[str, list[PolicySkill]] = {}
         """Each arm's skill before each choice."""
@@ -179,9 +174,6 @@ class Player:
     def _sweeps(self) -> list[Any]:
         everywhere = range(len(self._choices))
         found = []
-        for arm in SWEPT:
-            if arm in self._before:
-                found += [self._ranked(f"{arm}+{form.value}", arm, everywhere, form=form) for form in FORMS]
         if BOTH in self._before:
             found += [self._ranked(f"{BOTH}+slim-{n}", BOTH, everywhere, tokens=n) for n in SLIM_BUDGETS]
         late = range(max(TAUS), len(self._choices))
@@ -191,14 +183,7 @@ class Player:
         return found
 
     async def _ranked(
-        self,
-        label: str,
-        arm: str,
-        seen: range,
-        *,
-        form: Form = Form.FIRST_TOKEN,
-        tokens: int = 30,
-        frozen: int | None = None,
+        self, label: str, arm: str, seen: range, *, tokens: int = 30, frozen: int | None = None
     ) -> list[Place]:
         """Have the model rank these lists with an arm's slim skill, as it was then or frozen after some choices."""
 
@@ -209,7 +194,7 @@ class Player:
             context = choice.context
             task = Task(items, "", context.facets, context.companions, slim, seed=choice.request_id)
             try:
-                order = (await self._rankers[form].rank(task)).order
+                order = (await self._ranker.rank(task)).order
             except ReasonerUnavailable:
                 self._counted.unusable[label] += 1
                 order = choice.candidates  # as presented, which is random
@@ -218,7 +203,7 @@ class Player:
         return list(await asyncio.gather(*map(place, seen)))
 
     async def _host(self, name: str, *, skilled: bool) -> list[Place]:
-        host, label = HOSTS[name](self._rankers[Form.FIRST_TOKEN]), f"{name}+skill" if skilled else name
+        host, label = HOSTS[name](self._ranker), f"{name}+skill" if skilled else name
         taken = [self._plan.facts[visit.item_id] for visit in self._plan.past[self._user_id]]
         found = []
         for before, choice in enumerate(self._choices):

@@ -13,7 +13,7 @@ from evaluation.community import Community
 from evaluation.dataset import NEGATIVES, Sequences, generator, sequences
 from evaluation.exceptions import QualityError
 from evaluation.simulation import Progress, no_progress
-from operators.retrieve import Neighbours, Retrieved
+from operators.retrieve import Retrieved
 from schemas import Candidate, GlobalSkill, ItemFacts, derived_id
 from streams.importers import Visit
 
@@ -185,8 +185,7 @@ class Lister:
             taken=taken,
             candidates=tuple(items),
             shown=shown,
-            # Without the neighbours, which hold the decoded graph, and the companions that are no candidates.
-            context=replace(context, companions=near, neighbours=Neighbours()),
+            context=replace(context, companions=near),
             popularity={item: population.items[item] for item in items if item in population.items},  # type: ignore[index]
         )
 

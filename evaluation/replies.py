@@ -7,7 +7,7 @@ of a run share the replies and the budget.
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import orjson
 from evaluation.exceptions import BudgetSpent, NoReply, QualityError
 from operators.asks import prompt_hash
 from operators.evolve import ReasonerUnavailable
-from streams.llm import CallRecord, FirstToken, Outcome, Reply
+from streams.llm import CallRecord, Outcome, Reply
 from streams.llm.client import LlmClient
 
 LAYOUT = 1
@@ -35,7 +35,7 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
 }
-_ITS_OWN = frozenset({Outcome.INVALID_REPLY, Outcome.REFUSED, Outcome.NO_LOGPROBS})
+_ITS_OWN = frozenset({Outcome.INVALID_REPLY, Outcome.REFUSED})
 """Outcomes that depend on the question and not on the endpoint: asking again gives the same outcome."""
 
 
@@ -216,61 +216,37 @@ class Desk:
             NoReply: the endpoint did not answer.
             BudgetSpent: the question is new, and the budget is spent.
         """
+        model, hashed = self._endpoint.model, prompt_hash(prompt, schema)
 
-        async def asked() -> Any:
-            return (await self._endpoint.ask(prompt, schema, name=name, max_tokens=max_tokens)).answer
-
-        kept = await self._answer([prompt, schema, max_tokens], name, prompt_hash(prompt, schema), asked)
-        return Reply(answer=kept.answer, **self._record(kept))
-
-    async def first_token(self, prompt: str, choices: Sequence[str], *, name: str) -> FirstToken:
-        """Like `LlmClient.first_token`; raises like `ask`."""
-
-        async def asked() -> Any:
-            token = await self._endpoint.first_token(prompt, choices, name=name)
-            return {"logprobs": dict(token.logprobs), "seen": token.seen}
-
-        hashed = prompt_hash(prompt, {"choices": list(choices)})
-        kept = await self._answer([prompt, list(choices)], name, hashed, asked)
-        return FirstToken(logprobs=kept.answer["logprobs"], seen=kept.answer["seen"], **self._record(kept))
-
-    async def _answer(
-        self, parts: Sequence[object], name: str, hashed: str, asked: Callable[[], Coroutine[Any, Any, Any]]
-    ) -> StoredReply:
-        model = self._endpoint.model
-
-        async def ask() -> StoredReply:
+        async def asked() -> StoredReply:
             began = time.monotonic()
             try:
-                outcome, told = Outcome.OK, await asked()
+                outcome: Outcome = Outcome.OK
+                told: object = (await self._endpoint.ask(prompt, schema, name=name, max_tokens=max_tokens)).answer
             except ReasonerUnavailable as error:
                 if error.outcome not in _ITS_OWN:
                     raise NoReply(
                         f"the endpoint does not answer: {error}. {self._replies.how_to_continue()}"
                     ) from error
                 outcome, told = Outcome(error.outcome), error.detail
-            return StoredReply(
-                outcome, told, self._replies.spent_on(hashed), hashed, round(1000 * (time.monotonic() - began))
-            )
+            latency_ms = round(1000 * (time.monotonic() - began))
+            return StoredReply(outcome, told, self._replies.spent_on(hashed), hashed, latency_ms)
 
-        question = hashlib.sha256(orjson.dumps([model, self._form, name, *parts])).hexdigest()
-        kept = await self._replies.answer(question, name, model, ask)
+        key = orjson.dumps([model, self._form, name, prompt, schema, max_tokens])
+        kept = await self._replies.answer(hashlib.sha256(key).hexdigest(), name, model, asked)
         self.spent += kept.cost
-        if kept.outcome is Outcome.OK:
-            return kept
-        if kept.outcome is not Outcome.NO_LOGPROBS:
+        if kept.outcome is not Outcome.OK:
             self.spent += Cost(unusable=1)
-        raise ReasonerUnavailable(kept.outcome.value, str(kept.answer))
-
-    def _record(self, kept: StoredReply) -> dict[str, Any]:
-        return {
-            "model": self._endpoint.model,
-            "prompt_hash": kept.prompt_hash,
-            "prompt_tokens": kept.cost.prompt_tokens,
-            "completion_tokens": kept.cost.completion_tokens,
-            "latency_ms": kept.latency_ms,
-            "calls": kept.cost.calls,
-        }
+            raise ReasonerUnavailable(kept.outcome.value, str(kept.answer))
+        return Reply(
+            answer=kept.answer,
+            model=model,
+            prompt_hash=kept.prompt_hash,
+            prompt_tokens=kept.cost.prompt_tokens,
+            completion_tokens=kept.cost.completion_tokens,
+            latency_ms=kept.latency_ms,
+            calls=kept.cost.calls,
+        )
 
 
 def _opened(path: Path | None) -> duckdb.DuckDBPyConnection:

@@ -6,7 +6,7 @@ frozen. No user's warm-up changes what another one is shown.
 
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from evaluation.simulation import Progress, Turn, side_by_side, simulate
 from evaluation.skill_arms import SAGER, STREAM_RULES, Rule, SkillArm
 from evaluation.split import Case, Split
 from evaluation.stream import interleaved, took
-from operators.retrieve import Neighbours, Retrieved
+from operators.retrieve import Retrieved
 from operators.steps import Start
 from operators.steps import rank as ranking
 from schemas import GlobalSkill, derived_id
@@ -159,9 +159,8 @@ class WarmedUp(Frozen):
             state = ranking.State(unread, world.memories.get(user_id), near, popularity=self._popularity)
             visits = split.training[user_id]
             now = (visits[-1].at if visits else BEGINNING) + timedelta(seconds=1)
-            found = ranking.Rank(privacy=PRIVACY, vouching=VOUCHING).retrieve(state, split.domain, now)
-            # Without the neighbours, which hold the decoded graph.
-            known[user_id, propagates] = replace(found, neighbours=Neighbours())
+            rank = ranking.Rank(privacy=PRIVACY, vouching=VOUCHING)
+            known[user_id, propagates] = rank.retrieve(state, split.domain, now)
         return known[user_id, propagates]
 
 

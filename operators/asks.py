@@ -1,9 +1,9 @@
-"""The model client that operators need. `streams.llm.LlmClient` is one.
+"""The model client that operators need, as protocols, so that operators know no network.
 
-They are protocols, so that operators know no network, and can be used with an app's own client.
+`streams.llm.LlmClient` is one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any, Protocol
 
@@ -16,12 +16,10 @@ CORRECTION_TOKENS = 100
 """Tokens reserved in every prompt for what a corrective retry adds."""
 MAX_PROMPT_TOKENS = 1_500
 """The limit of every prompt but that about a conversation, a corrective retry included."""
-NO_LOGPROBS = "no-logprobs"
-"""The outcome when an endpoint answers without probabilities: only another form of question helps."""
 
 
 def reply_tokens(count_tokens: Callable[[str], int], longest_answer: str) -> int:
-    """The token limit of a reply.
+    """Return the token limit of a reply.
 
     Twice our own count, to allow for other tokenizers and for endpoints that indent with white space.
     """
@@ -29,38 +27,23 @@ def reply_tokens(count_tokens: Callable[[str], int], longest_answer: str) -> int
 
 
 def prompt_hash(prompt: str, schema: Mapping[str, object]) -> str:
-    """Blake2b of all that a model is told, 16 hex digits."""
+    """Hash prompt and schema to 16 hex digits (blake2b)."""
     return blake2b(prompt.encode() + b"\0" + orjson.dumps(schema), digest_size=8).hexdigest()
 
 
 def strict_object(properties: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an object with exactly these properties, all required."""
+    """Return the schema of an object with exactly these properties, all required."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-class Recorded(Protocol):
-    """An answered question, with the record of its cost."""
+class Answer(Protocol):
+    """An answer in JSON, with the record of its cost."""
+
+    @property
+    def answer(self) -> Mapping[str, Any]: ...  # noqa: D102 - the JSON object
 
     def reasoned_by(self, prompt: str) -> ReasonedBy:
-        """The record as events carry it, for the prompt of this name."""
-        ...
-
-
-class Answer(Recorded, Protocol):
-    """An answer in JSON."""
-
-    @property
-    def answer(self) -> Mapping[str, Any]:
-        """The JSON object."""
-        ...
-
-
-class Choice(Recorded, Protocol):
-    """An answer of one token."""
-
-    @property
-    def logprobs(self) -> Mapping[str, float]:
-        """Log-probability per choice."""
+        """Return the record as events carry it, for the prompt of this name."""
         ...
 
 
@@ -68,39 +51,19 @@ class Asks(Protocol):
     """A client that can ask for JSON."""
 
     async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Answer:
-        """The model's answer to this prompt, fitting this schema."""
+        """Return the model's answer to this prompt, fitting this schema."""
         ...
-
-
-class Chooses(Protocol):
-    """A client that can ask for the first token."""
-
-    async def first_token(self, prompt: str, choices: Sequence[str], *, name: str) -> Choice:
-        """How probable each choice is as the first token of the answer."""
-        ...
-
-
-class Client(Asks, Chooses, Protocol):
-    """A client that can do both."""
 
 
 class Question(Protocol):
-    """A question with a JSON answer."""
+    """A question: its prompt, the schema of its answer, and the longest possible answer."""
 
     @property
-    def prompt(self) -> str:
-        """The text."""
-        ...
-
+    def prompt(self) -> str: ...  # noqa: D102
     @property
-    def schema(self) -> Mapping[str, Any]:
-        """The JSON schema that the answer must fit."""
-        ...
-
+    def schema(self) -> Mapping[str, Any]: ...  # noqa: D102
     @property
-    def longest_answer(self) -> str:
-        """The longest possible answer."""
-        ...
+    def longest_answer(self) -> str: ...  # noqa: D102
 
 
 class Asker:
@@ -114,7 +77,7 @@ class Asker:
         self._vouching = vouching
 
     async def _ask(self, prompt: str, question: Question) -> Answer:
-        """The answer to a question asked with the prompt of this name, such as `evolve.v2`."""
+        """Ask a question with the prompt of this name, such as `evolve.v2`."""
         return await self._client.ask(
             question.prompt,
             question.schema,

@@ -6,7 +6,7 @@ from a choice, both rank its candidates.
 
 import math
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -38,10 +38,7 @@ _TINY = 1e-12
 class Step:
     """One version of the live skill, with its event if Kafka still has it.
 
-    Attributes:
-        diff: the live diff.
-        choice: the contrast as bytes, which take a twentieth of the decoded contrast's memory.
-        command: the command.
+    `choice` is the contrast as bytes, which take a twentieth of the decoded contrast's memory.
     """
 
     diff: SkillDiff
@@ -94,26 +91,11 @@ def series(diffs: Sequence[SkillDiff], choices: Mapping[str, bytes], commands: M
     return Series(begin, tuple(steps))
 
 
-def history(diffs: Sequence[SkillDiff]) -> Iterator[tuple[PolicySkill, SkillDiff]]:
-    """Fold the log of one skill; yield each diff with the skill before it."""
-    skill: PolicySkill | None = None
-    for diff in sorted(diffs, key=lambda each: each.version):
-        skill = skill or start(diff.user_id, diff.domain, diff.seed or (), diff)
-        if diff.version == skill.version + 1:  # else a repeat
-            yield skill, diff
-            skill = merge(skill, diff)
-
-
 @dataclass(frozen=True)
 class Side:
-    """How the other side learns and ranks.
+    """The other side's evolve step, its reasoner, its lines that rank, and its domains' population.
 
-    Attributes:
-        step: its evolve step.
-        reason: its reasoner.
-        lines: its lines that rank.
-        usual: by domain, the expected shares of the population, in 1/1024.
-        popularity: by domain, how many users took an item lately.
+    `usual` has the population's expected shares, in 1/1024, by attribute id; `popularity`, how many users took an item.
     """
 
     step: Evolve
@@ -125,14 +107,12 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Both sides after one event.
+    """Both skills after one event, with both diffs.
 
     Attributes:
-        live, other: the skills.
         contrast: the choice, if the event is a readable one.
         places: the ranks that the live and the other skill gave the chosen item before they learned from it.
-        live_diff, diff: the diffs of the live and the other side.
-        unavailable: why the other side learned nothing: the reasoner did not answer.
+        unavailable: why the other side's reasoner did not answer.
     """
 
     live: PolicySkill
@@ -199,7 +179,6 @@ class Difference:
     """The mean of one measure on both sides.
 
     Attributes:
-        live, other: the means over choices.
         margin: half of the 95 % interval around the difference, by users, because choices of one user are not
             independent; None with fewer than two users.
         better, worse: the numbers of users for whom the other side is better and worse.
@@ -218,11 +197,7 @@ class Difference:
 
 
 def differences(choices: Sequence[tuple[str, int, int]]) -> dict[str, Difference]:
-    """Compare both sides by every measure.
-
-    Args:
-        choices: the user, the live rank and the other rank of each choice; at least one.
-    """
+    """Compare both sides by every measure, given the user, the live rank and the other rank of each choice."""
     return {name: _difference(choices, measure) for name, measure in MEASURES.items()}
 
 

@@ -102,7 +102,7 @@ class OnLlmFailure(StrEnum):
 
 
 class By(StrEnum):
-    """The author of facets and task-conditioned slim skills: a rule, or the LLM."""
+    """The author of slim skills for a request: a rule, or the LLM."""
 
     RULES = "rules"
     LLM = "llm"
@@ -112,7 +112,6 @@ class RankerName(StrEnum):
     """The method that answers rank requests."""
 
     DETERMINISTIC = "deterministic"
-    FIRST_TOKEN = "first-token"  # noqa: S105 - the form of a question, no password
     LISTWISE = "listwise"
 
 
@@ -227,12 +226,11 @@ class Settings(BaseSettings):
     graph_items: int = Field(
         default=1_000_000, ge=100, description="Items that the graph keeps; beyond, the longest silent ones go."
     )
-    facets_by: By = Field(default=By.RULES, description="Who words facets: rules, or llm.")
     extract_by: By = Field(default=By.RULES, description="Who picks a slim skill for a request: rules, or llm.")
     task_slim: bool = Field(default=True, description="Likes that a request asks for come first in its slim skill.")
     ranker: RankerName = Field(
         default=RankerName.DETERMINISTIC,
-        description="Who answers rank requests: deterministic; an LLM as first-token or listwise.",
+        description="Who answers rank requests: deterministic; or listwise, an LLM.",
     )
     rank_orders: int = Field(default=2, ge=1, le=8, description="Presentation orders that an LLM's ranking averages.")
     rank_skill: RankSkill = Field(

@@ -7,26 +7,25 @@ from operators.asks import MAX_PROMPT_TOKENS, Asker
 from operators.attributes import fact_id
 from operators.evolve.draft import MAX_ANALYSIS_CHARS, words
 from operators.evolve.proposal import Proposal
-from operators.evolve.question import MAX_JUDGED, PROMPT, Question, question
+from operators.evolve.question import PROMPT, Question, question
 from operators.prompts import as_data
-from schemas import Contrast, Fact, Judgement, PolicySkill, ReasonedBy, Verdict
+from schemas import Contrast, Judgement, PolicySkill, ReasonedBy, Verdict
 
 
 class LlmReasoner(Asker):
     """Has a model judge what a choice says about a skill; habits are counted by code."""
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """What this choice says about this skill. Without anything to judge there is no call.
+        """Propose changes to the skill. Without anything to judge there is no call.
 
         Raises:
-            ReasonerUnavailable: there is no usable answer; nothing has changed.
+            ReasonerUnavailable: there is no usable answer.
         """
         asked = question(
             contrast,
             skill,
             count_tokens=self._count_tokens,
             max_tokens=MAX_PROMPT_TOKENS,
-            max_attributes=MAX_JUDGED,
             vouching=self._vouching,
         )
         if asked is None:
@@ -36,11 +35,11 @@ class LlmReasoner(Asker):
 
 
 def proposal(asked: Question, answer: Mapping[str, Any], reasoned_by: ReasonedBy) -> Proposal:
-    """What an answer that fits the question's schema proposes.
+    """Turn an answer that fits the question's schema into a proposal.
 
     A verdict without a fact counts as `unrelated`. Weakening is conservative (paper 2.5): a fact contradicts only lines
-    of its own dimension, and none that another fact of the chosen item states; small models do both. What the model
-    said of each line is kept as it said it, with the fact itself where it was shown a number.
+    of its own dimension, and none that another fact of the chosen item states; small models do both. Every verdict is
+    recorded as the model gave it.
     """
     stated = {fact_id(fact) for fact in asked.facts.values()}
     reinforced: list[str] = []
@@ -59,10 +58,10 @@ def proposal(asked: Question, answer: Mapping[str, Any], reasoned_by: ReasonedBy
         elif fact.dimension == attribute.dimension and attribute.attribute_id not in stated:
             weakened.append(attribute.attribute_id)
             reasons[attribute.attribute_id] = f"the chosen item has {words(fact.dimension, fact.value)} instead"
-    discovered: dict[str, Fact] = {quoted: asked.facts[quoted] for quoted in answer.get("discovered", ())}
+    discovered = dict.fromkeys(answer.get("discovered", ()))
     return Proposal(
         reinforced=tuple(reinforced),
-        discovered=tuple(discovered.values()),
+        discovered=tuple(asked.facts[quoted] for quoted in discovered),
         weakened=tuple(weakened),
         reasons=reasons,
         analysis=as_data(answer["analysis"], MAX_ANALYSIS_CHARS),

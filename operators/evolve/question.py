@@ -1,7 +1,7 @@
-"""The one question of an evolution (paper 2.5, C.1): code finds the facts and what may be named, the model judges.
+"""The question of an evolution (paper 2.5, C.1): code finds the facts and lines that may be named, the model judges.
 
-Per existing line of the skill the model quotes the fact that it rests on before it gives its verdict, and it discovers
-only among facts that code found not covered yet: the two shapes that hold even on small models.
+For each line of the skill the model quotes a fact before it gives its verdict, and it discovers only among facts that
+no line covers: the two shapes that hold even on small models.
 """
 
 import re
@@ -34,11 +34,9 @@ class Question:
     """A question to the model, with the meaning of its answer's words.
 
     Attributes:
-        prompt: the text.
-        schema: the JSON schema that the answer must fit.
         attributes: the lines to judge, by the property that carries the verdict.
         facts: the chosen item's facts, by the words that the model quotes.
-        new: the quotable words of those facts that would be news to the skill.
+        new: the words of those facts that no line of the skill covers.
     """
 
     prompt: str
@@ -49,7 +47,7 @@ class Question:
 
     @property
     def longest_answer(self) -> str:
-        """The longest possible answer, for the reply's token limit."""
+        """The longest possible answer."""
         fact = max(self.facts, key=len, default=NONE)
         answer: dict[str, Any] = {"analysis": "many words " * (MAX_ANALYSIS_CHARS // 11)}
         answer |= {key: {"fact": fact, "verdict": "contradicts"} for key in self.attributes}
@@ -63,19 +61,12 @@ def question(
     *,
     count_tokens: Callable[[str], int],
     max_tokens: int,
-    max_attributes: int,
     vouching: Vouching,
 ) -> Question | None:
-    """The question that this contrast puts to this skill, or None if there is nothing to judge.
+    """Ask about the lines on the chosen item's dimensions, by tier, then recency; None if there is nothing to judge.
 
-    Args:
-        contrast: the chosen item, those left, and what the community says.
-        skill: as it is now.
-        count_tokens: how long a text is.
-        max_tokens: the prompt's budget, a corrective retry's addition included.
-        max_attributes: most lines to judge; those on the chosen item's dimensions, by tier, then recency. Whether a
-            choice explores is not asked: code counts it.
-        vouching: what vouches for values; others are shown by number.
+    Habits are not asked about: code counts them. Values for which nothing vouches are shown by number. `max_tokens`
+    includes the addition of a corrective retry.
     """
     dimensions = {fact.dimension for fact in contrast.chosen.facts}
     quote = quoting(contrast, skill.attributes, vouching)
@@ -83,7 +74,7 @@ def question(
     relevant = [line for line in said if line.dimension in dimensions]
     relevant.sort(key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
     news = Choice.of(contrast).news(skill)
-    draft = Draft.of(contrast, _keyed(relevant[:max_attributes], quote), news, vouching, quote)
+    draft = Draft.of(contrast, _keyed(relevant[:MAX_JUDGED], quote), news, vouching, quote)
 
     def new() -> tuple[str, ...]:
         return tuple(quoted for quoted, fact in draft.facts.items() if fact_id(fact) in news)
@@ -103,10 +94,10 @@ def question(
 
 
 def _keyed(attributes: Iterable[Attribute], quote: Quote) -> dict[str, Attribute]:
-    """A property name per attribute: its own words, which small models follow better than numbers.
+    """Name a property per attribute: its own words, which small models follow better than numbers.
 
-    Only letters, digits and `_`: behind some OpenAI-compatible endpoints names become tool parameters or grammar
-    rules, where `:` or a space is refused. With a number added against twins, never over the common limit of 64.
+    Only letters, digits and `_`, at most 64: behind some OpenAI-compatible endpoints names become tool parameters or
+    grammar rules, which refuse `:` or a space.
     """
     keyed: dict[str, Attribute] = {}
     for number, attribute in enumerate(attributes, 1):
@@ -124,7 +115,7 @@ def _ascii(text: str) -> str:
 
 
 def _schema(attributes: Iterable[str], facts: Iterable[str], new: Iterable[str]) -> dict[str, Any]:
-    """The facts stand in it once, by reference: endpoints that put the schema into the context charge for each copy."""
+    """List the facts once, by reference: endpoints that put the schema into the context charge for each copy."""
     properties: dict[str, Any] = {"analysis": {"type": "string", "maxLength": MAX_ANALYSIS_CHARS}}
     properties |= {key: {"$ref": "#/$defs/judgement"} for key in attributes}
     if quotable := list(new):

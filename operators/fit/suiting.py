@@ -1,7 +1,8 @@
 """The fit of a list: the chance of each candidate, that none suits, and whether it is better to show nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from operators.attributes import fact_ids
 from operators.fit.acceptance import candidates, chance, none_suits, power_of
 from operators.fit.known import Known
 from operators.fit.question import question_of
@@ -9,7 +10,7 @@ from operators.privacy import Privacy
 from schemas import Fit, ItemFacts, PolicySkill, Statement
 
 SUITS = 0.58
-"""Better show nothing than what has a smaller chance: who is shown what does not suit loses more than who is not."""
+"""Below this chance it is better to show nothing: an unsuitable item costs more than a missed one."""
 MAX_HONOURED = 64
 
 
@@ -21,9 +22,9 @@ def fit_of(
     privacy: Privacy,
     asks: bool = False,
 ) -> Fit | None:
-    """How well a list suits a person; None where nothing is known of what they do not want, and nothing is asked.
+    """Compute how well a list suits a person; None without statements or refusals, unless a question is wanted.
 
-    Where a person never refused anything, nothing is claimed: every chance is 1, but for what they said.
+    For a person who never refused anything every chance is 1, except for avoided items.
     """
     if not items or (skill.beliefs is None and not statements and not asks):
         return None
@@ -41,6 +42,17 @@ def fit_of(
         nothing=round(nothing, 4),
         suits=max(chances) >= SUITS,
         against={item.item_id: said[0].statement_id for item in items if (said := known.against(item))},
-        honoured=tuple(dict.fromkeys(said.statement_id for said in known.used(items, statements)))[:MAX_HONOURED],
+        honoured=tuple(dict.fromkeys(_applied(items, statements)))[:MAX_HONOURED],
         question=question_of(items, skill, statements, privacy) if asks else None,
     )
+
+
+def _applied(items: Sequence[ItemFacts], statements: Sequence[Statement]) -> Iterator[str]:
+    """Yield ids of the statements that apply to at least one item."""
+    ids = {item.item_id for item in items}
+    facts = {name for item in items for name in fact_ids(item.facts)}
+    measures = {measure for item in items for measure in item.measures}
+    for said in statements:
+        is_bound = said.bound is not None and said.bound.measure in measures
+        if is_bound or said.attribute_id in facts or said.over in facts or said.item_id in ids:
+            yield said.statement_id

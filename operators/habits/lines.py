@@ -1,4 +1,4 @@
-"""Which habits are sure, with hysteresis so that lines do not come and go, and what they say in a ranking."""
+"""Sure habits as lines, with hysteresis so that lines do not come and go, and their part in a ranking."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ from schemas import ONE, Attribute, HabitCounts, ItemFacts, Tier
 APPEARS, RISES, FALLS, VANISHES = 7.0, 15.0, 10.0, 3.5
 """Nats from which a habit is a line at medium, and at high; under which a line is medium again, and goes."""
 ASKED = 8
-"""In so many choices, with decay, an axis must have been asked before a line goes that another source brought in."""
+"""Choices, with decay, that must have asked about an axis before a line from another source goes."""
 MOST = 6
-"""At most so many habits are lines; those that are stay, and the surest come in."""
+"""Most habits that are lines; those that are stay, and the surest come in."""
 
 
 @dataclass(frozen=True)
 class Sure:
-    """A habit that is sure."""
+    """A sure habit; `proof` in nats."""
 
     pole: Pole
     tier: Tier
@@ -30,20 +30,19 @@ class Sure:
 
 
 def lines_of(habits: Mapping[str, HabitCounts], held: Mapping[str, Tier]) -> dict[str, Sure]:
-    """The habits that are lines of a skill now, by attribute id; those that `held` has and these lack are over.
+    """Return the habits that are lines of a skill now, by attribute id; other lines of `held` are over.
 
-    Of the dimensions by which somebody decides one is a line: the one that proves most, unless the one that is held
-    proves two thirds as much.
+    Of the axes `by_...` only one is a line: the one that proves most, unless the one that is held proves two thirds as
+    much.
     """
     found: dict[str, Sure] = {}
     for pole in _poles(frozenset(habits)):
         counts = habits[pole.axis]
         if proves_less(counts, VANISHES):
             continue
-        before, seen = held.get(pole.attribute_id), seen_from(counts, pole.up)
+        seen = seen_from(counts, pole.up)
         proof = nats(seen)
-        tier = _tier(proof, before)
-        if tier is not None:
+        if (tier := _tier(proof, held.get(pole.attribute_id))) is not None:
             found[pole.attribute_id] = Sure(pole, tier, seen, proof)
     return _chosen(found, held)
 
@@ -55,7 +54,7 @@ def _poles(axes: frozenset[str]) -> tuple[Pole, ...]:
 
 
 def stays(line_id: str, habits: Mapping[str, HabitCounts]) -> bool:
-    """Whether too few choices have asked about a line that another source brought in."""
+    """True if too few choices have asked about a line from another source."""
     counts = habits.get(POLES[PLACE_OF[line_id]].axis)
     return counts is None or counts.asked < ASKED * ONE
 
@@ -81,16 +80,16 @@ def _chosen(found: dict[str, Sure], held: Mapping[str, Tier]) -> dict[str, Sure]
 
 
 _OUTSIDE: Final = frozenset({POSITION, REQUEST})
-"""Where something stands is what a ranking is to find out, and what was asked for comes before any sum."""
+"""A ranking decides positions itself, and the request precedes any sum."""
 
 
 def habit_scores(
     items: Sequence[ItemFacts], lines: Sequence[Attribute], popularity: Mapping[str, int] | None
 ) -> dict[str, list[float]]:
-    """By the dimension of the line, how much the sure habits speak for each item of a list; nothing for who has none.
+    """Score each item of a list by the sure habits, by the dimension of their lines.
 
-    An item on the side that a line names gains what the line's evidence says; one on the other side, or on neither,
-    gains nothing. Which dimension decides is in the tastes' own weights already.
+    An item on a line's side gains the strength of the line's evidence. The axes `by_...` do not rank: they are in the
+    tastes' own weights already.
     """
     sure = [(pole, line) for line in lines if (pole := POLE_OF.get(line.attribute_id)) and _ranks(pole, line)]
     if not sure:

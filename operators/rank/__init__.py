@@ -1,11 +1,7 @@
-"""Rank (paper 2.4, C.3): a strict total order by instruction, facets and skill.
-
-`deterministic` weighs them without an LLM; `first_token` and `listwise` ask one, and `llm` picks among
-them. What a model is asked is in `question`, what comes of its answers in `ranking`.
-"""
+"""Rank (paper 2.4, C.3): a strict total order by instruction, facets and skill, without an LLM or by one."""
 
 from operators.options import RankSkill
 from operators.rank.deterministic import Score, facet_weights, rank
-from operators.rank.ranking import LlmRanking, Repaired, Task, repair
+from operators.rank.ranking import LlmRanking, Task
 
-__all__ = ["LlmRanking", "RankSkill", "Repaired", "Score", "Task", "facet_weights", "rank", "repair"]
+__all__ = ["LlmRanking", "RankSkill", "Score", "Task", "facet_weights", "rank"]

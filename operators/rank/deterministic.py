@@ -1,10 +1,8 @@
 """The ranker that needs no LLM: the request, then stated preferences, then community and skill in one sum.
 
-The paper has a model go by the instruction, then the facets, and let the skill break ties (C.3): words, of which too
-many dilute its attention. A sum has no attention to dilute, and sums of real numbers almost never tie, so that strict
-tiers would silence the skill. So only the person's own words are tiers: avoided items, the request, then stated
-preferences. The community's standard scores inside the list and the skill's evidence are added:
-docs/decisions/0015-weighing-in-a-ranking.md.
+The paper has a model go by the instruction, then the facets, and let the skill break ties (C.3). Sums of real numbers
+almost never tie, so that strict tiers would silence the skill: only the person's own words are tiers here
+(docs/decisions/0015-weighing-in-a-ranking.md).
 """
 
 import random
@@ -23,10 +21,8 @@ class Score:
     """One candidate's score: by tiers of the person's own words, then by the sum of all else.
 
     Attributes:
-        instruction: how well the candidate matches the request.
-        facets: what the community says for it, in standard deviations of the list, weighed.
-        skill: what the skill's lines say for it, weighed.
-        suits: the summand for the chance that it suits.
+        facets: the community's part of the sum.
+        suits: the part for the chance that it suits.
         against: true if a statement avoids it.
         preferred: the sort key of stated preferences; the least comes first.
     """
@@ -40,7 +36,7 @@ class Score:
 
     @property
     def best_first(self) -> tuple[bool, float, tuple[int, ...], float]:
-        """The key by which candidates are sorted."""
+        """The sort key."""
         return self.against, -self.instruction, self.preferred, -(self.facets + self.skill + self.suits)
 
 
@@ -55,17 +51,11 @@ def rank(
     popularity: Mapping[str, int] | None = None,
     weights: RankWeights = DEFAULT_WEIGHTS,
 ) -> list[tuple[ItemFacts, Score]]:
-    """The candidates, best first, each with its score; no two share a place.
+    """Rank the candidates by a skill's lines and the community; best first, no two share a place.
 
-    Args:
-        candidates: what is to be ranked, parsed.
-        attributes: the skill's lines: what they like, and how they decide.
-        instruction: the user's own words.
-        facets: collaborative context: weight per attribute id.
-        seed: decides between candidates that tie, so that no place in the input is favoured.
-        companions: collaborative context: per item id, how strongly others took it together with what this user took.
-        popularity: collaborative context: per item id, how many users took it lately.
-        weights: what counts how much.
+    `facets` are weights by attribute id. `companions` has, by item id, how strongly others took it together with what
+    this user took; `popularity`, how many users took it lately. The seed decides between candidates that tie, so that
+    no place in the input is favoured.
     """
     spoken = Spoken.of(candidates, attributes, facets, companions, popularity)
     return ordered(candidates, spoken, instruction, seed, weights)
@@ -79,23 +69,15 @@ def ordered(
     weights: RankWeights = DEFAULT_WEIGHTS,
     said: Said = NOTHING,
 ) -> list[tuple[ItemFacts, Score]]:
-    """The candidates, best first, each with its score; no two share a place."""
+    """Rank candidates by their features; best first, each with its score."""
     asked = words(instruction)
     community, skill = spoken.community(weights, len(candidates)), spoken.skill(weights, len(candidates))
-    scored = [
-        (
-            item,
-            Score(
-                instructed(item, asked),
-                told,
-                liked,
-                said.suits.get(item.item_id, 0.0),
-                item.item_id in said.against,
-                said.first(item.item_id),
-            ),
-        )
-        for item, told, liked in zip(candidates, community, skill, strict=True)
-    ]
+    scored = []
+    for item, facets, liked in zip(candidates, community, skill, strict=True):
+        name = item.item_id
+        suits, is_against = said.suits.get(name, 0.0), name in said.against
+        score = Score(instructed(item, asked), facets, liked, suits, is_against, said.first(name))
+        scored.append((item, score))
     # Not for secrecy: a shuffle that the same seed repeats.
     random.Random(seed).shuffle(scored)  # noqa: S311
     scored.sort(key=lambda each: each[1].best_first)
@@ -103,12 +85,12 @@ def ordered(
 
 
 def facet_weights(facets: Iterable[Facet]) -> dict[str, float]:
-    """What the facets of a user count in a ranking, by attribute id."""
+    """The confidence of facets by attribute id."""
     return {facet.attribute_id: facet.confidence for facet in facets if facet.attribute_id}
 
 
 def instructed(item: ItemFacts, asked: frozenset[str]) -> float:
-    """Return how well an item matches a request; `asked`: the request's words."""
+    """Return how well an item matches the words of a request."""
     if not asked:
         return 0.0
     matched = sum(1.0 for fact in item.facts if (said := words(fact.value)) and said <= asked)

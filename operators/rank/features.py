@@ -1,4 +1,4 @@
-"""What speaks for each candidate, before it is weighed: the ranker adds it up, a choice tells what it was worth."""
+"""Features of each candidate before they are weighed: the ranker adds them up, choices teach their weights."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,12 +17,11 @@ _MOST = WIDEST * FEATURE_ONE
 
 @dataclass(frozen=True)
 class Spoken:
-    """What speaks for the candidates of one list, each row in the candidates' order.
+    """The features of one list, each row in the candidates' order.
 
     Attributes:
-        companions, popularity, facets: what the community says, in standard deviations of the list.
-        dimensions: by dimension, how much oftener than expected what the candidate has was taken by this person; and
-            how much habits speak for it.
+        companions, popularity, facets: from the community, in standard deviations of the list.
+        dimensions: by dimension, the log-odds that the skill's lines and habits give a candidate.
     """
 
     companions: Sequence[float] = ()
@@ -39,7 +38,7 @@ class Spoken:
         companions: Mapping[str, float] | None = None,
         popularity: Mapping[str, int] | None = None,
     ) -> "Spoken":
-        """What these say."""
+        """Compute the features of these candidates."""
         facets, companions, popularity = facets or {}, companions or {}, popularity or {}
         ids = [{fact_id(fact) for fact in item.facts} for item in candidates]
         return cls(
@@ -50,7 +49,7 @@ class Spoken:
         )
 
     def community(self, weights: RankWeights, candidates: int) -> list[float]:
-        """What the community says for each candidate, weighed."""
+        """The community's score of each candidate."""
         parts = (
             (weights.companions, self.companions),
             (weights.popularity, self.popularity),
@@ -59,14 +58,14 @@ class Spoken:
         return _added([(weight, row) for weight, row in parts if row], candidates)
 
     def skill(self, weights: RankWeights, candidates: int) -> list[float]:
-        """What the skill's lines say for each candidate, weighed."""
+        """The skill's score of each candidate."""
         rows = [(weights.skill * weights.of(name), row) for name, row in self.dimensions.items()]
         return _added(rows, candidates)
 
     def told(self, order: Sequence[int]) -> Features | None:
-        """The same in fixed point, as a ranking tells it; None where nothing tells the candidates apart.
+        """Return the features in fixed point, for the ranking's event; None where all candidates are equal.
 
-        Of the dimensions, those whose lines speak loudest; the others decide little.
+        Only the dimensions with the largest values are kept; the others decide little.
         """
         mix = {Mix.COMPANIONS: self.companions, Mix.POPULARITY: self.popularity, Mix.FACETS: self.facets}
         named: dict[str, list[Sequence[float]]] = {}
@@ -74,33 +73,26 @@ class Spoken:
             named.setdefault(weighed_as(name), []).append(row)
         loudest = sorted(named, key=lambda name: (-max(map(max, named[name])), name))[:MAX_OUTCOME_DIMENSIONS]
         features = Features(
-            mix={part: _fixed(row, order) for part, row in mix.items() if _differs(row)},
+            mix={part: _fixed(row, order) for part, row in mix.items() if len(set(row)) > 1},
             dimensions={
                 name: _fixed(row, order)
                 for name in sorted(loudest)
-                if _differs(row := [math.fsum(values) for values in zip(*named[name], strict=True)])
+                if len(set(row := [math.fsum(values) for values in zip(*named[name], strict=True)])) > 1
             },
         )
         return features if features.candidates else None
 
 
-def _differs(row: Sequence[float]) -> bool:
-    return len(set(row)) > 1
-
-
 def _fixed(row: Sequence[float], order: Sequence[int]) -> tuple[int, ...]:
-    """In 1/1024, in this order, and within bounds."""
     return tuple(max(-_MOST, min(_MOST, round(row[place] * FEATURE_ONE))) for place in order)
 
 
 def _added(weighed: Sequence[tuple[float, Sequence[float]]], candidates: int) -> list[float]:
-    """The rows, each times its weight, added up."""
     parts = [[weight * value for value in row] for weight, row in weighed]
     return [math.fsum(values) for values in zip(*parts, strict=True)] if parts else [0.0] * candidates
 
 
 def _standard(values: Sequence[float]) -> list[float]:
-    """The values as standard scores of the list; zeros where all are equal."""
     if not values:
         return []
     # fsum: with plain sums, the order of the candidates would break ties.
@@ -112,7 +104,6 @@ def _standard(values: Sequence[float]) -> list[float]:
 
 
 def _liked(candidates: Sequence[set[str]], attributes: Sequence[Attribute]) -> dict[str, list[float]]:
-    """What the lines say for each candidate, by dimension."""
     said: dict[str, dict[str, float]] = {}
     for line in attributes:
         if line.kind is not Kind.PATTERN and (says := strength(line)):

@@ -1,8 +1,7 @@
-"""The one question of a ranking (paper 2.4, C.3), whichever way it is put: who wants what, and the candidates.
+"""The question of a ranking (paper 2.4, C.3): the request, the community, the taste, and the candidates.
 
-Everything has a ceiling, so that no prompt outgrows its budget: request, community and taste have a share of it each,
-and the candidates are told in as much detail as the rest allows, all in the same. What a prompt never loses is the
-request's beginning and the candidates' keys.
+No prompt outgrows its budget: request, community and taste have a share of it each, and the candidates are shown in as
+much detail as the rest allows, all in the same. A prompt never loses the request's beginning and the candidates' keys.
 """
 
 from bisect import bisect_left
@@ -18,9 +17,7 @@ from operators.vouch import Vouching, worded
 from operators.words import words
 from schemas import Fact, ItemFacts
 
-LETTERS = "ABCDEFGHJKLMNOPQRSTU"
-"""Without `I`: a model that begins to talk (`I would take ...`) has not chosen a candidate."""
-
+_LETTERS = "ABCDEFGHJKLMNOPQRSTU"
 _REQUEST_SHARE, _COMMUNITY_SHARE, _TASTE_SHARE = 0.12, 0.16, 0.14
 _REQUEST_CHARS = (600, 400, 250, 150, 75)
 _COMMUNITY = ((10, 120), (10, 80), (7, 80), (7, 50), (4, 50), (3, 40), (2, 30))
@@ -30,8 +27,6 @@ _MAX_COMPANIONS = 8
 
 @dataclass(frozen=True)
 class _Detail:
-    """How much is told of each candidate."""
-
     title_chars: int
     facts: int = 0
     fact_chars: int = 0
@@ -54,12 +49,12 @@ _DETAILS = (
 
 
 def keys(number: int) -> list[str]:
-    """One short opaque name per candidate, in the order of presentation.
+    """Return one short opaque name per candidate, in the order of presentation.
 
     >>> keys(3), keys(21)[-1]
     (['A', 'B', 'C'], 'c21')
     """
-    return list(LETTERS[:number]) if number <= len(LETTERS) else [f"c{n}" for n in range(1, number + 1)]
+    return list(_LETTERS[:number]) if number <= len(_LETTERS) else [f"c{n}" for n in range(1, number + 1)]
 
 
 def rendered(
@@ -71,7 +66,7 @@ def rendered(
     max_tokens: int,
     vouching: Vouching,
 ) -> str:
-    """The prompt of this name about this task, the candidates shown in this order under `keys`."""
+    """Write the prompt of this name, with the candidates in this order under `keys`."""
     task = replace(task, items=vouching.of_items(task.items))
 
     def fit(texts: Iterable[str], share: float) -> str:
@@ -80,15 +75,17 @@ def rendered(
     known: dict[str, str] = dict(zip((item.item_id for item in shown), keys(len(shown)), strict=True))
     request = fit((as_data(task.instruction, chars) for chars in _REQUEST_CHARS), _REQUEST_SHARE)
     community = fit((_community(task, known, vouching, *size) for size in _COMMUNITY), _COMMUNITY_SHARE)
-    taste = fit((_taste(task.slim_skill, chars) for chars in _TASTE_CHARS), _TASTE_SHARE)
-    told = _telling_first(task)
+    # The bar between likes and style is one of the signs that `as_data` removes.
+    slim = task.slim_skill.replace(" | ", "; ")
+    taste = fit((as_data(slim, chars) for chars in _TASTE_CHARS), _TASTE_SHARE)
+    facts = _deciding_first(task)
 
     def text(detail: _Detail) -> str:
         return template(prompt).substitute(
             request=request or "(none)",
             community=community or "(nothing)",
             taste=taste or "(nothing)",
-            candidates="\n".join(_line(known[i.item_id], i.title, told[i.item_id], detail) for i in shown),
+            candidates="\n".join(_line(known[i.item_id], i.title, facts[i.item_id], detail) for i in shown),
         )
 
     # By halves: a rendering of a hundred candidates takes tens of milliseconds.
@@ -108,16 +105,8 @@ def _community(task: Task, known: Mapping[str, str], vouching: Vouching, facets:
     return "\n".join(lines)
 
 
-def _taste(slim_skill: str, chars: int) -> str:
-    # The bar between likes and style is one of the signs that `as_data` takes away.
-    return as_data(slim_skill.replace(" | ", "; "), chars)
-
-
-def _telling_first(task: Task) -> dict[str, list[Fact]]:
-    """Per candidate its facts, those first that may decide: what somebody speaks for, then what is not common to all.
-
-    The budget may cut the others.
-    """
+def _deciding_first(task: Task) -> dict[str, list[Fact]]:
+    """Order each candidate's facts: those that the task names first, then those that not all candidates have."""
     spoken_for = words(f"{task.instruction} {task.slim_skill}")
     ids = {facet.attribute_id for facet in task.facets}
     facts = {item.item_id: {fact_id(fact): fact for fact in item.facts} for item in task.items}

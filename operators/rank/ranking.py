@@ -1,4 +1,4 @@
-"""What a ranking by a model starts from, and what its answers become: always a permutation of the candidates."""
+"""The input of a ranking by a model, and its result: always a permutation of the candidates."""
 
 import math
 import random
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
-from schemas import Candidate, Facet, ItemFacts, ReasonedBy
+from schemas import Facet, ItemFacts, ReasonedBy
 from schemas.events import MAX_CANDIDATES
 
 
@@ -16,11 +16,9 @@ class Task:
 
     Attributes:
         items: the candidates, parsed, no id twice.
-        instruction: what the user asked for, in their own words.
-        facets: what the community says about the user, the surest first.
+        facets: collaborative context, the surest first.
         companions: per item id, from 0 to 1, how strongly others took it together with what this user took.
-        slim_skill: the slim skill's text, as `operators.slim` makes it.
-        lately: titles of what the person took lately, newest first; only hosts that rank by titles tell it.
+        lately: titles of what the person took lately, newest first; only hosts that rank by titles set it.
         seed: decides the presentation orders, and between candidates that tie.
 
     Raises:
@@ -47,46 +45,31 @@ class LlmRanking:
     Attributes:
         order: the candidates' ids, best first, each exactly once.
         reasoned_by: which prompt and model, and the cost of all calls that were answered.
-        repaired: ids that the model left out, invented or repeated.
-        scores: per item id, higher is better; comparable only inside one ranking.
-        presentations: in how many presentation orders the candidates were judged; the scores are their mean.
+        repaired: number of ids that the model left out, invented or repeated.
     """
 
     order: tuple[str, ...]
     reasoned_by: ReasonedBy
     repaired: int = 0
-    scores: Mapping[str, float] = field(default_factory=dict)
-    presentations: int = 0
 
 
-@dataclass(frozen=True)
-class Repaired:
-    """A permutation made whole, and how much had to be done to it."""
-
-    order: tuple[str, ...]
-    unknown: int
-    repeated: int
-    missing: int
-
-
-def repair(order: Sequence[str], candidates: Sequence[Candidate | ItemFacts]) -> Repaired:
-    """A ranking by a model made a permutation: unknown and repeated ids dropped, missing ones appended.
+def repair(order: Sequence[str], candidates: Sequence[ItemFacts]) -> tuple[tuple[str, ...], int]:
+    """Drop unknown and repeated ids and append missing ones; return the permutation and the number of repairs.
 
     >>> repair(["b", "x", "b"], [ItemFacts(item_id=i) for i in "ab"])
-    Repaired(order=('b', 'a'), unknown=1, repeated=1, missing=1)
+    (('b', 'a'), 3)
     """
     known = [candidate.item_id for candidate in candidates]
     kept = [name for name in dict.fromkeys(order) if name in known]
     missing = [name for name in known if name not in kept]
-    unknown = sum(1 for name in order if name not in known)
-    return Repaired((*kept, *missing), unknown, len(order) - unknown - len(kept), len(missing))
+    return (*kept, *missing), len(order) - len(kept) + len(missing)
 
 
 def presentations(items: Sequence[ItemFacts], seed: str, wanted: int) -> list[list[ItemFacts]]:
     """The orders in which the candidates are shown: a shuffle and its reverse, another shuffle and its reverse, ...
 
-    In pairs, because models favour places: what a candidate gains by its place it loses again in the reverse. No order
-    comes from the input, which may well carry somebody else's ranking.
+    In pairs, because models favour places: a candidate loses in the reverse what its place gains it. No order comes
+    from the input, which may carry another ranker's order.
     """
     shown: list[list[ItemFacts]] = []
     for number in range(math.ceil(wanted / 2)):
@@ -97,43 +80,21 @@ def presentations(items: Sequence[ItemFacts], seed: str, wanted: int) -> list[li
     return shown[:wanted]
 
 
-def by_score(scores: Mapping[str, float], seed: str) -> tuple[str, ...]:
-    """The ids, highest score first; ties are broken by the seed, so that no place in the input is favoured."""
-    names = list(scores)
+def by_mean_place(orders: Sequence[Sequence[str]], seed: str) -> tuple[str, ...]:
+    """Order ids by their mean place in several orders (Borda); the seed breaks ties.
+
+    >>> by_mean_place([["b", "c", "a"], ["b", "a", "c"], ["c", "b", "a"]], "")
+    ('b', 'c', 'a')
+    """
+    names = list(orders[0])
     random.Random(f"{seed}/ties").shuffle(names)  # noqa: S311
-    return tuple(sorted(names, key=lambda name: -scores[name]))
-
-
-def mean(each: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The mean score per id.
-
-    >>> mean([{"a": 1.0, "b": 0.0}, {"a": 0.0, "b": 0.0}])
-    {'a': 0.5, 'b': 0.0}
-    """
-    # fsum: the order of the presentations must not break a tie by the last bit of a sum.
-    return {name: math.fsum(scores[name] for scores in each) / len(each) for name in each[0]}
-
-
-def places(order: Sequence[str]) -> dict[str, float]:
-    """Borda's count, as a share: 1 for the first place, 0 for the last.
-
-    >>> places(["b", "c", "a"])
-    {'b': 1.0, 'c': 0.5, 'a': 0.0}
-    """
-    last = max(len(order) - 1, 1)
-    return {name: 1 - place / last for place, name in enumerate(order)}
+    return tuple(sorted(names, key=lambda name: sum(order.index(name) for order in orders)))
 
 
 def together(calls: Iterable[ReasonedBy]) -> ReasonedBy:
-    """The record of several answered questions as one: costs add up, the first one's prompt stands for all."""
+    """Merge the records of several answered questions: costs add up, the first one's prompt stands for all."""
+    costs = ("prompt_tokens", "completion_tokens", "calls", "latency_ms")
     return reduce(
-        lambda one, other: one.model_copy(
-            update={
-                "prompt_tokens": one.prompt_tokens + other.prompt_tokens,
-                "completion_tokens": one.completion_tokens + other.completion_tokens,
-                "calls": one.calls + other.calls,
-                "latency_ms": one.latency_ms + other.latency_ms,
-            }
-        ),
+        lambda one, other: one.model_copy(update={name: getattr(one, name) + getattr(other, name) for name in costs}),
         calls,
     )

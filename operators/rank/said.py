@@ -19,11 +19,11 @@ Preference = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Said:
-    """What the person said, for one list.
+    """The person's statements, applied to one list.
 
     Attributes:
-        against: ids of the candidates that they do not want.
-        prefers: by item id, the candidate's statements; empty if no statement prefers one candidate to another.
+        against: ids of the avoided candidates.
+        prefers: sort keys by item id; empty if no statement prefers one candidate to another.
         suits: by item id, the summand for the chance that the candidate suits.
     """
 
@@ -33,24 +33,16 @@ class Said:
 
     @classmethod
     def of(cls, items: Sequence[ItemFacts], statements: Sequence[Statement], fit: Fit | None) -> "Said":
-        """Apply these statements and the fit to a list.
-
-        Args:
-            items: the candidates, parsed.
-            statements: those that are live and not doubtful.
-            fit: of these candidates in this order; None where nothing is known of what does not suit.
-        """
+        """Apply live statements that are not doubtful, and the fit of these candidates in this order."""
         if fit is None and not statements:
             return NOTHING
         chances = fit.chances if fit is not None else (1.0,) * len(items)
         preferred: dict[str, Preference] = {item.item_id: _preference(item, statements) for item in items}
+        suits = [SUITING * math.log(max(chance, _LEAST)) for chance in chances]
         return cls(
             frozenset(fit.against) if fit is not None else frozenset(),
             preferred if len(set(preferred.values())) > 1 else {},
-            {
-                item.item_id: SUITING * math.log(max(chance, _LEAST))
-                for item, chance in zip(items, chances, strict=True)
-            },
+            dict(zip((item.item_id for item in items), suits, strict=True)),
         )
 
     @property

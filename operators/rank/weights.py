@@ -1,9 +1,9 @@
-"""What counts how much in a ranking: the start values, from which a domain's own are learned (`operators.weigh`)."""
+"""The start weights of a ranking, from which a domain's own are learned (`operators.weigh`)."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from re import compile as pattern
 from types import MappingProxyType
 
 DIMENSIONS: Mapping[str, float] = MappingProxyType(
@@ -37,20 +37,16 @@ DIMENSIONS: Mapping[str, float] = MappingProxyType(
 """How much a dimension decides, over everybody; fitted on five data sets (docs/quality.md)."""
 UNKNOWN_DIMENSION = 0.5
 UNKNOWN = "unknown"
-"""Under which dimensions are learned that get no weight of their own."""
-_NAME = pattern(r"[a-z0-9][a-z0-9_-]{0,39}")
+"""Name of the weight of all dimensions without one of their own."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
 @dataclass(frozen=True)
 class RankWeights:
-    """What counts how much; docs/quality.md says how found.
+    """The weights of a ranking's sum; docs/quality.md has how they were found.
 
-    Attributes:
-        skill: the lines of the skill, by what their evidence says: on one scale for all lists.
-        companions: what others took together with what this user took, in standard deviations inside the list.
-        popularity: how many took the candidate at all, likewise.
-        facets: the attributes that the neighbourhood's facets name, likewise.
-        dimensions: a factor on the skill's lines by dimension; one that is not there has that of `unknown`.
+    `skill` weighs log-odds, on one scale for all lists; companions, popularity and facets weigh standard deviations
+    inside a list. `dimensions` are factors on the skill's lines; a dimension without one has that of `unknown`.
     """
 
     skill: float = 1.0

@@ -1,15 +1,14 @@
-"""What the pruning rules see of each neighbour, read off the user's part of the graph (paper 2.2).
+"""The signals of each neighbour that pruning rules use, from the user's part of the graph (paper 2.2).
 
-What is decided here, because the papers and MemRec's code leave it open:
+Decided here, because the papers and MemRec's code leave it open:
 
 - An item's edge is its recency rank times 1 + ln(times taken), divided by the largest such, so that it stays in 0 to 1.
-  Both papers say "frequency-weighted"; neither says how. A user's edge stays overlap / degree: their frequency is
-  not told.
+  A user's edge is overlap / degree.
 - Days run from the last time the user took the item. A user's days run from the last time that they took any of the
   shared items.
-- Metadata overlap is measured against what the user takes most, as `propagate.tastes` has it: the share of the item's
-  facts that are among them. For a user, the overlap coefficient of the tastes that they are known to support; its
-  denominator is at least 2, because one shared taste is no match. Where either side is unknown, MemRec's constant.
+- Metadata overlap is the share of the item's facts that are among the user's `propagate.tastes`. For a user, it is the
+  overlap coefficient of the tastes that they are known to support; its denominator is at least 2, because one shared
+  taste is no match. Where either side is unknown, MemRec's constant.
 - The co-count of an item is how many others took it, 0 while no signal has come back.
 - The similarity of an item is that of its title to the nearest other title of the user: it finds series. The
   similarity of a user is the cosine between their tastes and the user's facts.
@@ -34,9 +33,7 @@ MIN_TASTES = 2
 
 _DAY_SECONDS = 86_400
 _LITTLE_WORDS = frozenset(
-    """
-    a an and at by de der die das el for from in la le les los of on or the to und with y
-    """.split()  # noqa: SIM905 - as prose it can be read
+    "a an and at by de der die das el for from in la le les los of on or the to und with y".split()  # noqa: SIM905
 )
 
 
@@ -49,35 +46,33 @@ class Member:
     tastes: set[str] = field(default_factory=set)
 
     @property
-    def overlap(self) -> int:
-        """How many items are shared."""
-        return len(self.seen)
-
-    @property
     def latest(self) -> Crowd:
-        """The newest that is known of them."""
+        """The newest state of them that an item knows."""
         return max(self.seen, key=lambda one: (one.at, one.degree))
 
 
 class Graph:
-    """A user's part of the graph, with what is reckoned once for all neighbours."""
+    """A user's part of the graph, with what all neighbours share computed once."""
 
     def __init__(self, memory: Memory, neighbourhood: Neighbourhood, now: datetime) -> None:
-        taken = _each_once(memory)
+        newest: dict[str, Taken] = {}
+        for one in memory.taken:
+            newest.pop(one.item_id, None)
+            newest[one.item_id] = one
+        self.taken = taken = tuple(newest.values())
         told = {signal.item_id: signal for signal in sorted(neighbourhood.signals, key=lambda one: one.epoch)}
-        self.taken = taken
-        self.told = told
+        self._takers = {item_id: signal.takers for item_id, signal in told.items()}
         self._now = now
         self.facts = {one.item_id: frozenset(fact_id(fact) for fact in one.facts) for one in taken}
         self.members = _members(told.values())
         self._most = frozenset(tastes(taken))
         self._counts = Counter(name for names in self.facts.values() for name in names)
         self._words = [_title_words(one.title) for one in taken]
-        self._largest_crowd = max((one.takers for one in told.values()), default=0)
+        self._largest_crowd = max(self._takers.values(), default=0)
         self._largest_degree = max((member.latest.degree for member in self.members), default=0)
 
     def item_signals(self) -> list[Signals]:
-        """What the rule sees of each item taken."""
+        """The signals of each item taken."""
         ranks = [(place + 1) / len(self.taken) for place in range(len(self.taken))]
         edges = [rank * (1 + math.log(one.times)) for rank, one in zip(ranks, self.taken, strict=True)]
         return [
@@ -85,31 +80,27 @@ class Graph:
                 is_item=True,
                 edge=edges[place] / max(edges),
                 metadata=self._item_overlap(one),
-                co_count=self._takers(one),
+                co_count=self._takers.get(one.item_id, 0),
                 similarity=self._title_similarity(place),
                 days=self._days(one.at),
-                degree=_share(self._takers(one), self._largest_crowd),
+                degree=_share(self._takers.get(one.item_id, 0), self._largest_crowd),
             )
             for place, one in enumerate(self.taken)
         ]
 
     def user_signals(self, member: Member) -> Signals:
-        """What the rule sees of another user."""
+        """The signals of another user."""
         degree = member.latest.degree
         return Signals(
             is_item=False,
             # A degree is cut off where a memory is: it may be smaller than the overlap.
-            edge=member.overlap / max(degree, member.overlap),
+            edge=len(member.seen) / max(degree, len(member.seen)),
             metadata=self._user_overlap(member.tastes),
-            co_count=member.overlap,
+            co_count=len(member.seen),
             similarity=self._taste_similarity(member.tastes),
             days=self._days(member.latest.at),
             degree=_share(degree, self._largest_degree),
         )
-
-    def _takers(self, item: Taken) -> int:
-        signal = self.told.get(item.item_id)
-        return signal.takers if signal else 0
 
     def _days(self, at: datetime) -> float:
         return max(0.0, (self._now - at).total_seconds() / _DAY_SECONDS)
@@ -134,14 +125,6 @@ class Graph:
         return min(1.0, sum(self._counts[name] for name in theirs) / length) if length else 0.0
 
 
-def _each_once(memory: Memory) -> tuple[Taken, ...]:
-    newest: dict[str, Taken] = {}
-    for one in memory.taken:
-        newest.pop(one.item_id, None)
-        newest[one.item_id] = one
-    return tuple(newest.values())
-
-
 def _members(signals: Iterable[ItemSignal]) -> list[Member]:
     """The crowd members with most overlap, by id where it ties."""
     members: dict[str, Member] = {}
@@ -155,7 +138,7 @@ def _members(signals: Iterable[ItemSignal]) -> list[Member]:
             member = members.setdefault(name, Member(name))
             member.seen.append(one)
             member.tastes |= supported.get(name, set())
-    return sorted(members.values(), key=lambda member: (-member.overlap, member.name))[:MAX_USER_POOL]
+    return sorted(members.values(), key=lambda member: (-len(member.seen), member.name))[:MAX_USER_POOL]
 
 
 def _title_words(title: str) -> frozenset[str]:

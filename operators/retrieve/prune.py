@@ -4,98 +4,67 @@ Candidate-blind: neighbours depend on the memory, the neighbourhood and the date
 them changes.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from operators.neighbourhood import ItemSignal, Neighbourhood
+from operators.neighbourhood import Neighbourhood
 from operators.retrieve.graph import Graph
-from operators.retrieve.quality import DEFAULT_LIMITS, RetrieveLimits
-from operators.retrieve.rules import Signals, rule_for
-from schemas import Memory, Taken, derived_id
+from operators.retrieve.rules import rule_for
+from schemas import Fact, Memory, derived_id
 
+MOST, LEAST_USERS, LEAST_ITEMS = 16, 4, 6
+"""Most neighbours, and how many of each kind are kept in any case."""
 MAX_CITATION = 258
 
 
 @dataclass(frozen=True)
-class ScoredItem:
-    """An item that the user took, as a neighbour."""
-
-    neighbour: str
-    score: float
-    signals: Signals
-    taken: Taken
-    told: ItemSignal | None
-    attributes: frozenset[str]
-
-
-@dataclass(frozen=True)
-class ScoredUser:
-    """Another user with common items, as a neighbour: a pseudonym, no word of theirs.
+class Neighbour:
+    """An item that the user took, or another user, of whom there is a pseudonym and no word.
 
     Attributes:
-        neighbour: how facets cite them.
+        name: the name by which facets cite it.
         score: by the domain's rule; larger is closer.
-        signals: what the rule saw.
-        attributes: ids of the tastes that they are known to share with other takers.
+        attributes: ids of the item's facts, or of the tastes that the user is known to share with other takers.
+        facts: the item's facts.
     """
 
-    neighbour: str
+    name: str
     score: float
-    signals: Signals
     attributes: frozenset[str]
+    facts: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True)
 class Neighbours:
     """The neighbours that were kept, best first."""
 
-    items: tuple[ScoredItem, ...] = ()
-    users: tuple[ScoredUser, ...] = ()
-
-    @property
-    def names(self) -> frozenset[str]:
-        """All that a facet may cite."""
-        return frozenset(item.neighbour for item in self.items) | {user.neighbour for user in self.users}
+    items: tuple[Neighbour, ...] = ()
+    users: tuple[Neighbour, ...] = ()
 
 
-def domain_prune(
-    memory: Memory, neighbourhood: Neighbourhood, domain: str, now: datetime, limits: RetrieveLimits = DEFAULT_LIMITS
-) -> Neighbours:
-    """The best 4 users, the best 6 items, and the best of all others up to 16; fewer where there are fewer."""
+def domain_prune(memory: Memory, neighbourhood: Neighbourhood, domain: str, now: datetime) -> Neighbours:
+    """Return the best 4 users, the best 6 items, and the best of all others up to 16."""
     rule = rule_for(domain)
     graph = Graph(memory, neighbourhood, now)
     items = [
-        ScoredItem(
-            item_neighbour(one.item_id), rule(seen), seen, one, graph.told.get(one.item_id), graph.facts[one.item_id]
-        )
-        for one, seen in zip(graph.taken, graph.item_signals(), strict=True)
+        Neighbour(item_neighbour(one.item_id), rule(signals), graph.facts[one.item_id], one.facts)
+        for one, signals in zip(graph.taken, graph.item_signals(), strict=True)
     ]
-    users = [
-        ScoredUser(one.name, rule(seen), seen, frozenset(one.tastes))
-        for one, seen in ((member, graph.user_signals(member)) for member in graph.members)
-    ]
-    return _select(items, users, limits)
+    users = [Neighbour(one.name, rule(graph.user_signals(one)), frozenset(one.tastes)) for one in graph.members]
+    items.sort(key=_best_first)
+    users.sort(key=_best_first)
+    sure = [*users[:LEAST_USERS], *items[:LEAST_ITEMS]]
+    others = sorted([*users[LEAST_USERS:], *items[LEAST_ITEMS:]], key=_best_first)
+    kept = {one.name for one in (*sure, *others[: MOST - len(sure)])}
+    return Neighbours(tuple(one for one in items if one.name in kept), tuple(one for one in users if one.name in kept))
 
 
-def _select(items: Iterable[ScoredItem], users: Iterable[ScoredUser], limits: RetrieveLimits) -> Neighbours:
-    best_items, best_users = sorted(items, key=_best_first), sorted(users, key=_best_first)
-    sure: list[ScoredItem | ScoredUser] = [*best_users[: limits.min_users], *best_items[: limits.min_items]]
-    others: list[ScoredItem | ScoredUser] = [*best_users[limits.min_users :], *best_items[limits.min_items :]]
-    rest = sorted(others, key=_best_first)
-    kept = {one.neighbour for one in [*sure, *rest[: limits.k - len(sure)]]}
-    return Neighbours(
-        tuple(one for one in best_items if one.neighbour in kept),
-        tuple(one for one in best_users if one.neighbour in kept),
-    )
-
-
-def _best_first(one: ScoredItem | ScoredUser) -> tuple[float, str]:
-    return -one.score, one.neighbour
+def _best_first(one: Neighbour) -> tuple[float, str]:
+    return -one.score, one.name
 
 
 def item_neighbour(item_id: str) -> str:
-    """How facets cite an item; one with a very long id by a digest, because a citation is bounded.
+    """The name by which facets cite an item; a long id becomes a digest, because a citation is bounded.
 
     >>> item_neighbour("b1"), len(item_neighbour("b" * 256))
     ('item:b1', 21)

@@ -1,4 +1,4 @@
-"""What a neighbour is worth in a domain: MemRec's frozen pruning rules, as pure functions (paper 2.2, DomainPrune)."""
+"""MemRec's frozen pruning rules, which score a neighbour by domain, as pure functions (paper 2.2, DomainPrune)."""
 
 # ruff: noqa: PLR2004 - the numbers are the rules
 
@@ -12,7 +12,7 @@ from operators.statinit.parsers import ALIASES
 
 @dataclass(frozen=True)
 class Signals:
-    """What the rules know of one neighbour.
+    """The input of the rules.
 
     Attributes:
         is_item: an item that the user took; else another user.
@@ -65,16 +65,11 @@ def goodreads(s: Signals) -> float:
 def movietv(s: Signals) -> float:
     """Fast decay after two months; where few took it, the metadata stands in for the crowd."""
     crowded = s.co_count >= 3
-    edge = s.edge * (2.5 if crowded else 1.0) * _movietv_decay(s.days) * (0.3 if s.days > 365 else 1.0)
+    decay = 1.0 if s.days <= 60 else math.exp((-0.018 if s.days <= 180 else -0.025) * s.days)
+    edge = s.edge * (2.5 if crowded else 1.0) * decay * (0.3 if s.days > 365 else 1.0)
     stand_in = 1.0 if crowded else 2.8 * s.metadata
     content = 1 + (1.8 if crowded else 1.5) * s.similarity
     return (edge + stand_in) * content * (1.5 if s.metadata > 0.6 else 1.0)
-
-
-def _movietv_decay(days: float) -> float:
-    if days <= 60:
-        return 1.0
-    return math.exp((-0.018 if days <= 180 else -0.025) * days)
 
 
 def yelp(s: Signals) -> float:
@@ -93,7 +88,7 @@ def yelp(s: Signals) -> float:
 
 
 def generic(s: Signals) -> float:
-    """MemRec's rule for want of a domain's own: recency and popularity, users at half weight."""
+    """MemRec's rule for other domains: recency and popularity, users at half weight."""
     if s.is_item:
         return 0.5 * s.edge + 0.3 * s.degree
     return 0.5 * (0.7 * s.edge + 0.3 * s.degree)

@@ -74,15 +74,14 @@ def uses_llm(settings: Settings) -> bool:
     return (
         settings.reasoner is ReasonerName.LLM
         or settings.ranker is not RankerName.DETERMINISTIC
-        or By.LLM in (settings.facets_by, settings.extract_by)
+        or settings.extract_by is By.LLM
     )
 
 
 def patience_seconds(settings: Settings) -> float:
     """Return how long one record may keep a worker busy: all its questions, each with all its retries."""
     ranking = 0 if settings.ranker is RankerName.DETERMINISTIC else settings.rank_orders + 1
-    before = [settings.facets_by, settings.extract_by].count(By.LLM)
-    return max(1, ranking + before) * llm_client(settings).worst_case_seconds
+    return max(1, ranking + (settings.extract_by is By.LLM)) * llm_client(settings).worst_case_seconds
 
 
 def costs(seen: Seen, settings: Settings) -> Costs:

@@ -5,6 +5,6 @@
 
 from streams.llm.breaker import BreakerState, CircuitBreaker
 from streams.llm.failures import EndpointAway
-from streams.llm.records import CallRecord, FirstToken, Outcome, Reply
+from streams.llm.records import CallRecord, Outcome, Reply
 
-__all__ = ["BreakerState", "CallRecord", "CircuitBreaker", "EndpointAway", "FirstToken", "Outcome", "Reply"]
+__all__ = ["BreakerState", "CallRecord", "CircuitBreaker", "EndpointAway", "Outcome", "Reply"]

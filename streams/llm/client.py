@@ -5,10 +5,10 @@ The package's own retries are off: they would ignore the breaker, the record and
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import orjson
 import tenacity
@@ -18,15 +18,14 @@ from openai.types.chat import ChatCompletion
 from operators.asks import prompt_hash
 from operators.evolve.proposal import ReasonerUnavailable
 from streams.llm.breaker import BreakerState, CircuitBreaker
-from streams.llm.completions import TOP_LOGPROBS, answer, choice_logprobs, usage
+from streams.llm.completions import answer, usage
 from streams.llm.endpoint import connect
 from streams.llm.failures import CallFailed, EndpointAway, status_failure
-from streams.llm.records import CallRecord, FirstToken, Outcome, Reply
+from streams.llm.records import CallRecord, Outcome, Reply
 from streams.llm.replies import without_sizes
 
 CORRECTION = "\n\nYour last reply to this could not be used: {why}. Reply with the JSON object only, free text short."
 """Added to the prompt of the corrective retry; at most 300 characters, so that a prompt's budget can allow for it."""
-CHOICE_CORRECTION = "\n\nYour last reply to this could not be used: {why}. Reply with one of these only: {choices}."
 WITH_SCHEMA = "\n\nReply with one JSON object that fits this JSON schema: {schema}"
 """Added where the endpoint takes no schema."""
 
@@ -36,18 +35,17 @@ _AWAY = frozenset({Outcome.TIMEOUT, Outcome.CONNECTION, Outcome.SERVER_ERROR})
 _LOOK_SECONDS = 0.25
 """How soon a pause before a retry notices that the breaker has opened."""
 
-_T = TypeVar("_T")
-
 
 @dataclass(frozen=True)
-class _Question(Generic[_T]):
+class _Question:
     prompt: str
     name: str
     prompt_hash: str
-    read: Callable[[ChatCompletion], _T]
-    correction: str
-    options: Mapping[str, Any]
-    schema: Mapping[str, Any] | None = None
+    schema: Mapping[str, Any]
+    """The schema that an answer must fit."""
+    sent_schema: Mapping[str, Any]
+    """The schema as the endpoint gets it."""
+    max_tokens: int
 
 
 @dataclass
@@ -126,45 +124,10 @@ class LlmClient:
         Raises:
             ReasonerUnavailable: there is no usable answer; its outcome is a value of `Outcome`.
         """
-        question: _Question[Mapping[str, Any]] = _Question(
-            prompt,
-            name,
-            prompt_hash(prompt, schema),
-            lambda completion: answer(completion, schema),
-            CORRECTION,
-            {"max_tokens": max_tokens},
-            dict(schema) if self._sizes_in_schema else without_sizes(schema),
-        )
+        sent = dict(schema) if self._sizes_in_schema else without_sizes(schema)
+        question = _Question(prompt, name, prompt_hash(prompt, schema), schema, sent, max_tokens)
         cost = _Cost()
         return Reply(answer=await self._answer_to(question, cost), **self._record(question, cost))
-
-    async def first_token(self, prompt: str, choices: Sequence[str], *, name: str) -> FirstToken:
-        """Return how probable each choice is as the first token of the answer, for the price of one token.
-
-        Args:
-            prompt: the one user message; it names the choices and asks for one of them and nothing else.
-            choices: words of one token each, such as letters, that differ in more than case; at most 20, the most
-                alternatives per token that OpenAI returns.
-            name: names the question, as in `ask`.
-
-        Raises:
-            ReasonerUnavailable: there is no usable answer; its outcome is a value of `Outcome`, `no-logprobs` if the
-                endpoint answers without probabilities.
-            ValueError: there are no choices, too many, or two that differ only in case.
-        """
-        if not 0 < len({choice.casefold() for choice in choices}) == len(choices) <= TOP_LOGPROBS:
-            raise ValueError(f"choices must be 1 to {TOP_LOGPROBS} different words")
-        question = _Question(
-            prompt,
-            name,
-            prompt_hash(prompt, {"choices": list(choices)}),
-            lambda completion: choice_logprobs(completion, choices),
-            CHOICE_CORRECTION.replace("{choices}", ", ".join(choices)),
-            {"logprobs": True, "top_logprobs": TOP_LOGPROBS, "max_tokens": 1},
-        )
-        cost = _Cost()
-        logprobs, seen = await self._answer_to(question, cost)
-        return FirstToken(logprobs=logprobs, seen=seen, **self._record(question, cost))
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -172,7 +135,7 @@ class LlmClient:
             await self._openai.close()
             self._openai = None
 
-    def _record(self, question: _Question[Any], cost: _Cost) -> dict[str, Any]:
+    def _record(self, question: _Question, cost: _Cost) -> dict[str, Any]:
         return {
             "model": self.model,
             "prompt_hash": question.prompt_hash,
@@ -182,7 +145,7 @@ class LlmClient:
             "calls": cost.calls,
         }
 
-    async def _answer_to(self, question: _Question[_T], cost: _Cost) -> _T:
+    async def _answer_to(self, question: _Question, cost: _Cost) -> dict[str, Any]:
         """Return the answer, after one correction if it needs one."""
         limit, corrected = self.attempts, False
         while True:
@@ -190,12 +153,12 @@ class LlmClient:
             try:
                 return await self._insist(question, cost, limit)
             except CallFailed as failed:
-                if failed.refused_format and question.schema is not None and self._format < len(_FORMATS) - 1:
+                if failed.refused_format and self._format < len(_FORMATS) - 1:
                     # Calls that were under way together step down once.
                     self._format = max(self._format, format_asked + 1)
                 elif failed.outcome is Outcome.INVALID_REPLY and not corrected:
                     corrected = True
-                    correction = question.correction.replace("{why}", failed.detail[:180])
+                    correction = CORRECTION.replace("{why}", failed.detail[:180])
                     question = replace(question, prompt=question.prompt + correction)
                 else:
                     raise self._unavailable(failed, cost) from None
@@ -208,7 +171,7 @@ class LlmClient:
             return ReasonerUnavailable(outcome, detail)
         return EndpointAway(outcome, detail, lambda: self._breaker.passable)
 
-    async def _insist(self, question: _Question[_T], cost: _Cost, limit: int) -> _T:
+    async def _insist(self, question: _Question, cost: _Cost, limit: int) -> dict[str, Any]:
         """Call until there is a reply, a failure that a retry does not heal, or `limit` calls were made."""
         retrying = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, CallFailed) and error.may_pass),
@@ -236,7 +199,7 @@ class LlmClient:
             pause = tenacity.wait_random(asked, 1.1 * asked)(state)
         return min(pause, self.max_retry_seconds)
 
-    async def _call(self, question: _Question[_T], cost: _Cost, limit: int) -> _T:
+    async def _call(self, question: _Question, cost: _Cost, limit: int) -> dict[str, Any]:
         """Make one call if the breaker admits it, and report its outcome to the breaker."""
         ticket = self._breaker.admit()
         if ticket is None:
@@ -259,7 +222,7 @@ class LlmClient:
         self._breaker.succeeded(ticket)
         return found
 
-    async def _recorded(self, question: _Question[_T], cost: _Cost) -> _T:
+    async def _recorded(self, question: _Question, cost: _Cost) -> dict[str, Any]:
         """Make the call and record it; its latency begins when it goes out."""
         began = time.monotonic()
         outcome: Outcome | None = None
@@ -269,7 +232,7 @@ class LlmClient:
             prompt_tokens, completion_tokens = usage(completion)
             cost.prompt_tokens += prompt_tokens
             cost.completion_tokens += completion_tokens
-            found = question.read(completion)
+            found = answer(completion, question.schema)
             outcome = Outcome.OK
         except CallFailed as failed:
             outcome = failed.outcome
@@ -289,7 +252,7 @@ class LlmClient:
                 )
         return found
 
-    async def _complete(self, question: _Question[Any]) -> ChatCompletion:
+    async def _complete(self, question: _Question) -> ChatCompletion:
         """Return the endpoint's completion, of which any field may be missing or mistyped."""
         if self._openai is None:
             self._openai = connect(self._base_url, self._api_key)
@@ -304,12 +267,7 @@ class LlmClient:
             late = f"no reply within {self.timeout_seconds:g} s"
             raise CallFailed(Outcome.TIMEOUT, late, may_pass=True) from None
         except APIStatusError as error:
-            failed = status_failure(error)
-            # Some endpoints reject probabilities instead of leaving them out, each in its own words.
-            rejects = "logprobs" in options and b"logprobs" in error.response.content
-            if failed.outcome is Outcome.CLIENT_ERROR and rejects:
-                failed = CallFailed(Outcome.NO_LOGPROBS, f"{failed.detail}: no log-probabilities")
-            raise failed from None
+            raise status_failure(error) from None
         except APIConnectionError as error:
             if isinstance(error.__cause__, CallFailed):
                 raise error.__cause__ from None
@@ -320,16 +278,14 @@ class LlmClient:
             raise CallFailed(Outcome.SERVER_ERROR, "the endpoint did not answer in JSON", may_pass=True)
         return found
 
-    def _formatted(self, question: _Question[Any]) -> tuple[str, dict[str, Any]]:
+    def _formatted(self, question: _Question) -> tuple[str, dict[str, Any]]:
         """Return the prompt and the options, in the best response format that the endpoint takes."""
-        options = dict(question.options)
-        if question.schema is None:
-            return question.prompt, options
+        options: dict[str, Any] = {"max_tokens": question.max_tokens}
         kind = _FORMATS[self._format]
         if kind == "json_schema":
-            schema = {"name": question.name, "strict": True, "schema": question.schema}
+            schema = {"name": question.name, "strict": True, "schema": question.sent_schema}
             return question.prompt, options | {"response_format": {"type": kind, "json_schema": schema}}
-        prompt = question.prompt + WITH_SCHEMA.replace("{schema}", orjson.dumps(question.schema).decode())
+        prompt = question.prompt + WITH_SCHEMA.replace("{schema}", orjson.dumps(question.sent_schema).decode())
         return prompt, options | ({"response_format": {"type": kind}} if kind == "json_object" else {})
 
 

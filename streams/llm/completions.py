@@ -1,24 +1,15 @@
 """Reads chat completions. The `openai` package checks no types, so any field may be missing or mistyped."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletion, ChatCompletionMessage
-from openai.types.chat.chat_completion import Choice, ChoiceLogprobs
-from openai.types.chat.chat_completion_token_logprob import ChatCompletionTokenLogprob, TopLogprob
+from openai.types.chat.chat_completion import Choice
 
 from streams.llm.failures import CallFailed
 from streams.llm.records import Outcome
 from streams.llm.replies import BadReply, read
-
-TOP_LOGPROBS = 20
-"""The most alternatives per token that OpenAI returns."""
-_LEAST_LOGPROB = -30.0
-"""Some endpoints return -9999 for tokens that they rule out."""
-_AROUND_A_WORD = " \t\r\n▁Ġ.,:;()*\"'`"
-"""Characters that surround a letter within a token; the two odd ones are how some tokenizers write a space."""
 
 
 def answer(completion: ChatCompletion, schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,30 +30,6 @@ def answer(completion: ChatCompletion, schema: Mapping[str, Any]) -> dict[str, A
             raise CallFailed(Outcome.INVALID_REPLY, "it was empty")
 
 
-def choice_logprobs(completion: ChatCompletion, choices: Sequence[str]) -> tuple[dict[str, float], int]:
-    """Return the log-probability of each choice as first token, and for how many the endpoint gave one.
-
-    The probabilities of all tokens that spell a choice add up: `B`, ` B`, `b`. A choice that no token spells is less
-    probable than any other, so it gets one below the least.
-
-    Raises:
-        CallFailed: there are no probabilities (`no-logprobs`), or none of a choice.
-    """
-    _check_refusal(completion)
-    match completion.choices:
-        case [
-            Choice(logprobs=ChoiceLogprobs(content=[ChatCompletionTokenLogprob(top_logprobs=[_, *_] as top), *_])),
-            *_,
-        ]:
-            return _masses(top, choices)
-        case [Choice(logprobs=ChoiceLogprobs(content=[])), *_]:
-            raise CallFailed(Outcome.INVALID_REPLY, "it was empty")
-        case [_, *_]:
-            raise CallFailed(Outcome.NO_LOGPROBS, "the endpoint gave no log-probabilities")
-        case _:
-            raise CallFailed(Outcome.INVALID_REPLY, "it was empty")
-
-
 def usage(completion: ChatCompletion) -> tuple[int, int]:
     """Return prompt and completion tokens as the endpoint counted them; 0 if it did not."""
     match completion.usage:
@@ -78,21 +45,3 @@ def _check_refusal(completion: ChatCompletion) -> None:
             raise CallFailed(Outcome.REFUSED, "the model refused")
         case [Choice(finish_reason="content_filter"), *_]:
             raise CallFailed(Outcome.REFUSED, "the endpoint's content filter stepped in")
-
-
-def _masses(top: Sequence[object], choices: Sequence[str]) -> tuple[dict[str, float], int]:
-    masses = {choice.casefold(): 0.0 for choice in choices}
-    least = 0.0
-    for alternative in top:
-        match alternative:
-            case TopLogprob(token=str(token), logprob=float() | int() as logprob):
-                bounded = min(0.0, max(_LEAST_LOGPROB, logprob))
-                least = min(least, bounded)
-                word = token.strip(_AROUND_A_WORD).casefold()
-                if word in masses:
-                    masses[word] += math.exp(bounded)
-    seen = sum(1 for mass in masses.values() if mass)
-    if not seen:
-        raise CallFailed(Outcome.INVALID_REPLY, "it did not begin with any of them")
-    # The probabilities of a dishonest endpoint may add up to more than 1.
-    return {c: min(0.0, math.log(m)) if (m := masses[c.casefold()]) else least - 1.0 for c in choices}, seen

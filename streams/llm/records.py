@@ -19,8 +19,6 @@ class Outcome(StrEnum):
     INVALID_REPLY = "invalid-reply"
     REFUSED = "refused"
     CLIENT_ERROR = "client-error"
-    NO_LOGPROBS = "no-logprobs"
-    """The endpoint does not tell the probabilities of tokens; only `LlmClient.first_token` ends so."""
     CIRCUIT_OPEN = "circuit-open"
     """The endpoint is away, so no call was made: questions end so, calls never do."""
 
@@ -49,18 +47,20 @@ class CallRecord:
 
 
 @dataclass(frozen=True)
-class Answered:
-    """What an answered question cost, failed calls included.
+class Reply:
+    """An answer that fits its schema, and its cost, failed calls included.
 
     Attributes:
+        answer: the JSON object.
         model: the model that was asked for.
-        prompt_hash: blake2b of prompt and schema or choices, 16 hex digits; a corrective retry does not change it.
+        prompt_hash: blake2b of prompt and schema, 16 hex digits; a corrective retry does not change it.
         prompt_tokens: the sum over all calls.
         completion_tokens: the sum over all calls.
         latency_ms: from the question to the answer, waits included.
         calls: HTTP calls made, 1 when all went well.
     """
 
+    answer: Mapping[str, Any]
     model: str
     prompt_hash: str
     prompt_tokens: int
@@ -80,27 +80,3 @@ class Answered:
             calls=self.calls,
             latency_ms=self.latency_ms,
         )
-
-
-@dataclass(frozen=True)
-class Reply(Answered):
-    """An answer that fits its schema.
-
-    Attributes:
-        answer: the JSON object.
-    """
-
-    answer: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class FirstToken(Answered):
-    """How probable each choice was as the first token of the answer.
-
-    Attributes:
-        logprobs: natural logarithm of the probability per choice, in the order of the choices.
-        seen: how many choices the endpoint told a probability of; the others share a floor below the least it told.
-    """
-
-    logprobs: Mapping[str, float]
-    seen: int

@@ -128,7 +128,7 @@ def longest_question_seconds(settings: Settings) -> float:
     question = calls * settings.llm_timeout_seconds + pauses * settings.llm_retry_seconds
     evolving = int(settings.reasoner is ReasonerName.LLM)
     orders = settings.rank_orders + 1 if settings.ranker is not RankerName.DETERMINISTIC else 0
-    ranking = (settings.facets_by is By.LLM) + (settings.extract_by is By.LLM) + orders
+    ranking = (settings.extract_by is By.LLM) + orders
     return question * max(evolving, ranking)
 
 

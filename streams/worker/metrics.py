@@ -14,7 +14,7 @@ from operators.contrast import Outcome
 from operators.language.chunks import Closed
 from operators.outcome import Arm
 from operators.privacy import UNREADABLE as UNREADABLE_ITEM
-from operators.retrieve.quality import Reason
+from operators.retrieve import Reason
 from operators.steps.evolved import Outcome as Evolved
 from operators.steps.listen import Outcome as Listened
 from operators.vouch import Held
@@ -158,7 +158,7 @@ NOTHING_SUITS = Counter(
 )
 FACETS_DROPPED = Counter("sager_facets_dropped", "Facets that the quality filter refused, by reason.", ["why"])
 RANK_FALLBACKS = Counter(
-    "sager_rank_fallbacks", "Parts of rankings for which the LLM had no answer: facets, slim or rank.", ["part"]
+    "sager_rank_fallbacks", "Parts of rankings for which the LLM had no answer: slim or rank.", ["part"]
 )
 RANK_REPAIRS = Counter("sager_rank_repairs", "Ids that a model left out of a ranking, invented or repeated.")
 
@@ -233,7 +233,7 @@ _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
     CARD_CHANGES: [kind.value for kind in CardChangeKind],
     REFUSED: [refusal.value for refusal in Refusal],
     FACETS_DROPPED: [reason.value for reason in Reason],
-    RANK_FALLBACKS: ("facets", "slim", "rank"),
+    RANK_FALLBACKS: ("slim", "rank"),
     REASONER_FAILURES: [action.value for action in OnLlmFailure],
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from operators.retrieve.llm import request as facet_request
 
 from operators.evolve.question import question as evolve_question
 from operators.language.correction_llm import question as correction_question
@@ -16,7 +17,6 @@ from operators.language.extraction_prompt import question as chunk_question
 from operators.rank import Task
 from operators.rank.question import rendered
 from operators.retrieve import Neighbours, retrieve
-from operators.retrieve.llm import request as facet_request
 from operators.skill_document import skill_document
 from operators.slim import slim
 from operators.slim.llm import question as slim_question
@@ -87,7 +87,7 @@ def ranking(name: str) -> Callable[[str], str]:
 
 
 def evolve(value: str) -> str:
-    asked = evolve_question(contrast(value), skill(value), max_attributes=24, **CALL)
+    asked = evolve_question(contrast(value), skill(value), **CALL)
     assert asked is not None
     return f"{asked.prompt} {asked.schema}"
 

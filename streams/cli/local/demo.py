@@ -114,7 +114,7 @@ def _with_llm(settings: "Settings") -> "Settings":
             "http://localhost:8080/v1, OPENAI_API_KEY if it wants one, and SAGER_LLM_MODEL to the model's name there"
         )
     note(finding.found)
-    wanted: dict[str, object] = {"ranker": RankerName.FIRST_TOKEN, "llm_timeout_seconds": LLM_TIMEOUT_SECONDS}
+    wanted: dict[str, object] = {"ranker": RankerName.LISTWISE, "llm_timeout_seconds": LLM_TIMEOUT_SECONDS}
     more = {name: value for name, value in wanted.items() if name not in settings.model_fields_set}
     settings = settings.model_copy(update={"reasoner": ReasonerName.LLM, **more})
     if "watchdog_seconds" in settings.model_fields_set:

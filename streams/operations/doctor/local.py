@@ -16,7 +16,7 @@ from streams.exceptions import StreamsError
 from streams.materializer import read, schema
 from streams.materializer.exceptions import AnotherDeployment
 from streams.operations.doctor.findings import Finding, error, ok, warning
-from streams.settings import By, Settings, Store
+from streams.settings import Settings, Store
 
 DISTRIBUTION = "sager-streams"
 ANSWER_SECONDS = 5.0
@@ -51,9 +51,6 @@ def _contradictions(s: Settings) -> Iterator[Finding]:
     if s.store is Store.ROCKSDB and find_spec("rocksdict") is None:
         todo = "pip install '.[rocksdb]' in a clone of the repository, or SAGER_STORE=memory"
         yield error(SETTINGS, "SAGER_STORE=rocksdb, but its extra is missing", todo)
-    if s.facets_by is By.LLM and not s.retrieve:
-        found = "SAGER_FACETS_BY=llm, but with SAGER_RETRIEVE=false there are no facets"
-        yield warning(SETTINGS, found, "drop one of the two")
     hosts = [server.strip().rpartition(":")[0].strip("[]") for server in s.bootstrap.split(",")]
     if s.embedded and not all(host in ("localhost", "::1") or host.startswith("127.") for host in hosts):
         found = f"SAGER_EMBEDDED=true, but {s.bootstrap} is another machine"

@@ -30,6 +30,6 @@ def listener_of(settings: Settings) -> Listens | None:
 
 def models_of(settings: Settings) -> Models:
     """The models that the settings ask for."""
-    if settings.facets_by is settings.extract_by is By.RULES and settings.ranker is RankerName.DETERMINISTIC:
+    if settings.extract_by is By.RULES and settings.ranker is RankerName.DETERMINISTIC:
         return Models()
     return llm_models(settings)

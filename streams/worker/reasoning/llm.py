@@ -12,13 +12,11 @@ from operators.evolve import GatedReasoner, Reasoner
 from operators.evolve.llm import LlmReasoner
 from operators.language.correction_llm import LlmUnderstanding
 from operators.language.extraction import LlmListening
-from operators.rank.llm import Form, LlmRanker
-from operators.retrieve.llm import LlmFacets
+from operators.rank.listwise import ListwiseRanker
 from operators.slim.llm import LlmExtract
 from operators.tokens import count_tokens
 from streams.language import RULES
 from streams.llm import BreakerState, CallRecord, CircuitBreaker, Outcome
-from streams.privacy import privacy_of
 from streams.settings import By, RankerName, Settings
 from streams.vouching import vouching_of
 from streams.worker import metrics
@@ -71,11 +69,8 @@ def llm_models(settings: Settings) -> Models:
     asks: dict[str, Any] = {"count_tokens": count_tokens, "vouching": vouching_of(settings)}
     ranks = settings.ranker is not RankerName.DETERMINISTIC
     return Models(
-        facets=LlmFacets(client, privacy=privacy_of(settings), **asks) if settings.facets_by is By.LLM else None,
         extract=LlmExtract(client, **asks) if settings.extract_by is By.LLM else None,
-        rank=LlmRanker(client, form=Form(settings.ranker.value), orders=settings.rank_orders, **asks)
-        if ranks
-        else None,
+        rank=ListwiseRanker(client, orders=settings.rank_orders, **asks) if ranks else None,
     )
 
 

@@ -5,18 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from operators.rank import LlmRanking, Task
-from operators.retrieve import Neighbours
-from operators.retrieve.llm import Synthesis
-from operators.slim.llm import Extracted
-from schemas import Memory, PolicySkill
-
-
-class Synthesizes(Protocol):
-    """Writes facets (LLM_Mem, paper eq. 1)."""
-
-    async def synthesize(self, memory: Memory, neighbours: Neighbours) -> Synthesis:
-        """What these neighbours say about this user."""
-        ...
+from operators.slim import Slimmed
+from schemas import PolicySkill, ReasonedBy
 
 
 class Extracts(Protocol):
@@ -24,7 +14,7 @@ class Extracts(Protocol):
 
     async def extract(
         self, skill: PolicySkill, instruction: str, budget: int, population: Mapping[str, float] | None
-    ) -> Extracted:
+    ) -> tuple[Slimmed, ReasonedBy]:
         """The slim skill of this skill for this task."""
         ...
 
@@ -39,8 +29,7 @@ class Ranks(Protocol):
 
 @dataclass(frozen=True)
 class Models:
-    """The models of the three stages; None where a rule does the part."""
+    """The models of a ranking's stages; None where a rule does the part."""
 
-    facets: Synthesizes | None = None
     extract: Extracts | None = None
     rank: Ranks | None = None

@@ -3,17 +3,16 @@
 Where a model is to do a part and has no answer, the rule does it, and the ranking says so: somebody is waiting.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from operators.evolve import ReasonerUnavailable
 from operators.rank import LlmRanking, RankSkill, Task
 from operators.rank.weights import RankWeights
-from operators.retrieve import Neighbours, Retrieved
+from operators.retrieve import Retrieved
 from operators.slim import Slimmed
 from operators.steps.rank import Heard, State
 from schemas import (
-    Facet,
     Features,
     Injected,
     Memory,
@@ -30,22 +29,8 @@ from streams.worker.reasoning.models import Models
 from streams.worker.skills import newest
 
 KEPT = 2_000
-"""Facets and slim skills that are kept for the next request of the same user."""
+"""How many facets and slim skills are kept for the next request of the same user."""
 DETERMINISTIC = "deterministic"
-
-
-@dataclass(frozen=True)
-class Context:
-    """What a ranking is made with, apart from the candidates."""
-
-    facets: tuple[Facet, ...]
-    retrieved: Retrieved
-    facets_by: ReasonedBy | None = None
-
-    @property
-    def asks(self) -> bool:
-        """Whether it is worth asking a model for the next part: one that failed a moment ago would fail again."""
-        return self.facets_by is None or self.facets_by.fallback is None
 
 
 class Answers:
@@ -61,7 +46,7 @@ class Answers:
         self._settings = pipeline.settings
         self._models = models
         self._step = rank_of(pipeline.settings)
-        self._contexts: LruCache[tuple[str, ...], Context] = LruCache(KEPT)
+        self._retrieved: LruCache[tuple[str, ...], Retrieved] = LruCache(KEPT)
         self._slims: LruCache[tuple[str, ...], tuple[Slimmed, ReasonedBy | None]] = LruCache(KEPT)
 
     async def rank(self, request: RankRequest) -> tuple[tuple[str, ...], Injected]:
@@ -69,14 +54,15 @@ class Answers:
         state = self._read(request)
         # Together with the state: what is kept of a person who is forgotten while a model answers is never found again.
         epoch = self._pipeline.forget_epoch(request.user_id)
-        context = await self._retrieve(request, state, epoch)
-        short, slim_by = await self._extract(request, state, epoch, asks=context.asks)
+        retrieved = self._retrieve(request, state, epoch)
+        short, slim_by = await self._extract(request, state, epoch)
         items = [self._pipeline.facts_of(request.domain, candidate) for candidate in request.candidates]
         known = {item.item_id for item in items}
-        companions = {name: share for name, share in context.retrieved.companions.items() if name in known}
+        companions = {name: share for name, share in retrieved.companions.items() if name in known}
         text = "" if self._step.by is RankSkill.NONE else _text(short.record, request)
-        task = Task(items, request.instruction, context.facets, companions, text, seed=request.request_id)
-        asks = context.asks and (slim_by is None or slim_by.fallback is None)
+        task = Task(items, request.instruction, retrieved.facets, companions, text, seed=request.request_id)
+        # A model that failed a moment ago would fail again.
+        asks = slim_by is None or slim_by.fallback is None
         used = self._pipeline.learned_weights.of(request.domain)
         heard = self._step.heard(state.skill, items, request.occurred_at, request.session_id, asks=request.clarify)
         session = request.occurred_at, request.session_id
@@ -87,14 +73,13 @@ class Answers:
             slim_skill=text,
             rank_skill=self._step.by.value,
             reasoner=ranking.reasoned_by.reasoner,
-            facets=context.facets,
+            facets=retrieved.facets,
             companions=companions,
             weights_version=used.version if is_weighed else None,
             features=features,
-            memory_version=context.retrieved.memory_version,
-            graph_epoch=context.retrieved.graph_epoch,
+            memory_version=retrieved.memory_version,
+            graph_epoch=retrieved.graph_epoch,
             ranked_by=ranking.reasoned_by,
-            facets_by=context.facets_by,
             slim_by=slim_by,
             repaired=ranking.repaired,
             fit=heard.told(items, ranking.order),
@@ -112,55 +97,40 @@ class Answers:
             told.popularity(request.domain),
         )
 
-    async def _retrieve(self, request: RankRequest, state: State, epoch: str) -> Context:
+    def _retrieve(self, request: RankRequest, state: State, epoch: str) -> Retrieved:
         """Facets of this user's neighbourhood: the same until their memory, one of its items or the day changes."""
         if not self._step.retrieves:
-            return Context((), Retrieved())
+            return Retrieved()
         memory, items = state.memory, self._pipeline.items
         graph = (memory.version if memory else 0, *items.epochs(memory))
         name = (request.user_id, epoch, request.domain, str(graph), request.occurred_at.date().isoformat())
-        if (known := self._contexts.get(name)) is not None:
-            return known if known.facets_by is None else replace(known, facets_by=_kept(known.facets_by))
+        if (known := self._retrieved.get(name)) is not None:
+            return known
         # A domain that is read by another's parser is pruned by that one's rules.
         rules = self._settings.parsers.get(request.domain, request.domain)
         found = self._step.retrieve(replace(state, neighbourhood=items.near(memory)), rules, request.occurred_at)
-        # Without the neighbours, which hold the decoded graph: only what a ranking uses is kept.
-        light = replace(found, neighbours=Neighbours())
-        context = Context(found.facets, light)
         for why, count in found.dropped.items():
             metrics.FACETS_DROPPED.labels(why.value).inc(count)
-        if self._models.facets is not None and memory is not None:
-            try:
-                written = await self._models.facets.synthesize(memory, found.neighbours)
-                context = Context(written.facets, light, written.reasoned_by)
-                for why, count in written.dropped.items():
-                    metrics.FACETS_DROPPED.labels(why.value).inc(count)
-            except ReasonerUnavailable as error:
-                metrics.RANK_FALLBACKS.labels("facets").inc()
-                # Not kept: the next request asks again.
-                return Context(found.facets, light, _instead(error))
-        self._contexts.put(name, context)
-        return context
+        self._retrieved.put(name, found)
+        return found
 
-    async def _extract(
-        self, request: RankRequest, state: State, epoch: str, *, asks: bool
-    ) -> tuple[Slimmed, ReasonedBy | None]:
+    async def _extract(self, request: RankRequest, state: State, epoch: str) -> tuple[Slimmed, ReasonedBy | None]:
         """The slim skill for this request (paper 2.3); one that a model chose is kept for the skill's version."""
         skill, step = state.skill, self._step
         asked = request.instruction if step.task_slim else ""
         name = (request.user_id, epoch, request.domain, str(skill.version), asked)
         model = self._models.extract if self._slim_ranks else None
-        if model is None or skill.version == 0 or not asks:
+        if model is None or skill.version == 0:
             return step.extract(skill, asked, state.shares), None
         if (known := self._slims.get(name)) is not None:
             return known[0], known[1] and _kept(known[1])
         try:
-            extracted = await model.extract(skill, asked, step.slim_tokens, state.shares)
+            found = await model.extract(skill, asked, step.slim_tokens, state.shares)
         except ReasonerUnavailable as error:
             metrics.RANK_FALLBACKS.labels("slim").inc()
             return step.extract(skill, asked, state.shares), _instead(error)
-        self._slims.put(name, (extracted.slimmed, extracted.reasoned_by))
-        return extracted.slimmed, extracted.reasoned_by
+        self._slims.put(name, found)
+        return found
 
     @property
     def _slim_ranks(self) -> bool:

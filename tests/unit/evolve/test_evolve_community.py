@@ -33,7 +33,7 @@ def asked(
     contrast: Contrast, skill: PolicySkill = READER, budget: int = 1_500, vouching: Vouching = DEFAULT
 ) -> Question:
     found = question(
-        contrast, skill, count_tokens=count_tokens, max_tokens=budget, max_attributes=24, vouching=vouching
+        contrast, skill, count_tokens=count_tokens, max_tokens=budget, vouching=vouching
     )
     assert found is not None
     return found

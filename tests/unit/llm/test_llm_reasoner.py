@@ -42,7 +42,7 @@ def reasoner(client: LlmClient) -> LlmReasoner:
 
 
 def judged(**answer: object) -> Proposal:
-    asked = question(EVENT, HELD, count_tokens=count_tokens, max_tokens=1_500, max_attributes=24, vouching=VOUCHING)
+    asked = question(EVENT, HELD, count_tokens=count_tokens, max_tokens=1_500, vouching=VOUCHING)
     assert asked is not None
     unrelated = {key: {"fact": "none", "verdict": "unrelated"} for key in asked.attributes}
     return proposal(asked, {"analysis": "", **unrelated, "discovered": [], **answer}, ReasonedBy(reasoner="llm"))

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from operators.rank.first_token import FirstTokenRanker
+from operators.rank.llm import Form, LlmRanker
 
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.rank import LlmRanking, Task
-from operators.rank.first_token import FirstTokenRanker
 from operators.rank.listwise import ListwiseRanker
-from operators.rank.llm import Form, LlmRanker
 from operators.rank.ranking import presentations
 from operators.tokens import count_tokens
 from schemas import ItemFacts, ReasonedBy

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from operators.rank.first_token import PROMPT as FIRST_TOKEN
 
 from operators.asks import CORRECTION_TOKENS
 from operators.rank import Task
-from operators.rank.first_token import PROMPT as FIRST_TOKEN
 from operators.rank.listwise import PROMPT as LISTWISE
 from operators.rank.question import LETTERS, keys, rendered
 from operators.tokens import count_tokens

@@ -8,11 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
-
-from operators.asks import CORRECTION_TOKENS
-from operators.evolve.proposal import ReasonerUnavailable
-from operators.neighbourhood import Neighbourhood
-from operators.retrieve import Neighbours, Reason, RetrieveLimits, domain_prune
 from operators.retrieve.llm import (
     CONFIDENCES,
     FacetRequest,
@@ -20,6 +15,11 @@ from operators.retrieve.llm import (
     request,
     synthesis,
 )
+
+from operators.asks import CORRECTION_TOKENS
+from operators.evolve.proposal import ReasonerUnavailable
+from operators.neighbourhood import Neighbourhood
+from operators.retrieve import Neighbours, Reason, RetrieveLimits, domain_prune
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import Facet, Memory
