@@ -210,9 +210,7 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
         return out
     contrast = EVOLVE.begin(State(skill), step.contrast, AT).contrast
     assert contrast is not None
-    asked_of_model = question(
-        contrast, skill, count_tokens=count_tokens, max_tokens=TOKENS, vouching=VOUCHING
-    )
+    asked_of_model = question(contrast, skill, count_tokens=count_tokens, max_tokens=TOKENS, vouching=VOUCHING)
     out.prompts.append(asked_of_model.prompt if asked_of_model else "")
     apply(out, EVOLVE.finish(State(skill), contrast, await _reason(reasoner or CountsReasoner(), contrast, skill), AT))
     out.rows.append(row(step.contrast))

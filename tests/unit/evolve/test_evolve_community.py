@@ -32,9 +32,7 @@ FACETS = (
 def asked(
     contrast: Contrast, skill: PolicySkill = READER, budget: int = 1_500, vouching: Vouching = DEFAULT
 ) -> Question:
-    found = question(
-        contrast, skill, count_tokens=count_tokens, max_tokens=budget, vouching=vouching
-    )
+    found = question(contrast, skill, count_tokens=count_tokens, max_tokens=budget, vouching=vouching)
     assert found is not None
     return found
 

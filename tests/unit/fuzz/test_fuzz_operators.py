@@ -100,9 +100,7 @@ def test_any_choice_becomes_a_skill_within_its_bounds() -> None:
         evolved = merge(skill, diff)
         assert len(render(evolved)) <= 1_500
         assert slim(evolved, count_tokens, vouching=VOUCHING).tokens <= 30
-        asked = question(
-            contrast, evolved, count_tokens=count_tokens, max_tokens=1_500, vouching=VOUCHING
-        )
+        asked = question(contrast, evolved, count_tokens=count_tokens, max_tokens=1_500, vouching=VOUCHING)
         assert asked is None or count_tokens(asked.prompt) <= 1_500
         ranked = rank([*contrast.unchosen, contrast.chosen], evolved.attributes, contrast.instruction)
         assert {item.item_id for item, _ in ranked} == {candidate.item_id for candidate in ranking.candidates}
