@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from typing import Any
 
 from operators.applied import with_applied
 from operators.outcome import arm_of
@@ -243,46 +244,31 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
     taken = [name for name in selection.taken if not shown[name].unreadable]
     if not (taken or (readable and selection.item_id is None)):
         return Step(settled, Outcome.UNREADABLE)
+    about: dict[str, Any] = {
+        "occurred_at": selection.occurred_at,
+        "user_id": state.user_id,
+        "domain": ranking.domain,
+        "ranking_id": ranking.ranking_id,
+        "instruction": ranking.instruction,
+        "skill_version": ranking.skill_version if selection.skill_version is None else selection.skill_version,
+        "arm": ranking.arm,
+        "session_id": selection.session_id or ranking.session_id,
+    }
     if selection.item_id is None:
-        return Step(settled, Outcome.ABSTAINED, abstention=_abstention(state.user_id, ranking, selection, readable))
+        name = abstention_id(state.user_id, ranking.ranking_id)
+        return Step(settled, Outcome.ABSTAINED, abstention=Abstention(event_id=name, shown=readable, **about))
     names = [item.item_id for item in ranking.candidates]
     chosen, *others = taken
     contrast = Contrast(
         event_id=contrast_id(state.user_id, ranking.ranking_id),
-        occurred_at=selection.occurred_at,
-        user_id=state.user_id,
-        domain=ranking.domain,
-        ranking_id=ranking.ranking_id,
-        instruction=ranking.instruction,
         chosen=shown[chosen],
         chosen_rank=names.index(chosen) + 1,
         also=tuple(shown[name] for name in others),
         in_order=selection.in_order and bool(others),
         unchosen=reverse_rank(readable, *taken),
-        skill_version=_version(ranking, selection),
-        arm=ranking.arm,
         facets=ranking.facets,
         features=ranking.features,
         by_sager=ranking.by_sager,
-        session_id=selection.session_id or ranking.session_id,
+        **about,
     )
     return Step(settled, Outcome.MATCHED, contrast=contrast)
-
-
-def _abstention(user_id: str, ranking: OpenRanking, selection: Selection, shown: tuple[ItemFacts, ...]) -> Abstention:
-    return Abstention(
-        event_id=abstention_id(user_id, ranking.ranking_id),
-        occurred_at=selection.occurred_at,
-        user_id=user_id,
-        domain=ranking.domain,
-        ranking_id=ranking.ranking_id,
-        instruction=ranking.instruction,
-        shown=shown,
-        skill_version=_version(ranking, selection),
-        arm=ranking.arm,
-        session_id=selection.session_id or ranking.session_id,
-    )
-
-
-def _version(ranking: OpenRanking, selection: Selection) -> int:
-    return ranking.skill_version if selection.skill_version is None else selection.skill_version

@@ -5,9 +5,10 @@ person's.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from operators.attributes import fact_ids
 from operators.statinit import statinit
@@ -67,6 +68,9 @@ class Takes(NamedTuple):
     users: int
 
 
+CountT = TypeVar("CountT")
+
+
 class Population:
     """Counts over the users of one domain, one profile after the other, in any order.
 
@@ -93,10 +97,7 @@ class Population:
             if attribute.tier >= Tier.MEDIUM:
                 self._count(attribute)
         self._take(profile)
-        if len(self._held) > self._tracked:
-            kept = sorted(self._held.items(), key=lambda pair: (-pair[1].users, pair[0]))
-            # A quarter is freed at once: sorting at every user would cost too much.
-            self._held = dict(kept[: max(1, self._tracked * 3 // 4)])
+        self._held = self._trimmed(self._held, lambda held: held.users)
 
     def _take(self, profile: Profile) -> None:
         """Count the facts of a user's latest items: at most 15, so that no user counts for much of the whole."""
@@ -105,9 +106,7 @@ class Population:
         for name, times in taken.items():
             known = self._takes.get(name, Takes(0, 0))
             self._takes[name] = Takes(known.times + times, known.users + 1)
-        if len(self._takes) > self._tracked:
-            most = sorted(self._takes.items(), key=lambda pair: (-pair[1].times, pair[0]))
-            self._takes = dict(most[: max(1, self._tracked * 3 // 4)])
+        self._takes = self._trimmed(self._takes, lambda takes: takes.times)
 
     def usual(self, floor: int) -> dict[str, float]:
         """Return the share of lately taken items that have a fact, for the commonest that this many users took."""
@@ -119,8 +118,7 @@ class Population:
         """Count the latest items of one more user of the domain, once."""
         for item_id in {taken.item_id for taken in memory.taken}:
             self._met[item_id] = self._met.get(item_id, 0) + 1
-        if len(self._met) > self._tracked:
-            self._met = dict(self._most_met()[: max(1, self._tracked * 3 // 4)])
+        self._met = self._trimmed(self._met, lambda users: users)
 
     def without(self, profile: Profile, memory: Memory) -> "Population":
         """Return the counts of the others; only right while no attribute was dropped (see `tracked`)."""
@@ -142,15 +140,20 @@ class Population:
 
     def popular(self, floor: int) -> dict[str, int]:
         """Return how many users took an item lately, for items of at least this many, the most taken first."""
-        return {item_id: users for item_id, users in self._most_met()[:MAX_POPULAR] if users >= floor}
-
-    def _most_met(self) -> list[tuple[str, int]]:
-        return sorted(self._met.items(), key=lambda pair: (-pair[1], pair[0]))
+        most = sorted(self._met.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_POPULAR]
+        return {item_id: users for item_id, users in most if users >= floor}
 
     def held(self, floor: int) -> list[Held]:
         """Return the attributes that at least this many users hold, the commonest first."""
         found = (held for held in self._held.values() if held.users >= floor)
         return sorted(found, key=lambda held: (-held.users, held.attribute.attribute_id))
+
+    def _trimmed(self, counts: dict[str, CountT], size: Callable[[CountT], int]) -> dict[str, CountT]:
+        if len(counts) <= self._tracked:
+            return counts
+        most = sorted(counts.items(), key=lambda pair: (-size(pair[1]), pair[0]))
+        # A quarter is freed at once: sorting at every user would cost too much.
+        return dict(most[: max(1, self._tracked * 3 // 4)])
 
     def _count(self, attribute: Attribute) -> None:
         known = self._held.get(attribute.attribute_id)

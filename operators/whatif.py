@@ -6,7 +6,7 @@ from a choice, both rank its candidates.
 
 import math
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,8 +29,6 @@ MEASURES: Final[Mapping[str, Callable[[int], float]]] = {
     "reciprocal_rank": lambda place: 1 / place,
 }
 """The paper's measures (3.1) of a rank."""
-_EXACT_USERS = 1_000
-"""The sign test is exact up to so many users, and approximate beyond."""
 _TINY = 1e-12
 
 
@@ -89,6 +87,16 @@ def series(diffs: Sequence[SkillDiff], choices: Mapping[str, bytes], commands: M
         else:  # both sides share what comes before the first available choice
             begin = live
     return Series(begin, tuple(steps))
+
+
+def history(diffs: Sequence[SkillDiff]) -> Iterator[tuple[PolicySkill, SkillDiff]]:
+    """Fold the log of one skill; yield each diff with the skill before it."""
+    skill: PolicySkill | None = None
+    for diff in sorted(diffs, key=lambda each: each.version):
+        skill = skill or start(diff.user_id, diff.domain, diff.seed or (), diff)
+        if diff.version == skill.version + 1:  # else a repeat
+            yield skill, diff
+            skill = merge(skill, diff)
 
 
 @dataclass(frozen=True)
@@ -214,18 +222,3 @@ def _difference(choices: Sequence[tuple[str, int, int]], measure: Callable[[int]
         margin = 1.96 * math.sqrt(spread * len(users) / (len(users) - 1)) / len(choices)
     better, worse = (sum(sign * delta > _TINY for _, delta in deltas) for sign in (1, -1))
     return Difference(mean, mean_other, margin, better, worse)
-
-
-def sign_test(better: int, worse: int) -> float:
-    """Return the p-value of the two-sided sign test.
-
-    >>> round(sign_test(9, 1), 4), sign_test(0, 0)
-    (0.0215, 1.0)
-    """
-    total = better + worse
-    if not total:
-        return 1.0
-    if total > _EXACT_USERS:  # with the correction for continuity
-        return math.erfc(max(0.0, abs(better - worse) - 1) / math.sqrt(2 * total))
-    tail = sum(math.comb(total, n) for n in range(min(better, worse) + 1))
-    return min(1.0, 2 * tail / (1 << total))

@@ -5,8 +5,7 @@
 """
 
 from operators.habits.axes import POLE_OF, POLES, Pole, is_habit
-from operators.habits.counts import fold, learn, nats, seen_from
-from operators.habits.lines import Sure, habit_scores, lines_of, stays
+from operators.habits.lines import Sure, fold, habit_scores, learn, lines_of, nats, seen_from, stays
 from operators.habits.sides import Before, Sides, shown_of, sides_of
 
 __all__ = ["POLES", "POLE_OF", "Before", "Pole", "Sides", "Sure", "fold", "habit_scores", "is_habit", "learn"]

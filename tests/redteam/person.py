@@ -11,7 +11,7 @@ from operators.retrieve.llm import request as facet_request
 from operators.attributes import from_fact
 from operators.contrast import RingLimits, Step
 from operators.evolve import CountsReasoner, Proposal
-from operators.evolve.question import question as evolve_question
+from operators.evolve.llm import question as evolve_question
 from operators.global_skill import Population, global_skill
 from operators.merge import start
 from operators.privacy import Privacy

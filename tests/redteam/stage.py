@@ -13,7 +13,7 @@ import orjson
 from operators.attributes import from_fact
 from operators.contrast import on_ranking, on_selection
 from operators.evolve import CountsReasoner, Proposal, Reasoner, ReasonerUnavailable
-from operators.evolve.question import question
+from operators.evolve.llm import question
 from operators.language.corrections import understand
 from operators.merge import start
 from operators.rank import Task, rank

@@ -93,7 +93,7 @@ def replay(
 
 
 def _as_json(report: "Report", live: "Settings", other: "Settings") -> dict[str, Any]:
-    from operators.whatif import differences, sign_test  # noqa: PLC0415
+    from operators.whatif import differences  # noqa: PLC0415
 
     measures = differences(report.choices)
     better, worse = measures["ndcg_at_5"].better, measures["ndcg_at_5"].worse
@@ -110,7 +110,6 @@ def _as_json(report: "Report", live: "Settings", other: "Settings") -> dict[str,
             "better": better,
             "worse": worse,
             "equal": users - better - worse,
-            "p": sign_test(better, worse),
         },
         "live": _totals(report.live, live, report.skills),
         "whatif": _totals(report.other, other, report.skills),
@@ -146,10 +145,9 @@ def _show(report: "Report", found: dict[str, Any]) -> None:
             row(made, [figure, f"{one:{form}}", f"{two:{form}}", f"{two - one:+{form}}"])
     console().print(made)
     signs = found["users_by_ndcg_at_5"]
-    chance = "p < 0.001" if signs["p"] < 0.001 else f"p = {signs['p']:.3f}"  # noqa: PLR2004 - three digits
     print(
         f"{found['choices']:,} choices of {found['users']:,} users; ± is a 95% interval by users. By NDCG@5 "
-        f"{signs['better']:,} users do better, {signs['worse']:,} worse, {signs['equal']:,} equal (sign test: {chance})"
+        f"{signs['better']:,} users do better, {signs['worse']:,} worse, {signs['equal']:,} equal"
     )
     print(f"{report.skills:,} skills, {report.identical:,} of which end alike")
     for count, what in (

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.evolve import RulesReasoner
-from operators.evolve.question import Question, question
+from operators.evolve.llm import Question, question
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import Contrast, Kind, PolicySkill, Tier

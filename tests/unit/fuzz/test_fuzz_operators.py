@@ -14,12 +14,11 @@ from operators.applied import DAY_MS, is_applied, with_applied
 from operators.attributes import MAX_FOLDED_CHARS, MAX_ID_CHARS, attribute_id, normalise
 from operators.contrast import on_ranking, on_selection
 from operators.evolve import RulesReasoner, validate
-from operators.evolve.question import question
+from operators.evolve.llm import question
 from operators.merge import merge, resolve, start
 from operators.prompts import as_data
 from operators.propagate import GraphLimits, on_touch, takers_of, touches, with_taken
 from operators.rank.deterministic import rank
-from operators.render import render
 from operators.slim import slim
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
@@ -43,6 +42,7 @@ from streams.kafka.packed_items import pack, unpack
 from streams.llm.replies import BadReply, read
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
+from tests.builders import render
 from tests.unit.fuzz.fuzz_strategies import PIECES, changed, golden, look, moments, outcome, short_texts, texts, values
 
 AT = Position(topic="t", partition=0, offset=0, timestamp_ms=0)

@@ -4,9 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from operators.evolve.llm import LlmReasoner, proposal
+from operators.evolve.llm import LlmReasoner, proposal, question
 from operators.evolve.proposal import Proposal, ReasonerUnavailable
-from operators.evolve.question import question
 from operators.tokens import count_tokens
 from schemas import ReasonedBy, Tier, Verdict
 from streams.llm.client import LlmClient

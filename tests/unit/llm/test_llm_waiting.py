@@ -53,11 +53,11 @@ async def reason(by: Reasoning, number: int = 0) -> Any:
 
 
 async def test_reasoner_and_ranker_share_one_client(server: OpenAiServer) -> None:
-    one = settings(server, ranker=RankerName.FIRST_TOKEN)
+    one = settings(server, ranker=RankerName.LISTWISE)
     client = shared_client(one)
 
     assert reasoner_of(one).inner._client is client  # type: ignore[attr-defined]
-    assert shared_client(settings(server, ranker=RankerName.LISTWISE)) is client
+    assert shared_client(settings(server)) is client
     assert shared_client(settings(server, llm_model="another")) is not client
     assert llm_models(one).rank is not None
 
