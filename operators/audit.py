@@ -1,4 +1,4 @@
-"""Audits one skill or card: the seals of its log, the state that it folds to, and the slim skill made of it."""
+"""Audits one skill or card: the seals of its log, the state that it folds to, and the slim skill."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _DIFFERS = {"skill": Kind.SKILL_DIFFERS, "card": Kind.CARD_DIFFERS}
 
 @dataclass(frozen=True)
 class Fault:
-    """Something about a skill that is not as it was written."""
+    """A difference from what was written."""
 
     kind: Kind
     what: str

@@ -1,7 +1,7 @@
-"""The chain of a log's versions, of a skill or a card: each seal includes the seal before, so edits are detected.
+"""The chain of seals in a log of a skill or a card.
 
-A seal is an HMAC-SHA256 over the seal before and the diff's canonical JSON. With a secret key, access to the topics or
-the files is not enough to make one; without a key, seals detect edits that were not carried on to the newest version.
+A seal is an HMAC-SHA256 over the seal before and the diff's canonical JSON. Without a secret key, seals detect only
+edits that were not carried on to the newest version.
 """
 
 import hmac
@@ -29,19 +29,19 @@ class Break:
 
 
 def seal(diff: DiffT, before: str | None, key: bytes = b"") -> DiffT:
-    """The diff with its seal."""
+    """Seal a diff."""
     return diff.model_copy(update={"chain": _seal(diff, before, key)})
 
 
 def unsealed(skill: PolicySkill) -> PolicySkill:
-    """The skill without seals, for comparison with one that was not sealed."""
+    """Remove the seals of a skill, to compare it with one without."""
     last = skill.last_diff
     bare = last.model_copy(update={"chain": None}) if last is not None else None
     return skill.model_copy(update={"chain": None, "last_diff": bare})
 
 
 def seal_all(diffs: Sequence[DiffT], key: bytes = b"") -> list[DiffT]:
-    """A whole log with new seals, in the order of its versions; for one that was rewritten to remove a line."""
+    """Seal a rewritten log anew."""
     sealed: list[DiffT] = []
     for diff in diffs:
         sealed.append(seal(diff, sealed[-1].chain if sealed else None, key))
@@ -49,7 +49,7 @@ def seal_all(diffs: Sequence[DiffT], key: bytes = b"") -> list[DiffT]:
 
 
 def breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[Break]:
-    """The breaks in one log: versions that are missing, unsealed or changed since they were sealed."""
+    """Return the missing, unsealed and edited versions of one log."""
     found: list[Break] = []
     before: Diff | None = None
     for diff in diffs:
@@ -68,7 +68,7 @@ def breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[Break]:
 
 
 def is_sealed(diff: Diff, before: str | None, key: bytes = b"") -> bool:
-    """Whether a version bears its seal."""
+    """Return True if a version has the right seal."""
     return diff.chain is not None and hmac.compare_digest(diff.chain, _seal(diff, before, key))
 
 

@@ -1,7 +1,7 @@
-"""A policy skill as a SKILL.md: the form in which agents load what they should know, when they need it.
+"""Writes a policy skill as a SKILL.md for agents.
 
-Whatever stands in a skill came from items, models or people: in the front matter it is a quoted scalar, in the body one
-line of text in which no markup is left.
+All text of a skill came from items, models or people: in the front matter it is a quoted scalar, in the body one line
+without markup.
 """
 
 import re
@@ -35,7 +35,7 @@ _BASIC = 0xFFFF
 
 
 def skill_document(skill: PolicySkill, vouching: Vouching) -> str:
-    """The whole document, with a line break at its end. An agent loads it: it has only lines that may be let out.
+    """Return the document, with the lines that pass the gate.
 
     The name is at most 64 characters out of `a-z0-9-`, the description at most 1,024; the front matter is YAML of
     strings and integers.
@@ -46,7 +46,7 @@ def skill_document(skill: PolicySkill, vouching: Vouching) -> str:
 
 
 def skill_name(user_id: str, domain: str) -> str:
-    """The name under which an agent knows the skill; ids that are written alike are told apart.
+    """Return the skill's name; similar ids get different names.
 
     >>> skill_name("ann", "films"), skill_name("Ann!", "films")
     ('films-of-ann', 'films-of-ann-083c4725bab969db')
@@ -59,7 +59,7 @@ def skill_name(user_id: str, domain: str) -> str:
 
 
 def quoted(text: str) -> str:
-    r"""The text as a double-quoted YAML scalar on one line, which reads back as the same text.
+    r"""Return a text as a double-quoted YAML scalar on one line.
 
     >>> quoted('a: "b"\n'), quoted("Amélie")
     ('"a: \\x22b\\x22\\x0A"', '"Amélie"')
@@ -68,7 +68,7 @@ def quoted(text: str) -> str:
 
 
 def inline(text: str, most: int = MAX_VALUE_CHARS) -> str:
-    r"""The text as one line of Markdown that says the same and does nothing.
+    r"""Return a text as one line of Markdown without markup.
 
     >>> inline("# [x](http://y) <b>")
     '\\# (x)(http:\\//y) (b)'

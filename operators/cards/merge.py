@@ -1,5 +1,6 @@
 """Merges the findings of a chunk into a card as one diff, by rule and never by a model."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -30,15 +31,18 @@ def resolve(
     conversation_id: str | None,
     source: Position | None,
     privacy: Privacy,
+    redacted: Mapping[str, int] | None = None,
 ) -> CardDiff | None:
     """Return the diff of a chunk's findings; None if they change nothing and none was refused.
 
-    Findings count in the order in which they were said. Those for now or for a session go on no card.
+    Findings count in the order in which they were said. Those for now or for a session go on no card. `redacted` counts
+    the kinds of personal data that were taken out of the chunk's turns.
     """
     if card is not None and event_id in card.recent:
         return None
     draft = CardDraft(card, occurred_at)
     merging = _Merging(draft, privacy)
+    draft.not_kept.update(redacted or {})
     if heard.of_others:
         draft.not_kept[SOMEBODY_ELSE] += heard.of_others
     for finding in sorted(heard.findings[:MAX_FINDINGS], key=lambda each: each.said_at):

@@ -1,4 +1,4 @@
-"""What the agent `evolve` knows of a user before a step, and what a step leads to."""
+"""The state and the effects of the agent `evolve`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ from schemas import Contrast, Memory, PolicySkill, Receipt, SkillDiff, SlimSkill
 
 
 class Outcome(StrEnum):
-    """What became of a choice or a command; a metric's label."""
+    """The outcome of an event; a metric's label."""
 
     EVOLVED = "evolved"
     COUNTED = "counted"
-    """An interaction: of a skill that has begun, else of what it will begin with."""
+    """An interaction, counted in the skill or in the profile that it will begin with."""
     COMMANDED = "commanded"
     HEARD = "heard"
     """A signal on an item."""
     UNKNOWN_SIGNAL = "unknown-signal"
-    """A signal of a kind that nobody has configured."""
+    """A signal of a kind that is not configured."""
     CORRECTED = "corrected"
     NOT_UNDERSTOOD = "not-understood"
     FOR_ANOTHER = "for-another"
-    """A correction that tells of somebody else's taste."""
+    """A correction about another person's taste."""
     ABSTAINED = "abstained"
     FROZEN = "frozen"
     REPEATED = "repeated"
@@ -31,15 +31,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class State:
-    """What is known of a user in a domain.
+    """The state of a user in a domain.
 
     Attributes:
-        skill: as it is now; before the first choice the seed, at version 0.
-        receipt: what of this person was forgotten.
-        memory: what they took.
-        shares: which share of the domain's users holds an attribute; what many have comes later in a slim skill.
-        usual: the population's share of what was taken that has a fact, in 1/1024: what is to be expected of anybody.
-        popularity: how many of the domain's users took an item lately.
+        skill: before the first choice the seed, at version 0.
+        memory: the items that they took.
+        shares: the share of the domain's users that hold an attribute; common ones come later in a slim skill.
+        usual: the population's share of taken items that have a fact, in 1/1024.
+        popularity: the number of the domain's users who took an item lately.
     """
 
     skill: PolicySkill
@@ -55,9 +54,9 @@ class Begun:
     """The first half of a choice.
 
     Attributes:
-        contrast: what may be learned from, without what is private or forgotten; None if all of it is.
-        outcome: why nothing is learned from it; None: a reasoner is to be asked about `contrast`.
-        remembered: what the user's memory and the items make of the choice; None: nothing.
+        contrast: without private and erased details; None if nothing is left.
+        outcome: the reason not to learn from it; None: ask a reasoner.
+        remembered: the update of the user's memory and of items.
     """
 
     contrast: Contrast | None
@@ -69,10 +68,7 @@ class Begun:
 class Version:
     """A version of a skill, to be written first and sent then.
 
-    Attributes:
-        skill: to be written.
-        diff: to be sent once it is; None where it is in the log already.
-        slim: to be sent with it; None where what apps have is right.
+    `diff` is None if the log has it; `slim` is None if apps have the right one.
     """
 
     skill: PolicySkill
@@ -82,13 +78,7 @@ class Version:
 
 @dataclass(frozen=True)
 class Effects:
-    """What an event leads to.
-
-    Attributes:
-        outcome: what became of it.
-        skill: as it is afterwards.
-        version: the version that came of it, to be applied; None: there is none.
-    """
+    """The outcome of an event, the skill after it, and its version to be applied, if any."""
 
     outcome: Outcome
     skill: PolicySkill
@@ -96,5 +86,5 @@ class Effects:
 
     @property
     def diff(self) -> SkillDiff | None:
-        """What the event did to the skill; None: nothing."""
+        """The diff of the event."""
         return None if self.version is None else self.version.diff

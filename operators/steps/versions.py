@@ -1,4 +1,4 @@
-"""From a diff to a version of a skill: merged, sealed, and as a slim skill where its text changes."""
+"""Makes versions of skills from diffs: merged, sealed, with a slim skill where its text changes."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,10 +16,8 @@ from schemas import PolicySkill, SkillDiff, SlimSkill
 class Versions:
     """How versions of skills are made.
 
-    Attributes:
-        slim_tokens: the slim skill's budget; None: no slim skill.
-        chain_key: the secret of all seals, empty for none; None for no seals.
-        vouching: what a slim skill may say.
+    `slim_tokens` is the slim skill's budget, None for no slim skill. `chain_key` is the secret of all seals, empty for
+    seals without a secret, None for no seals.
     """
 
     slim_tokens: int | None = None
@@ -27,17 +25,14 @@ class Versions:
     vouching: Vouching = field(kw_only=True)
 
     def evolved(self, outcome: Outcome, state: State, diff: SkillDiff) -> Effects:
-        """The version that a diff leads to, as what came of an event."""
+        """Return the effects of an event with its diff."""
         version = self.version(state, diff)
         return Effects(outcome, version.skill, version)
 
     def version(self, state: State, diff: SkillDiff, *, always: bool = False) -> Version:
-        """Return the version that a diff leads to, with a slim skill where apps would read something else than before.
+        """Return the version after a diff, with a slim skill if apps would read another one, or `always`.
 
-        Args:
-            state: the skill before it.
-            diff: the change; it is sealed here, and gets the lines of the slim skill where they change.
-            always: send a slim skill in any case.
+        The diff is sealed here, and gets the lines of the slim skill if they change.
         """
         skill = state.skill
         evolved = merge(skill, diff)
@@ -55,7 +50,7 @@ class Versions:
         return Version(evolved, diff)
 
     def unsent(self, state: State, diff_version: int, slim_version: int, slim_text: str | None) -> Version:
-        """What a worker that died may not have sent of the newest version, and is not there already."""
+        """Return the part of the newest version that a worker may not have sent before it died."""
         skill = state.skill
         now = self.slim(skill)
         is_as_before = now is not None and now.text == slim_text and now.session_until is None
@@ -70,7 +65,7 @@ class Versions:
         return short if self.chain_key is None else sealed(short, self.chain_key)
 
     def _reads_else(self, before: PolicySkill, now: PolicySkill) -> bool:
-        """Return true if statements or a session change what apps read, though the same lines are selected."""
+        # Statements or a session may change the text, though the same lines are selected.
         if self.slim_tokens is None or not (before.stated or now.stated or before.sessions or now.sessions):
             return False
         if any(self.vouching.held(said.dimension, said.value) for said in now.stated):
@@ -80,7 +75,6 @@ class Versions:
 
 
 def _to_read(short: SlimSkill) -> tuple[object, ...]:
-    """Return the parts of a slim skill that apps read; of an empty one the same as of none."""
     if not (short.text or short.now):
         return ()
     return short.text, short.session_id, short.session_until, short.now, short.session_text
