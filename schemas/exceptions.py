@@ -1,4 +1,4 @@
-"""All errors of this package, under one base class."""
+"""The errors of this package."""
 
 
 class SchemaError(Exception):
@@ -10,7 +10,7 @@ class BadRecord(SchemaError, ValueError):
 
     Args:
         reason: one of `REASONS`, a closed set that serves as a metric label.
-        detail: what is wrong, for a person; never longer than 1,000 characters.
+        detail: for a person; clipped to 1,000 characters.
     """
 
     REASONS = ("empty", "not-json", "unknown-version", "invalid", "wrong-user", "from-the-future")

@@ -38,7 +38,7 @@ from schemas import (
     Statement,
     StatementChange,
 )
-from schemas.sessions import MAX_SESSION_LINES
+from schemas.skills import MAX_SESSION_LINES
 
 
 def ended(
