@@ -1,7 +1,7 @@
 """Batches of events as apps send them over HTTP: read, checked one by one, made into Kafka's records. Pure.
 
-An event passes here as it passes a worker: the same classes, and the same bound on its time. Accepted events are written as the pipeline's own processes write them, so the same event is the same record,
-however often it is sent.
+An event passes here as it passes a worker: the same classes, and the same bound on its time. Accepted events are
+written as the pipeline's own processes write them, so the same event is the same record, however often it is sent.
 """
 
 from collections.abc import Callable, Iterator, Sequence

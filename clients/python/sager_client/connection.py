@@ -16,6 +16,7 @@ _CHOICES = {
     "compression": ("none", "gzip", "snappy", "lz4", "zstd"),
     "kafka_security_protocol": ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
     "kafka_sasl_mechanism": ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
+    "kafka_ssl_verify_hostname": (*_TRUE, *_FALSE),
 }
 _DEFAULTS: dict[str, Any] = {
     "bootstrap": "localhost:9092",
@@ -29,24 +30,10 @@ _DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """The address of a deployment and its security. Missing values come from the environment, as `SAGER_...`.
+    """The address of a deployment and its security.
 
-    `SAGER_CONFIG` names a TOML file that comes after the environment, as for the workers.
-
-    Args:
-        bootstrap: Kafka's bootstrap servers, comma separated. [localhost:9092]
-        prefix: of the deployment's topics. [sager.]
-        partitions: of the user-keyed topics. If given, a broker with another number is refused. [the broker's number]
-        compression: of sent records: none, gzip, snappy, lz4 or zstd. [gzip, which every Kafka client reads]
-        kafka_security_protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. [PLAINTEXT]
-        kafka_sasl_mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. [SCRAM-SHA-512]
-        kafka_sasl_username: SASL's user name.
-        kafka_sasl_password: its password.
-        kafka_ssl_ca: PEM file of the authorities that signed the brokers' certificates. [the system's]
-        kafka_ssl_certificate: PEM file of our certificate, if the brokers require one.
-        kafka_ssl_key: PEM file of its private key.
-        kafka_ssl_key_password: that key's password.
-        kafka_ssl_verify_hostname: whether a broker's certificate must name its host. [true]
+    Missing values come from the environment, as `SAGER_...`, then from the TOML file that `SAGER_CONFIG` names, as for
+    the workers. `clients/python/README.md` has all settings with their defaults.
 
     Raises:
         Misconfigured: a value is wrong, or two of them do not go together.
@@ -80,27 +67,13 @@ class Connection:
         if self.partitions is not None:
             object.__setattr__(self, "partitions", int(self.partitions))
 
-    @property
-    def tls(self) -> bool:
-        """True if the wire is encrypted."""
-        return self.kafka_security_protocol in ("SSL", "SASL_SSL")
-
-    @property
-    def sasl(self) -> bool:
-        """True if the brokers require a user name and a password."""
-        return self.kafka_security_protocol in ("SASL_PLAINTEXT", "SASL_SSL")
-
     def topic(self, base: str) -> str:
-        """Return the full name of a topic of the registry.
-
-        Raises:
-            KeyError: it has no such topic.
-        """
+        """Return the full name of a topic of the registry."""
         return TOPICS[base].name(self.prefix or "")
 
     def librdkafka(self, **more: Any) -> dict[str, Any]:
         """Return librdkafka's settings, and `more`. They hold secrets: never log them."""
-        found = {
+        found: dict[str, Any] = {
             "bootstrap.servers": self.bootstrap,
             "client.id": "sager-client",
             "socket.keepalive.enable": True,
@@ -108,7 +81,7 @@ class Connection:
             "log_level": 2,
             "security.protocol": self.kafka_security_protocol,
         }
-        if self.tls:
+        if self._tls:
             found |= {
                 "ssl.ca.location": self.kafka_ssl_ca and str(self.kafka_ssl_ca),
                 "ssl.certificate.location": self.kafka_ssl_certificate and str(self.kafka_ssl_certificate),
@@ -116,13 +89,21 @@ class Connection:
                 "ssl.key.password": self.kafka_ssl_key_password,
                 "ssl.endpoint.identification.algorithm": "https" if self.kafka_ssl_verify_hostname else "none",
             }
-        if self.sasl:
+        if self._sasl:
             found |= {
                 "sasl.mechanism": self.kafka_sasl_mechanism,
                 "sasl.username": self.kafka_sasl_username,
                 "sasl.password": self.kafka_sasl_password,
             }
         return {name: value for name, value in found.items() if value is not None} | more
+
+    @property
+    def _tls(self) -> bool:
+        return self.kafka_security_protocol in ("SSL", "SASL_SSL")
+
+    @property
+    def _sasl(self) -> bool:
+        return self.kafka_security_protocol in ("SASL_PLAINTEXT", "SASL_SSL")
 
     def _check_values(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9._-]{0,100}", self.prefix or ""):
@@ -131,25 +112,23 @@ class Connection:
         if self.partitions is not None and not (number.isdecimal() and 1 <= int(number) <= MAX_PARTITIONS):
             raise _wrong("partitions", f"must be a number from 1 to {MAX_PARTITIONS:,}, and is {number!r}")
         for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
-                raise _wrong(name, f"must be one of {', '.join(known)}, and is {getattr(self, name)!r}")
-        if str(self.kafka_ssl_verify_hostname).lower() not in (*_TRUE, *_FALSE):
-            raise _wrong("kafka_ssl_verify_hostname", "must be true or false")
+            value = getattr(self, name)
+            if value not in known and str(value).lower() not in known:
+                raise _wrong(name, f"must be one of {', '.join(known)}, and is {value!r}")
 
     def _check_security(self) -> None:
         protocol = f"(SAGER_KAFKA_SECURITY_PROTOCOL is {self.kafka_security_protocol})"
         for name in ("kafka_sasl_username", "kafka_sasl_password"):
-            if self.sasl and not getattr(self, name):
+            if self._sasl and not getattr(self, name):
                 raise _wrong(name, f"is missing: SASL needs it {protocol}")
-            if not self.sasl and getattr(self, name):
+            if not self._sasl and getattr(self, name):
                 raise _wrong(name, f"is set, but only SASL_SSL and SASL_PLAINTEXT use it {protocol}")
-        files = ("kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key")
-        for name in (*files, "kafka_ssl_key_password"):
-            if not self.tls and getattr(self, name):
+        for name in ("kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key", "kafka_ssl_key_password"):
+            value = getattr(self, name)
+            if value and not self._tls:
                 raise _wrong(name, f"is set, but only SASL_SSL and SSL use it {protocol}")
-        for name in files:
-            if getattr(self, name) and not Path(getattr(self, name)).is_file():
-                raise _wrong(name, f"names {getattr(self, name)}, which is no file")
+            if value and name != "kafka_ssl_key_password" and not Path(value).is_file():
+                raise _wrong(name, f"names {value}, which is no file")
         if bool(self.kafka_ssl_key) is not bool(self.kafka_ssl_certificate):
             raise _wrong("kafka_ssl_key", "and SAGER_KAFKA_SSL_CERTIFICATE go together; one of them is not set")
 
@@ -173,3 +152,10 @@ def _from_file() -> dict[str, Any]:
 
 def _wrong(name: str, text: str) -> Misconfigured:
     return Misconfigured(f"SAGER_{name.upper()} {text}")
+
+
+def connection_of(bootstrap: str | None, connection: Connection | None) -> Connection:
+    """Return the connection that the arguments of a constructor name."""
+    if bootstrap is not None and connection is not None:
+        raise TypeError("give bootstrap= or connection=, not both: a connection has its own")
+    return connection or Connection(bootstrap=bootstrap or "")

@@ -3,7 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from sager_client import AsyncEventProducer, CardAction, CardStated, EventProducer, Stance
+from sager_client import AsyncEventProducer, EventProducer
+from sager_client.schemas import CardAction, CardStated, Stance
 from streams.local.broker import free_port
 from tests.worlds import slate
 
@@ -12,7 +13,7 @@ from tests.worlds import slate
 def events():
     producer = EventProducer(f"127.0.0.1:{free_port()}")
     yield producer
-    producer.end()
+    producer.sender.close()
 
 
 @pytest.mark.parametrize(("user", "domain"), [("bob", None), ("ann", "books")])
@@ -51,4 +52,4 @@ async def test_all_of_it_is_awaited_too() -> None:
 
     assert [type(event).TOPIC for event in sent] == ["utterances", "card-commands"]
     assert events.pending == 2
-    events._events.end()
+    events._events.sender.close()

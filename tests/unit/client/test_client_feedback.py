@@ -6,21 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 import schemas
-from sager_client import (
-    AsyncEventProducer,
-    Directive,
-    EventProducer,
-    Fit,
-    Injected,
-    Option,
-    Question,
-    Ranking,
-    Scope,
-    Signal,
-    SlimSkill,
-    SlimSkills,
-    Stance,
-)
+from sager_client import AsyncEventProducer, Directive, EventProducer, Fit, Question, Ranking, SlimSkill, SlimSkills
+from sager_client.schemas import Injected, Option, Scope, Signal, Stance
 from streams.local.broker import free_port
 from tests.worlds import slate
 
@@ -31,7 +18,7 @@ HEAT = {"item_id": "heat", "title": "Heat", "metadata": {"genres": ["Crime"]}}
 def events():
     producer = EventProducer(f"127.0.0.1:{free_port()}")
     yield producer
-    producer.end()
+    producer.sender.close()
 
 
 def asking(ranking: Ranking) -> Ranking:
@@ -71,9 +58,6 @@ def test_a_signal_that_says_nothing_is_refused_at_once(
         events.feedback("ann", "films", HEAT, signal, value)
 
     assert events.pending == 0
-
-
-# --- several picks, and none
 
 
 # --- corrections
@@ -148,7 +132,7 @@ async def test_all_of_it_is_awaited_too() -> None:
 
     assert [type(event).TOPIC for event in sent] == ["feedback", "selections", "corrections", "corrections"]
     assert events.pending == 5
-    events._events.end()
+    events._events.sender.close()
 
 
 # --- the slim skill of a session
