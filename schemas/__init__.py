@@ -1,135 +1,27 @@
-"""The models of all events and states, and the topic registry. Imports no other package of the project."""
+"""The models of all events and states, and the topic registry. Imports no other package of the project.
 
-from .base import Event as Event
-from .base import Model as Model
-from .base import ReasonedBy as ReasonedBy
-from .cards import Card as Card
-from .cards import CardAction as CardAction
-from .cards import CardChange as CardChange
-from .cards import CardChangeKind as CardChangeKind
-from .cards import CardCommand as CardCommand
-from .cards import CardDiff as CardDiff
-from .cards import CardLine as CardLine
-from .cards import CardStated as CardStated
-from .cards import Chunk as Chunk
-from .cards import Listening as Listening
-from .cards import NotKept as NotKept
-from .cards import Strength as Strength
-from .cards import Thought as Thought
-from .cards import Turn as Turn
-from .codec import decode as decode
-from .codec import derived_id as derived_id
-from .codec import encode as encode
-from .commands import Action as Action
-from .commands import SkillCommand as SkillCommand
-from .commands import Stated as Stated
-from .contrasts import Abstention as Abstention
-from .contrasts import Contrast as Contrast
-from .corrections import Correction as Correction
-from .corrections import Directive as Directive
-from .dead_letters import DeadLetter as DeadLetter
-from .diffs import Change as Change
-from .diffs import ChangeKind as ChangeKind
-from .diffs import HabitAdded as HabitAdded
-from .diffs import HabitCounts as HabitCounts
-from .diffs import Heard as Heard
-from .diffs import Judgement as Judgement
-from .diffs import NotUnderstood as NotUnderstood
-from .diffs import PolicySkill as PolicySkill
-from .diffs import Refusal as Refusal
-from .diffs import Refused as Refused
-from .diffs import SkillDiff as SkillDiff
-from .diffs import Tally as Tally
-from .diffs import Verdict as Verdict
-from .events import Injected as Injected
-from .events import Interaction as Interaction
-from .events import RankedBy as RankedBy
-from .events import Ranking as Ranking
-from .events import RankRequest as RankRequest
-from .events import Selection as Selection
-from .exceptions import BadRecord as BadRecord
-from .exceptions import UnknownTopic as UnknownTopic
-from .feedback import Feedback as Feedback
-from .feedback import Signal as Signal
-from .fit import MAX_FACETS as MAX_FACETS
-from .fit import MAX_SUPPORTERS as MAX_SUPPORTERS
-from .fit import Facet as Facet
-from .fit import Fit as Fit
-from .fit import Option as Option
-from .fit import Question as Question
-from .forgetting import Digest as Digest
-from .forgetting import ForgetRequest as ForgetRequest
-from .forgetting import Forgotten as Forgotten
-from .forgetting import Receipt as Receipt
-from .forgetting import known_as as known_as
-from .forgetting import line_of as line_of
-from .forgetting import subject_of as subject_of
-from .items import MAX_FACTS as MAX_FACTS
-from .items import MAX_MEASURE as MAX_MEASURE
-from .items import Candidate as Candidate
-from .items import Fact as Fact
-from .items import Item as Item
-from .items import ItemFacts as ItemFacts
-from .items import Measure as Measure
-from .memory import MAX_COMPANIONS as MAX_COMPANIONS
-from .memory import MAX_CROWD as MAX_CROWD
-from .memory import MAX_DAYS as MAX_DAYS
-from .memory import MAX_MEMORY_FACTS as MAX_MEMORY_FACTS
-from .memory import MAX_NEWEST as MAX_NEWEST
-from .memory import MAX_OTHERS as MAX_OTHERS
-from .memory import MAX_SEEN as MAX_SEEN
-from .memory import MAX_TAKEN as MAX_TAKEN
-from .memory import MAX_TAKERS as MAX_TAKERS
-from .memory import MAX_TASTES as MAX_TASTES
-from .memory import ItemMemory as ItemMemory
-from .memory import Memory as Memory
-from .memory import Taken as Taken
-from .memory import Taker as Taker
-from .memory import Touch as Touch
-from .memory import Touched as Touched
-from .skills import MAX_ATTRIBUTES as MAX_ATTRIBUTES
-from .skills import MAX_EVIDENCE as MAX_EVIDENCE
-from .skills import MAX_POPULAR as MAX_POPULAR
-from .skills import MAX_RECENT as MAX_RECENT
-from .skills import MAX_SESSIONS as MAX_SESSIONS
-from .skills import ONE as ONE
-from .skills import Attribute as Attribute
-from .skills import Evidence as Evidence
-from .skills import GlobalSkill as GlobalSkill
-from .skills import Kind as Kind
-from .skills import Position as Position
-from .skills import Session as Session
-from .skills import SessionLine as SessionLine
-from .skills import SlimSkill as SlimSkill
-from .skills import Source as Source
-from .skills import Strategy as Strategy
-from .skills import Tier as Tier
-from .skills import moment_of as moment_of
-from .state import Answered as Answered
-from .state import OpenRanking as OpenRanking
-from .state import OpenRankings as OpenRankings
-from .state import Profile as Profile
-from .state import WaitingSelection as WaitingSelection
-from .state import Wish as Wish
-from .statements import MAX_STATEMENTS as MAX_STATEMENTS
-from .statements import Bound as Bound
-from .statements import Said as Said
-from .statements import Scope as Scope
-from .statements import Stance as Stance
-from .statements import Statement as Statement
-from .statements import StatementChange as StatementChange
-from .topics import TOPICS as TOPICS
-from .topics import Key as Key
-from .topics import Topic as Topic
-from .topics import compound_key as compound_key
-from .topics import diff_key as diff_key
-from .topics import key_start as key_start
-from .topics import topic_of as topic_of
-from .utterances import Role as Role
-from .utterances import Utterance as Utterance
-from .weights import Features as Features
-from .weights import Mix as Mix
-from .weights import Outcome as Outcome
-from .weights import WeightAction as WeightAction
-from .weights import WeightCommand as WeightCommand
-from .weights import Weights as Weights
+Every public name that a module defines is a name of the package.
+"""
+# ruff: noqa: F403
+
+from .base import *
+from .cards import *
+from .codec import *
+from .commands import *
+from .contrasts import *
+from .corrections import *
+from .dead_letters import *
+from .diffs import *
+from .events import *
+from .feedback import *
+from .fields import *
+from .fit import *
+from .forgetting import *
+from .items import *
+from .memory import *
+from .skills import *
+from .state import *
+from .statements import *
+from .topics import *
+from .utterances import *
+from .weights import *

@@ -6,12 +6,29 @@ from typing import TypeVar, cast
 from pydantic import ValidationError
 
 from .base import Model
-from .exceptions import BadRecord
 
 ModelT = TypeVar("ModelT", bound=Model)
 
 MAX_KEY_CHARS = 60
 """How many characters of a record's own key an error quotes."""
+
+
+class SchemaError(Exception):
+    """Base of all errors of the package `schemas`."""
+
+
+class BadRecord(SchemaError, ValueError):
+    """A record's bytes do not decode to the event of its topic.
+
+    `reason` is one of `REASONS`, a closed set that serves as a metric label; `detail` is for a person.
+    """
+
+    REASONS = ("empty", "not-json", "unknown-version", "invalid", "wrong-user", "from-the-future")
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail[:1000]
 
 
 def encode(event: Model) -> bytes:

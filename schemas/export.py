@@ -106,5 +106,5 @@ def _in_draft_7(schema: Any) -> Any:
 
 def _configuration(topic: Topic) -> dict[str, Any]:
     config = topic.config()
-    numbers = {name: int(config[name]) for name in ("max.message.bytes", "retention.ms") if name in config}
-    return {"cleanup.policy": [config["cleanup.policy"]], **numbers}
+    found: dict[str, Any] = {"cleanup.policy": [config["cleanup.policy"]]}
+    return found | {name: int(config[name]) for name in ("max.message.bytes", "retention.ms") if name in config}

@@ -8,7 +8,7 @@ and combines for a ranking those of a user's items. All are bounded (invariant 4
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, NonNegativeInt
 
 from .base import Model, is_nothing
 from .fields import AttributeId, DomainField, Identifier, ItemIdField, Title, UserIdField, UtcDatetime
@@ -26,7 +26,6 @@ MAX_MEMORY_FACTS = 8
 MAX_SEEN = 128
 MAX_DAYS = 20
 
-Count = Annotated[int, Field(ge=0)]
 Pseudonym = Annotated[str, Field(pattern=r"^user:[0-9a-f]{4}\.[0-9a-f]{24}$")]
 """A mark of the deployment's secret, and a digest of the user's id with it."""
 Version = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
@@ -55,9 +54,9 @@ class Memory(Model):
     TOPIC: ClassVar[str] = "memories"
     user_id: UserIdField
     domain: DomainField
-    version: Count = 0
-    interactions: Count = 0
-    days: Count = 0
+    version: NonNegativeInt = 0
+    interactions: NonNegativeInt = 0
+    days: NonNegativeInt = 0
     taken: tuple[Taken, ...] = Field((), max_length=MAX_TAKEN)
     seen: tuple[Fact, ...] = Field((), max_length=MAX_SEEN, exclude_if=is_nothing)
     recent: tuple[Identifier, ...] = Field((), max_length=32)

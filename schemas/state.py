@@ -4,9 +4,9 @@ Both are bounded (invariant 4) and record the events that they have applied (inv
 """
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, NonNegativeInt
 
 from .base import Model, is_nothing
 from .events import MAX_CANDIDATES, Selection
@@ -15,8 +15,6 @@ from .fit import MAX_FACETS, Facet
 from .items import Fact, ItemFacts
 from .skills import Position
 from .weights import Features
-
-Count = Annotated[int, Field(ge=0)]
 
 
 class Profile(Model):
@@ -30,10 +28,10 @@ class Profile(Model):
     TOPIC: ClassVar[str] = "profiles"
     user_id: UserIdField
     domain: DomainField
-    interactions: Count = 0
+    interactions: NonNegativeInt = 0
     recent: tuple[tuple[Fact, ...], ...] = Field((), max_length=15)
-    older: dict[str, dict[str, Count]] = Field(default_factory=dict)
-    older_known: dict[str, Count] = Field(default_factory=dict)
+    older: dict[str, dict[str, NonNegativeInt]] = Field(default_factory=dict)
+    older_known: dict[str, NonNegativeInt] = Field(default_factory=dict)
     recent_ids: tuple[Identifier, ...] = Field((), max_length=32)
     applied: tuple[Position, ...] = Field((), max_length=4)
 
@@ -62,7 +60,7 @@ class OpenRanking(Model):
     facets: tuple[Facet, ...] = Field((), max_length=MAX_FACETS)
     features: Features | None = None
     by_sager: bool = Field(False, exclude_if=is_nothing)
-    size_bytes: Count = 0
+    size_bytes: NonNegativeInt = 0
     session_id: Identifier | None = Field(None, exclude_if=is_nothing)
 
 

@@ -16,13 +16,13 @@ from pydantic_core import to_json
 
 from .base import Event, Model
 from .cards import Card, CardCommand, CardDiff, Listening
+from .codec import SchemaError
 from .commands import SkillCommand
 from .contrasts import Abstention, Contrast
 from .corrections import Correction
 from .dead_letters import DeadLetter
 from .diffs import PolicySkill, SkillDiff
 from .events import Interaction, Ranking, RankRequest, Selection
-from .exceptions import UnknownTopic
 from .feedback import Feedback
 from .forgetting import ForgetRequest, Receipt
 from .items import Item
@@ -37,6 +37,13 @@ MEBIBYTE = 1024 * 1024
 DAY = timedelta(days=1)
 COMPACTION = {"max.compaction.lag.ms": str(24 * 3_600_000), "segment.ms": str(24 * 3_600_000)}
 """By default Kafka may never compact; erased records must be gone within days."""
+
+
+class UnknownTopic(SchemaError, KeyError):
+    """No topic of this name is in the registry."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class Key(StrEnum):

@@ -1,8 +1,7 @@
-"""The connection to a deployment: constructor arguments, `SAGER_*` variables, a TOML file, defaults."""
+"""The connection to a deployment: constructor arguments, `SAGER_*` variables, defaults."""
 
 import os
 import re
-import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 from .errors import Misconfigured
 from .schemas.topics import DEFAULT_PREFIX, TOPICS
 
-MAX_PARTITIONS = 1_000
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _CHOICES = {
     "compression": ("none", "gzip", "snappy", "lz4", "zstd"),
@@ -32,8 +30,8 @@ _DEFAULTS: dict[str, Any] = {
 class Connection:
     """The address of a deployment and its security.
 
-    Missing values come from the environment, as `SAGER_...`, then from the TOML file that `SAGER_CONFIG` names, as for
-    the workers. `clients/python/README.md` has all settings with their defaults.
+    Missing values come from the environment, as `SAGER_...`. `clients/python/README.md` has all settings with their
+    defaults; they have the workers' names.
 
     Raises:
         Misconfigured: a value is wrong, or two of them do not go together.
@@ -44,7 +42,6 @@ class Connection:
 
     bootstrap: str = ""
     prefix: str | None = None
-    partitions: int | None = None
     compression: str = ""
     kafka_security_protocol: str = ""
     kafka_sasl_mechanism: str = ""
@@ -57,15 +54,15 @@ class Connection:
     kafka_ssl_verify_hostname: bool | None = None
 
     def __post_init__(self) -> None:
-        found = {**_DEFAULTS, **_from_file(), **_from_environment()}
-        for each in fields(self):
-            if getattr(self, each.name) in (None, ""):
-                object.__setattr__(self, each.name, found.get(each.name))
+        for name in [each.name for each in fields(self)]:
+            if getattr(self, name) in (None, ""):
+                found = os.environ.get(f"SAGER_{name.upper()}")
+                # An empty variable is how a compose file leaves one out; only a prefix may be empty on purpose.
+                is_set = found or (found is not None and name == "prefix")
+                object.__setattr__(self, name, found if is_set else _DEFAULTS.get(name))
         self._check_values()
         self._check_security()
         object.__setattr__(self, "kafka_ssl_verify_hostname", str(self.kafka_ssl_verify_hostname).lower() in _TRUE)
-        if self.partitions is not None:
-            object.__setattr__(self, "partitions", int(self.partitions))
 
     def topic(self, base: str) -> str:
         """Return the full name of a topic of the registry."""
@@ -108,9 +105,6 @@ class Connection:
     def _check_values(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9._-]{0,100}", self.prefix or ""):
             raise _wrong("prefix", f"must be letters, digits, `.`, `_`, `-`, at most 100, and is {self.prefix!r}")
-        number = str(self.partitions)
-        if self.partitions is not None and not (number.isdecimal() and 1 <= int(number) <= MAX_PARTITIONS):
-            raise _wrong("partitions", f"must be a number from 1 to {MAX_PARTITIONS:,}, and is {number!r}")
         for name, known in _CHOICES.items():
             value = getattr(self, name)
             if value not in known and str(value).lower() not in known:
@@ -131,23 +125,6 @@ class Connection:
                 raise _wrong(name, f"names {value}, which is no file")
         if bool(self.kafka_ssl_key) is not bool(self.kafka_ssl_certificate):
             raise _wrong("kafka_ssl_key", "and SAGER_KAFKA_SSL_CERTIFICATE go together; one of them is not set")
-
-
-def _from_environment() -> dict[str, Any]:
-    known = ((each.name, os.environ.get(f"SAGER_{each.name.upper()}")) for each in fields(Connection))
-    # An empty variable is how a compose file leaves one out; only a prefix may be empty on purpose.
-    return {name: value for name, value in known if value or (value is not None and name == "prefix")}
-
-
-def _from_file() -> dict[str, Any]:
-    file = os.environ.get("SAGER_CONFIG")
-    if not file:
-        return {}
-    try:
-        found = tomllib.loads(Path(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise Misconfigured(f"SAGER_CONFIG names {file}, which cannot be read as TOML: {error}") from error
-    return {each.name: found[each.name] for each in fields(Connection) if each.name in found}
 
 
 def _wrong(name: str, text: str) -> Misconfigured:

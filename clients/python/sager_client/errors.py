@@ -20,7 +20,7 @@ class SagerClientError(Exception):
 
 
 class Misconfigured(SagerClientError, ValueError):
-    """A setting is missing, wrong, or differs from the broker's."""
+    """A setting is missing or wrong."""
 
 
 class NotShown(SagerClientError, ValueError):

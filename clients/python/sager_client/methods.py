@@ -296,8 +296,9 @@ class EventMethods:
             named = ", ".join(each.value for each in question.options)
             raise NotAsked(f"{option!r} is none of the options, which are {named}")
         said = Directive(stance=Stance.PREFERS, dimension=question.dimension, value=value)
-        asked: CorrectionFields = {"says": [said], "scope": scope, "answers": question.question_id, **envelope}
-        return self.send(correction(ranking.user_id, ranking.domain, ranking=ranking, **asked))
+        fields: CorrectionFields = {"ranking": ranking, "says": [said], "scope": scope, "answers": question.question_id}
+        fields.update(envelope)
+        return self.send(correction(ranking.user_id, ranking.domain, **fields))
 
     def forget(
         self,

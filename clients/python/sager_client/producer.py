@@ -195,7 +195,6 @@ class EventProducer(EventMethods):
 
         Raises:
             NotDelivered: too many events wait for the broker; the text names the cause.
-            Misconfigured: the broker's topics have a wrong number of partitions.
             TypeError: only the pipeline writes events of this kind.
             Closed: this producer is closed.
         """
@@ -236,7 +235,6 @@ class EventProducer(EventMethods):
 
         Raises:
             NotDelivered: it has not in time, or some were given up since the last call; the text names the cause.
-            Misconfigured: see `send`.
         """
         self.sender.flush(seconds)
 

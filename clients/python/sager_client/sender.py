@@ -16,8 +16,8 @@ from functools import partial
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from .connection import Connection
-from .errors import Closed, Misconfigured, NotDelivered, cause_of, no_topic
-from .schemas import TOPICS, Event
+from .errors import Closed, NotDelivered, cause_of, no_topic
+from .schemas import Event
 
 PAUSE_SECONDS = 0.25
 """Between two attempts to find a broker or its topics."""
@@ -88,11 +88,11 @@ class Sender:
         """Not acknowledged, by number in the order of sending; librdkafka has those before `_next`."""
         self._next = 1
         self._bytes = self._last = self._refused = 0
-        self._first_refusal = self._cause = self._misconfigured = ""
+        self._first_refusal = self._cause = ""
         self._closing = self._broken = False
         self._thread: threading.Thread | None = None
-        self._topics: dict[str, int] = {}
-        """The number of partitions of each topic that was looked up."""
+        self._topics: set[str] = set()
+        """Those that the broker has, as far as they were looked up."""
 
     @property
     def pending(self) -> int:
@@ -103,7 +103,7 @@ class Sender:
     def has_room(self) -> bool:
         """True if `send` would not wait, also if it would raise at once."""
         is_free = len(self._records) < self._limits.max_events and self._bytes < self._limits.max_bytes
-        return is_free or bool(self._misconfigured) or self._closing
+        return is_free or self._closing
 
     def send(self, base: str, key: bytes, value: bytes, event: Event) -> None:
         """Take a record; wait for room if too many are waiting."""
@@ -115,8 +115,6 @@ class Sender:
                 raise NotDelivered(text, why, held)
             if self._closing:
                 raise Closed("this producer is closed: make a new one")
-            if self._misconfigured:
-                raise Misconfigured(self._misconfigured)
             self._last += 1
             record = _Record(self._last, base, key, value, event, time.monotonic())
             self._records[record.number] = record
@@ -134,8 +132,6 @@ class Sender:
             left, refused = len(self._records), self._refused
             cause = self._why() if left else self._first_refusal
             self._refused, self._first_refusal = 0, ""
-        if self._misconfigured:
-            raise Misconfigured(self._misconfigured)
         parts = [f"{_events(left)} not delivered within {seconds:g} s"] if left else []
         parts += [f"{_events(refused)} given up"] if refused else []
         if parts:
@@ -160,7 +156,10 @@ class Sender:
             except Exception:
                 logger.exception("sending failed; trying again")
                 time.sleep(PAUSE_SECONDS)
-        self._give_up_all(f"the producer was closed before it was delivered: {self._why()}")
+        with self._lock:
+            left = list(self._records.values())
+        for record in left:
+            self._give_up(record, f"the producer was closed before it was delivered: {self._why()}")
         self._refused = 0  # the error of `flush` had these, too
 
     def _send_with_a_new_producer(self) -> None:
@@ -210,7 +209,7 @@ class Sender:
         return POLL_SECONDS if self._records and self._next > self._last else 0
 
     def _look_up(self, producer: Producer, base: str) -> bool:
-        """Look up the broker's topics, and return True if this one is right.
+        """Look up the broker's topics, and return True if this one exists.
 
         All are requested: a request for one would let a broker create it, with a number of partitions of its own.
         """
@@ -221,22 +220,11 @@ class Sender:
             self._cause = cause_of(error.args[0]) or self._cause
             return False
         name = self._connection.topic(base)
-        count = len(found[name].partitions) if name in found and found[name].error is None else 0
-        if not count:
+        if name not in found or found[name].error is not None:
             self._cause = no_topic(name, self._connection.bootstrap)
             return False
-        # Joins need the same number everywhere.
-        others = (number for each, number in self._topics.items() if not TOPICS[each].single_partition)
-        wanted = self._connection.partitions or next(others, count)
-        if count != wanted and not TOPICS[base].single_partition:
-            whose = "SAGER_PARTITIONS is" if self._connection.partitions else "the deployment's other topics have"
-            self._misconfigured = (
-                f"{name} at {self._connection.bootstrap} has {count} partitions, but {whose} {wanted}: "
-                "a wrong number breaks the joins, so nothing is sent"
-            )
-            self._give_up_all(self._misconfigured)
-            return False
-        self._topics[base], self._cause = count, ""
+        self._topics.add(base)
+        self._cause = ""
         return True
 
     def _on_delivery(self, record: _Record, error: KafkaError | None, _message: Message | None) -> None:
@@ -270,12 +258,6 @@ class Sender:
 
     def _give_up_late(self, record: _Record) -> None:
         self._give_up(record, f"not delivered within {self._limits.give_up_seconds:g} s: {self._why()}")
-
-    def _give_up_all(self, cause: str) -> None:
-        with self._lock:
-            left = list(self._records.values())
-        for record in left:
-            self._give_up(record, cause)
 
     def _give_up(self, record: _Record, cause: str) -> None:
         with self._lock:
