@@ -23,6 +23,9 @@ class LruCache(Generic[KeyT, ValueT]):
         # A plain dict looks past all keys that were evicted since it last grew to find its first.
         self._held: OrderedDict[KeyT, ValueT] = OrderedDict()
 
+    def __len__(self) -> int:
+        return len(self._held)
+
     def get(self, key: KeyT) -> ValueT | None:
         """Return the value, now the most recently used; None where there is none."""
         value = self._held.get(key)

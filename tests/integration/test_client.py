@@ -113,6 +113,25 @@ def test_a_producer_goes_on_after_the_broker_was_restarted_and_has_forgotten_all
     assert partitions == {partition_of("ann", settings.partitions)}
 
 
+def test_slim_skills_follow_a_broker_that_was_restarted_and_has_forgotten_all(
+    own: tuple[EmbeddedBroker, Settings],
+) -> None:
+    broker, settings = own
+    for user in ("ann", "bob"):
+        put(settings, user, 5)
+    removed: list[str] = []
+    with SlimSkills(broker.bootstrap, on_removed=lambda skill: removed.append(skill.user_id)) as skills:
+        assert len(skills) == 2
+        crash(broker)
+        broker.start()
+        topics.ensure(settings)
+        put(settings, "ann", 1, "likes: westerns")
+        until(lambda: skills.get("ann", "films") == "likes: westerns")
+        until(lambda: removed == ["bob"])
+        put(settings, "cem", 1)
+        until(lambda: len(skills) == 2)
+
+
 # --- what the broker has
 
 

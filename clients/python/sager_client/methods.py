@@ -296,9 +296,11 @@ class EventMethods:
             named = ", ".join(each.value for each in question.options)
             raise NotAsked(f"{option!r} is none of the options, which are {named}")
         said = Directive(stance=Stance.PREFERS, dimension=question.dimension, value=value)
-        fields: CorrectionFields = {"ranking": ranking, "says": [said], "scope": scope, "answers": question.question_id}
-        fields.update(envelope)
-        return self.send(correction(ranking.user_id, ranking.domain, **fields))
+        about = (ranking.user_id, ranking.domain)
+        answers, at, event_id = question.question_id, envelope.get("at"), envelope.get("event_id")
+        return self.send(
+            correction(*about, ranking=ranking, says=[said], scope=scope, answers=answers, at=at, event_id=event_id)
+        )
 
     def forget(
         self,

@@ -247,9 +247,13 @@ class EventProducer(EventMethods):
         try:
             self.sender.flush(seconds)
         finally:
-            self.sender.close()
-            self._rankings.close()
-            self._diffs.close()
+            self.end()
+
+    def end(self) -> None:
+        """Close at once, without flushing."""
+        self.sender.close()
+        self._rankings.close()
+        self._diffs.close()
 
     def __enter__(self) -> Self:
         return self

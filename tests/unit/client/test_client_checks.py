@@ -12,7 +12,7 @@ FACTS = {"genres": ["Sci-Fi"]}
 def events():
     producer = EventProducer(f"127.0.0.1:{free_port()}")
     yield producer
-    producer.sender.close()
+    producer.end()
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[str]:

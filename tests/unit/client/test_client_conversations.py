@@ -13,7 +13,7 @@ from tests.worlds import slate
 def events():
     producer = EventProducer(f"127.0.0.1:{free_port()}")
     yield producer
-    producer.sender.close()
+    producer.end()
 
 
 @pytest.mark.parametrize(("user", "domain"), [("bob", None), ("ann", "books")])
@@ -52,4 +52,4 @@ async def test_all_of_it_is_awaited_too() -> None:
 
     assert [type(event).TOPIC for event in sent] == ["utterances", "card-commands"]
     assert events.pending == 2
-    events._events.sender.close()
+    events._events.end()

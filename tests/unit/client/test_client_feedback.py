@@ -18,7 +18,7 @@ HEAT = {"item_id": "heat", "title": "Heat", "metadata": {"genres": ["Crime"]}}
 def events():
     producer = EventProducer(f"127.0.0.1:{free_port()}")
     yield producer
-    producer.sender.close()
+    producer.end()
 
 
 def asking(ranking: Ranking) -> Ranking:
@@ -132,7 +132,7 @@ async def test_all_of_it_is_awaited_too() -> None:
 
     assert [type(event).TOPIC for event in sent] == ["feedback", "selections", "corrections", "corrections"]
     assert events.pending == 5
-    events._events.sender.close()
+    events._events.end()
 
 
 # --- the slim skill of a session

@@ -37,7 +37,7 @@ def nowhere() -> str:
 def events(nowhere: str):
     producer = EventProducer(nowhere)
     yield producer
-    producer.sender.close()
+    producer.end()
 
 
 # --- what an event is made of
@@ -126,7 +126,7 @@ def test_a_full_queue_raises_with_the_cause_instead_of_waiting_for_ever(nowhere:
         events.interaction("ann", "films", slate(3)[0])
 
     assert str(told.value).startswith("3 events wait for the broker, and no room for another within 0.1 s: broker unre")
-    events.sender.close()
+    events.end()
 
 
 def test_a_queue_is_full_by_its_bytes_too(nowhere: str) -> None:
@@ -136,7 +136,7 @@ def test_a_queue_is_full_by_its_bytes_too(nowhere: str) -> None:
     with pytest.raises(NotDelivered):
         events.ranking("ann", "films", slate(1))
 
-    events.sender.close()
+    events.end()
 
 
 def test_what_is_given_up_is_told_with_its_event(nowhere: str) -> None:
