@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from operators.cards.fold import with_diff
 from operators.cards.lines import in_words, why_not
 from operators.cards.merge import resolve as resolve_card
 from operators.contrast import Outcome as Joined
@@ -21,7 +20,6 @@ from operators.steps import contrast as joining
 from operators.steps.evolved import Effects
 from schemas import (
     Candidate,
-    Card,
     ChangeKind,
     Correction,
     Event,
@@ -48,7 +46,6 @@ from streams.steps import evolve_of, limits_of
 MAX_VOCABULARY = 512
 _SHOWN = 5
 """How many names a sentence lists."""
-_TURNS_BEFORE = 4
 _SPEAKS_FOR = frozenset({ChangeKind.DISCOVERED, ChangeKind.REINFORCED})
 
 
@@ -78,7 +75,7 @@ class Lesson:
 
 @dataclass
 class DryRun:
-    """The state of a dry run of one batch; its events share it, as in the pipeline.
+    """The state of a dry run of one batch; its events share it, as in the pipeline, but for turns: each is read alone.
 
     `step` evolves skills as this deployment does, without a model. `chars` is how many characters of people's words are
     still read, which is the slow part; None for any number.
@@ -90,8 +87,6 @@ class DryRun:
     chars: int | None = None
     _rings: dict[tuple[str, int], OpenRankings] = field(default_factory=dict)
     _skills: dict[tuple[str, str], PolicySkill] = field(default_factory=dict)
-    _cards: dict[str, Card] = field(default_factory=dict)
-    _turns: dict[tuple[str, str], list[Turn]] = field(default_factory=dict)
     _facts: dict[tuple[str, Fact], None] = field(default_factory=dict)
     _offset: int = 0
 
@@ -239,31 +234,20 @@ class DryRun:
     def _utterance(self, event: Utterance, lesson: Lesson) -> None:
         if not self._words(event.text, event.domain or "", lesson):
             return
-        turns = self._turns.setdefault((event.user_id, event.conversation_id), [])
-        if any(turn.event_id == event.event_id for turn in turns):
-            lesson.warnings.append("repeats a turn of this batch: it counts once")
-            return
-        text = self.step.privacy.turn(event.text, event.domain, turns[-1].text if turns else "").text
-        known = event.model_dump(include={"event_id", "turn", "role", "domain", "language"})
-        turns.append(Turn(**known, text=text, said_at=event.occurred_at))
-        del turns[: -_TURNS_BEFORE - 1]
         if event.role is not Role.USER:
             lesson.teaches.append("context of the person's answer: nothing is learned from it")
             return
-        card = self._cards.get(event.user_id)
-        # The person's earlier turns are on the card already.
-        context = [each for each in turns[:-1] if each.role is not Role.USER]
-        heard = RULES.extract([*context, turns[-1]], card, self._vocabulary)
+        text = self.step.privacy.turn(event.text, event.domain, "").text
+        known = event.model_dump(include={"event_id", "turn", "role", "domain", "language"})
+        heard = RULES.extract([Turn(**known, text=text, said_at=event.occurred_at)], None, self._vocabulary)
         about = (event.user_id, heard, event.event_id, event.occurred_at, event.conversation_id)
-        diff = resolve_card(card, *about, None, self.step.privacy)
+        diff = resolve_card(None, *about, None, self.step.privacy)
         if diff is None:
             lesson.teaches.append("no lasting preference by rules")
             return
-        self._cards[event.user_id] = with_diff(card, diff)
-        lines = {} if card is None else {line.line_id: line for line in (*card.lines, *card.past)}
         for change in diff.changes:
-            line = change.line or lines.get(change.line_id)
-            lesson.teaches.append(f"{change.kind.value}: {'a line of the card' if line is None else in_words(line)}")
+            line = "a line of the card" if change.line is None else in_words(change.line)
+            lesson.teaches.append(f"{change.kind.value}: {line}")
         lesson.warnings += [f"is not kept: {why_not(each.kind)}" for each in diff.not_kept]
 
     def _state(self, event: Any, domain: str) -> State:
