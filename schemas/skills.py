@@ -49,8 +49,8 @@ class Tier(IntEnum):
         """
         if isinstance(value, cls):
             return value
-        if isinstance(value, str) and value.upper() in cls.__members__:
-            return cls[value.upper()]
+        if isinstance(value, str) and (found := _TIERS.get(value.lower())) is not None:
+            return found
         raise ValueError("must be 'silent', 'low', 'medium' or 'high'")
 
     def __str__(self) -> str:
@@ -65,6 +65,9 @@ class Tier(IntEnum):
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {"type": "string", "enum": list(_TIER_NAMES)}
+
+
+_TIERS = {str(tier): tier for tier in Tier}
 
 
 class Kind(StrEnum):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from pydantic_core import to_json
 
 from .connection import Connection
 from .errors import BrokerUnreachable, Closed, cause_of, no_topic
@@ -163,20 +164,13 @@ class Follower:
 
 
 class Answers(Generic[AnswerT]):
-    """The awaited records of one topic. It reads nothing before the first `follow`.
+    """The awaited records of one topic; `request_of` returns the id of the request that a record answers.
 
-    `user_of` returns the user in a record's key: records of users without a caller are not decoded. `request_of`
-    returns the id of the request that a record answers.
+    It reads nothing before the first `follow`.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        model: type[AnswerT],
-        user_of: Callable[[bytes], str],
-        request_of: Callable[[AnswerT], str],
-    ) -> None:
-        self._model, self._user_of, self._request_of = model, user_of, request_of
+    def __init__(self, connection: Connection, model: type[AnswerT], request_of: Callable[[AnswerT], str]) -> None:
+        self._model, self._request_of = model, request_of
         self._follower = Follower(connection, model.TOPIC, self._take, from_end=True)
         self._lock = threading.Lock()
         self._awaited: dict[tuple[str, str], Future[AnswerT]] = {}
@@ -203,13 +197,13 @@ class Answers(Generic[AnswerT]):
             self._follower.close()
 
     def _take(self, key: bytes, value: bytes | None) -> None:
-        user_id = self._user_of(key) if self._awaited else ""
-        if not any(user == user_id for user, _ in list(self._awaited)):
+        # Most records are other users': they need no decoding. A user's id is the key, or in an array of JSON.
+        if not any(user.encode() == key or to_json(user) in key for user, _ in list(self._awaited)):
             return
         try:
             record = decode(self._model, value)
         except BadRecord:
             return
-        answer = self._awaited.get((user_id, self._request_of(record)))
+        answer = self._awaited.get((getattr(record, "user_id", ""), self._request_of(record)))
         if answer is not None and not answer.done():
             answer.set_result(record)

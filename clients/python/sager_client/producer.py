@@ -3,7 +3,6 @@
 import asyncio
 import concurrent.futures
 import functools
-import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from .schemas import (
     Correction,
     Event,
     Feedback,
+    Heard,
     Key,
     Ranking,
     Said,
@@ -65,23 +65,10 @@ class Understood:
     @classmethod
     def of(cls, correction: Correction, diff: SkillDiff) -> Self:
         """Read the answer from the version that the correction made."""
-        heard = diff.heard
-        stated = tuple(
-            each.statement for each in diff.stated if each.kind is Said.STATED and each.statement is not None
-        )
-        if heard is None:
-            return cls(correction, True, stated, "", "", (), diff.version)
-        why = "" if heard.why is None else heard.why.value
+        heard = diff.heard or Heard(what="correction")
+        stated = tuple(each.statement for each in diff.stated if each.kind is Said.STATED and each.statement)
+        why = heard.why.value if heard.why else ""
         return cls(correction, heard.understood, stated, why, heard.explanation, heard.not_kept, diff.version)
-
-
-def _user_of_diff(key: bytes) -> str:
-    """Return the user in the key of a version; empty for another record's key."""
-    try:
-        parts = json.loads(key)
-    except ValueError:
-        return ""
-    return str(parts[0]) if isinstance(parts, list) and parts else ""
 
 
 class EventProducer(EventMethods):
@@ -112,8 +99,8 @@ class EventProducer(EventMethods):
     ) -> None:
         connection = connection_of(bootstrap, connection)
         self.sender = Sender(connection, limits, on_error)
-        self._rankings = Answers(connection, Ranking, bytes.decode, lambda ranking: ranking.ranking_id)
-        self._diffs = Answers(connection, SkillDiff, _user_of_diff, lambda diff: diff.event_id)
+        self._rankings = Answers(connection, Ranking, lambda ranking: ranking.ranking_id)
+        self._diffs = Answers(connection, SkillDiff, lambda diff: diff.event_id)
         self._warned: set[str] = set()
 
     def rank(
