@@ -8,12 +8,7 @@ from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from .errors import NotAsked, NotShown
 from .schemas import (
-    Action,
-    Attribute,
     Candidate,
-    CardAction,
-    CardCommand,
-    CardStated,
     Correction,
     Directive,
     Event,
@@ -29,11 +24,8 @@ from .schemas import (
     Scope,
     Selection,
     Signal,
-    SkillCommand,
     SlimSkill,
     Stance,
-    Stated,
-    Tier,
     Utterance,
     line_of,
 )
@@ -120,7 +112,6 @@ class EventMethods:
         item: a `Candidate`, or a mapping with its fields.
         candidates: at most 100 items, each once.
         instruction: the user's request, in their own words.
-        actor: the person who requests a change.
     """
 
     def send(self, event: EventT) -> EventT:
@@ -322,51 +313,6 @@ class EventMethods:
                 raise TypeError("a line is erased within a domain: name it too")
             line = line_of(user_id, domain, attribute_id)
         return self.send(_new(ForgetRequest, envelope, user_id=user_id, domain=domain, line=line, actor=actor))
-
-    def command(
-        self,
-        user_id: str,
-        domain: str,
-        action: Action | str,
-        *,
-        actor: str,
-        attribute_id: str | None = None,
-        line: Stated | None = None,
-        value: str | None = None,
-        tier: Tier | None = None,
-        to_version: int | None = None,
-        lines: Sequence[Attribute] | None = None,
-        reason: str = "",
-        **envelope: Unpack[Envelope],
-    ) -> SkillCommand:
-        """Change a skill on behalf of a person; `SkillCommand` describes what each action needs.
-
-        events.command("ann", "films", "pin", attribute_id="preference:genre:sci-fi", actor="ann")
-        """
-        about = {"user_id": user_id, "domain": domain, "action": action, "actor": actor, "reason": reason}
-        change = {"attribute_id": attribute_id, "line": line, "value": value, "tier": tier}
-        return self.send(_new(SkillCommand, envelope, **about, **change, to_version=to_version, lines=lines))
-
-    def card_command(
-        self,
-        user_id: str,
-        action: CardAction | str,
-        *,
-        actor: str,
-        line_id: str | None = None,
-        line: CardStated | Mapping[str, Any] | None = None,
-        reason: str = "",
-        **envelope: Unpack[Envelope],
-    ) -> CardCommand:
-        """Change a person's card on their behalf: `set`, `pin`, `unpin` or `remove`, which erases the line's words.
-
-            events.card_command("ann", "set", line={"stance": "avoids", "value": "coriander"}, actor="ann")
-            events.card_command("ann", "remove", line_id="avoids:stated:coriander", actor="ann")
-
-        `set` with a `line_id` replaces that line.
-        """
-        about = {"user_id": user_id, "action": CardAction(action), "actor": actor, "reason": reason}
-        return self.send(_new(CardCommand, envelope, **about, line_id=line_id, line=line))
 
 
 class Maker(EventMethods):

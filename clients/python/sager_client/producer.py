@@ -310,8 +310,6 @@ class AsyncEventProducer:
     utterance = _awaited(EventMethods.utterance)
     answer = _awaited(EventMethods.answer)
     forget = _awaited(EventMethods.forget)
-    command = _awaited(EventMethods.command)
-    card_command = _awaited(EventMethods.card_command)
 
     rank = _in_thread(EventProducer.rank)
     flush = _in_thread(EventProducer.flush)

@@ -5,7 +5,6 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from pydantic import ValidationError
 
 import schemas
 from sager_client import (
@@ -66,7 +65,6 @@ def test_an_item_that_was_not_shown_is_refused_at_once(events: EventProducer) ->
 def test_rights_of_a_person(events: EventProducer) -> None:
     whole = events.forget("ann", actor="settings page")
     line = events.forget("ann", "films", "preference:genre:crime", actor="settings page")
-    pinned = events.command("ann", "films", "pin", attribute_id="preference:genre:crime", actor="ann")
 
     assert (whole.domain, whole.line) == (None, None)
     assert (
@@ -74,11 +72,8 @@ def test_rights_of_a_person(events: EventProducer) -> None:
         == line_of("ann", "films", "preference:genre:crime")
         == schemas.line_of("ann", "films", "preference:genre:crime")
     )
-    assert pinned.attribute_id == "preference:genre:crime"
     with pytest.raises(TypeError, match="within a domain"):
         events.forget("ann", attribute_id="preference:genre:crime", actor="ann")
-    with pytest.raises(ValidationError, match="pin needs attribute_id"):
-        events.command("ann", "films", "pin", actor="ann")
 
 
 def test_what_only_the_pipeline_writes_is_refused(events: EventProducer) -> None:
