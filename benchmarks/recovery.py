@@ -85,9 +85,9 @@ def fill(settings: Settings, users: int, events: int) -> float:
 def measure(settings: Settings, number: int) -> tuple["subprocess.Popen[bytes]", dict[str, float]]:
     """Starts a worker with one choice waiting; returns the seconds until it is learned, and the worker's memory."""
     user, films = f"user-{number:08}", catalogue.load()["films"]
-    shown = random.Random(time.time()).sample(films, 10)
+    shown = [film.model_dump() for film in random.Random(time.time()).sample(films, 10)]
     with EventProducer(connection=reached_as(settings)) as events:
-        events.selection(events.ranking(user, "films", shown), shown[3].item_id)
+        events.selection(events.ranking(user, "films", shown), shown[3]["item_id"])
     consumer = Consumer(client_config(settings, **{"group.id": "recovery", "enable.auto.commit": False}))
     consumer.assign(
         [TopicPartition(settings.topic(SkillDiff.TOPIC), partition_of(user, settings.partitions), OFFSET_BEGINNING)]

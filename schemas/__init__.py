@@ -1,231 +1,27 @@
-"""The models of all events and states, the topic registry and their export. Imports no other package of the project."""
+"""The models of all events and states, and the topic registry. Imports no other package of the project.
 
-from .abstentions import Abstention
-from .base import SCHEMA_VERSION, Event, Model
-from .cards import (
-    Card,
-    CardAction,
-    CardChange,
-    CardChangeKind,
-    CardCommand,
-    CardDiff,
-    CardLine,
-    CardStated,
-    Chunk,
-    Listening,
-    NotKept,
-    Strength,
-    Thought,
-    Turn,
-)
-from .codec import decode, derived_id, encode
-from .commands import Action, SkillCommand, Stated
-from .contrasts import Contrast
-from .corrections import Correction, Directive
-from .dead_letters import DeadLetter
-from .diffs import (
-    Change,
-    ChangeKind,
-    Heard,
-    Judgement,
-    NotUnderstood,
-    PolicySkill,
-    Refusal,
-    Refused,
-    SkillDiff,
-    Tally,
-    Verdict,
-)
-from .events import Injected, Interaction, RankedBy, Ranking, RankRequest, Selection
-from .exceptions import BadRecord, SchemaError, UnknownTopic
-from .facets import MAX_FACETS, MAX_SUPPORTERS, Facet
-from .feedback import Feedback, Signal
-from .fit import Beliefs, Fit, Option, Question
-from .forgetting import Digest, ForgetRequest, Forgotten, Receipt, known_as, line_of, subject_of
-from .habits import HabitAdded, HabitCounts, HabitName
-from .items import MAX_FACTS, MAX_MEASURE, Candidate, Fact, Item, ItemFacts, Measure
-from .memory import (
-    MAX_COMPANIONS,
-    MAX_CROWD,
-    MAX_DAYS,
-    MAX_MEMORY_FACTS,
-    MAX_NEWEST,
-    MAX_OTHERS,
-    MAX_SEEN,
-    MAX_TAKEN,
-    MAX_TAKERS,
-    MAX_TASTES,
-    ItemMemory,
-    Memory,
-    Taken,
-    Taker,
-    Touch,
-    Touched,
-)
-from .reasoned import ReasonedBy
-from .sessions import MAX_SESSIONS, Session, SessionLine
-from .skills import (
-    MAX_ATTRIBUTES,
-    MAX_EVIDENCE,
-    MAX_POPULAR,
-    MAX_RECENT,
-    MAX_USUAL,
-    ONE,
-    Attribute,
-    Evidence,
-    GlobalSkill,
-    Kind,
-    Position,
-    SlimSkill,
-    Source,
-    Strategy,
-    Tier,
-    moment_of,
-)
-from .state import Answered, OpenRanking, OpenRankings, Profile, WaitingSelection, Wish
-from .statements import MAX_STATEMENTS, Bound, Said, Scope, Stance, Statement, StatementChange
-from .topics import TOPICS, Key, Topic, compound_key, diff_key, key_start, topic_of
-from .utterances import Role, Utterance
-from .weights import Features, Learned, Mix, Outcome, WeightAction, WeightCommand, Weights
+Every public name that a module defines is a name of the package.
+"""
+# ruff: noqa: F403
 
-__all__ = [
-    "MAX_ATTRIBUTES",
-    "MAX_COMPANIONS",
-    "MAX_CROWD",
-    "MAX_DAYS",
-    "MAX_EVIDENCE",
-    "MAX_FACETS",
-    "MAX_FACTS",
-    "MAX_MEASURE",
-    "MAX_MEMORY_FACTS",
-    "MAX_NEWEST",
-    "MAX_OTHERS",
-    "MAX_POPULAR",
-    "MAX_RECENT",
-    "MAX_SEEN",
-    "MAX_SESSIONS",
-    "MAX_STATEMENTS",
-    "MAX_SUPPORTERS",
-    "MAX_TAKEN",
-    "MAX_TAKERS",
-    "MAX_TASTES",
-    "MAX_USUAL",
-    "ONE",
-    "SCHEMA_VERSION",
-    "TOPICS",
-    "Abstention",
-    "Action",
-    "Answered",
-    "Attribute",
-    "BadRecord",
-    "Beliefs",
-    "Bound",
-    "Candidate",
-    "Card",
-    "CardAction",
-    "CardChange",
-    "CardChangeKind",
-    "CardCommand",
-    "CardDiff",
-    "CardLine",
-    "CardStated",
-    "Change",
-    "ChangeKind",
-    "Chunk",
-    "Contrast",
-    "Correction",
-    "DeadLetter",
-    "Digest",
-    "Directive",
-    "Event",
-    "Evidence",
-    "Facet",
-    "Fact",
-    "Features",
-    "Feedback",
-    "Fit",
-    "ForgetRequest",
-    "Forgotten",
-    "GlobalSkill",
-    "HabitAdded",
-    "HabitCounts",
-    "HabitName",
-    "Heard",
-    "Injected",
-    "Interaction",
-    "Item",
-    "ItemFacts",
-    "ItemMemory",
-    "Judgement",
-    "Key",
-    "Kind",
-    "Learned",
-    "Listening",
-    "Measure",
-    "Memory",
-    "Mix",
-    "Model",
-    "NotKept",
-    "NotUnderstood",
-    "OpenRanking",
-    "OpenRankings",
-    "Option",
-    "Outcome",
-    "PolicySkill",
-    "Position",
-    "Profile",
-    "Question",
-    "RankRequest",
-    "RankedBy",
-    "Ranking",
-    "ReasonedBy",
-    "Receipt",
-    "Refusal",
-    "Refused",
-    "Role",
-    "Said",
-    "SchemaError",
-    "Scope",
-    "Selection",
-    "Session",
-    "SessionLine",
-    "Signal",
-    "SkillCommand",
-    "SkillDiff",
-    "SlimSkill",
-    "Source",
-    "Stance",
-    "Stated",
-    "Statement",
-    "StatementChange",
-    "Strategy",
-    "Strength",
-    "Taken",
-    "Taker",
-    "Tally",
-    "Thought",
-    "Tier",
-    "Topic",
-    "Touch",
-    "Touched",
-    "Turn",
-    "UnknownTopic",
-    "Utterance",
-    "Verdict",
-    "WaitingSelection",
-    "WeightAction",
-    "WeightCommand",
-    "Weights",
-    "Wish",
-    "compound_key",
-    "decode",
-    "derived_id",
-    "diff_key",
-    "encode",
-    "key_start",
-    "known_as",
-    "line_of",
-    "moment_of",
-    "subject_of",
-    "topic_of",
-]
+from .base import *
+from .cards import *
+from .codec import *
+from .commands import *
+from .contrasts import *
+from .corrections import *
+from .dead_letters import *
+from .diffs import *
+from .events import *
+from .feedback import *
+from .fields import *
+from .fit import *
+from .forgetting import *
+from .items import *
+from .memory import *
+from .skills import *
+from .state import *
+from .statements import *
+from .topics import *
+from .utterances import *
+from .weights import *

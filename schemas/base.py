@@ -1,6 +1,6 @@
-"""What all models share: they are frozen and ignore unknown fields, and events have one envelope."""
+"""The base of all models: frozen, unknown fields ignored, numbers read strictly; and the envelope of events."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from operator import is_, not_
 from typing import Annotated, Any, ClassVar, Self, cast
@@ -12,42 +12,29 @@ from .fields import Identifier, UtcDatetime
 
 SCHEMA_VERSION = 1
 """The version assumed when the field is absent."""
+MIN_INT, MAX_INT = -(2**63), 2**63 - 1
+"""The range of a whole number without bounds of its own."""
 
-Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
-"""Turns a record of one version, as decoded and unvalidated JSON, into a record of the next version."""
-
-
-def at_version(now: int) -> AfterValidator:
-    """The validator of `schema_version` for a class at this version; older records are upgraded before it runs."""
-
-    def is_known(version: int) -> int:
-        if version != now:
-            raise PydanticCustomError(
-                "unknown_version",
-                "schema_version {version} is not one of {known}",
-                {"version": str(version)[:20], "known": str(list(range(SCHEMA_VERSION, now + 1)))},
-            )
-        return version
-
-    return AfterValidator(is_known)
-
+is_none = partial(is_, None)
+"""True for an absent value, where 0 has a meaning."""
+is_nothing = not_
+"""True for an empty value. Serialization calls it for many fields of each line, so it is a C function."""
 
 _set = object.__setattr__
 
 
-is_none = partial(is_, None)
-"""Whether a value is absent, where 0 says something."""
-is_nothing = not_
-"""Whether a value says nothing: fields that are added to records of which there are many leave it out. It is asked of
-each such field of each line, so it is one of C."""
-
-
-MIN_INT, MAX_INT = -(2**63), 2**63 - 1
-"""The range of a number without bounds of its own: 64 bits, with a sign."""
+def _is_known(version: int) -> int:
+    if version != SCHEMA_VERSION:
+        raise PydanticCustomError(
+            "unknown_version",
+            "schema_version {version} is not {known}",
+            {"version": str(version)[:20], "known": SCHEMA_VERSION},
+        )
+    return version
 
 
 def _settle(schema: Any, handler: GetCoreSchemaHandler) -> None:
-    """Make a schema strict and cheap, with all that is in it."""
+    """Make a schema and all its parts strict and cheap."""
     if isinstance(schema, list | tuple):
         for part in schema:
             _settle(part, handler)
@@ -79,21 +66,12 @@ def _settle(schema: Any, handler: GetCoreSchemaHandler) -> None:
 class Model(BaseModel):
     """Base of all models. Unknown fields are ignored on read, so that newer producers do not break us."""
 
-    # What is refused is somebody's words: errors are logged, and are the detail of dead letters.
+    # Errors are logged and stored in dead letters: they must not quote a person's words.
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, hide_input_in_errors=True)
-
-    UPGRADES: ClassVar[tuple[Upgrade, ...]] = ()
-    """How older records are upgraded: the first entry leads from version 1 to 2, and so on. The class itself is one
-    version past the last entry and declares it: `schema_version: Annotated[int, at_version(2)] = 2`."""
-
-    @classmethod
-    def version_now(cls) -> int:
-        """The schema version that this class reads natively and writes."""
-        return SCHEMA_VERSION + len(cls.UPGRADES)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The schema, with numbers and truth values read strictly, wherever a class uses them."""
+        """Return the schema with numbers and truth values read strictly."""
         schema = handler(source)
         _settle(schema, handler)
         return schema
@@ -104,7 +82,7 @@ class Model(BaseModel):
             return super().model_copy(update=update, deep=True)
         copied = self.__class__.__new__(self.__class__)
         _set(copied, "__dict__", {**self.__dict__, **update} if update else self.__dict__.copy())
-        # Nobody changes the set of a frozen model: copies may share it.
+        # A frozen model never changes its set: copies may share it.
         known = self.__pydantic_fields_set__
         _set(copied, "__pydantic_fields_set__", known.union(update) if update and not update.keys() <= known else known)
         _set(copied, "__pydantic_extra__", None)
@@ -119,5 +97,20 @@ class Event(Model):
     """The registry's name of the topic that carries this event."""
 
     event_id: Identifier = Field(description="Unique per event; a repeated one is a duplicate.")
-    schema_version: Annotated[int, at_version(SCHEMA_VERSION)] = SCHEMA_VERSION
+    schema_version: Annotated[int, AfterValidator(_is_known)] = SCHEMA_VERSION
     occurred_at: UtcDatetime = Field(description="When it happened, in UTC.")
+
+
+class ReasonedBy(Model):
+    """The reasoner behind a proposal, a ranking, facets or a slim skill; for an LLM, the cost of its calls."""
+
+    reasoner: Identifier = "rules"
+    model: Identifier | None = None
+    prompt: Identifier | None = Field(None, description="The prompt's file and version, such as `evolve.v2`.")
+    prompt_hash: Identifier | None = None
+    prompt_tokens: int = Field(0, ge=0)
+    completion_tokens: int = Field(0, ge=0)
+    calls: int = Field(0, ge=0)
+    latency_ms: int = Field(0, ge=0)
+    fallback: Annotated[str, Field(max_length=200)] | None = Field(None, description="Why another reasoner answered.")
+    gated: bool = Field(False, description="True if the LLM call was skipped: there was nothing to judge.")

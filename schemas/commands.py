@@ -1,12 +1,11 @@
 """Commands by which people change a skill: the user, their advocate, an operator."""
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from .base import Event, Model
-from .conditions import Condition, equals, given, where
 from .fields import AttributeId, DomainField, Label, UserIdField
 from .skills import MAX_ATTRIBUTES, Attribute, Kind, Tier
 
@@ -46,53 +45,36 @@ class Stated(Model):
 
 
 _NEEDED = {
-    Action.PIN: {"attribute_id"},
-    Action.UNPIN: {"attribute_id"},
-    Action.REMOVE: {"attribute_id"},
-    Action.ADD: {"line"},
-    Action.REWORD: {"attribute_id", "value"},
-    Action.SET_TIER: {"attribute_id", "tier"},
-    Action.FREEZE: set[str](),
-    Action.UNFREEZE: set[str](),
-    Action.ROLL_BACK: {"to_version", "lines"},
-    Action.IMPORT: {"lines"},
+    Action.PIN: ("attribute_id",),
+    Action.UNPIN: ("attribute_id",),
+    Action.REMOVE: ("attribute_id",),
+    Action.ADD: ("line",),
+    Action.REWORD: ("attribute_id", "value"),
+    Action.SET_TIER: ("attribute_id", "tier"),
+    Action.ROLL_BACK: ("lines", "to_version"),
+    Action.IMPORT: ("lines",),
 }
-
-
-def _conditions() -> dict[str, Any]:
-    """The fields that each action requires."""
-    every: list[Condition] = [
-        where(equals("action", action.value), given(*sorted(needed))) for action, needed in _NEEDED.items() if needed
-    ]
-    return {"allOf": every}
 
 
 class SkillCommand(Event):
     """One change that a person makes to a skill; it goes through the same merge as a contrast."""
 
-    model_config = ConfigDict(json_schema_extra=_conditions())
-
     TOPIC: ClassVar[str] = "skill-commands"
-
     user_id: UserIdField
     domain: DomainField
     action: Action
-    attribute_id: AttributeId | None = Field(default=None, description="The line that the action applies to, if any.")
-    line: Stated | None = Field(default=None, description="add: the new line.")
-    value: Label | None = Field(default=None, description="reword: the line's new text.")
-    tier: SaidTier | None = Field(default=None, description="set-tier: the line's new tier.")
-    to_version: int | None = Field(default=None, ge=0, description="roll-back: the version to go back to; 0: the seed.")
-    lines: tuple[Attribute, ...] | None = Field(
-        default=None,
-        max_length=MAX_ATTRIBUTES,
-        description="roll-back, import: the lines that the skill has afterwards.",
-    )
+    attribute_id: AttributeId | None = Field(None, description="pin, unpin, remove, reword, set-tier: the line.")
+    line: Stated | None = Field(None, description="add: the new line.")
+    value: Label | None = Field(None, description="reword: the line's new text.")
+    tier: SaidTier | None = Field(None, description="set-tier: the line's new tier.")
+    to_version: int | None = Field(None, ge=0, description="roll-back: the version to restore; 0: the seed.")
+    lines: tuple[Attribute, ...] | None = Field(None, max_length=MAX_ATTRIBUTES, description="roll-back, import.")
     actor: Label
     reason: Annotated[str, Field(max_length=300)] = ""
 
     @model_validator(mode="after")
-    def _says_what_it_needs(self) -> Self:
-        missing = sorted(name for name in _NEEDED[self.action] if getattr(self, name) is None)
+    def _has_what_the_action_needs(self) -> Self:
+        missing = [name for name in _NEEDED.get(self.action, ()) if getattr(self, name) is None]
         if missing:
             raise ValueError(f"{self.action.value} needs {', '.join(missing)}")
         return self

@@ -24,9 +24,7 @@ class DeadLetter(Event):
     """
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
-
     TOPIC: ClassVar[str] = "dead-letters"
-
     stage: Identifier
     reason: Identifier
     detail: Annotated[str, Field(max_length=MAX_DETAIL_CHARS)] = ""
@@ -46,17 +44,9 @@ class DeadLetter(Event):
         occurred_at: datetime | None = None,
         limit: int = MAX_ORIGINAL_BYTES,
     ) -> Self:
-        """Builds a record's dead letter, small enough for its topic: longer bytes are clipped, and the detail says so.
+        """Build a record's dead letter; bytes over `limit` (keys: over 256 KiB) are clipped, and the detail says so.
 
-        Args:
-            stage: the stage that refuses it.
-            source: its position in Kafka.
-            reason: one word, for metrics.
-            detail: what is wrong, for people; its first 1,000 characters are kept.
-            key: the original key.
-            value: the original value.
-            occurred_at: when it was refused; defaults to the record's own timestamp.
-            limit: maximum bytes kept of the value, and of the key where the limit is below 256 KiB.
+        `occurred_at`, the time of the refusal, defaults to the record's own timestamp.
         """
         key_limit = min(MAX_KEY_BYTES, limit)
         clipped = len(key or b"") > key_limit or len(value or b"") > limit

@@ -1,33 +1,59 @@
 """Skill diffs, the log of truth, and the policy skill that they fold into (paper 2.5)."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from .base import Event, Model, is_none, is_nothing
+from .base import Event, Model, ReasonedBy, is_none, is_nothing
 from .events import MAX_CANDIDATES
 from .feedback import SignalName
 from .fields import AttributeId, DomainField, Identifier, Label, Text, UserIdField, UtcDatetime
 from .fit import Beliefs
 from .forgetting import Digest
-from .habits import MAX_HABITS, HabitAdded, HabitName, HeldHabit
 from .items import Fact
-from .reasoned import ReasonedBy
-from .sessions import MAX_SESSIONS, Session
 from .skills import (
     MAX_ATTRIBUTES,
     MAX_RECENT,
+    MAX_SESSIONS,
     MAX_SLIM_LINES,
     ONE,
     Attribute,
     Count,
     Evidence,
     Position,
+    Session,
     Strategy,
     Tier,
 )
 from .statements import MAX_STATEMENTS, MAX_WORDS, Statement, StatementChange
+
+MAX_HABITS = 64
+HabitName = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,39}$")]
+"""A question about how a person decides, such as `price`; `operators.habits` has them all."""
+_Parts = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class HabitCounts(NamedTuple):
+    """The choices that answered one question either way, in 1/1024 of a choice; old ones fade.
+
+    A choice from ten films, six of them newer than the list's median, adds 1,024 to `asked`, 614 to `expected`, and
+    1,024 to `taken` if the film taken is one of the six.
+    """
+
+    taken: _Parts = 0
+    expected: _Parts = 0
+    asked: _Parts = 0
+
+
+if TYPE_CHECKING:
+    HeldHabit = HabitCounts
+else:
+    # By way of a plain tuple: a named one would read texts as numbers, and report every surplus entry.
+    HeldHabit = Annotated[tuple[_Parts, _Parts, _Parts], AfterValidator(HabitCounts._make)]
+
+HabitAdded = tuple[Annotated[int, Field(ge=0, le=1_024)], Annotated[int, Field(ge=1, le=1_023)]]
+"""What one choice adds to `taken` and `expected`, in 1/1024; to `asked` it adds 1,024."""
 
 
 class ChangeKind(StrEnum):
@@ -45,33 +71,25 @@ class ChangeKind(StrEnum):
     SET = "set"
     RESTORED = "restored"
     FORGOTTEN = "forgotten"
-    SHIFTED = "shifted"
-    """The taste has changed, where the person said so, or may have changed, where choices suggest it."""
-    FADED = "faded"
-    """Nothing confirmed it for long."""
-    OVERTAKEN = "overtaken"
-    """It is older than a change of taste, stated by the person or suggested by their choices."""
+    SHIFTED = "shifted"  # the taste has changed, by the person's words or, perhaps, by their choices
+    FADED = "faded"  # nothing confirmed it for long
+    OVERTAKEN = "overtaken"  # it is older than a change of taste
 
 
 class Change(Model):
     """One effective change. The tier rule has been applied already: folding needs no rule and no setting.
 
     `before` is None for a discovered attribute, `after` is None for a removed one. A weakened attribute with
-    `before == after` was contradicted without being demoted.
+    `before == after` was contradicted without being demoted. `counts` are the new `taken` and `expected` of a line that
+    a person set.
     """
 
     kind: ChangeKind
     attribute_id: AttributeId
     before: Tier | None = None
     after: Tier | None = None
-    discovered: Attribute | None = Field(
-        default=None, description="The new line, where the change brings one: discovered, added, reworded, restored."
-    )
-    counts: tuple[Count, Count] | None = Field(
-        default=None,
-        exclude_if=is_nothing,
-        description="Of a line that a person set: what now counts as taken and expected, in 1/1024.",
-    )
+    discovered: Attribute | None = Field(None, description="The new line: discovered, added, reworded or restored.")
+    counts: tuple[Count, Count] | None = Field(None, exclude_if=is_nothing)
     reason: Annotated[str, Field(max_length=300)] = ""
 
 
@@ -82,44 +100,26 @@ Added = tuple[Annotated[int, Field(ge=0, le=16 * 1_024)], Annotated[int, Field(g
 class Tally(Model):
     """What one event did to the counts of a skill's lines.
 
-    Where the person was away for long, everything is forgotten `aged` extra times. `drift` is where each line's test of
-    change stands now.
-
-    In this order: lines from before counts get those of `begun`; every line but those that a person stated forgets,
-    `count -= count // forget`; then `lines` are added, and `places` to what a line has gained. Lines that the event
-    discovers come with counts of their own.
+    In this order: lines from before counts get those of `begun`; every line but stated ones forgets,
+    `count -= count // forget`, and `aged` extra times after a long absence; then `lines` are added, and `places` to
+    the lines' `gained`: by how many places, in 1/1024, each line alone lifted the taken item. Discovered lines come
+    with counts of their own. `drift` is the new state of each line's test of change.
     """
 
-    forget: int = Field(default=0, ge=0, le=1_024, description="What part of each count is forgotten; 0: nothing.")
+    forget: int = Field(0, ge=0, le=1_024, description="What part of each count is forgotten; 0: nothing.")
     begun: dict[AttributeId, tuple[Count, Count]] = Field(
         default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_nothing
     )
     lines: dict[AttributeId, Added] = Field(default_factory=dict, max_length=MAX_ATTRIBUTES)
     places: dict[AttributeId, Annotated[int, Field(ge=-MAX_CANDIDATES * ONE, le=MAX_CANDIDATES * ONE)]] = Field(
-        default_factory=dict,
-        max_length=MAX_ATTRIBUTES,
-        exclude_if=is_nothing,
-        description="By how many places, in 1/1024, a line lifted what was taken, by the skill alone.",
+        default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_nothing
     )
-    aged: int = Field(
-        default=0, ge=0, le=256, exclude_if=is_nothing, description="How many extra times `forget` is applied."
-    )
+    aged: int = Field(0, ge=0, le=256, exclude_if=is_nothing)
     drift: dict[AttributeId, Annotated[int, Field(ge=0, le=64 * ONE)]] = Field(
         default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_nothing
     )
-    habits_forget: int = Field(
-        default=0,
-        ge=0,
-        le=1_024,
-        exclude_if=is_nothing,
-        description="What part of its counts a habit that `habits` names forgets first.",
-    )
-    habits: dict[HabitName, HabitAdded] = Field(
-        default_factory=dict,
-        max_length=MAX_HABITS,
-        exclude_if=is_nothing,
-        description="What was added to each question that the list asked.",
-    )
+    habits_forget: int = Field(0, ge=0, le=1_024, exclude_if=is_nothing)
+    habits: dict[HabitName, HabitAdded] = Field(default_factory=dict, max_length=MAX_HABITS, exclude_if=is_nothing)
 
 
 class Refusal(StrEnum):
@@ -132,12 +132,11 @@ class Refusal(StrEnum):
     PINNED = "pinned"
     FULL = "full"
     ALREADY_SO = "already-so"
-    PRIVATE = "private"
-    """Personal data, or a sensitive category that the domain may not learn; the id names only the kind."""
+    PRIVATE = "private"  # the id names only the kind of personal data
 
 
 class Refused(Model):
-    """A proposal that did not enter the skill, and why: counted, and kept for the analyst."""
+    """A proposal that did not enter the skill, and why."""
 
     attribute_id: AttributeId
     proposed: ChangeKind
@@ -145,7 +144,7 @@ class Refused(Model):
 
 
 class Verdict(StrEnum):
-    """What a chosen item says of a line, as a model judges it."""
+    """What a chosen item implies for a line, as a model judges it."""
 
     SUPPORTS = "supports"
     UNRELATED = "unrelated"
@@ -153,118 +152,76 @@ class Verdict(StrEnum):
 
 
 class Judgement(Model):
-    """A model's verdict on one line, with the fact of the chosen item that it quoted for it.
-
-    It is what the model said, not what came of it: that is in the diff's changes.
-    """
+    """A model's verdict on one line, with the fact of the chosen item that it quoted. Its effect is in the changes."""
 
     attribute_id: AttributeId
     verdict: Verdict
-    quoted: Fact | None = Field(default=None, description="None where the model quoted no fact of the chosen item.")
+    quoted: Fact | None = Field(None, description="None where the model quoted no fact of the chosen item.")
 
 
 class NotUnderstood(StrEnum):
     """Why words changed nothing."""
 
-    FOR_ANOTHER = "for-another"
-    """They are about another person's taste."""
-    NOT_KEPT = "not-kept"
-    """They contain private data, which are not kept."""
-    NOT_READ = "not-read"
-    """They give orders to a machine, or mean the opposite."""
+    FOR_ANOTHER = "for-another"  # another person's taste
+    NOT_KEPT = "not-kept"  # private data
+    NOT_READ = "not-read"  # orders to a machine, or irony
     OTHER_LANGUAGE = "other-language"
-    NO_MEASURE = "no-measure"
-    """They compare, and no item is shown that has the measure."""
-    UNKNOWN_NAME = "unknown-name"
-    """They name no item and no value that this domain has."""
-    NO_WISH = "no-wish"
-    """They name something, but in no sentence that the rules know as a wish."""
+    NO_MEASURE = "no-measure"  # a comparison, and no item shown has the measure
+    UNKNOWN_NAME = "unknown-name"  # no item and no value of this domain
+    NO_WISH = "no-wish"  # a name, but in no sentence that the rules know as a wish
 
 
 class Heard(Model):
-    """What a diff answers, where it is no choice and no command: a signal, a correction or an abstention."""
+    """The signal, correction or abstention that a diff answers.
+
+    `explanation` is for the person: the reason, examples, and omitted private data, whose kinds are in `not_kept`.
+    """
 
     what: SignalName = Field(description="The signal, or `correction`, or `abstention`.")
-    words: Annotated[str, Field(max_length=MAX_WORDS)] = Field(default="", exclude_if=is_nothing)
-    value: float | None = Field(default=None, exclude_if=is_none)
+    words: Annotated[str, Field(max_length=MAX_WORDS)] = Field("", exclude_if=is_nothing)
+    value: float | None = Field(None, exclude_if=is_none)
     understood: bool = True
-    by_pattern: Annotated[str, Field(max_length=80)] = Field(default="", exclude_if=is_nothing)
-    why: NotUnderstood | None = Field(
-        default=None, exclude_if=is_none, description="Of a correction: why it changes nothing."
-    )
-    explanation: Annotated[str, Field(max_length=400)] = Field(
-        default="",
-        exclude_if=is_nothing,
-        description="For the person: the reason, examples that would be understood, private data left out, and the "
-        "effect of words that state nothing.",
-    )
-    not_kept: tuple[Label, ...] = Field(
-        default=(), max_length=16, exclude_if=is_nothing, description="Kinds of private data left out, such as health."
-    )
+    by_pattern: Annotated[str, Field(max_length=80)] = Field("", exclude_if=is_nothing)
+    why: NotUnderstood | None = Field(None, exclude_if=is_none, description="Why a correction changes nothing.")
+    explanation: Annotated[str, Field(max_length=400)] = Field("", exclude_if=is_nothing)
+    not_kept: tuple[Label, ...] = Field((), max_length=16, exclude_if=is_nothing)
 
 
 class SkillDiff(Event):
     """What one event changed in one skill. `event_id` names the contrast, command, feedback or correction it answers.
 
-    The first diff of a skill carries its `seed`, so that the log alone rebuilds every skill.
+    The first diff of a skill carries its `seed`, so that the log alone rebuilds every skill. Where `slim_lines` is
+    missing, the slim skill's lines are unchanged. Lines that a person imported count interactions up to
+    `counted_until` already.
     """
 
     TOPIC: ClassVar[str] = "skill-diffs"
-
     user_id: UserIdField
     domain: DomainField
     base_version: int = Field(ge=0)
     version: int = Field(ge=1)
-    seed: tuple[Attribute, ...] | None = Field(default=None, max_length=MAX_ATTRIBUTES)
-    seeded_from: tuple[Position, ...] = Field(
-        default=(),
-        max_length=4,
-        exclude_if=is_nothing,
-        description="Up to where the person's interactions are counted in the seed.",
-    )
-    counted_until: UtcDatetime | None = Field(
-        default=None,
-        exclude_if=is_nothing,
-        description="Interactions from until then are in the lines already: they were brought along with them.",
-    )
-    changes: tuple[Change, ...] = Field(default=(), max_length=4 * MAX_ATTRIBUTES)
-    tally: Tally | None = Field(default=None, description="What it added to the counts; none: no count was touched.")
-    stated: tuple[StatementChange, ...] = Field(
-        default=(), max_length=2 * MAX_STATEMENTS, exclude_if=is_nothing, description="What the person said by it."
-    )
-    shifted: bool = Field(
-        default=False,
-        exclude_if=is_nothing,
-        description="The person's taste has changed, or may have: earlier statements are doubtful.",
-    )
-    beliefs: Beliefs | None = Field(
-        default=None, exclude_if=is_nothing, description="How probable something unknown suits, from this version on."
-    )
-    session: Session | None = Field(default=None, exclude_if=is_nothing, description="The session as it is now.")
-    heard: Heard | None = Field(default=None, exclude_if=is_nothing)
-    slim_lines: tuple[AttributeId, ...] | None = Field(
-        default=None,
-        max_length=MAX_SLIM_LINES,
-        exclude_if=is_none,
-        description="The lines in the slim skill from this version on, in their order; none: unchanged.",
-    )
-    refused: tuple[Refused, ...] = Field(default=(), max_length=4 * MAX_ATTRIBUTES)
+    seed: tuple[Attribute, ...] | None = Field(None, max_length=MAX_ATTRIBUTES)
+    seeded_from: tuple[Position, ...] = Field((), max_length=4, exclude_if=is_nothing)
+    counted_until: UtcDatetime | None = Field(None, exclude_if=is_nothing)
+    changes: tuple[Change, ...] = Field((), max_length=4 * MAX_ATTRIBUTES)
+    tally: Tally | None = Field(None, description="What it added to the counts; none: nothing.")
+    stated: tuple[StatementChange, ...] = Field((), max_length=2 * MAX_STATEMENTS, exclude_if=is_nothing)
+    shifted: bool = Field(False, exclude_if=is_nothing, description="The taste may have changed.")
+    beliefs: Beliefs | None = Field(None, exclude_if=is_nothing)
+    session: Session | None = Field(None, exclude_if=is_nothing, description="The session as it is now.")
+    heard: Heard | None = Field(None, exclude_if=is_nothing)
+    slim_lines: tuple[AttributeId, ...] | None = Field(None, max_length=MAX_SLIM_LINES, exclude_if=is_none)
+    refused: tuple[Refused, ...] = Field((), max_length=4 * MAX_ATTRIBUTES)
     evidence: Evidence
     is_contrast: bool = True
-    frozen: bool | None = Field(
-        default=None, description="Whether the skill stops learning from this version on; none: unchanged."
-    )
-    rolled_back_to: int | None = Field(default=None, ge=0, description="The version that this one restores.")
+    frozen: bool | None = Field(None, description="The skill's new `frozen`; none: unchanged.")
+    rolled_back_to: int | None = Field(None, ge=0, description="The version that this one restores.")
     reasoned_by: ReasonedBy = ReasonedBy()
-    analysis: Text = Field(default="", description="What the reasoner thought of the choice; read by people only.")
-    judged: tuple[Judgement, ...] = Field(
-        default=(), max_length=MAX_ATTRIBUTES, description="What a model said of each line that it was asked about."
-    )
+    analysis: Text = Field("", description="The reasoner's thoughts on the choice; only for people.")
+    judged: tuple[Judgement, ...] = Field((), max_length=MAX_ATTRIBUTES, description="A model's, by line.")
     source: Position | None = None
-    rewritten: int = Field(default=0, ge=0, description="How often this skill's log was rewritten to remove a line.")
-    chain: Digest | None = Field(
-        default=None, description="Seals this version and, through the seal before, all versions before it."
-    )
+    rewritten: int = Field(0, ge=0, description="How often this skill's log was rewritten to remove a line.")
+    chain: Digest | None = Field(None, description="Seals this version and, by the seal before, all earlier ones.")
 
 
 class PolicySkill(Event):
@@ -276,40 +233,22 @@ class PolicySkill(Event):
     """
 
     TOPIC: ClassVar[str] = "skills"
-
     user_id: UserIdField
     domain: DomainField
-    version: int = Field(default=0, ge=0)
-    contrasts: int = Field(default=0, ge=0, description="How many contrasts it has learned from.")
-    attributes: tuple[Attribute, ...] = Field(default=(), max_length=MAX_ATTRIBUTES)
-    habits: dict[HabitName, HeldHabit] = Field(
-        default_factory=dict,
-        max_length=MAX_HABITS,
-        exclude_if=is_nothing,
-        description="How they decide, in counts; sure ones are lines too.",
-    )
-    stated: tuple[Statement, ...] = Field(
-        default=(), max_length=MAX_STATEMENTS, exclude_if=is_nothing, description="What the person said of their taste."
-    )
-    shifted: int = Field(
-        default=0,
-        ge=0,
-        exclude_if=is_nothing,
-        description="The version at which their taste last changed, or may have.",
-    )
-    beliefs: Beliefs | None = Field(default=None, exclude_if=is_nothing)
-    sessions: tuple[Session, ...] = Field(default=(), max_length=MAX_SESSIONS, exclude_if=is_nothing)
-    slim_lines: tuple[AttributeId, ...] = Field(
-        default=(),
-        max_length=MAX_SLIM_LINES,
-        exclude_if=is_nothing,
-        description="The lines in the slim skill, in their order: likes, then style.",
-    )
+    version: int = Field(0, ge=0)
+    contrasts: int = Field(0, ge=0, description="How many contrasts it has learned from.")
+    attributes: tuple[Attribute, ...] = Field((), max_length=MAX_ATTRIBUTES)
+    habits: dict[HabitName, HeldHabit] = Field(default_factory=dict, max_length=MAX_HABITS, exclude_if=is_nothing)
+    stated: tuple[Statement, ...] = Field((), max_length=MAX_STATEMENTS, exclude_if=is_nothing)
+    shifted: int = Field(0, ge=0, exclude_if=is_nothing, description="The version of the last change.")
+    beliefs: Beliefs | None = Field(None, exclude_if=is_nothing)
+    sessions: tuple[Session, ...] = Field((), max_length=MAX_SESSIONS, exclude_if=is_nothing)
+    slim_lines: tuple[AttributeId, ...] = Field((), max_length=MAX_SLIM_LINES, exclude_if=is_nothing)
     strategy: Strategy = Strategy()
-    frozen: bool = Field(default=False, description="Whether a person has stopped it from learning.")
-    recent: tuple[Identifier, ...] = Field(default=(), max_length=MAX_RECENT)
-    applied: tuple[Position, ...] = Field(default=(), max_length=8)
-    counted_until: UtcDatetime | None = Field(default=None, exclude_if=is_nothing)
+    frozen: bool = Field(False, description="True if a person has stopped it from learning.")
+    recent: tuple[Identifier, ...] = Field((), max_length=MAX_RECENT)
+    applied: tuple[Position, ...] = Field((), max_length=8)
+    counted_until: UtcDatetime | None = Field(None, exclude_if=is_nothing)
     last_diff: SkillDiff | None = None
-    rewritten: int = Field(default=0, ge=0, description="The last diff's.")
-    chain: Digest | None = Field(default=None, description="The last diff's seal.")
+    rewritten: int = Field(0, ge=0, description="The last diff's.")
+    chain: Digest | None = Field(None, description="The last diff's seal.")

@@ -1,7 +1,6 @@
 """Bounded field types: every value read from a topic has a limit."""
 
 import unicodedata
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Annotated, Any, NewType
@@ -17,8 +16,7 @@ MAX_METADATA_NODES = 2_000
 MAX_METADATA_CHARS = 32_768
 MAX_METADATA_DEPTH = 5
 MIN_METADATA_INT, MAX_METADATA_INT = -(2**63), 2**64 - 1
-"""The range of whole numbers that DuckDB and readers of JSON have: 64 bits, with or without a sign."""
-_SCALARS = frozenset({bool, type(None)})
+"""64 bits, with or without a sign: the range of whole numbers of DuckDB and of readers of JSON."""
 
 
 def _no_control_characters(text: str) -> str:
@@ -58,14 +56,13 @@ def _bounded_json(metadata: dict[str, Any]) -> dict[str, Any]:
             for part in parts:
                 if isinstance(part, str):
                     chars += len(part)
-                elif type(part) in _SCALARS:
-                    continue
                 elif isinstance(part, dict | list):
                     below.append(part)
-                elif not isinstance(part, int | float):
+                elif isinstance(part, int | float):
+                    if not _has_64_bits(part):
+                        raise PydanticCustomError("number_too_large", "a number in metadata may have at most 64 bits")
+                elif part is not None:
                     raise PydanticCustomError("no_json", "metadata may hold nothing but JSON")
-                elif not _has_64_bits(part):
-                    raise PydanticCustomError("number_too_large", "a number in metadata may have at most 64 bits")
             if chars > MAX_METADATA_CHARS:
                 raise _too_large()
         level = below
@@ -73,7 +70,7 @@ def _bounded_json(metadata: dict[str, Any]) -> dict[str, Any]:
     return metadata
 
 
-def _chars(keys: Iterable[Any]) -> int:
+def _chars(keys: dict[Any, Any]) -> int:
     try:
         return len("".join(keys))
     except TypeError:
@@ -105,9 +102,7 @@ Label = Annotated[str, Field(min_length=1, max_length=120), AfterValidator(_no_c
 """A short human-readable value on one line, such as an attribute's."""
 AttributeId = Annotated[str, Field(min_length=3, max_length=200)]
 Metadata = Annotated[
-    dict[Annotated[str, Field(max_length=120)], Any],
-    Field(max_length=128),
-    AfterValidator(_bounded_json),
+    dict[Annotated[str, Field(max_length=120)], Any], Field(max_length=128), AfterValidator(_bounded_json)
 ]
 """Raw item facts as they came: at most 128 keys, 32,768 characters, five levels deep."""
 UtcDatetime = Annotated[
@@ -117,5 +112,5 @@ UtcDatetime = Annotated[
     # A validator that does not check formats still sees that the time zone is required.
     WithJsonSchema({"type": "string", "format": "date-time", "pattern": r"^\d{4}-.*(Z|[+-]\d{2}:\d{2})$"}),
 ]
-"""A moment with a time zone, held and written in UTC with microseconds."""
+"""A moment in UTC, written with microseconds."""
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]

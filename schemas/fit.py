@@ -1,4 +1,4 @@
-"""How well what was ranked suits a person: what a ranking tells of it, and the question that would tell more."""
+"""What a ranking reports: how well it suits the person, a question that would help, and the community's taste."""
 
 from typing import Annotated
 
@@ -8,17 +8,34 @@ from .base import Model, is_nothing
 from .fields import AttributeId, Identifier, ItemIdField, Label, Share
 
 MAX_OPTIONS = 4
+MAX_BELIEFS = 16
+MAX_FACETS = 10
+MAX_SUPPORTERS = 8
+
+Beliefs = Annotated[tuple[Annotated[int, Field(ge=-(2**24), le=0)], ...], Field(min_length=2, max_length=MAX_BELIEFS)]
+"""Log-likelihoods of the chances that an unknown item suits, in 1/1024 nat; the best is 0."""
+Neighbour = Annotated[str, Field(min_length=3, max_length=261, pattern=r"^(item|user):")]
+"""`item:` with an item's id or, inside a worker only, `user:` with a pseudonym."""
+
+
+class Facet(Model):
+    """One line of collaborative context: a taste of similar users (paper 2.2, C.4)."""
+
+    facet: Label = Field(description="The line as it appears in a prompt.")
+    confidence: Share
+    supporting_neighbors: tuple[Neighbour, ...] = Field((), max_length=MAX_SUPPORTERS)
+    attribute_id: AttributeId | None = Field(None, description="The attribute that it names, if items have it.")
 
 
 class Option(Model):
-    """One answer to a question: the fact that it names."""
+    """One answer to a question: a fact."""
 
     attribute_id: AttributeId
     value: Label
 
 
 class Question(Model):
-    """The one question whose answer would change a ranking most; its answer is a correction with `answers`."""
+    """The question whose answer would change a ranking most; its answer is a correction with `answers`."""
 
     question_id: Identifier
     dimension: Annotated[str, Field(min_length=1, max_length=40)]
@@ -27,23 +44,15 @@ class Question(Model):
 
 
 class Fit(Model):
-    """What a ranking tells of how well it suits, by what the person said and took.
+    """How well a ranking suits the person, by their statements and choices.
 
-    `chances` are of the candidates in the ranking's order: how probable it is that the person accepts each at all.
+    `chances` has, in the ranking's order, the probability that the person accepts each candidate at all; `against`
+    names the statement against each unwanted candidate.
     """
 
     chances: tuple[Share, ...] = ()
-    nothing: Share = Field(description="How probable it is that the person wants none of these.")
+    nothing: Share = Field(description="The probability that the person wants none of these.")
     suits: bool = Field(description="False: better to show nothing, or to ask.")
-    against: dict[ItemIdField, AttributeId] = Field(
-        default_factory=dict, description="Candidates that the person said they do not want, with the statement."
-    )
-    honoured: tuple[AttributeId, ...] = Field(
-        default=(), max_length=64, description="The statements that this ranking goes by."
-    )
-    question: Question | None = Field(default=None, exclude_if=is_nothing, description="Only where the host asked.")
-
-
-MAX_BELIEFS = 16
-Beliefs = Annotated[tuple[Annotated[int, Field(ge=-(2**24), le=0)], ...], Field(min_length=2, max_length=MAX_BELIEFS)]
-"""How probable each of a few chances is, that something unknown suits: log-likelihoods in 1/1024 nat, the best 0."""
+    against: dict[ItemIdField, AttributeId] = Field(default_factory=dict, description="Unwanted candidates.")
+    honoured: tuple[AttributeId, ...] = Field((), max_length=64, description="Statements that it followed.")
+    question: Question | None = Field(None, exclude_if=is_nothing, description="Only with `clarify`.")

@@ -14,7 +14,7 @@ MAX_MEASURE = 1e9
 
 
 class Measure(StrEnum):
-    """What can be measured of an item, and so be more or less than of the others in its list."""
+    """The measures of items, in which items of a list are compared."""
 
     PRICE = "price"
     YEAR = "year"
@@ -37,34 +37,32 @@ class Item(Event):
     """One entry of the catalogue; the newest per `item_id` applies."""
 
     TOPIC: ClassVar[str] = "items"
-
     domain: DomainField
     item: Candidate
 
 
 class Fact(Model):
-    """One thing that a parser found in an item's metadata, such as `genre = science fiction`."""
+    """One finding of a parser in an item's metadata, such as `genre = science fiction`."""
 
     dimension: Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[a-z][a-z0-9_]*$")]
     value: Label
 
 
 Amount = Annotated[float, Field(ge=0, le=MAX_MEASURE)]
-"""A measured number, in whatever unit the app's items have."""
+"""A measured number, in the unit of the app's items."""
 
 
 class ItemFacts(Model):
     """An item reduced to what `evolve` needs: its name, its facts, and its measures by the names of `Measure`.
 
-    A measure of a name that is not known, from a newer worker, is read and says nothing.
-    `unreadable` marks an item that its parser or the privacy filter failed on: it is ranked, and nothing is learned
-    from it.
+    A measure with an unknown name, from a newer worker, is ignored. `unreadable` marks an item that its parser or the
+    privacy filter failed on: it is ranked, but teaches nothing.
     """
 
     item_id: ItemIdField
     title: Title = ""
-    facts: tuple[Fact, ...] = Field(default=(), max_length=MAX_FACTS)
+    facts: tuple[Fact, ...] = Field((), max_length=MAX_FACTS)
     measures: dict[Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,19}$")], Amount] = Field(
         default_factory=dict, max_length=2 * len(Measure), exclude_if=is_nothing
     )
-    unreadable: bool = Field(default=False, exclude_if=is_nothing)
+    unreadable: bool = Field(False, exclude_if=is_nothing)

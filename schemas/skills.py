@@ -8,10 +8,9 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from .base import Event, Model, is_nothing
+from .base import Event, Model, ReasonedBy, is_nothing
 from .fields import AttributeId, DomainField, Identifier, ItemIdField, Label, Share, Text, UserIdField, UtcDatetime
 from .forgetting import Digest
-from .reasoned import ReasonedBy
 
 MAX_ATTRIBUTES = 64
 MAX_EVIDENCE = 3
@@ -20,12 +19,12 @@ MAX_SLIM_LINES = 18
 """The sixteen likes and two style phrases of the longest slim skill."""
 MAX_POPULAR = 8_192
 MAX_USUAL = 512
+MAX_SESSIONS = 2
+MAX_SESSION_LINES = 24
 ONE = 1_024
 """A whole count in fixed point: counts of evidence are integers, so that every fold gives the same bytes."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MS = 253_402_300_799_999
-
-
 _TIER_NAMES = ("silent", "low", "medium", "high")
 """By the tier's number."""
 
@@ -33,7 +32,7 @@ _TIER_NAMES = ("silent", "low", "medium", "high")
 class Tier(IntEnum):
     """How sure we are of an attribute; written as `silent`, `low`, `medium` or `high`.
 
-    A silent line is kept and counted but says nothing: no ranking, prompt or slim skill goes by it.
+    A silent line is kept and counted, but no ranking, prompt or slim skill uses it.
     """
 
     SILENT = 0
@@ -43,17 +42,15 @@ class Tier(IntEnum):
 
     @classmethod
     def parse(cls, value: Any) -> "Tier":
-        """Parses a tier's name (`"low"`); a tier is returned as it is.
+        """Return the tier of this name; a tier is returned as it is.
 
         Raises:
-            ValueError: it is neither a tier nor a tier's name.
+            ValueError: there is no such tier.
         """
         if isinstance(value, cls):
             return value
-        if isinstance(value, str):
-            found = _TIERS.get(value) or cls.__members__.get(value.upper())
-            if found is not None:
-                return found
+        if isinstance(value, str) and (found := _TIERS.get(value.lower())) is not None:
+            return found
         raise ValueError("must be 'silent', 'low', 'medium' or 'high'")
 
     def __str__(self) -> str:
@@ -61,21 +58,16 @@ class Tier(IntEnum):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(
-            cls.parse,
-            serialization=core_schema.plain_serializer_function_ser_schema(
-                # The tuple's own method: a skill has up to 40 tiers, and is written at every choice.
-                _TIER_NAMES.__getitem__,
-                when_used="json",
-            ),
-        )
+        # The tuple's own method: a skill has up to 40 tiers, and is written at every choice.
+        written = core_schema.plain_serializer_function_ser_schema(_TIER_NAMES.__getitem__, when_used="json")
+        return core_schema.no_info_plain_validator_function(cls.parse, serialization=written)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {"type": "string", "enum": [str(tier) for tier in cls]}
+        return {"type": "string", "enum": list(_TIER_NAMES)}
 
 
-_TIERS = {tier.name.lower(): tier for tier in Tier}
+_TIERS = {str(tier): tier for tier in Tier}
 
 
 class Kind(StrEnum):
@@ -97,7 +89,6 @@ class Source(StrEnum):
 
 Count = Annotated[int, Field(ge=0, le=1_024 * ONE)]
 """A count of evidence in 1/1024."""
-
 Gained = Annotated[int, Field(ge=-1_024 * ONE, le=1_024 * ONE)]
 """Places won or lost, in 1/1024."""
 
@@ -112,15 +103,15 @@ class Evidence(Model):
 class Attribute(Model):
     """One line of a skill. Positive only: what draws the user, never what to avoid (invariant 5).
 
-    Counts are in the user's own contrasts, not in clock time: `confirmed_at` is the number of contrasts
-    that the skill had learned from when the attribute was last supported.
+    Counts are in the user's own contrasts, not in clock time: `confirmed_at` is the number of contrasts that the skill
+    had learned from when the attribute was last supported.
 
-    `taken` and `expected` are the evidence, in 1/1024 of a choice and fading with every choice: how often what the line
-    says was taken, and how often it was to be expected had the person chosen blindly from what was shown. The tier
-    follows from them. Both are 0 in lines from before counts and in those of a template.
+    `taken` and `expected` are the evidence, in 1/1024 of a choice and fading with every choice: how often the user took
+    what the line names, and how often they would have, had they chosen blindly from what was shown. The tier follows
+    from them. Both are 0 in lines from before counts and in those of a template.
 
-    `gained` is what the line was worth, in 1/1024 of a place and fading likewise: by how many places it lifted what was
-    taken in the lists that it was taken from, by the skill alone; below 0, it lifted what was left.
+    `gained`, in 1/1024 of a place and fading likewise, is by how many places the line, by the skill alone, lifted the
+    items that the user took.
     """
 
     attribute_id: AttributeId
@@ -131,27 +122,41 @@ class Attribute(Model):
     source: Source
     taken: Count = 0
     expected: Count = 0
-    gained: Gained = Field(default=0, exclude_if=is_nothing)
-    support: int = Field(default=0, ge=0, description="Choices that confirmed it, the prior's included.")
-    drift: int = Field(
-        default=0,
-        ge=0,
-        le=64 * ONE,
-        exclude_if=is_nothing,
-        description="How much lately speaks for a taste that has changed, in 1/1024 nat.",
-    )
-    contradictions: int = Field(default=0, ge=0, description="Contradictions since it was last confirmed or demoted.")
-    confirmed_at: int = Field(default=0, ge=0)
-    weakened_at: int | None = Field(default=None, ge=0)
+    gained: Gained = Field(0, exclude_if=is_nothing)
+    support: int = Field(0, ge=0, description="Choices that confirmed it, the prior's included.")
+    drift: int = Field(0, ge=0, le=64 * ONE, exclude_if=is_nothing, description="Evidence of a changed taste.")
+    contradictions: int = Field(0, ge=0, description="Since it was last confirmed or demoted.")
+    confirmed_at: int = Field(0, ge=0)
+    weakened_at: int | None = Field(None, ge=0)
     pinned: bool = False
-    evidence: tuple[Evidence, ...] = Field(default=(), max_length=MAX_EVIDENCE)
+    evidence: tuple[Evidence, ...] = Field((), max_length=MAX_EVIDENCE)
 
 
 class Strategy(Model):
     """How to use the attributes when ranking (App. E.3); derived from them at every version."""
 
-    must_include: tuple[Label, ...] = Field(default=(), max_length=5)
+    must_include: tuple[Label, ...] = Field((), max_length=5)
     tie_breaker: Annotated[str, Field(max_length=200)] = ""
+
+
+class SessionLine(Model):
+    """A fact of the items taken in a session, counted as a skill's lines are."""
+
+    attribute_id: AttributeId
+    dimension: Annotated[str, Field(min_length=1, max_length=40)]
+    value: Label
+    taken: Count = 0
+    expected: Count = 0
+
+
+class Session(Model):
+    """A short-lived overlay of a skill: the user's choices since a session began. The two newest are kept."""
+
+    session_id: Identifier
+    last_at: UtcDatetime
+    until: UtcDatetime
+    events: int = Field(0, ge=0)
+    lines: tuple[SessionLine, ...] = Field((), max_length=MAX_SESSION_LINES)
 
 
 class Position(Model):
@@ -169,7 +174,7 @@ class Position(Model):
 
 
 def moment_of(timestamp_ms: int) -> datetime:
-    """A Kafka timestamp in UTC. Producers choose it freely: it is clipped to the years 1970 to 9999.
+    """Return a Kafka timestamp in UTC. Producers choose it freely: it is clipped to the years 1970 to 9999.
 
     >>> moment_of(1_000).isoformat(), moment_of(-1).year, moment_of(2**62).year
     ('1970-01-01T00:00:01+00:00', 1970, 9999)
@@ -180,55 +185,37 @@ def moment_of(timestamp_ms: int) -> datetime:
 _UNSEEN = r"\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
 _WORD = r"""[^\s"'`|,:;<>\[\]{}\\=*_@~^""" + _UNSEEN + "]+"
 _PHRASE = f"{_WORD}(?: {_WORD})*"
-_PARTS = "|".join(
-    (
-        *(f"{part}: {_PHRASE}(?:, {_PHRASE})*" for part in ("likes", "avoids", "now")),
-        f"style: {_PHRASE}(?:, {_PHRASE})?",
-    )
-)
+_LISTS = (f"{part}: {_PHRASE}(?:, {_PHRASE})*" for part in ("likes", "avoids", "now"))
+_PARTS = "|".join((*_LISTS, f"style: {_PHRASE}(?:, {_PHRASE})?"))
 SLIM_TEXT = rf"^(?:(?:{_PARTS})(?: \| (?:{_PARTS}))*)?$"
-"""What a slim skill's text looks like, so that a host can quote it: no line break, quotation mark, bracket or sign that
-is not seen is in it, and a bar only between its parts."""
+"""The form of a slim skill's text, so that a host can quote it: no line break, quotation mark, bracket or invisible
+sign, and a bar only between its parts. The producer promises it; readers do not check it."""
 
 
 class SlimSkill(Event):
-    """The two or three likes and the one style phrase that an app injects into its prompt (paper 2.3, C.2)."""
+    """The two or three likes and the one style phrase that an app injects into its prompt (paper 2.3, C.2).
+
+    `now` has the person's temporary wishes, such as `no sci-fi`, or else what the session adds. Until `session_until`,
+    `session_text`, which includes them, replaces `text`: within the session, or everywhere without a `session_id`.
+    """
 
     TOPIC: ClassVar[str] = "slim-skills"
-
     user_id: UserIdField
     domain: DomainField
     skill_version: int = Field(ge=0)
     text: Text = Field(
-        description="`likes: X, Y | avoids: Z | style: phrase`, each part where there is one, or empty while nothing "
-        "is sure enough; `avoids` is what the person said. The pattern is a promise of the producer, so that a host "
-        "can quote the text; readers do not check it.",
+        description="`likes: X, Y | avoids: Z | style: phrase`, each part if there is one; empty if nothing is sure.",
         json_schema_extra={"pattern": SLIM_TEXT},
     )
-    likes: tuple[Label, ...] = Field(default=(), max_length=3)
-    avoids: tuple[Label, ...] = Field(default=(), max_length=3, exclude_if=is_nothing)
-    session_id: Identifier | None = Field(
-        default=None,
-        exclude_if=is_nothing,
-        description="The session for which `now` and `session_text` hold; none: for every host, until `session_until`.",
-    )
-    session_until: UtcDatetime | None = Field(default=None, exclude_if=is_nothing)
-    now: tuple[Label, ...] = Field(
-        default=(),
-        max_length=2,
-        exclude_if=is_nothing,
-        description="What the person said for now, `no sci-fi`, or else what the session adds: not of the long term.",
-    )
-    session_text: Text = Field(
-        default="",
-        exclude_if=is_nothing,
-        description="`text` with `now`, `likes: X | now: W | style: phrase`, to be used until `session_until`: by "
-        "every host where there is no `session_id`, else within that session; empty where there is no `now`.",
-        json_schema_extra={"pattern": SLIM_TEXT},
-    )
+    likes: tuple[Label, ...] = Field((), max_length=3)
+    avoids: tuple[Label, ...] = Field((), max_length=3, exclude_if=is_nothing)
+    session_id: Identifier | None = Field(None, exclude_if=is_nothing)
+    session_until: UtcDatetime | None = Field(None, exclude_if=is_nothing)
+    now: tuple[Label, ...] = Field((), max_length=2, exclude_if=is_nothing)
+    session_text: Text = Field("", exclude_if=is_nothing, json_schema_extra={"pattern": SLIM_TEXT})
     style: Annotated[str, Field(max_length=120)] = ""
     tokens: int = Field(ge=0, description="Length of `text` in o200k tokens.")
-    seal: Digest | None = Field(default=None, description="Says that a worker wrote it, with the deployment's secret.")
+    seal: Digest | None = Field(None, description="The worker's proof, with the deployment's secret.")
 
     def text_at(self, now: datetime, session_id: str | None = None) -> str:
         """Return the text to inject at this moment, in this session or outside of any."""
@@ -241,24 +228,17 @@ class SlimSkill(Event):
 
 
 class GlobalSkill(Event):
-    """A domain's population template, for users without history (paper 2.3, App. D)."""
+    """A domain's population template, for users without history (paper 2.3, App. D).
+
+    `shares` has the share of users with an attribute, `usual` that of taken items with a fact, and `items` the number
+    of users who lately took each popular item.
+    """
 
     TOPIC: ClassVar[str] = "global-skills"
-
     domain: DomainField
     users: int = Field(ge=0, description="How many users it was computed from.")
-    attributes: tuple[Attribute, ...] = Field(default=(), max_length=MAX_ATTRIBUTES)
-    shares: dict[AttributeId, Share] = Field(
-        default_factory=dict, max_length=512, description="Which share of the users holds an attribute."
-    )
-    usual: dict[AttributeId, Share] = Field(
-        default_factory=dict,
-        max_length=MAX_USUAL,
-        description="In which share of what was taken the item has the fact: what is to be expected of anybody.",
-    )
-    items: dict[ItemIdField, Annotated[int, Field(ge=0)]] = Field(
-        default_factory=dict,
-        max_length=MAX_POPULAR,
-        description="The items that most users took lately, with how many did.",
-    )
+    attributes: tuple[Attribute, ...] = Field((), max_length=MAX_ATTRIBUTES)
+    shares: dict[AttributeId, Share] = Field(default_factory=dict, max_length=512)
+    usual: dict[AttributeId, Share] = Field(default_factory=dict, max_length=MAX_USUAL)
+    items: dict[ItemIdField, Annotated[int, Field(ge=0)]] = Field(default_factory=dict, max_length=MAX_POPULAR)
     reasoned_by: ReasonedBy = ReasonedBy()

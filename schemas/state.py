@@ -1,22 +1,20 @@
-"""The values of the tables that hold a user's statistics and open rankings.
+"""The tables of a user's statistics and open rankings.
 
-Both are bounded (invariant 4) and record what they have applied (invariant 2).
+Both are bounded (invariant 4) and record the events that they have applied (invariant 2).
 """
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, NonNegativeInt
 
 from .base import Model, is_nothing
 from .events import MAX_CANDIDATES, Selection
-from .facets import MAX_FACETS, Facet
 from .fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
+from .fit import MAX_FACETS, Facet
 from .items import Fact, ItemFacts
 from .skills import Position
 from .weights import Features
-
-Count = Annotated[int, Field(ge=0)]
 
 
 class Profile(Model):
@@ -28,39 +26,42 @@ class Profile(Model):
     """
 
     TOPIC: ClassVar[str] = "profiles"
-
     user_id: UserIdField
     domain: DomainField
-    interactions: Count = 0
-    recent: tuple[tuple[Fact, ...], ...] = Field(default=(), max_length=15)
-    older: dict[str, dict[str, Count]] = Field(default_factory=dict)
-    older_known: dict[str, Count] = Field(default_factory=dict)
-    recent_ids: tuple[Identifier, ...] = Field(default=(), max_length=32)
-    applied: tuple[Position, ...] = Field(default=(), max_length=4)
+    interactions: NonNegativeInt = 0
+    recent: tuple[tuple[Fact, ...], ...] = Field((), max_length=15)
+    older: dict[str, dict[str, NonNegativeInt]] = Field(default_factory=dict)
+    older_known: dict[str, NonNegativeInt] = Field(default_factory=dict)
+    recent_ids: tuple[Identifier, ...] = Field((), max_length=32)
+    applied: tuple[Position, ...] = Field((), max_length=4)
 
 
 class Wish(StrEnum):
-    """What a person's request says about remembering the choice."""
+    """A person's wish about remembering the choice."""
 
     NOT_REMEMBERED = "not-remembered"
     FOR_ANOTHER = "for-another"
 
 
 class OpenRanking(Model):
-    """A ranking that awaits its selection, reduced to what a contrast needs."""
+    """A ranking that awaits its selection, reduced to what a contrast needs.
+
+    With a `wish`, the choice from it teaches nothing. `size_bytes` is its share of the ring's bounded size; 0: it is
+    alone.
+    """
 
     ranking_id: Identifier
     domain: DomainField
     instruction: Instruction = ""
     candidates: tuple[ItemFacts, ...] = Field(max_length=MAX_CANDIDATES)
-    skill_version: int = Field(default=0, ge=0)
+    skill_version: int = Field(0, ge=0)
     arm: Identifier | None = None
-    wish: Wish | None = Field(default=None, description="Why the choice from it teaches nothing, if so.")
-    facets: tuple[Facet, ...] = Field(default=(), max_length=MAX_FACETS)
+    wish: Wish | None = None
+    facets: tuple[Facet, ...] = Field((), max_length=MAX_FACETS)
     features: Features | None = None
-    by_sager: bool = Field(default=False, exclude_if=is_nothing, description="True if our ranker made the order.")
-    size_bytes: Count = Field(default=0, description="Its size in the ring; their total is bounded. 0: it is alone.")
-    session_id: Identifier | None = Field(default=None, exclude_if=is_nothing)
+    by_sager: bool = Field(False, exclude_if=is_nothing)
+    size_bytes: NonNegativeInt = 0
+    session_id: Identifier | None = Field(None, exclude_if=is_nothing)
 
 
 class WaitingSelection(Model):
@@ -71,11 +72,11 @@ class WaitingSelection(Model):
 
 
 class Answered(Model):
-    """A ranking whose selection has become a contrast."""
+    """A ranking whose selection has become a contrast, with the taken items; without one, an abstention."""
 
     ranking_id: Identifier
-    item_id: ItemIdField | None = Field(description="The item, or the first of several; none: nothing was taken.")
-    others: tuple[ItemIdField, ...] = Field(default=(), max_length=MAX_CANDIDATES, exclude_if=is_nothing)
+    item_id: ItemIdField | None
+    others: tuple[ItemIdField, ...] = Field((), max_length=MAX_CANDIDATES, exclude_if=is_nothing)
 
 
 class OpenRankings(Model):
@@ -86,10 +87,9 @@ class OpenRankings(Model):
     """
 
     TOPIC: ClassVar[str] = "open-rankings"
-
     user_id: UserIdField
     slot: int = Field(ge=0, lt=64)
-    rankings: tuple[OpenRanking, ...] = Field(default=(), max_length=64)
-    waiting: tuple[WaitingSelection, ...] = Field(default=(), max_length=64)
-    answered: tuple[Answered, ...] = Field(default=(), max_length=128)
-    applied: tuple[Position, ...] = Field(default=(), max_length=4)
+    rankings: tuple[OpenRanking, ...] = Field((), max_length=64)
+    waiting: tuple[WaitingSelection, ...] = Field((), max_length=64)
+    answered: tuple[Answered, ...] = Field((), max_length=128)
+    applied: tuple[Position, ...] = Field((), max_length=4)

@@ -1,4 +1,4 @@
-"""What counts how much in a domain's rankings, learned from what was taken; nobody's name, item or words are in it.
+"""The weights of a domain's rankings, learned from choices; they hold no name, item or words of a person.
 
 Everything is in fixed point, so that folding the same log gives the same bytes: features, slopes, variances and
 precisions in 1/1024 (`FEATURE_ONE`), weights in 1/1048576 (`WEIGHT_ONE`): a step may be far smaller than 1/1024.
@@ -22,7 +22,10 @@ MAX_WEIGHED_DIMENSIONS = 64
 MAX_WEIGHED = 100
 """Candidates of a ranking."""
 WIDEST = 32
-"""Beyond it, a feature is cut: no list of candidates has one that large."""
+"""Larger features are clipped: no list of candidates has one."""
+_LARGEST = 16
+"""The largest weight."""
+_MOST_PULL = (2 * WIDEST + _LARGEST * WIDEST * WIDEST) * FEATURE_ONE
 
 
 class Mix(StrEnum):
@@ -35,59 +38,51 @@ class Mix(StrEnum):
 
 
 DimensionName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
-"""Item data names dimensions as it likes; what does not look like this counts as `unknown`."""
+"""Other names of dimensions in item data count as `unknown`."""
 Feature = Annotated[int, Field(ge=-WIDEST * FEATURE_ONE, le=WIDEST * FEATURE_ONE)]
-"""What a part, or a dimension's lines, say for one candidate, in 1/1024."""
+"""What a part, or a dimension's lines, contribute to one candidate, in 1/1024."""
 Row = Annotated[tuple[Feature, ...], Field(min_length=2, max_length=MAX_WEIGHED)]
 """One feature of all candidates."""
-_LARGEST = 16
-"""No weight is larger."""
 Variance = Annotated[int, Field(ge=0, le=WIDEST * WIDEST * FEATURE_ONE)]
-Pull = Annotated[
-    int,
-    Field(
-        ge=-(2 * WIDEST + _LARGEST * WIDEST * WIDEST) * FEATURE_ONE,
-        le=(2 * WIDEST + _LARGEST * WIDEST * WIDEST) * FEATURE_ONE,
-    ),
-]
+Pull = Annotated[int, Field(ge=-_MOST_PULL, le=_MOST_PULL)]
 Moved = tuple[Pull, Variance]
-"""What a choice says about a weight, in 1/1024: its log-likelihood is `pull * weight - variance * weight**2 / 2`.
+"""A choice's evidence for a weight, in 1/1024: its log-likelihood is `pull * weight - variance * weight**2 / 2`.
 
-Its slope is `pull - variance * weight`, also where the weight is another one by now than when the choice was made.
+Its slope is `pull - variance * weight`, also if the weight has changed since the choice was made.
 """
+Weight = Annotated[int, Field(ge=-_LARGEST * WEIGHT_ONE, le=_LARGEST * WEIGHT_ONE)]
+Precision = Annotated[int, Field(ge=1, le=1 << 40)]
 
 
 class Features(Model):
-    """What speaks for each candidate of a ranking, before weights; only what tells candidates apart is in it.
+    """The evidence for each candidate of a ranking, before weights; only what distinguishes candidates.
 
-    Rows are in the ranking's order. `dimensions` are sums of the evidence weights of a skill's lines; what the skill
-    counts in all follows from them and from what each dimension counts.
+    Rows are in the ranking's order. `dimensions` are sums of the evidence weights of a skill's lines.
     """
 
     mix: dict[Mix, Row] = Field(default_factory=dict, max_length=len(Mix))
     dimensions: dict[DimensionName, Row] = Field(default_factory=dict, max_length=MAX_OUTCOME_DIMENSIONS)
 
     @model_validator(mode="after")
-    def _as_long(self) -> Self:
+    def _rows_are_equally_long(self) -> Self:
         if len({len(row) for row in (*self.mix.values(), *self.dimensions.values())}) > 1:
             raise PydanticCustomError("uneven_rows", "all rows must have one entry per candidate")
         return self
 
     @property
     def candidates(self) -> int:
-        """How many candidates it tells apart; 0 where it has no rows."""
+        """The number of candidates; 0 where it has no rows."""
         return next((len(row) for row in (*self.mix.values(), *self.dimensions.values())), 0)
 
 
 class Outcome(Event):
-    """What one choice says about a domain's weights, computed where the person is known.
+    """One choice's evidence for a domain's weights, computed where the person is known.
 
-    Without who chose, what, and among what. `event_id` cannot be computed without the deployment's secret, and
+    It names neither the person nor the items. `event_id` cannot be computed without the deployment's secret, and
     `occurred_at` is the hour of the choice.
     """
 
     TOPIC: ClassVar[str] = "outcomes"
-
     domain: DomainField
     weights_version: int = Field(ge=0, description="The weights at which pull and variance were taken.")
     mix: dict[Mix, Moved] = Field(default_factory=dict, max_length=len(Mix))
@@ -103,40 +98,31 @@ class WeightAction(StrEnum):
 
 
 class WeightCommand(Event):
-    """An operator's command to whoever learns a domain's weights."""
+    """An operator's change of a domain's weights."""
 
     TOPIC: ClassVar[str] = "weight-commands"
-
     domain: DomainField
     action: WeightAction
     actor: Label
     reason: Annotated[str, Field(max_length=300)] = ""
 
 
-Weight = Annotated[int, Field(ge=-_LARGEST * WEIGHT_ONE, le=_LARGEST * WEIGHT_ONE)]
-Precision = Annotated[int, Field(ge=1, le=1 << 40)]
-
-
 class Learned(Model):
-    """One weight in 1/1048576, and how sure it is: the precision of its estimate, the prior's included, in 1/1024."""
+    """One weight in 1/1048576, and the precision of its estimate, the prior's included, in 1/1024."""
 
     weight: Weight
     precision: Precision
 
 
 class Weights(Event):
-    """What counts how much in a domain's rankings.
-
-    A dimension that is not in it counts as its start value, and one that has none as `unknown`.
-    """
+    """The weights of a domain. A missing dimension counts as its start value, or as `unknown` without one."""
 
     TOPIC: ClassVar[str] = "weights"
-
     domain: DomainField
-    version: int = Field(ge=0, description="How many outcomes and commands it has taken in; 0: the start values.")
-    choices: int = Field(default=0, ge=0, description="How many choices it has learned from since the start or reset.")
+    version: int = Field(ge=0, description="How many outcomes and commands it includes; 0: the start values.")
+    choices: int = Field(0, ge=0, description="How many choices it has learned from since the start or reset.")
     frozen: bool = False
     mix: dict[Mix, Learned] = Field(default_factory=dict, max_length=len(Mix))
     dimensions: dict[DimensionName, Learned] = Field(default_factory=dict, max_length=MAX_WEIGHED_DIMENSIONS)
-    applied: tuple[Position, ...] = Field(default=(), max_length=4)
-    seal: Digest | None = Field(default=None, description="Says that a worker wrote it, with the deployment's secret.")
+    applied: tuple[Position, ...] = Field((), max_length=4)
+    seal: Digest | None = Field(None, description="The worker's proof, with the deployment's secret.")

@@ -1,4 +1,4 @@
-"""Settings that the processes of a deployment must share, as fingerprints that reveal none of them.
+"""Fingerprints of the settings that the processes of a deployment must share; they reveal none of them.
 
 A materializer without the workers' chain key lets erased events back in; one without their privacy settings keeps rows
 that they refuse. So each process publishes fingerprints of its settings, and `sager doctor` compares them.
@@ -19,21 +19,21 @@ EVERY = ("prefix", "partitions")
 FILTERS = (*EVERY, "chain_key", "privacy", "sensitive", "parsers")
 ALL = (*FILTERS, "pseudonym_key", "vouched")
 """Settings that must agree: of every process, of those that keep rows, and of workers and the HTTP API."""
-
 METRIC = "sager_shared_setting_info"
-_DIGITS = 8
 _ROUNDS = 200_000
 """Makes each guess at a weak secret cost a tenth of a second."""
 
 
 def fingerprint(settings: Settings, name: str) -> str:
-    """A short digest of a setting's value; `unset` where it has none."""
+    """Return a short digest of a setting's value; `unset` where it has none."""
     value: Any = getattr(settings, name)
     if value is None or (isinstance(value, SecretStr) and not value):
         return "unset"
     if isinstance(value, SecretStr):
-        return hashlib.pbkdf2_hmac("sha256", value.get_secret_value().encode(), name.encode(), _ROUNDS).hex()[:_DIGITS]
-    return hashlib.sha256(_canonical(value)).hexdigest()[:_DIGITS]
+        digest = hashlib.pbkdf2_hmac("sha256", value.get_secret_value().encode(), name.encode(), _ROUNDS)
+    else:
+        digest = hashlib.sha256(_canonical(value)).digest()
+    return digest.hex()[:8]
 
 
 def _canonical(value: Any) -> bytes:
@@ -52,14 +52,11 @@ def publish(settings: Settings, names: Sequence[str]) -> None:
 
 
 def differences(by_process: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, dict[str, list[str]]]]:
-    """The settings that differ, with the processes that publish each fingerprint.
+    """Yield the settings that differ, with the processes that publish each fingerprint.
 
     >>> found = {"worker": {"chain_key": "a1", "prefix": "p"}, "materializer": {"chain_key": "unset", "prefix": "p"}}
     >>> list(differences(found))
     [('chain_key', {'a1': ['worker'], 'unset': ['materializer']})]
-
-    Args:
-        by_process: fingerprints by setting, by the process that published them.
     """
     for name in ALL:
         held: dict[str, list[str]] = {}

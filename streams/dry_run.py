@@ -1,11 +1,10 @@
-"""A dry run: the steps of the agents on events that nobody sends, for users without any history."""
+"""A dry run: the steps of the agents on events that are not sent, for users without any history."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from operators.cards.fold import with_diff
 from operators.cards.lines import in_words, why_not
 from operators.cards.merge import resolve as resolve_card
 from operators.contrast import Outcome as Joined
@@ -19,11 +18,8 @@ from operators.statinit.parsers import parser_for, vocabulary_for
 from operators.steps import Evolve, Start, State
 from operators.steps import contrast as joining
 from operators.steps.evolved import Effects
-from operators.steps.prior import Prior
-from operators.steps.prior import State as PriorState
 from schemas import (
     Candidate,
-    Card,
     ChangeKind,
     Correction,
     Event,
@@ -32,11 +28,9 @@ from schemas import (
     Interaction,
     Item,
     ItemFacts,
-    Model,
     OpenRankings,
     PolicySkill,
     Position,
-    Profile,
     Ranking,
     RankRequest,
     Role,
@@ -52,8 +46,7 @@ from streams.steps import evolve_of, limits_of
 MAX_VOCABULARY = 512
 _SHOWN = 5
 """How many names a sentence lists."""
-_TURNS_BEFORE = 4
-_GOES_UP = frozenset({ChangeKind.DISCOVERED, ChangeKind.REINFORCED})
+_SPEAKS_FOR = frozenset({ChangeKind.DISCOVERED, ChangeKind.REINFORCED})
 
 
 @dataclass
@@ -68,26 +61,24 @@ class Lesson:
         if (diff := effects.diff) is None:
             self.warnings.append(f"changes nothing: {effects.outcome.value}")
             return
-        lines: dict[bool, list[str]] = {True: [], False: []}
+        found: dict[str, list[str]] = {"speaks for": [], "speaks against": [], "the person": []}
         for change in diff.changes:
-            if change.kind in _GOES_UP or change.kind is ChangeKind.WEAKENED:
-                lines[change.kind in _GOES_UP].append(change.attribute_id.partition(":")[2].replace(":", " ", 1))
-        stated = [f"{stated_in_words(each.statement)}, {each.statement.scope.value}" for each in diff.stated
-                  if each.statement is not None]  # fmt: skip
-        found = (("speaks for", lines[True]), ("speaks against", lines[False]), ("the person", stated))
-        parts = [f"{verb} {_listed(names)}" for verb, names in found if names]
+            if change.kind in _SPEAKS_FOR or change.kind is ChangeKind.WEAKENED:
+                verb = "speaks for" if change.kind in _SPEAKS_FOR else "speaks against"
+                found[verb].append(change.attribute_id.partition(":")[2].replace(":", " ", 1))
+        for each in diff.stated:
+            if each.statement is not None:
+                found["the person"].append(f"{stated_in_words(each.statement)}, {each.statement.scope.value}")
+        parts = [f"{verb} {_listed(names)}" for verb, names in found.items() if names]
         self.teaches.append(f"{cause}: {'; '.join(parts) or 'no line of a skill changes'}")
 
 
 @dataclass
 class DryRun:
-    """The state of a dry run of one batch; its events share it, as in the pipeline.
+    """The state of a dry run of one batch; its events share it, as in the pipeline, but for turns: each is read alone.
 
-    Attributes:
-        step: as this deployment's skills evolve, without a model.
-        parsers: the parser of a domain, where it is not the domain's own.
-        now: the time.
-        chars: how many characters of people's words are still read, which is the slow part; None for any number.
+    `step` evolves skills as this deployment does, without a model. `chars` is how many characters of people's words are
+    still read, which is the slow part; None for any number.
     """
 
     step: Evolve
@@ -96,9 +87,6 @@ class DryRun:
     chars: int | None = None
     _rings: dict[tuple[str, int], OpenRankings] = field(default_factory=dict)
     _skills: dict[tuple[str, str], PolicySkill] = field(default_factory=dict)
-    _profiles: dict[tuple[str, str], Profile] = field(default_factory=dict)
-    _cards: dict[str, Card] = field(default_factory=dict)
-    _turns: dict[tuple[str, str], list[Turn]] = field(default_factory=dict)
     _facts: dict[tuple[str, Fact], None] = field(default_factory=dict)
     _offset: int = 0
 
@@ -114,17 +102,19 @@ class DryRun:
             return max(at, shown.get((event.user_id, event.ranking_id), at)), True, at
 
         for at in sorted(range(len(events)), key=turn):
-            if (event := events[at]) is not None:
-                self._take(event, lessons[at])
+            self._take(events[at], lessons[at])
         return lessons
 
-    def _take(self, event: Event, lesson: Lesson) -> None:
+    def _take(self, event: Event | None, lesson: Lesson) -> None:
         match event:
             case Item():
                 lesson.teaches.append("an entry of the catalogue: no skill learns from it")
                 self._read(event.domain, [event.item], lesson)
             case Interaction():
-                self._interaction(event, lesson)
+                [item] = self._read(event.domain, [event.item], lesson)
+                if item.facts:
+                    names = _listed(f"{fact.dimension} {fact.value}" for fact in item.facts)
+                    lesson.teaches.append(f"a visit, counted in the history that a skill begins with: {names}")
             case RankRequest():
                 lesson.teaches.append("nothing by itself: the selection from its ranking teaches")
                 self._read(event.domain, event.candidates, lesson)
@@ -153,14 +143,14 @@ class DryRun:
                 silent += not read.facts.facts and not read.facts.measures
                 private += sum(read.found.values())
             items.append(read.facts)
+            for fact in read.facts.facts:
+                if len(self._facts) < MAX_VOCABULARY:
+                    self._facts[domain, fact] = None
         if silent:
             name = parser.__module__.rpartition(".")[2]
             lesson.warnings.append(f"{silent} of {len(items)} items have no metadata that the parser {name} reads")
         if private:
             lesson.warnings.append(f"the privacy filter removes {private} private details of items")
-        for fact in (fact for item in items for fact in item.facts):
-            if len(self._facts) < MAX_VOCABULARY:
-                self._facts[domain, fact] = None
         return items
 
     def _words(self, text: str, domain: str, lesson: Lesson) -> bool:
@@ -180,26 +170,15 @@ class DryRun:
         met = (fact for of, fact in self._facts if of == domain)
         return tuple(dict.fromkeys((*met, *vocabulary_for(domain, self.parsers))))
 
-    def _interaction(self, event: Interaction, lesson: Lesson) -> None:
-        [item] = self._read(event.domain, [event.item], lesson)
-        key, source = (event.user_id, event.domain), self._position(event)
-        done = Prior().step(PriorState(self._profiles.get(key)), event, item, source, self.now)
-        if done.profile is not None:
-            self._profiles[key] = done.profile
-        if key in self._skills:
-            self._apply(event.user_id, event.domain, self.step.visit(State(self._skills[key]), event, item, source),
-                        "a visit", lesson)  # fmt: skip
-        elif item.facts:
-            names = [f"{fact.dimension} {fact.value}" for fact in item.facts]
-            lesson.teaches.append(f"a visit, counted in the history that a skill begins with: {_listed(names)}")
-
     def _ranking(self, event: Ranking, lesson: Lesson) -> None:
-        items = dict(zip((each.item_id for each in event.candidates),
-                         self._read(event.domain, event.candidates, lesson), strict=True))  # fmt: skip
+        read = self._read(event.domain, event.candidates, lesson)
+        items = {each.item_id: facts for each, facts in zip(event.candidates, read, strict=True)}
         self._words(event.instruction, event.domain, lesson)
-        wish = self.step.privacy.wish(event.instruction)
-        state, source = joining.State(self._rings.get(key := _ring(event))), self._position(event)
-        done = joining.on_ranking(state, event, lambda each: items[each.item_id], source, RingLimits(), wish)
+        key = (event.user_id, slot_of(event.ranking_id))
+        state, wish = joining.State(self._rings.get(key)), self.step.privacy.wish(event.instruction)
+        done = joining.on_ranking(
+            state, event, lambda each: items[each.item_id], self._position(event), RingLimits(), wish
+        )
         if isinstance(done, Step) and done.outcome is not Joined.REPEATED:
             self._rings[key] = done.state
             lesson.teaches.append("waits for the selection that names it")
@@ -207,23 +186,24 @@ class DryRun:
             lesson.warnings.append("repeats a ranking of this batch: it is dropped")
 
     def _selection(self, event: Selection, lesson: Lesson) -> None:
-        state, source = joining.State(self._rings.get(key := _ring(event))), self._position(event)
-        done = joining.on_selection(state, event, source, RingLimits())
+        key = (event.user_id, slot_of(event.ranking_id))
+        done = joining.on_selection(joining.State(self._rings.get(key)), event, self._position(event), RingLimits())
         if isinstance(done, Joined):
             lesson.warnings.append(f"teaches nothing: {done.value}")
             return
         self._rings[key] = done.state
         if (contrast := done.contrast) is not None:
-            begun = self.step.begin(skill := self._state(contrast, contrast.domain), contrast)
+            state = self._state(contrast, contrast.domain)
+            begun = self.step.begin(state, contrast)
             if begun.contrast is None or begun.outcome is not None:
                 lesson.warnings.append("teaches nothing: the skill is frozen or knows this choice")
                 return
-            answer = without_model(EvolveMode.COUNTS).propose(begun.contrast, skill.skill)
+            proposal = without_model(EvolveMode.COUNTS).propose(begun.contrast, state.skill)
             cause = f"a choice ({1 + len(contrast.also)} taken, {len(contrast.unchosen)} left)"
-            self._apply(event.user_id, contrast.domain, self.step.finish(skill, begun.contrast, answer), cause, lesson)
+            self._apply(contrast, self.step.finish(state, begun.contrast, proposal), cause, lesson)
         elif (abstention := done.abstention) is not None:
             effects = self.step.abstain(self._state(abstention, abstention.domain), abstention)
-            self._apply(event.user_id, abstention.domain, effects, "the list did not suit", lesson)
+            self._apply(abstention, effects, "the list did not suit", lesson)
         elif done.outcome is Joined.WAITING:
             lesson.teaches.append("waits for the ranking that it names")
         else:
@@ -236,8 +216,7 @@ class DryRun:
             known = ", ".join(sorted(self.step.signals.weights))
             lesson.warnings.append(f"SAGER_SIGNALS sets no weight for this signal; known are {known}")
             return
-        effects = self.step.hear(self._state(event, event.domain), event, item)
-        self._apply(event.user_id, event.domain, effects, "a signal", lesson)
+        self._apply(event, self.step.hear(self._state(event, event.domain), event, item), "a signal", lesson)
 
     def _correction(self, event: Correction, lesson: Lesson) -> None:
         items, domain, privacy = self._read(event.domain, event.items, lesson), event.domain, self.step.privacy
@@ -247,7 +226,7 @@ class DryRun:
         state, vocabulary = self._state(event, domain), self._vocabulary(domain)
         read = understand(said, items, state.skill, vocabulary, event.text, reader=RULES, privacy=privacy)
         if read.is_understood:
-            self._apply(event.user_id, domain, self.step.correct(state, said, items, read), "the correction", lesson)
+            self._apply(event, self.step.correct(state, said, items, read), "the correction", lesson)
         else:
             why = "" if read.why is None else f" ({read.why.value})"
             lesson.warnings.append(f"is not understood by rules{why}, and changes nothing unless a model reads it")
@@ -255,42 +234,30 @@ class DryRun:
     def _utterance(self, event: Utterance, lesson: Lesson) -> None:
         if not self._words(event.text, event.domain or "", lesson):
             return
-        turns = self._turns.setdefault((event.user_id, event.conversation_id), [])
-        if any(turn.event_id == event.event_id for turn in turns):
-            lesson.warnings.append("repeats a turn of this batch: it counts once")
-            return
-        text = self.step.privacy.turn(event.text, event.domain, turns[-1].text if turns else "").text
-        turns.append(Turn(event_id=event.event_id, turn=event.turn, role=event.role, text=text, domain=event.domain,
-                          language=event.language, said_at=event.occurred_at))  # fmt: skip
-        del turns[: -_TURNS_BEFORE - 1]
         if event.role is not Role.USER:
             lesson.teaches.append("context of the person's answer: nothing is learned from it")
             return
-        card = self._cards.get(event.user_id)
-        # The person's earlier turns are on the card already.
-        context = [each for each in turns[:-1] if each.role is not Role.USER]
-        heard = RULES.extract([*context, turns[-1]], card, self._vocabulary)
-        diff = resolve_card(card, event.user_id, heard, event.event_id, event.occurred_at, event.conversation_id, None,
-                            self.step.privacy)  # fmt: skip
+        text = self.step.privacy.turn(event.text, event.domain, "").text
+        known = event.model_dump(include={"event_id", "turn", "role", "domain", "language"})
+        heard = RULES.extract([Turn(**known, text=text, said_at=event.occurred_at)], None, self._vocabulary)
+        about = (event.user_id, heard, event.event_id, event.occurred_at, event.conversation_id)
+        diff = resolve_card(None, *about, None, self.step.privacy)
         if diff is None:
             lesson.teaches.append("no lasting preference by rules")
             return
-        self._cards[event.user_id] = with_diff(card, diff)
-        known = {} if card is None else {line.line_id: line for line in (*card.lines, *card.past)}
         for change in diff.changes:
-            line = change.line or known.get(change.line_id)
-            lesson.teaches.append(f"{change.kind.value}: {'a line of the card' if line is None else in_words(line)}")
+            line = "a line of the card" if change.line is None else in_words(change.line)
+            lesson.teaches.append(f"{change.kind.value}: {line}")
         lesson.warnings += [f"is not kept: {why_not(each.kind)}" for each in diff.not_kept]
 
-    def _state(self, event: Event, domain: str) -> State:
-        key = (str(getattr(event, "user_id", "")), domain)
+    def _state(self, event: Any, domain: str) -> State:
+        key = (event.user_id, domain)
         if key not in self._skills:
-            start = Start(self.step.limits, privacy=self.step.privacy)
-            self._skills[key] = start.skill(*key, event, self._profiles.get(key))
+            self._skills[key] = Start(self.step.limits, privacy=self.step.privacy).skill(*key, event, None)
         return State(self._skills[key])
 
-    def _apply(self, user_id: str, domain: str, effects: Effects, cause: str, lesson: Lesson) -> None:
-        self._skills[user_id, domain] = effects.skill
+    def _apply(self, event: Any, effects: Effects, cause: str, lesson: Lesson) -> None:
+        self._skills[event.user_id, event.domain] = effects.skill
         lesson.add(cause, effects)
 
     def _position(self, event: Event) -> Position:
@@ -305,34 +272,23 @@ def dry_run_of(settings: Settings, now: datetime, chars: int | None = None) -> D
 
 
 def lessons(run: DryRun, events: Sequence[Event | None], records: Sequence[Any]) -> list[Lesson]:
-    """Return the lesson of each event, with a warning for fields that its schema does not have.
-
-    Args:
-        run: a new one.
-        events: as they were accepted; None where one is refused.
-        records: the JSON of each event.
-    """
+    """Return the lesson of each accepted event, with a warning for fields of its JSON that its schema does not have."""
     found = run.run(events)
     for event, record, lesson in zip(events, records, found, strict=True):
-        if event is not None and (unknown := _unknown(type(event), record)):
+        if event is not None and (unknown := _unknown(event, record)):
             lesson.warnings.append(f"fields outside the contract are dropped: {_listed(unknown)}")
     return found
 
 
-def _unknown(model: type[Model], record: Mapping[str, Any]) -> list[str]:
-    found = set(record.keys() - model.model_fields.keys())
-    items: list[Any] = [record.get("item")]
-    for name in {"candidates", "items"} & model.model_fields.keys():
-        items += record.get(name) or ()
-    for item in items:
+def _unknown(event: Event, record: Mapping[str, Any]) -> list[str]:
+    known = type(event).model_fields
+    found = set(record.keys() - known.keys())
+    lists = (record.get(name) or () for name in ("candidates", "items") if name in known)
+    for item in (record.get("item"), *(each for items in lists for each in items)):
         if isinstance(item, dict):
             found |= item.keys() - Candidate.model_fields.keys()
     # An app chose the names: a terminal must not obey them.
     return ["".join(c if c.isprintable() else "\ufffd" for c in str(name)[:60]) for name in sorted(found)]
-
-
-def _ring(event: Ranking | Selection) -> tuple[str, int]:
-    return event.user_id, slot_of(event.ranking_id)
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Every error that the running parts raise on purpose; each says what to do next."""
+"""The errors of the package `streams`; each text names the next step."""
 
 
 class StreamsError(Exception):

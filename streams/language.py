@@ -12,7 +12,6 @@ from operators.language.understood import About, Read, Understood
 from operators.prompts import visible
 from operators.vouch import Held
 from sager_language import output, personal
-from sager_language.types import Statement
 from schemas import (
     Bound,
     Card,
@@ -32,8 +31,13 @@ from schemas.cards import Strength
 KINDS: Final = personal.KINDS
 
 
+@lru_cache(maxsize=16_384)
 def _redact_work(text: str, most: int) -> Redacted:
     return personal.redact(text, frozenset(), most, of_a_work=True)
+
+
+def _categories(names: frozenset[str]) -> frozenset[personal.Category]:
+    return frozenset(map(personal.Category, names))
 
 
 class Rules:
@@ -46,19 +50,19 @@ class Rules:
 
     # Static where a choice calls them often: the cache answers without a call of Python.
     refusal = staticmethod(personal.refusal)
-    redact_work = staticmethod(lru_cache(maxsize=16_384)(_redact_work))
+    redact_work = staticmethod(_redact_work)
 
     def redact(self, text: str, allowed: frozenset[str], most: int) -> Redacted:
         """Redact a text."""
-        return personal.redact(text, frozenset(map(personal.Category, allowed)), most)
+        return personal.redact(text, _categories(allowed), most)
 
     def redact_about_person(self, text: str, allowed: frozenset[str], most: int) -> Redacted:
         """Redact a text that speaks of a person as a whole."""
-        return personal.redact(text, frozenset(map(personal.Category, allowed)), most, of_a_person=True)
+        return personal.redact(text, _categories(allowed), most, of_a_person=True)
 
     def redact_turn(self, text: str, before: str, allowed: frozenset[str]) -> Redacted:
         """Redact a turn of a conversation."""
-        return personal.redact_turn(text, before, frozenset(map(personal.Category, allowed)))
+        return personal.redact_turn(text, before, _categories(allowed))
 
     def in_routine(self, value: str) -> str | None:
         """Return the kind of personal data that the words of a habit reveal."""
@@ -87,11 +91,7 @@ class Rules:
         return output.shape_of(text) is output.Shape.PHRASE
 
     def read(
-        self,
-        correction: Correction,
-        items: Sequence[ItemFacts],
-        known: Sequence[Fact],
-        vocabulary: Sequence[Fact],
+        self, correction: Correction, items: Sequence[ItemFacts], known: Sequence[Fact], vocabulary: Sequence[Fact]
     ) -> Understood:
         """Read a correction's text."""
         found = corrections_rules.read_correction(
@@ -104,15 +104,7 @@ class Rules:
             language=correction.language or "",
         )
         return Understood(
-            says=tuple(
-                Read(
-                    _directive(read.statement),
-                    " ".join(visible(read.words).split()),
-                    None if read.scope is None else Scope(read.scope.value),
-                    read.pattern,
-                )
-                for read in found.reads
-            ),
+            says=tuple(map(_read, found.reads)),
             suits=found.suits,
             language=found.language,
             about=About.ANOTHER if found.why is corrections_rules.Why.FOR_ANOTHER else About.THE_PERSON,
@@ -159,17 +151,19 @@ warm_corrections: Final = corrections_rules.warm
 warm_conversations: Final = preference_rules.warm
 
 
-def _directive(statement: Statement) -> Directive:
-    bound = statement.bound
-    return Directive(
-        stance=Stance(statement.stance.value),
-        dimension=statement.dimension,
-        value=statement.value,
-        over=statement.over,
-        item_id=statement.item_id,
+def _read(read: corrections_rules.Read) -> Read:
+    said, bound = read.statement, read.statement.bound
+    directive = Directive(
+        stance=Stance(said.stance.value),
+        dimension=said.dimension,
+        value=said.value,
+        over=said.over,
+        item_id=said.item_id,
         bound=bound and Bound(measure=Measure(bound.measure.value), above=bound.above, below=bound.below),
-        changed=statement.changed,
+        changed=said.changed,
     )
+    scope = None if read.scope is None else Scope(read.scope.value)
+    return Read(directive, " ".join(visible(read.words).split()), scope, read.pattern)
 
 
 def _finding(found: preference_rules.Finding) -> Finding:

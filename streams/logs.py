@@ -1,12 +1,10 @@
-"""How our processes log: lines for people, or an object a line for machines. Never what a person did, chose or said."""
+"""Logs of all processes: lines for people, or a JSON object a line. Never a person's acts, choices or words."""
 
 import json
 import logging
 import sys
 from datetime import UTC, datetime
 from enum import StrEnum
-
-TEXT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
 class LogFormat(StrEnum):
@@ -20,7 +18,7 @@ class JsonFormatter(logging.Formatter):
     """One JSON object per record: `time` (UTC), `level`, `logger`, `message` and, after an error, `exception`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the line."""
         fields = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -34,6 +32,7 @@ class JsonFormatter(logging.Formatter):
 
 def configure(level: str, form: LogFormat) -> None:
     """Log to stderr from this level on."""
+    text = logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter() if form is LogFormat.JSON else logging.Formatter(TEXT))
+    handler.setFormatter(JsonFormatter() if form is LogFormat.JSON else text)
     logging.basicConfig(level=level, handlers=[handler])

@@ -27,7 +27,7 @@ class LruCache(Generic[KeyT, ValueT]):
         return len(self._held)
 
     def get(self, key: KeyT) -> ValueT | None:
-        """The value, now the most recently used; None where there is none."""
+        """Return the value, now the most recently used; None where there is none."""
         value = self._held.get(key)
         if value is not None:
             self._held.move_to_end(key)
@@ -40,12 +40,8 @@ class LruCache(Generic[KeyT, ValueT]):
         if len(self._held) > self._most:
             self._held.popitem(last=False)
 
-    def values(self) -> tuple[ValueT, ...]:
-        """All values, the least recently used first."""
-        return tuple(self._held.values())
-
     def drop(self, key: KeyT) -> None:
-        """Evict a value; nothing happens where there is none."""
+        """Evict a value, if there is one."""
         self._held.pop(key, None)
 
     def drop_where(self, is_meant: Callable[[KeyT], bool]) -> None:

@@ -1,6 +1,6 @@
-"""What every process tells Prometheus. Labels are small and closed: never a user, never an id.
+"""The Prometheus metrics of every process. Labels are small and closed: never a user, never an id.
 
-What workers count is in `streams.worker.metrics`, what the materializer does in `streams.materializer.metrics`.
+The worker's own are in `streams.worker.metrics`, the materializer's in `streams.materializer.metrics`.
 """
 
 from importlib.metadata import PackageNotFoundError, version
@@ -16,23 +16,16 @@ def distribution_version() -> str:
         return "source"
 
 
-READY = Gauge("sager_ready", "Whether this process does its work: 1; or 0, and /ready tells why not.")
+READY = Gauge("sager_ready", "1 if this process is ready, else 0; /ready names the reason.")
 BUILD_INFO = Gauge("sager_build_info", "1, with the version that runs.", ["version"])
 DEAD_LETTERS = Counter("sager_dead_letters", "Records that a stage refused, by reason.", ["stage", "reason"])
-
 SHARED_SETTINGS = Gauge(
     "sager_shared_setting_info",
     "1, with the fingerprint of a setting that all processes must share; sager doctor compares them.",
     ["setting", "fingerprint"],
 )
-CLOCK_SKEW = Gauge(
-    "sager_clock_skew_seconds",
-    "How far the last record was ahead of this process's clock, by Kafka's time; 0: not at all.",
-)
-FROM_THE_FUTURE = Counter(
-    "sager_records_from_future", "Records that were over five minutes ahead of this process's clock, by Kafka's time."
-)
-
+CLOCK_SKEW = Gauge("sager_clock_skew_seconds", "How far the last record was ahead of this process's clock.")
+FROM_THE_FUTURE = Counter("sager_records_from_future", "Records over five minutes ahead of this process's clock.")
 UNREADABLE = ("empty", "not-json", "invalid", "unknown-version")
 """Why a record can be no event at all: the reasons of `schemas.BadRecord`."""
 
@@ -40,12 +33,7 @@ BUILD_INFO.labels(version=distribution_version()).set(1)
 
 
 def report_clock(ahead_seconds: float, tolerated_seconds: float) -> None:
-    """Report how far a record is ahead of this process's clock, by Kafka's time.
-
-    Args:
-        ahead_seconds: negative for a record of the past.
-        tolerated_seconds: how far clocks may differ.
-    """
+    """Report how far a record is ahead of this process's clock; negative for a record of the past."""
     CLOCK_SKEW.set(max(0.0, ahead_seconds))
     if ahead_seconds > tolerated_seconds:
         FROM_THE_FUTURE.inc()

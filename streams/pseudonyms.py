@@ -1,9 +1,10 @@
-"""The secret behind the pseudonyms under which users meet in the graph: set, derived, or made once and kept."""
+"""The secret of the pseudonyms under which users meet in the graph: set, derived, or made once and kept."""
 
 import os
 import secrets
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from operators.seals import derived_key
@@ -14,22 +15,17 @@ from streams.settings import Settings
 FILE = "pseudonyms.key"
 """In the data folder; readable by its owner alone."""
 _BYTES = 32
-_PURPOSE = "pseudonyms"
 
 
 class SecretUnusable(StreamsError, ValueError):
-    """The secret of pseudonyms keeps nobody out."""
+    """The data folder's secret is not whole."""
 
 
 def secret_of(settings: Settings) -> bytes:
-    """The secret; where none is set, the data folder's own, made now if it has none yet.
+    """Return the secret; where none is set, the data folder's own, made now if it has none yet.
 
     Workers with one data folder have one secret. Those on several machines need `SAGER_PSEUDONYM_KEY` or
     `SAGER_CHAIN_KEY`, or each gives a user another name.
-
-    Raises:
-        SecretUnusable: the data folder's is not whole.
-        OSError: the folder cannot be written.
     """
     found = secret_if_any(settings)
     if found is None:
@@ -39,40 +35,25 @@ def secret_of(settings: Settings) -> bytes:
 
 
 def secret_if_any(settings: Settings) -> bytes | None:
-    """The secret, if one is set or the data folder has one.
-
-    Raises:
-        SecretUnusable: the data folder's is not whole.
-        OSError: it cannot be read.
-    """
-    for set_here in (settings.pseudonym_key, settings.chain_key):
-        if set_here:  # an empty one is none: everybody could compute what it keys
-            return derived_key(set_here.get_secret_value().encode(), _PURPOSE)
+    """Return the secret, if one is set or the data folder has one."""
+    chosen = settings.pseudonym_key or settings.chain_key
     try:
-        return derived_key(_read(settings.data_dir / FILE), _PURPOSE)
+        secret = chosen.get_secret_value().encode() if chosen else _read(settings.data_dir / FILE)
     except FileNotFoundError:
         return None
+    return derived_key(secret, "pseudonyms")
 
 
 def ranking_key(settings: Settings) -> bytes:
     """Return the secret that seals rankings: the chain key, else the secret of pseudonyms.
 
     The materializer and the API know the chain key, and not always the key of pseudonyms.
-
-    Raises:
-        SecretUnusable: the data folder's is not whole.
-        OSError: the folder cannot be written.
     """
     return settings.chain_key_bytes or secret_of(settings)
 
 
 def ranking_key_if_any(settings: Settings) -> bytes | None:
-    """Return the secret that seals rankings; None where this process has none, or may not read it.
-
-    Raises:
-        SecretUnusable: the data folder's is not whole.
-        OSError: the file cannot be read, for another reason than its permissions.
-    """
+    """Return the secret that seals rankings; None where this process has none, or may not read it."""
     try:
         return settings.chain_key_bytes or secret_if_any(settings)
     except PermissionError:  # the worker runs as another system user, which alone may read the secret
@@ -80,7 +61,7 @@ def ranking_key_if_any(settings: Settings) -> bytes | None:
 
 
 def is_shared(settings: Settings) -> bool:
-    """Whether all workers have the secret, wherever they run."""
+    """Return True if all workers have the secret, wherever they run."""
     return settings.embedded or bool(settings.pseudonym_key) or bool(settings.chain_key)
 
 
@@ -93,24 +74,22 @@ def _read(path: Path) -> bytes:
             os.fchmod(file.fileno(), 0o600)
     if len(secret) < 2 * _BYTES:
         raise SecretUnusable(
-            f"{path} is empty or cut short, and pseudonyms could be computed by anybody: put it back from a copy, or "
-            "remove it, and a new one is made"
+            f"{path} is empty or cut short, and anyone could compute pseudonyms: put it back from a copy, or remove it "
+            "to have a new one"
         )
     return secret
 
 
 def _make(path: Path) -> None:
-    """Whole or not at all, and only once: other workers may be at it."""
+    """Make the file whole or not at all, and only once: other workers may do the same."""
     private.make(path.parent)
     descriptor, name = tempfile.mkstemp(prefix=FILE, dir=path.parent)  # its owner alone may read it
-    part = Path(name)
     with os.fdopen(descriptor, "w") as file:
         file.write(secrets.token_hex(_BYTES))
         file.flush()
         os.fsync(file.fileno())
     try:
-        os.link(part, path)
-    except FileExistsError:  # another was first
-        pass
+        with suppress(FileExistsError):  # another was first
+            os.link(name, path)
     finally:
-        part.unlink()
+        Path(name).unlink()

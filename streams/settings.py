@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, FilePath, SecretStr, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
@@ -30,7 +29,7 @@ Weight = Annotated[float, Field(ge=-1, le=1)]
 CLIENT_VARIABLES = ("SAGER_URL", "SAGER_TOKEN", "SAGER_MCP_USER", "SAGER_MCP_DOMAIN")
 """Variables of clients of the HTTP API, which may run on another machine."""
 OTHER_VARIABLES = ("SAGER_CONFIG", "SAGER_PARENT_PID", *CLIENT_VARIABLES)
-"""Variables of ours that are no settings; beside them those of the tests, which begin with SAGER_TEST_."""
+"""Our variables that are no settings; those of the tests begin with SAGER_TEST_."""
 MAY_BE_EMPTY = frozenset({"prefix"})
 SECRET_LENGTH = 32
 """Characters that a secret of the deployment has at least."""
@@ -122,231 +121,150 @@ class Settings(BaseSettings):
         env_prefix="SAGER_", extra="ignore", frozen=True, populate_by_name=True, hide_input_in_errors=True
     )
 
-    bootstrap: str = Field(default="localhost:9092", description="Kafka's bootstrap servers, comma separated.")
+    bootstrap: str = Field("localhost:9092", description="Kafka's bootstrap servers, comma separated.")
     prefix: str = Field(
-        default="sager.", pattern=r"^[A-Za-z0-9._-]*$", max_length=100, description="Topic prefix, one per tenant."
+        "sager.", pattern=r"^[A-Za-z0-9._-]*$", max_length=100, description="Topic prefix; one per tenant."
     )
-    app_id: str = Field(default="sager", pattern=r"^[A-Za-z0-9._-]+$", description="Consumer group of the workers.")
-    partitions: int = Field(default=4, ge=1, le=1_000, description="Partitions of every user-keyed topic.")
-    replication: int = Field(default=1, ge=1, le=10, description="Replication factor of the topics that we create.")
-    compression: Compression = Field(
-        default=Compression.GZIP, description="How producers compress: none, gzip, snappy, lz4 or zstd."
-    )
-    embedded: bool = Field(default=False, description="The broker is the embedded one: work around its end offsets.")
+    app_id: str = Field("sager", pattern=r"^[A-Za-z0-9._-]+$", description="Consumer group of the workers.")
+    partitions: int = Field(4, ge=1, le=1_000, description="Partitions of every user-keyed topic.")
+    replication: int = Field(1, ge=1, le=10, description="Replication factor of the topics that we create.")
+    compression: Compression = Field(Compression.GZIP, description="Of produced batches.")
+    embedded: bool = Field(False, description="The broker is the embedded one: work around its end offsets.")
 
-    kafka_security_protocol: SecurityProtocol = Field(
-        default=SecurityProtocol.PLAINTEXT, description="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."
-    )
-    kafka_sasl_mechanism: SaslMechanism = Field(
-        default=SaslMechanism.SCRAM_SHA_512, description="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."
-    )
-    kafka_sasl_username: str | None = Field(default=None, validate_default=True, description="SASL's user name.")
-    kafka_sasl_password: SecretStr | None = Field(default=None, validate_default=True, description="Its password.")
-    kafka_ssl_ca: FilePath | None = Field(
-        default=None, description="PEM file of the authorities that signed the brokers' certificates. [the system's]"
-    )
+    kafka_security_protocol: SecurityProtocol = Field(SecurityProtocol.PLAINTEXT, description="Of the brokers.")
+    kafka_sasl_mechanism: SaslMechanism = Field(SaslMechanism.SCRAM_SHA_512, description="Of the brokers.")
+    kafka_sasl_username: str | None = Field(None, validate_default=True, description="SASL's user name.")
+    kafka_sasl_password: SecretStr | None = Field(None, validate_default=True, description="Its password.")
+    kafka_ssl_ca: FilePath | None = Field(None, description="PEM file of the brokers' authorities. [the system's]")
     kafka_ssl_certificate: FilePath | None = Field(
-        default=None, description="PEM file of our own certificate, where brokers ask for one."
+        None, description="PEM file of our certificate, if brokers require one."
     )
-    kafka_ssl_key: FilePath | None = Field(
-        default=None, validate_default=True, description="PEM file of its private key."
-    )
-    kafka_ssl_key_password: SecretStr | None = Field(default=None, description="The private key's password.")
-    kafka_ssl_verify_hostname: bool = Field(
-        default=True, description="A broker's certificate must bear the name that we connect to."
-    )
+    kafka_ssl_key: FilePath | None = Field(None, validate_default=True, description="PEM file of its private key.")
+    kafka_ssl_key_password: SecretStr | None = Field(None, description="The private key's password.")
+    kafka_ssl_verify_hostname: bool = Field(True, description="A broker's certificate must name its host.")
 
-    chain_key: SecretStr | None = Field(
-        default=None,
-        description="Secret that seals every version of a skill, 32 characters or more; the same for all processes.",
-    )
+    chain_key: SecretStr | None = Field(None, description="Secret that seals versions; one for all processes.")
     pseudonym_key: SecretStr | None = Field(
-        default=None,
-        description="Secret of the pseudonyms under which users meet in the graph; the same for all "
-        "workers; 32 characters or more. [SAGER_CHAIN_KEY's, else one that is made and kept in the data folder]",
+        None, description="Secret of the graph's pseudonyms. [from SAGER_CHAIN_KEY]"
     )
 
-    data_dir: Path = Field(default=Path(".sager"), description="Where tables, DuckDB files and logs live.")
-    group: str | None = Field(
-        default=None, description="Group that may read what is in it, besides the processes' own user. [nobody]"
-    )
-    store: Store = Field(default=Store.MEMORY, description="Where tables live: memory, or rocksdb on disk.")
-    standby_replicas: int = Field(
-        default=0, ge=0, le=3, description="How many other workers keep a copy of each table, to take over from."
-    )
-    duckdb: Path | None = Field(default=None, description="Analysts' DuckDB file; default DATA_DIR/sager.duckdb.")
-    publish_seconds: float = Field(default=1.0, ge=0.2, description="How often analysts get a fresh DuckDB file.")
-    batch_rows: int = Field(default=2_000, ge=1, description="Most records in one DuckDB transaction.")
-    batch_seconds: float = Field(default=0.5, gt=0, description="Longest wait before a DuckDB transaction.")
+    data_dir: Path = Field(Path(".sager"), description="Where tables, DuckDB files and logs live.")
+    group: str | None = Field(None, description="Group that may read it, too. [none]")
+    store: Store = Field(Store.MEMORY, description="Where tables live: memory, or rocksdb on disk.")
+    standby_replicas: int = Field(0, ge=0, le=3, description="Other workers with a copy of each table.")
+    duckdb: Path | None = Field(None, description="Analysts' DuckDB file; default DATA_DIR/sager.duckdb.")
+    publish_seconds: float = Field(1.0, ge=0.2, description="How often analysts get a fresh DuckDB file.")
+    batch_rows: int = Field(2_000, ge=1, description="Most records in one DuckDB transaction.")
+    batch_seconds: float = Field(0.5, gt=0, description="Longest wait before a DuckDB transaction.")
 
-    reasoner: ReasonerName = Field(default=ReasonerName.RULES, description="The reasoner: rules, or llm.")
-    on_llm_failure: OnLlmFailure = Field(
-        default=OnLlmFailure.RULES, description="Without an answer: rules in its stead, wait, or dead-letter."
-    )
+    reasoner: ReasonerName = Field(ReasonerName.RULES, description="The reasoner: rules, or llm.")
+    on_llm_failure: OnLlmFailure = Field(OnLlmFailure.RULES, description="rules, wait or dead-letter.")
     llm_base_url: str | None = Field(
-        default=None,
+        None,
+        pattern=r"^https?://([^\s/@]*@)?[^\s/:@]+(:\d+)?(/\S*)?$",
         description="An OpenAI-compatible endpoint; OPENAI_BASE_URL is read too. [OpenAI's own]",
         validation_alias=AliasChoices("SAGER_LLM_BASE_URL", "OPENAI_BASE_URL", "llm_base_url"),
     )
     llm_api_key: SecretStr | None = Field(
-        default=None,
+        None,
         description="Its key; OPENAI_API_KEY is read too.",
         validation_alias=AliasChoices("SAGER_LLM_API_KEY", "OPENAI_API_KEY", "llm_api_key"),
     )
-    llm_model: str = Field(default="gpt-4o-mini", description="The model's name at the endpoint.")
-    llm_timeout_seconds: float = Field(default=30.0, gt=0, description="For one call.")
-    llm_attempts: int = Field(default=3, ge=1, le=10, description="Calls per contrast before it is given up.")
-    llm_sizes_in_schema: bool = Field(
-        default=False, description="Send maxLength and maxItems too: llama.cpp and vLLM want them, OpenAI refuses them."
-    )
-    llm_retry_seconds: float = Field(default=30.0, ge=0, description="Longest wait between two attempts.")
-    llm_breaker_failures: int = Field(
-        default=5, ge=0, description="Consecutive failures that open the circuit breaker; 0: never."
-    )
-    llm_breaker_seconds: float = Field(default=1.0, gt=0, description="First pause of an open breaker; it doubles.")
-    llm_breaker_max_seconds: float = Field(
-        default=60.0, gt=0, description="Longest pause, unless Retry-After asks for more."
-    )
-    llm_price_prompt: float = Field(default=0.0, ge=0, description="USD per million prompt tokens, to tell costs.")
-    llm_price_completion: float = Field(default=0.0, ge=0, description="USD per million completion tokens.")
-    llm_daily_budget: float = Field(
-        default=0.0, ge=0, description="USD a day of all workers; more raises an alert and stops nothing. [0: no limit]"
-    )
+    llm_model: str = Field("gpt-4o-mini", description="The model's name at the endpoint.")
+    llm_timeout_seconds: float = Field(30.0, gt=0, description="For one call.")
+    llm_attempts: int = Field(3, ge=1, le=10, description="Calls per contrast before it is given up.")
+    llm_sizes_in_schema: bool = Field(False, description="Send maxLength and maxItems: for llama.cpp and vLLM.")
+    llm_retry_seconds: float = Field(30.0, ge=0, description="Longest wait between two attempts.")
+    llm_breaker_failures: int = Field(5, ge=0, description="Failures in a row that open the breaker; 0: never.")
+    llm_breaker_seconds: float = Field(1.0, gt=0, description="First pause of an open breaker; it doubles.")
+    llm_breaker_max_seconds: float = Field(60.0, gt=0, description="Longest pause, unless Retry-After asks for more.")
+    llm_price_prompt: float = Field(0.0, ge=0, description="USD per million prompt tokens, to tell costs.")
+    llm_price_completion: float = Field(0.0, ge=0, description="USD per million completion tokens.")
+    llm_daily_budget: float = Field(0.0, ge=0, description="USD a day; more raises an alert. [0: no limit]")
 
-    retrieve: bool = Field(default=True, description="Read collaborative facets when ranking.")
-    propagate: bool = Field(default=True, description="Let choices flow through the user-item graph.")
-    support_floor: int = Field(default=2, ge=1, le=31, description="Fewest other users behind anything told of them.")
-    fan_out: int = Field(default=5, ge=0, le=16, description="Further items that hear of a choice.")
-    graph_flush_seconds: float = Field(
-        default=2.0, ge=0, le=60, description="How often an item that heard of choices is written; the graph's age."
-    )
-    weights_flush_seconds: float = Field(
-        default=1.0, ge=0, le=60, description="How often weights that choices have moved are published."
-    )
-    graph_items: int = Field(
-        default=1_000_000, ge=100, description="Items that the graph keeps; beyond, the longest silent ones go."
-    )
-    extract_by: By = Field(default=By.RULES, description="Who picks a slim skill for a request: rules, or llm.")
-    task_slim: bool = Field(default=True, description="Likes that a request asks for come first in its slim skill.")
-    ranker: RankerName = Field(
-        default=RankerName.DETERMINISTIC,
-        description="Who answers rank requests: deterministic; or listwise, an LLM.",
-    )
-    rank_orders: int = Field(default=2, ge=1, le=8, description="Presentation orders that an LLM's ranking averages.")
+    retrieve: bool = Field(True, description="Read collaborative facets when ranking.")
+    propagate: bool = Field(True, description="Let choices flow through the user-item graph.")
+    support_floor: int = Field(2, ge=1, le=31, description="Fewest other users behind anything told of them.")
+    fan_out: int = Field(5, ge=0, le=16, description="Further items that hear of a choice.")
+    graph_flush_seconds: float = Field(2.0, ge=0, le=60, description="How often touched items are written.")
+    weights_flush_seconds: float = Field(1.0, ge=0, le=60, description="How often changed weights are published.")
+    graph_items: int = Field(1_000_000, ge=100, description="Items that the graph keeps, the latest ones.")
+    extract_by: By = Field(By.RULES, description="Who picks a slim skill for a request: rules, or llm.")
+    task_slim: bool = Field(True, description="Likes that a request asks for come first in its slim skill.")
+    ranker: RankerName = Field(RankerName.DETERMINISTIC, description="deterministic; listwise by an LLM.")
+    rank_orders: int = Field(2, ge=1, le=8, description="Presentation orders that an LLM's ranking averages.")
     rank_skill: RankSkill = Field(
-        default=RankSkill.FULL,
-        description="The skill's lines that rank: full, slim, none. An LLM gets slim or none.",
+        RankSkill.FULL, description="Lines that rank: full, slim, none; an LLM gets no full ones."
     )
-    statinit: bool = Field(default=True, description="Start skills from a user's history.")
-    cold_start: bool = Field(default=True, description="Start users without history from the domain's global skill.")
+    statinit: bool = Field(True, description="Start skills from a user's history.")
+    cold_start: bool = Field(True, description="Start users without history from the domain's global skill.")
     evolve_mode: EvolveMode = Field(
-        default=EvolveMode.COUNTS,
-        description="counts; to compare: incremental (one tier a choice, as in the paper).",
+        EvolveMode.COUNTS, description="counts; incremental: a tier a choice, as the paper."
     )
-    warmup_rounds: int | None = Field(
-        default=None, ge=0, description="A skill is frozen after this many choices, as in the paper's tests. [never]"
-    )
-    gate: bool = Field(default=True, description="Skip LLM calls for choices that teach nothing.")
+    warmup_rounds: int | None = Field(None, ge=0, description="Choices after which a skill is frozen. [never]")
+    gate: bool = Field(True, description="Skip LLM calls for choices that teach nothing.")
 
-    in_flight: int = Field(
-        default=64, ge=1, le=4_096, description="Contrasts evolved, requests ranked and model calls made at once."
-    )
-    slim_tokens: int = Field(default=30, ge=10, le=200, description="Token budget of a slim skill.")
-    open_rankings: int = Field(default=128, ge=8, le=512, description="Rankings per user that wait for a selection.")
-    waiting_selections: int = Field(default=256, ge=8, le=512, description="Selections per user without a ranking.")
+    in_flight: int = Field(64, ge=1, le=4_096, description="Contrasts, rank requests and model calls at once.")
+    slim_tokens: int = Field(30, ge=10, le=200, description="Token budget of a slim skill.")
+    open_rankings: int = Field(128, ge=8, le=512, description="Rankings per user that wait for a selection.")
+    waiting_selections: int = Field(256, ge=8, le=512, description="Selections per user without a ranking.")
     parsers: dict[str, str] = Field(default_factory=dict, description='Parser per domain, as {"films": "movietv"}.')
     signals: dict[SignalName, Weight] = Field(
-        default_factory=dict,
-        max_length=64,
-        description='What signals of feedback count, -1 to 1, as {"shared": 0.5}; known kinds may be set otherwise.',
+        default_factory=dict, max_length=64, description='Weights of signals, -1 to 1, as {"shared": 0.5}.'
     )
-    listen_tokens: int = Field(
-        default=1_000, ge=50, le=8_000, description="Tokens of a conversation that are thought over together."
-    )
+    listen_tokens: int = Field(1_000, ge=50, le=8_000, description="Tokens of a conversation processed together.")
     listen_silence_seconds: float = Field(
-        default=300.0, ge=0.5, le=86_400, description="After how long without a turn a conversation is thought over."
+        300.0, ge=0.5, le=86_400, description="Silence after which turns are processed."
     )
-    session_idle_seconds: float = Field(
-        default=7_200, ge=60, le=604_800, description="How long after its last event a person's session is over."
-    )
-    privacy: bool = Field(default=True, description="Keep personal data and sensitive categories out of what is kept.")
+    session_idle_seconds: float = Field(7_200, ge=60, le=604_800, description="Silence that ends a session.")
+    privacy: bool = Field(True, description="Keep personal data and sensitive categories out of what is kept.")
     sensitive: dict[str, frozenset[Category]] = Field(
-        default_factory=dict, description='Categories that a domain may learn, as {"books": ["religion"]}.'
+        default_factory=dict, description='Learnable categories, as {"books": ["religion"]}.'
     )
 
-    vouched: FilePath | None = Field(
-        default=None, description="File of values that may reach models whatever they look like, one a line."
-    )
+    vouched: FilePath | None = Field(None, description="File of values that may always reach models, one a line.")
 
-    session_seconds: float = Field(default=10.0, ge=1, description="A worker silent for this long counts as dead.")
-    rebalance_seconds: float = Field(
-        default=60.0, ge=1, description="Longest wait for in-flight events on a rebalance."
-    )
-    commit_seconds: float = Field(default=0.5, gt=0, description="How often finished events are committed.")
-    linger_seconds: float = Field(default=0.002, ge=0, description="How long the producer waits to fill a batch.")
-    shutdown_seconds: float = Field(default=30.0, gt=0, description="Deadline of a graceful shutdown.")
-    watchdog_seconds: float = Field(default=120.0, gt=0, description="Exit after lag without progress for this long.")
+    session_seconds: float = Field(10.0, ge=1, description="A worker silent for this long counts as dead.")
+    rebalance_seconds: float = Field(60.0, ge=1, description="Longest wait for in-flight events on a rebalance.")
+    commit_seconds: float = Field(0.5, gt=0, description="How often finished events are committed.")
+    linger_seconds: float = Field(0.002, ge=0, description="How long the producer waits to fill a batch.")
+    shutdown_seconds: float = Field(30.0, gt=0, description="Deadline of a graceful shutdown.")
+    watchdog_seconds: float = Field(120.0, gt=0, description="Exit after lag without progress for this long.")
 
-    http_tokens: Path | None = Field(
-        default=None, description="TOML file of the tokens of the HTTP API; with it, /metrics asks for one too."
-    )
-    http_host: str = Field(default="127.0.0.1", description="Where `sager serve` listens.")
-    http_port: int = Field(default=8088, ge=1, le=65_535, description="Its port.")
-    http_certificate: FilePath | None = Field(default=None, description="PEM file of its certificate, for TLS.")
-    http_key: FilePath | None = Field(
-        default=None, validate_default=True, description="PEM file of that certificate's private key."
-    )
-    http_rate: float = Field(default=20.0, gt=0, description="Per-token rate limit, requests a second.")
-    http_burst: int = Field(default=40, ge=1, description="Burst of that rate limit.")
-    http_failures: float = Field(
-        default=30.0, gt=0, description="Requests a minute without a good token that an address may make; then 429."
-    )
-    http_request_seconds: float = Field(
-        default=10.0, gt=0, description="How long a client may take to send a request; then 408."
-    )
-    http_idle_seconds: float = Field(
-        default=30.0, gt=0, description="A connection without a request, or whose client does not read, is closed then."
-    )
-    http_connections: int = Field(default=512, ge=1, description="Connections at once, in all; then 503.")
-    http_connections_per_address: int = Field(default=64, ge=1, description="Connections at once from an address.")
-    http_wait_seconds: float = Field(
-        default=10.0, ge=0, le=60, description="Longest wait for a worker to apply a change."
-    )
-    http_confirmation_key: SecretStr | None = Field(
-        default=None,
-        description="Secret of confirmations, 32 characters or more, shared by servers behind one address. "
-        "[each process has its own]",
-    )
+    http_tokens: Path | None = Field(None, description="TOML file of the API's tokens; /metrics requires one, too.")
+    http_host: str = Field("127.0.0.1", description="Where `sager serve` listens.")
+    http_port: int = Field(8088, ge=1, le=65_535, description="Its port.")
+    http_certificate: FilePath | None = Field(None, description="PEM file of its certificate, for TLS.")
+    http_key: FilePath | None = Field(None, validate_default=True, description="PEM file of its private key.")
+    http_rate: float = Field(20.0, gt=0, description="Per-token rate limit, requests a second.")
+    http_burst: int = Field(40, ge=1, description="Burst of that rate limit.")
+    http_failures: float = Field(30.0, gt=0, description="Requests a minute without a good token; then 429.")
+    http_request_seconds: float = Field(10.0, gt=0, description="Time to send a request; then 408.")
+    http_idle_seconds: float = Field(30.0, gt=0, description="A connection idle for this long is closed.")
+    http_connections: int = Field(512, ge=1, description="Connections at once, in all; then 503.")
+    http_connections_per_address: int = Field(64, ge=1, description="Connections at once from an address.")
+    http_wait_seconds: float = Field(10.0, ge=0, le=60, description="Longest wait for a worker to apply a change.")
+    http_confirmation_key: SecretStr | None = Field(None, description="Secret of confirmations. [one per process]")
 
     mcp_hosts: str | None = Field(
-        default=None,
-        pattern=r"^[A-Za-z0-9.\-]+(,[A-Za-z0-9.\-]+)*$",
-        description="Names under which /mcp is reached, besides the loopback's, comma separated. [none]",
+        None, pattern=r"^[A-Za-z0-9.\-]+(,[A-Za-z0-9.\-]+)*$", description="Further host names of /mcp."
     )
-    webhooks: Path | None = Field(
-        default=None, description="TOML file of the endpoints of `sager webhooks`, which holds their secrets."
-    )
+    webhooks: Path | None = Field(None, description="TOML file of the endpoints of `sager webhooks`.")
 
-    console_hosts: str | None = Field(
-        default=None, description="Names, by commas, under which the console answers beside those of this machine."
-    )
+    console_hosts: str | None = Field(None, description="Further host names of the console, comma separated.")
     console_metrics: str | None = Field(
-        default=None,
+        None,
         pattern=r"^https?://[^,\s@]+(,https?://[^,\s@]+)*$",
-        description="Addresses of the processes' /metrics, comma separated, for the console's live page. [none]",
+        description="Addresses of /metrics for the live page.",
     )
     console_metrics_token: SecretStr | None = Field(
-        default=None, description="Token with the scope operate, where those processes ask for one."
+        None, description="Token with the scope operate for those /metrics."
     )
 
-    metrics_host: str = Field(default="127.0.0.1", description="Where metrics and health are served.")
-    metrics_port: int = Field(default=0, ge=0, le=65_535, description="Port of metrics and health; 0: none.")
-    log_format: LogFormat = Field(
-        default=LogFormat.TEXT, description="How all processes log: text, or json, an object a line."
-    )
-    log_level: str = Field(
-        default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Lowest level that is logged."
-    )
+    metrics_host: str = Field("127.0.0.1", description="Where metrics and health are served.")
+    metrics_port: int = Field(0, ge=0, le=65_535, description="Port of metrics and health; 0: none.")
+    log_format: LogFormat = Field(LogFormat.TEXT, description="How all processes log: text, or json, an object a line.")
+    log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Lowest level that is logged.")
 
     @field_validator("*", mode="before")
     @classmethod
@@ -369,20 +287,6 @@ class Settings(BaseSettings):
                 "short_secret",
                 f"has {length} characters and needs {SECRET_LENGTH} or more: `openssl rand -hex 32` makes a good one",
             )
-        return value
-
-    @field_validator("llm_base_url")
-    @classmethod
-    def _is_an_address(cls, value: str | None) -> str | None:
-        """Not shown in the message: it may hold a password."""
-        if value is not None:
-            try:
-                parts = urlsplit(value)
-                is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-            except ValueError:
-                is_one = False
-            if not is_one:
-                raise PydanticCustomError("address", "is no address of a server, such as http://localhost:8080/v1")
         return value
 
     @field_validator("kafka_sasl_username", "kafka_sasl_password")
@@ -457,15 +361,11 @@ class Settings(BaseSettings):
 
 
 class KnownToml(TomlConfigSettingsSource):
-    """A TOML file all of whose keys are settings.
-
-    Raises:
-        UnknownSetting: one is not.
-    """
+    """A TOML file all of whose keys are settings."""
 
     def _read_files(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         found: dict[str, Any] = super()._read_files(*args, **kwargs)
-        known = _toml_keys()
+        known = Settings.model_fields
         unknown = [f"{key!r} is no setting{nearest(key, known)}" for key in found if key not in known]
         if unknown:
             raise UnknownSetting(
@@ -493,11 +393,3 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Return a suggestion in brackets; empty if no name is near."""
     found = difflib.get_close_matches(name, sorted(known), 1, NEAR)
     return f" (did you mean {found[0]}?)" if found else ""
-
-
-def _toml_keys() -> set[str]:
-    keys = set(Settings.model_fields)
-    for field in Settings.model_fields.values():
-        if isinstance(field.validation_alias, AliasChoices):
-            keys.update(str(choice) for choice in field.validation_alias.choices)
-    return keys

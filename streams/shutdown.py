@@ -1,4 +1,4 @@
-"""The end of a long-running process: in order and in time, or at once for who asks twice."""
+"""The end of a long-running process: in order and in time, or at once after a second signal."""
 
 import logging
 import os
@@ -6,16 +6,16 @@ import signal
 import threading
 
 EXIT_CODE = 70
-"""Of a process that gave itself up: its supervisor is to start it again."""
+"""Of a process that gave up: its supervisor restarts it."""
 
 logger = logging.getLogger("sager.shutdown")
 
 
 def begin(seconds: float) -> None:
-    """To be called in the main thread when the first SIGTERM or SIGINT has come.
+    """Bound the shutdown; call it in the main thread after the first SIGTERM or SIGINT.
 
-    The next one ends the process on the spot, as signals do by default. After so many seconds the process ends with
-    code 70. Neither loses anything: what is not committed comes again.
+    The next signal ends the process on the spot, and after this time it ends with code 70. Neither loses anything:
+    uncommitted records are read again.
     """
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
@@ -25,5 +25,5 @@ def begin(seconds: float) -> None:
 
 
 def _give_up(seconds: float) -> None:
-    logger.critical("not shut down after %.0f s: ending now; what is not committed comes again", seconds)
+    logger.critical("not shut down after %.0f s: ending now; uncommitted records are read again", seconds)
     os._exit(EXIT_CODE)

@@ -13,27 +13,25 @@ from streams.vouching import vouching_of
 
 
 def limits_of(settings: Settings) -> MergeLimits:
-    """The limits of the merge, of which a deployment sets one: how long a session lasts."""
+    """Return the limits of the merge; a deployment sets how long a session lasts."""
     return replace(DEFAULT_LIMITS, session=timedelta(seconds=settings.session_idle_seconds))
 
 
 def evolve_of(settings: Settings, limits: MergeLimits = DEFAULT_LIMITS) -> Evolve:
     """Return the step that evolves skills, without seals and without a graph."""
-    vouching = vouching_of(settings)
-    signals = Signals.of(settings.signals)
     return Evolve(
         limits,
         privacy=privacy_of(settings),
         warmup_rounds=settings.warmup_rounds,
         slim_tokens=settings.slim_tokens,
-        vouching=vouching,
+        vouching=vouching_of(settings),
         mode=settings.evolve_mode,
-        signals=signals,
+        signals=Signals.of(settings.signals),
     )
 
 
 def rank_of(settings: Settings) -> Rank:
-    """How rankings are made, as far as no model makes them."""
+    """Return the step that ranks without a model."""
     return Rank(
         settings.rank_skill,
         settings.slim_tokens,

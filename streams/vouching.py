@@ -1,4 +1,4 @@
-"""What vouches for values, as the settings have it; the worker, what-if and the command line share it."""
+"""The output policy of values as the settings have it; the worker, what-if and the command line share it."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -11,20 +11,12 @@ from streams.settings import Settings
 DEFAULT = Vouching(RULES)
 
 
-DEFAULT = Vouching(RULES)
-
-
 class UnusableList(StreamsError, ValueError):
-    """The operator's list of values cannot be read."""
+    """The operator's list of values is not UTF-8, too long, or has a line that is no value."""
 
 
 def vouching_of(settings: Settings) -> Vouching:
-    """What these settings let out to models. The operator's list is read once for a process.
-
-    Raises:
-        UnusableList: the list is not UTF-8, too long, or has a line that is no value.
-        OSError: it cannot be read.
-    """
+    """Return the values that models may receive. The operator's list is read once for a process."""
     values = _listed(settings.vouched) if settings.vouched else frozenset()
     return Vouching(RULES, values)
 

@@ -44,7 +44,7 @@ from schemas import (
     Statement,
     StatementChange,
 )
-from schemas.sessions import MAX_SESSION_LINES
+from schemas.skills import MAX_SESSION_LINES
 
 UNTITLED = "one item"
 """The value of a statement about an item whose title may not be kept."""

@@ -67,7 +67,7 @@ def reported() -> Iterator[None]:
 
 def message_of(error: Exception) -> str | None:
     """Return the message of an error; None if it is a bug of ours."""
-    ours = (("schemas.exceptions", "SchemaError"), ("operators.statinit.parsers", "UnknownParser"))
+    ours = (("schemas.codec", "SchemaError"), ("operators.statinit.parsers", "UnknownParser"))
     if isinstance(error, StreamsError) or any(_is(error, *name) for name in ours):
         return str(error)
     if isinstance(error, OSError):

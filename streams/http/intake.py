@@ -1,8 +1,7 @@
 """Batches of events as apps send them over HTTP: read, checked one by one, made into Kafka's records. Pure.
 
-An event passes here as it passes a worker: the same classes, the same upgrades of older versions, the same bound on
-its time. Accepted events are written as the pipeline's own processes write them, so the same event is the same record,
-however often it is sent.
+An event passes here as it passes a worker: the same classes, and the same bound on its time. Accepted events are
+written as the pipeline's own processes write them, so the same event is the same record, however often it is sent.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,6 @@ from pydantic import ValidationError
 from operators.admit import refused
 from operators.clocks import TOLERANCE
 from schemas import Event, Model, Topic, encode
-from schemas.codec import upgrade
 from schemas.topics import FROM_APPS, TOPICS
 from streams.http.problems import FieldError, fields_of, plain_errors
 from streams.kafka.clients import partition_of
@@ -132,12 +130,7 @@ class Batch:
 
 
 def _event_of(model: type[Model], record: dict[str, Any]) -> Event:
-    """Return the event in this JSON object, upgraded if it is of an older version."""
-    if model.UPGRADES:
-        try:
-            record = upgrade(model, record)
-        except Exception:  # an upgrade works on unvalidated data
-            raise _Refused.field(WHOLE, "it cannot be upgraded to the version of this release") from None
+    """Return the event in this JSON object."""
     try:
         event: Event = model.__pydantic_validator__.validate_python(record)
     except ValidationError as error:

@@ -99,8 +99,8 @@ def test_a_new_topic_is_open_to_those_whom_it_must_be_open_to_and_closed_to_all_
 def test_the_python_client_reads_the_topics_of_its_roles_and_no_others() -> None:
     """Only an app that waits for the answer to a correction may read the log of skills."""
     with EventProducer("localhost:1") as events:
-        assert set(ROLES[Role.APP].reads) == {events.answers.topic, SlimSkill.TOPIC}
-        assert ROLES[Role.ANSWERS].reads == (events.understood.topic,)
+        assert set(ROLES[Role.APP].reads) == {events._rankings._model.TOPIC, SlimSkill.TOPIC}
+        assert ROLES[Role.ANSWERS].reads == (events._diffs._model.TOPIC,)
 
 
 def test_the_commands_for_kafkas_tool_say_all_that_is_granted() -> None:

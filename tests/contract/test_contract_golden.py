@@ -48,7 +48,7 @@ WIRE_CHANGE = """
 The bytes of `{base}` on the wire have changed. Records like {file} are in logs, in compacted topics and in apps that
 we do not deploy: `skill-diffs` are kept for ever, and every skill is rebuilt from them.
   - A new field needs a default, and old records must stay readable: then this example gets the field too.
-  - A renamed, removed or retyped field is a new SCHEMA_VERSION, with a reader for the old one, and a CHANGELOG entry.
+  - A renamed, removed or retyped field is a new SCHEMA_VERSION, and a CHANGELOG entry.
   - Anything else is a mistake: put it back.
 Do not edit the example just to make this test pass.
 """

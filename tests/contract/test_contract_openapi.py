@@ -8,7 +8,7 @@ import pytest
 from fastapi.routing import APIRoute
 from jsonschema import Draft202012Validator
 
-from schemas.asyncapi import asyncapi
+from schemas.export import asyncapi
 from streams.cli.output import json_text
 from streams.http.document import ANSWERS, ASKED, PROBLEMS, ROUTERS, TAGS, document
 from streams.http.tokens import Scope

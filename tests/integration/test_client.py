@@ -113,6 +113,25 @@ def test_a_producer_goes_on_after_the_broker_was_restarted_and_has_forgotten_all
     assert partitions == {partition_of("ann", settings.partitions)}
 
 
+def test_slim_skills_follow_a_broker_that_was_restarted_and_has_forgotten_all(
+    own: tuple[EmbeddedBroker, Settings],
+) -> None:
+    broker, settings = own
+    for user in ("ann", "bob"):
+        put(settings, user, 5)
+    removed: list[str] = []
+    with SlimSkills(broker.bootstrap, on_removed=lambda skill: removed.append(skill.user_id)) as skills:
+        assert len(skills) == 2
+        crash(broker)
+        broker.start()
+        topics.ensure(settings)
+        put(settings, "ann", 1, "likes: westerns")
+        until(lambda: skills.get("ann", "films") == "likes: westerns")
+        until(lambda: removed == ["bob"])
+        put(settings, "cem", 1)
+        until(lambda: len(skills) == 2)
+
+
 # --- what the broker has
 
 
@@ -142,12 +161,12 @@ async def test_an_app_ranks_chooses_and_forgets(harness: Harness) -> None:
     connection = reached_as(harness.settings)
     changed, removed = asyncio.Queue[SlimSkill](), asyncio.Queue[SlimSkill]()
 
-    async def on_change(skill: SlimSkill) -> None:
-        await changed.put(skill)
+    def on_change(skill: SlimSkill) -> None:
+        changed.put_nowait(skill)
         raise RuntimeError("an app's mistake")
 
     async with (
-        AsyncSlimSkills(connection=connection, on_change=on_change, on_removed=removed.put) as skills,
+        AsyncSlimSkills(connection=connection, on_change=on_change, on_removed=removed.put_nowait) as skills,
         AsyncEventProducer(connection=connection) as events,
     ):
         first = await events.rank("ann", "films", slate(1), "something calm", seconds=SECONDS)
@@ -157,9 +176,7 @@ async def test_an_app_ranks_chooses_and_forgets(harness: Harness) -> None:
             assert {item.item_id for item in ranking.candidates} == {item["item_id"] for item in slate(number)}
         for _ in range(4):
             ranking = await events.ranking("ann", "films", slate(2))
-            await events.selection(
-                user_id="ann", domain="films", ranking_id=ranking.ranking_id, item_id=slate(2)[3]["item_id"]
-            )
+            await events.selection(user_id="ann", ranking_id=ranking.ranking_id, item_id=slate(2)[3]["item_id"])
         while not skills.get("ann", "films"):
             await asyncio.wait_for(changed.get(), SECONDS)
         await events.forget("ann", actor="settings page")

@@ -2,103 +2,34 @@
 
     from sager_client import EventProducer, SlimSkills
 
-`AsyncEventProducer` and `AsyncSlimSkills` are the same for asyncio.
+`AsyncEventProducer` and `AsyncSlimSkills` are the same for asyncio. `sager_client.schemas` has all events and states.
 """
 
-from .aio import AsyncEventProducer, AsyncSlimSkills
-from .connection import Connection
-from .errors import (
-    BrokerUnreachable,
-    Closed,
-    Misconfigured,
-    NoAnswer,
-    NotAsked,
-    NotDelivered,
-    NotShown,
-    SagerClientError,
-)
-from .methods import question_of
-from .producer import EventProducer, Understood
-from .schemas import (
-    Action,
-    Bound,
-    Candidate,
-    CardAction,
-    CardCommand,
-    CardStated,
-    Correction,
-    Directive,
-    Event,
-    Feedback,
-    Fit,
-    ForgetRequest,
-    Injected,
-    Interaction,
-    Item,
-    Kind,
-    Option,
-    Question,
-    Ranking,
-    RankRequest,
-    Role,
-    Scope,
-    Selection,
-    Signal,
-    SkillCommand,
-    SlimSkill,
-    Stance,
-    Stated,
-    Tier,
-    Utterance,
-)
-from .sender import Undelivered
-from .slim_skills import SlimSkills
-
-__all__ = [
-    "Action",
-    "AsyncEventProducer",
-    "AsyncSlimSkills",
-    "Bound",
-    "BrokerUnreachable",
-    "Candidate",
-    "CardAction",
-    "CardCommand",
-    "CardStated",
-    "Closed",
-    "Connection",
-    "Correction",
-    "Directive",
-    "Event",
-    "EventProducer",
-    "Feedback",
-    "Fit",
-    "ForgetRequest",
-    "Injected",
-    "Interaction",
-    "Item",
-    "Kind",
-    "Misconfigured",
-    "NoAnswer",
-    "NotAsked",
-    "NotDelivered",
-    "NotShown",
-    "Option",
-    "Question",
-    "RankRequest",
-    "Ranking",
-    "Role",
-    "SagerClientError",
-    "Scope",
-    "Selection",
-    "Signal",
-    "SkillCommand",
-    "SlimSkill",
-    "SlimSkills",
-    "Stance",
-    "Stated",
-    "Tier",
-    "Undelivered",
-    "Understood",
-    "Utterance",
-    "question_of",
-]
+from .connection import Connection as Connection
+from .errors import BrokerUnreachable as BrokerUnreachable
+from .errors import Closed as Closed
+from .errors import Misconfigured as Misconfigured
+from .errors import NoAnswer as NoAnswer
+from .errors import NotAsked as NotAsked
+from .errors import NotDelivered as NotDelivered
+from .errors import NotShown as NotShown
+from .errors import SagerClientError as SagerClientError
+from .methods import question_of as question_of
+from .producer import AsyncEventProducer as AsyncEventProducer
+from .producer import EventProducer as EventProducer
+from .producer import Understood as Understood
+from .schemas import Candidate as Candidate
+from .schemas import Correction as Correction
+from .schemas import Directive as Directive
+from .schemas import Feedback as Feedback
+from .schemas import Fit as Fit
+from .schemas import Question as Question
+from .schemas import Ranking as Ranking
+from .schemas import RankRequest as RankRequest
+from .schemas import Selection as Selection
+from .schemas import SlimSkill as SlimSkill
+from .schemas import Utterance as Utterance
+from .sender import Limits as Limits
+from .sender import Undelivered as Undelivered
+from .slim_skills import AsyncSlimSkills as AsyncSlimSkills
+from .slim_skills import SlimSkills as SlimSkills

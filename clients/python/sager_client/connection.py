@@ -1,8 +1,7 @@
-"""The connection to a deployment: constructor arguments, `SAGER_*` variables, a TOML file, defaults."""
+"""The connection to a deployment: constructor arguments, `SAGER_*` variables, defaults."""
 
 import os
 import re
-import tomllib
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,12 @@ from typing import Any
 from .errors import Misconfigured
 from .schemas.topics import DEFAULT_PREFIX, TOPICS
 
-MAX_PARTITIONS = 1_000
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _CHOICES = {
     "compression": ("none", "gzip", "snappy", "lz4", "zstd"),
     "kafka_security_protocol": ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
     "kafka_sasl_mechanism": ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"),
+    "kafka_ssl_verify_hostname": (*_TRUE, *_FALSE),
 }
 _DEFAULTS: dict[str, Any] = {
     "bootstrap": "localhost:9092",
@@ -29,24 +28,10 @@ _DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Connection:
-    """The address of a deployment and its security. Missing values come from the environment, as `SAGER_...`.
+    """The address of a deployment and its security.
 
-    `SAGER_CONFIG` names a TOML file that comes after the environment, as for the workers.
-
-    Args:
-        bootstrap: Kafka's bootstrap servers, comma separated. [localhost:9092]
-        prefix: of the deployment's topics. [sager.]
-        partitions: of the user-keyed topics. If given, a broker with another number is refused. [the broker's number]
-        compression: of sent records: none, gzip, snappy, lz4 or zstd. [gzip, which every Kafka client reads]
-        kafka_security_protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. [PLAINTEXT]
-        kafka_sasl_mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. [SCRAM-SHA-512]
-        kafka_sasl_username: SASL's user name.
-        kafka_sasl_password: its password.
-        kafka_ssl_ca: PEM file of the authorities that signed the brokers' certificates. [the system's]
-        kafka_ssl_certificate: PEM file of our certificate, if the brokers require one.
-        kafka_ssl_key: PEM file of its private key.
-        kafka_ssl_key_password: that key's password.
-        kafka_ssl_verify_hostname: whether a broker's certificate must name its host. [true]
+    Missing values come from the environment, as `SAGER_...`. `clients/python/README.md` has all settings with their
+    defaults; they have the workers' names.
 
     Raises:
         Misconfigured: a value is wrong, or two of them do not go together.
@@ -57,7 +42,6 @@ class Connection:
 
     bootstrap: str = ""
     prefix: str | None = None
-    partitions: int | None = None
     compression: str = ""
     kafka_security_protocol: str = ""
     kafka_sasl_mechanism: str = ""
@@ -70,37 +54,23 @@ class Connection:
     kafka_ssl_verify_hostname: bool | None = None
 
     def __post_init__(self) -> None:
-        found = {**_DEFAULTS, **_from_file(), **_from_environment()}
-        for each in fields(self):
-            if getattr(self, each.name) in (None, ""):
-                object.__setattr__(self, each.name, found.get(each.name))
+        for name in [each.name for each in fields(self)]:
+            if getattr(self, name) in (None, ""):
+                found = os.environ.get(f"SAGER_{name.upper()}")
+                # An empty variable is how a compose file leaves one out; only a prefix may be empty on purpose.
+                is_set = found or (found is not None and name == "prefix")
+                object.__setattr__(self, name, found if is_set else _DEFAULTS.get(name))
         self._check_values()
         self._check_security()
         object.__setattr__(self, "kafka_ssl_verify_hostname", str(self.kafka_ssl_verify_hostname).lower() in _TRUE)
-        if self.partitions is not None:
-            object.__setattr__(self, "partitions", int(self.partitions))
-
-    @property
-    def tls(self) -> bool:
-        """True if the wire is encrypted."""
-        return self.kafka_security_protocol in ("SSL", "SASL_SSL")
-
-    @property
-    def sasl(self) -> bool:
-        """True if the brokers require a user name and a password."""
-        return self.kafka_security_protocol in ("SASL_PLAINTEXT", "SASL_SSL")
 
     def topic(self, base: str) -> str:
-        """Return the full name of a topic of the registry.
-
-        Raises:
-            KeyError: it has no such topic.
-        """
+        """Return the full name of a topic of the registry."""
         return TOPICS[base].name(self.prefix or "")
 
     def librdkafka(self, **more: Any) -> dict[str, Any]:
         """Return librdkafka's settings, and `more`. They hold secrets: never log them."""
-        found = {
+        found: dict[str, Any] = {
             "bootstrap.servers": self.bootstrap,
             "client.id": "sager-client",
             "socket.keepalive.enable": True,
@@ -108,7 +78,7 @@ class Connection:
             "log_level": 2,
             "security.protocol": self.kafka_security_protocol,
         }
-        if self.tls:
+        if self._tls:
             found |= {
                 "ssl.ca.location": self.kafka_ssl_ca and str(self.kafka_ssl_ca),
                 "ssl.certificate.location": self.kafka_ssl_certificate and str(self.kafka_ssl_certificate),
@@ -116,7 +86,7 @@ class Connection:
                 "ssl.key.password": self.kafka_ssl_key_password,
                 "ssl.endpoint.identification.algorithm": "https" if self.kafka_ssl_verify_hostname else "none",
             }
-        if self.sasl:
+        if self._sasl:
             found |= {
                 "sasl.mechanism": self.kafka_sasl_mechanism,
                 "sasl.username": self.kafka_sasl_username,
@@ -124,52 +94,45 @@ class Connection:
             }
         return {name: value for name, value in found.items() if value is not None} | more
 
+    @property
+    def _tls(self) -> bool:
+        return self.kafka_security_protocol in ("SSL", "SASL_SSL")
+
+    @property
+    def _sasl(self) -> bool:
+        return self.kafka_security_protocol in ("SASL_PLAINTEXT", "SASL_SSL")
+
     def _check_values(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9._-]{0,100}", self.prefix or ""):
             raise _wrong("prefix", f"must be letters, digits, `.`, `_`, `-`, at most 100, and is {self.prefix!r}")
-        number = str(self.partitions)
-        if self.partitions is not None and not (number.isdecimal() and 1 <= int(number) <= MAX_PARTITIONS):
-            raise _wrong("partitions", f"must be a number from 1 to {MAX_PARTITIONS:,}, and is {number!r}")
         for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
-                raise _wrong(name, f"must be one of {', '.join(known)}, and is {getattr(self, name)!r}")
-        if str(self.kafka_ssl_verify_hostname).lower() not in (*_TRUE, *_FALSE):
-            raise _wrong("kafka_ssl_verify_hostname", "must be true or false")
+            value = getattr(self, name)
+            if value not in known and str(value).lower() not in known:
+                raise _wrong(name, f"must be one of {', '.join(known)}, and is {value!r}")
 
     def _check_security(self) -> None:
         protocol = f"(SAGER_KAFKA_SECURITY_PROTOCOL is {self.kafka_security_protocol})"
         for name in ("kafka_sasl_username", "kafka_sasl_password"):
-            if self.sasl and not getattr(self, name):
+            if self._sasl and not getattr(self, name):
                 raise _wrong(name, f"is missing: SASL needs it {protocol}")
-            if not self.sasl and getattr(self, name):
+            if not self._sasl and getattr(self, name):
                 raise _wrong(name, f"is set, but only SASL_SSL and SASL_PLAINTEXT use it {protocol}")
-        files = ("kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key")
-        for name in (*files, "kafka_ssl_key_password"):
-            if not self.tls and getattr(self, name):
+        for name in ("kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key", "kafka_ssl_key_password"):
+            value = getattr(self, name)
+            if value and not self._tls:
                 raise _wrong(name, f"is set, but only SASL_SSL and SSL use it {protocol}")
-        for name in files:
-            if getattr(self, name) and not Path(getattr(self, name)).is_file():
-                raise _wrong(name, f"names {getattr(self, name)}, which is no file")
+            if value and name != "kafka_ssl_key_password" and not Path(value).is_file():
+                raise _wrong(name, f"names {value}, which is no file")
         if bool(self.kafka_ssl_key) is not bool(self.kafka_ssl_certificate):
             raise _wrong("kafka_ssl_key", "and SAGER_KAFKA_SSL_CERTIFICATE go together; one of them is not set")
 
 
-def _from_environment() -> dict[str, Any]:
-    known = ((each.name, os.environ.get(f"SAGER_{each.name.upper()}")) for each in fields(Connection))
-    # An empty variable is how a compose file leaves one out; only a prefix may be empty on purpose.
-    return {name: value for name, value in known if value or (value is not None and name == "prefix")}
-
-
-def _from_file() -> dict[str, Any]:
-    file = os.environ.get("SAGER_CONFIG")
-    if not file:
-        return {}
-    try:
-        found = tomllib.loads(Path(file).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise Misconfigured(f"SAGER_CONFIG names {file}, which cannot be read as TOML: {error}") from error
-    return {each.name: found[each.name] for each in fields(Connection) if each.name in found}
-
-
 def _wrong(name: str, text: str) -> Misconfigured:
     return Misconfigured(f"SAGER_{name.upper()} {text}")
+
+
+def connection_of(bootstrap: str | None, connection: Connection | None) -> Connection:
+    """Return the connection that the arguments of a constructor name."""
+    if bootstrap is not None and connection is not None:
+        raise TypeError("give bootstrap= or connection=, not both: a connection has its own")
+    return connection or Connection(bootstrap=bootstrap or "")

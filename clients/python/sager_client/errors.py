@@ -1,14 +1,4 @@
-"""The errors of the client, and the reasons that librdkafka gives, in words.
-
-SagerClientError
-Misconfigured      a setting is missing, wrong, or differs from the broker's (ValueError)
-NotShown           an item does not stand in the ranking (ValueError)
-NotAsked           a ranking has no such question or option (ValueError)
-NotDelivered       the broker has not acknowledged all events (RuntimeError)
-BrokerUnreachable  a topic could not be read in time (ConnectionError)
-NoAnswer           the worker did not answer in time (TimeoutError)
-Closed             used after `close()` (RuntimeError)
-"""
+"""The errors of the client, and librdkafka's reasons in words."""
 
 import re
 
@@ -30,7 +20,7 @@ class SagerClientError(Exception):
 
 
 class Misconfigured(SagerClientError, ValueError):
-    """A setting is missing, wrong, or differs from the broker's."""
+    """A setting is missing or wrong."""
 
 
 class NotShown(SagerClientError, ValueError):
@@ -42,13 +32,10 @@ class NotAsked(SagerClientError, ValueError):
 
 
 class NotDelivered(SagerClientError, RuntimeError):
-    """The broker has not acknowledged all events; the text says how many, and why.
+    """The broker has not acknowledged all events.
 
-    Args:
-        text: for a person.
-        cause: such as `broker unreachable at localhost:9092: connection refused`.
-        unsent: the number of events that still wait.
-        refused: the number of events that were given up.
+    `unsent` events still wait, `refused` were given up. `cause` is such as `broker unreachable at localhost:9092:
+    connection refused`.
     """
 
     def __init__(self, text: str, cause: str = "", unsent: int = 0, refused: int = 0) -> None:
@@ -69,7 +56,7 @@ class Closed(SagerClientError, RuntimeError):
 
 
 def cause_of(error: KafkaError) -> str:
-    """Return why the broker has not accepted a record; empty where the error does not say.
+    """Return why the broker has not accepted a record; empty where the error does not explain it.
 
     >>> text = "localhost:9092/bootstrap: Connect to ipv4#127.0.0.1:9092 failed: Connection refused (after 0ms in x)"
     >>> cause_of(KafkaError(KafkaError._TRANSPORT, text))
@@ -88,6 +75,9 @@ def cause_of(error: KafkaError) -> str:
     return why or error.name()
 
 
-def unreachable(bootstrap: str) -> str:
-    """Return the cause where no broker answers at all."""
-    return f"broker unreachable at {bootstrap}: no answer"
+def no_topic(name: str, bootstrap: str) -> str:
+    """Return the cause where the broker has no such topic."""
+    return (
+        f"there is no topic {name} at {bootstrap}: is SAGER_PREFIX right, and may this client use it? "
+        "`sager up` and `sager worker` create the topics"
+    )

@@ -1,4 +1,4 @@
-"""Follows a topic in a thread, from its beginning or its end, and notices when the broker has replaced it."""
+"""Follows a topic in a thread, from its beginning or its end, and reads it again when the broker was away."""
 
 import logging
 import threading
@@ -7,19 +7,11 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
-from confluent_kafka import (
-    OFFSET_BEGINNING,
-    Consumer,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicCollection,
-    TopicPartition,
-)
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from pydantic_core import to_json
 
 from .connection import Connection
-from .errors import BrokerUnreachable, Closed, cause_of, unreachable
+from .errors import BrokerUnreachable, Closed, cause_of, no_topic
 from .schemas import BadRecord, Event, decode
 
 PAUSE_SECONDS = 0.25
@@ -31,16 +23,19 @@ AnswerT = TypeVar("AnswerT", bound=Event)
 logger = logging.getLogger("sager_client")
 
 
+def _ignore() -> None:
+    pass
+
+
 class Follower:
     """Reads a topic without a consumer group, so that any number of processes can, and then follows it.
 
-    Args:
-        connection: the deployment.
-        base: the registry's name of the topic.
-        take: called in the reading thread with every record's key and value; None is a tombstone.
-        on_replaced: called when the topic is another one than before and will be read from its beginning.
-        on_caught_up: called when everything has been read, at first and after each `on_replaced`.
-        from_end: read only records that come from now on.
+    A broker whose last connection is lost may come back without its memory, and with other topics of the same names.
+    Then a new consumer reads the topic from its beginning. With `from_end`, where only new records matter, it goes on
+    at the last position, unless the topic has become shorter.
+
+    The reading thread calls `take` with every record's key and value, which is None in a tombstone, `on_start` before
+    it reads the topic from its beginning, and `on_caught_up` when everything has been read.
     """
 
     def __init__(
@@ -49,24 +44,22 @@ class Follower:
         base: str,
         take: Callable[[bytes, bytes | None], None],
         *,
-        on_replaced: Callable[[], None] = lambda: None,
-        on_caught_up: Callable[[], None] = lambda: None,
+        on_start: Callable[[], None] = _ignore,
+        on_caught_up: Callable[[], None] = _ignore,
         from_end: bool = False,
     ) -> None:
         self._connection, self._name = connection, connection.topic(base)
-        self._take, self._on_replaced, self._on_caught_up = take, on_replaced, on_caught_up
+        self._take, self._on_start, self._on_caught_up = take, on_start, on_caught_up
         self._from_end = from_end
+        self._next: dict[int, int] = {}
+        """The next offset to read of each partition."""
         self._stop, self._ready = threading.Event(), threading.Event()
-        self._topic_id = self._cause = ""
-        self._doubtful = False
+        self._cause = ""
+        self._is_broker_lost = False
         self._thread = threading.Thread(target=self._run, name=f"sager-{base}", daemon=True)
 
     def start(self) -> None:
-        """Begin to follow.
-
-        Raises:
-            Closed: `close` was called.
-        """
+        """Begin to follow."""
         if self._stop.is_set():
             raise Closed("it is closed: make a new one")
         if not self._thread.is_alive():
@@ -84,12 +77,8 @@ class Follower:
             BrokerUnreachable: that took longer than `seconds`, or it was closed.
         """
         if not self._ready.wait(seconds):
-            raise self.too_late(seconds)
-
-    def too_late(self, seconds: float) -> BrokerUnreachable:
-        """Return the error of a caller that has waited too long."""
-        cause = self._cause or unreachable(self._connection.bootstrap)
-        return BrokerUnreachable(f"{self._name} could not be read within {seconds:g} s: {cause}")
+            cause = self._cause or f"broker unreachable at {self._connection.bootstrap}: no answer"
+            raise BrokerUnreachable(f"{self._name} could not be read within {seconds:g} s: {cause}")
 
     def close(self) -> None:
         """End the reading thread."""
@@ -98,15 +87,6 @@ class Follower:
             self._thread.join()
 
     def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                self._read()
-            except Exception:
-                logger.exception("reading %s failed; trying again", self._name)
-                self._stop.wait(PAUSE_SECONDS)
-
-    def _read(self) -> None:
-        """Read one topic until it is replaced, or until the end."""
         settings = {
             # librdkafka insists on a group's name; no consumer joins it, and nothing is committed.
             "group.id": "sager-client-unused",
@@ -115,133 +95,92 @@ class Follower:
             "auto.offset.reset": "earliest",
             "error_cb": self._on_broker_error,
         }
-        consumer = Consumer(self._connection.librdkafka(**settings))
-        admin = AdminClient(self._connection.librdkafka(error_cb=self._on_broker_error))
-        try:
-            topic_id, partitions = self._wait_for_topic(admin)
-            if self._stop.is_set():
+        while not self._stop.is_set():
+            consumer = Consumer(self._connection.librdkafka(**settings))
+            try:
+                self._read(consumer)
+            except Exception:
+                logger.exception("reading %s failed; trying again", self._name)
+                self._stop.wait(PAUSE_SECONDS)
+            finally:
+                consumer.close()
+
+    def _read(self, consumer: Consumer) -> None:
+        """Read until the last connection is lost, or until the end."""
+        while not (partitions := self._partitions(consumer)):
+            if self._stop.wait(PAUSE_SECONDS):
                 return
-            is_first, self._topic_id = not self._topic_id, topic_id
-            if not is_first:
-                self._on_replaced()
-            starts = [TopicPartition(self._name, partition, OFFSET_BEGINNING) for partition in partitions]
-            if self._from_end and is_first:  # a topic that replaces another may already have the awaited answer
-                for start in starts:
-                    start.offset = consumer.get_watermark_offsets(start, timeout=LOOK_UP_SECONDS)[1]
-            consumer.assign(starts)
-            unread = set(partitions)
-            is_caught_up = False
-            while not self._stop.is_set():
-                if self._doubtful and not self._is_unchanged(admin):
-                    return
-                for message in consumer.consume(BATCH, READ_SECONDS):
-                    self._on_message(message, unread)
-                if not unread and not is_caught_up:
-                    is_caught_up = True
-                    self._on_caught_up()
-                    self._ready.set()
-        finally:
-            consumer.close()
+        self._is_broker_lost, self._cause = False, ""
+        if not self._from_end:
+            self._on_start()
+        consumer.assign([TopicPartition(self._name, each, self._start_of(consumer, each)) for each in partitions])
+        unread, is_caught_up = set(partitions), False
+        while not (self._stop.is_set() or self._is_broker_lost):
+            for message in consumer.consume(BATCH, READ_SECONDS):
+                self._on_message(message, unread)
+            if not unread and not is_caught_up:
+                is_caught_up = True
+                self._on_caught_up()
+                self._ready.set()
+
+    def _partitions(self, consumer: Consumer) -> list[int]:
+        """Return the topic's partitions; none if the broker does not answer or has no such topic."""
+        try:
+            # All topics are requested: a request for one could create it.
+            found = consumer.list_topics(timeout=LOOK_UP_SECONDS).topics.get(self._name)
+        except KafkaException as error:
+            consumer.poll(0)  # its callback knows more than that no broker answered
+            self._cause = cause_of(error.args[0]) or self._cause
+            return []
+        if found is None or found.error is not None:
+            self._cause = no_topic(self._name, self._connection.bootstrap)
+            return []
+        return sorted(found.partitions)
+
+    def _start_of(self, consumer: Consumer, partition: int) -> int:
+        if not self._from_end:
+            return int(OFFSET_BEGINNING)
+        _, end = consumer.get_watermark_offsets(TopicPartition(self._name, partition), timeout=LOOK_UP_SECONDS)
+        offset = self._next.setdefault(partition, end)
+        return offset if offset <= end else int(OFFSET_BEGINNING)
 
     def _on_message(self, message: Message, unread: set[int]) -> None:
         error = message.error()
         if error is None:
+            self._next[message.partition()] = message.offset() + 1
             try:
                 self._take(message.key() or b"", message.value())
             except Exception:
                 logger.exception("a record of %s could not be read", self._name)
         elif error.code() == KafkaError._PARTITION_EOF:
-            unread.discard(message.partition() or 0)
+            unread.discard(message.partition())
         else:
             self._on_broker_error(error)
 
     def _on_broker_error(self, error: KafkaError) -> None:
         self._cause = cause_of(error) or self._cause
-        # The last connection is lost: a broker without its memory may come back.
-        self._doubtful = True
-
-    def _wait_for_topic(self, admin: AdminClient) -> tuple[str, list[int]]:
-        """Return the topic's id and partitions, once it exists."""
-        while not self._stop.is_set():
-            found = self._look_up(admin)
-            if found is not None and found[1]:
-                self._doubtful, self._cause = False, ""
-                return found
-            self._stop.wait(PAUSE_SECONDS)
-        return "", []
-
-    def _is_unchanged(self, admin: AdminClient) -> bool:
-        """Return True if the topic is the same as before, also while no broker answers."""
-        found = self._look_up(admin)
-        if found is None:
-            self._stop.wait(PAUSE_SECONDS)
-            return True
-        self._doubtful, self._cause = False, ""
-        return found[0] == self._topic_id
-
-    def _look_up(self, admin: AdminClient) -> tuple[str, list[int]] | None:
-        """Return the topic's id and partitions, none if it does not exist; None if no broker answers."""
-        admin.poll(0)
-        answers = admin.describe_topics(TopicCollection([self._name]), request_timeout=LOOK_UP_SECONDS)
-        try:
-            found = answers[self._name].result(LOOK_UP_SECONDS + 1)
-        except KafkaException as error:
-            admin.poll(0)
-            if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                self._cause = (
-                    f"there is no topic {self._name} at {self._connection.bootstrap}: is SAGER_PREFIX right? "
-                    "`sager up` and `sager worker` create the topics"
-                )
-                return "", []
-            self._cause = cause_of(error.args[0]) or self._cause
-            return None
-        except TimeoutError:
-            return None
-        return str(found.topic_id), sorted(partition.id for partition in found.partitions)
+        if error.code() in (KafkaError._ALL_BROKERS_DOWN, KafkaError.UNKNOWN_TOPIC_OR_PART):
+            self._is_broker_lost = True
 
 
 class Answers(Generic[AnswerT]):
-    """The awaited records of one topic. It reads nothing before the first `follow`.
+    """The awaited records of one topic; `request_of` returns the id of the request that a record answers.
 
-    Args:
-        connection: the deployment.
-        model: the class of the records.
-        user_of: the user in a record's key; records of users without a caller are not decoded.
-        request_of: the id of the request that a record answers.
+    It reads nothing before the first `follow`.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        model: type[AnswerT],
-        user_of: Callable[[bytes], str],
-        request_of: Callable[[AnswerT], str],
-    ) -> None:
-        self._connection, self._model, self._user_of, self._request_of = connection, model, user_of, request_of
+    def __init__(self, connection: Connection, model: type[AnswerT], request_of: Callable[[AnswerT], str]) -> None:
+        self._model, self._request_of = model, request_of
+        self._follower = Follower(connection, model.TOPIC, self._take, from_end=True)
         self._lock = threading.Lock()
-        self._follower: Follower | None = None
-        self._closed = False
         self._awaited: dict[tuple[str, str], Future[AnswerT]] = {}
         """By the user and the request."""
 
-    @property
-    def topic(self) -> str:
-        """The topic's name in the registry."""
-        return self._model.TOPIC
-
-    def follow(self) -> Follower:
-        """Return the reader of the topic, which starts with the first call; once it is ready no answer is missed.
-
-        Raises:
-            Closed: `close` was called.
-        """
+    def follow(self, seconds: float) -> None:
+        """Begin to read with the first call, and wait until no answer can be missed."""
         with self._lock:
-            if self._closed:
-                raise Closed("this producer is closed: make a new one")
-            if self._follower is None:
-                self._follower = Follower(self._connection, self.topic, self._take, from_end=True)
-                self._follower.start()
-            return self._follower
+            self._follower.start()
+        self._follower.wait(seconds)
 
     @contextmanager
     def to(self, user_id: str, request_id: str) -> Iterator[Future[AnswerT]]:
@@ -255,19 +194,16 @@ class Answers(Generic[AnswerT]):
     def close(self) -> None:
         """End the reading thread."""
         with self._lock:
-            self._closed = True
-            follower = self._follower
-        if follower is not None:
-            follower.close()
+            self._follower.close()
 
     def _take(self, key: bytes, value: bytes | None) -> None:
-        user_id = self._user_of(key) if self._awaited else ""
-        if not any(user == user_id for user, _ in list(self._awaited)):
+        # Most records are other users': they need no decoding. A user's id is the key, or in an array of JSON.
+        if not any(user.encode() == key or to_json(user) in key for user, _ in list(self._awaited)):
             return
         try:
             record = decode(self._model, value)
         except BadRecord:
             return
-        answer = self._awaited.get((user_id, self._request_of(record)))
+        answer = self._awaited.get((getattr(record, "user_id", ""), self._request_of(record)))
         if answer is not None and not answer.done():
             answer.set_result(record)

@@ -1,23 +1,23 @@
-"""The producer of an app's events: checked, keyed and partitioned as the pipeline expects them."""
+"""The producers of an app's events, blocking and for asyncio."""
 
+import asyncio
 import concurrent.futures
-import json
+import functools
 import logging
-import uuid
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self, TypeVar, Unpack, overload
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
 
-from .connection import Connection
+from .connection import Connection, connection_of
 from .errors import NoAnswer, NotDelivered
 from .follower import Answers
-from .methods import CandidateLike, CorrectionFields, EventMethods, correction
+from .methods import CandidateLike, CorrectionFields, EventMethods, Maker, RequestFields, correction
 from .schemas import (
     Candidate,
     Correction,
     Event,
     Feedback,
+    Heard,
     Key,
     Ranking,
     Said,
@@ -27,19 +27,20 @@ from .schemas import (
     encode,
     topic_of,
 )
-from .sender import OnError, Sender
+from .sender import Limits, OnError, Sender
 
 FLUSH_SECONDS = 30.0
 RANK_SECONDS = 10.0
-MAX_EVENTS = 100_000
-MAX_BYTES = 128 * 1024 * 1024
-WAIT_SECONDS = 10.0
-GIVE_UP_SECONDS = 300.0
 MAX_WARNINGS = 1_000
 """An app may invent signal names without end."""
+MAX_WAITING = 256
+"""Calls of an asyncio producer that wait at once; each takes a thread."""
 KEYS = (Key.USER, Key.ITEM, Key.DOMAIN, Key.SUBJECT)
 """Records with these keys find their partition by the key. Others are written by the pipeline only."""
+LIMITS = Limits()
 
+P = ParamSpec("P")
+T = TypeVar("T")
 EventT = TypeVar("EventT", bound=Event)
 logger = logging.getLogger("sager_client")
 
@@ -48,15 +49,9 @@ logger = logging.getLogger("sager_client")
 class Understood:
     """The worker's answer to a correction.
 
-    Attributes:
-        correction: the event that was sent.
-        understood: False if the correction changed nothing; the person's log has it all the same.
-        statements: the statements that it added to the skill.
-        why: the reason code where nothing was understood, such as `unknown-name`; else empty.
-        explanation: for the person: the reason, examples that would be understood, the effect of words that state no
-            preference, and private data that was left out.
-        not_kept: kinds of private data that were left out, such as `health`.
-        version: the skill's version afterwards.
+    `statements` are those that it added to the skill, which has `version` afterwards. If it is not `understood`, it
+    changed nothing, and `why` is a reason code such as `unknown-name`; the person's log has it all the same.
+    `explanation` is for the person. `not_kept` names kinds of private data that were left out, such as `health`.
     """
 
     correction: Correction
@@ -70,23 +65,10 @@ class Understood:
     @classmethod
     def of(cls, correction: Correction, diff: SkillDiff) -> Self:
         """Read the answer from the version that the correction made."""
-        heard = diff.heard
-        stated = tuple(
-            each.statement for each in diff.stated if each.kind is Said.STATED and each.statement is not None
-        )
-        if heard is None:
-            return cls(correction, True, stated, "", "", (), diff.version)
-        why = "" if heard.why is None else heard.why.value
+        heard = diff.heard or Heard(what="correction")
+        stated = tuple(each.statement for each in diff.stated if each.kind is Said.STATED and each.statement)
+        why = heard.why.value if heard.why else ""
         return cls(correction, heard.understood, stated, why, heard.explanation, heard.not_kept, diff.version)
-
-
-def _user_of_diff(key: bytes) -> str:
-    """Return the user in the key of a version; empty for another record's key."""
-    try:
-        parts = json.loads(key)
-    except ValueError:
-        return ""
-    return str(parts[0]) if isinstance(parts, list) and parts else ""
 
 
 class EventProducer(EventMethods):
@@ -104,13 +86,7 @@ class EventProducer(EventMethods):
         bootstrap: Kafka's bootstrap servers; by default `SAGER_BOOTSTRAP`.
         connection: all settings of the connection, instead; by default those of the environment.
         on_error: called with each event that is given up, and why. It runs in the sending thread: be quick.
-        max_events: how many events wait for the broker at most.
-        max_bytes: how many bytes they have at most.
-        wait_seconds: how long a call waits for room when so many are waiting; then it raises `NotDelivered`.
-        give_up_seconds: an event that the broker has not acknowledged after this time is given up.
-
-    Raises:
-        Misconfigured: a setting is wrong.
+        limits: how many events wait for the broker, and how long.
     """
 
     def __init__(
@@ -119,16 +95,12 @@ class EventProducer(EventMethods):
         *,
         connection: Connection | None = None,
         on_error: OnError | None = None,
-        max_events: int = MAX_EVENTS,
-        max_bytes: int = MAX_BYTES,
-        wait_seconds: float = WAIT_SECONDS,
-        give_up_seconds: float = GIVE_UP_SECONDS,
+        limits: Limits = LIMITS,
     ) -> None:
-        self._connection = connection_of(bootstrap, connection)
-        self.sender = Sender(self._connection, on_error, max_events, max_bytes, give_up_seconds)
-        self.answers = Answers(self._connection, Ranking, bytes.decode, lambda ranking: ranking.ranking_id)
-        self.understood = Answers(self._connection, SkillDiff, _user_of_diff, lambda diff: diff.event_id)
-        self._wait_seconds = wait_seconds
+        connection = connection_of(bootstrap, connection)
+        self.sender = Sender(connection, limits, on_error)
+        self._rankings = Answers(connection, Ranking, lambda ranking: ranking.ranking_id)
+        self._diffs = Answers(connection, SkillDiff, lambda diff: diff.event_id)
         self._warned: set[str] = set()
 
     def rank(
@@ -138,46 +110,23 @@ class EventProducer(EventMethods):
         candidates: Iterable[CandidateLike],
         instruction: str = "",
         *,
-        request_id: str | None = None,
         seconds: float = RANK_SECONDS,
-        clarify: bool = False,
-        session_id: str | None = None,
+        **request: Unpack[RequestFields],
     ) -> Ranking:
-        """Request a ranking, and wait for it: the candidates in the order that the pipeline gives them.
+        """Request a ranking, and wait up to `seconds` for it: the candidates in the order that the pipeline gives them.
 
             best = events.rank("ann", "films", films, "something calm").candidates[0].item_id
 
-        `ranking.injected.fit`, if anything is known, says how well they suit: the chance of each candidate (`chances`),
-        that none suits (`nothing`; `suits` is False where better none is shown), the statements that it followed
-        (`honoured`), and with `clarify` the most useful question.
-
-        The first call starts a thread that reads the topic `rankings` from then on.
-
-        Args:
-            user_id: the user.
-            domain: the kind of items, such as `films`.
-            candidates: at most 100 items, each once.
-            instruction: the user's request, in their own words.
-            request_id: names the ranking; by default a new one.
-            seconds: how long to wait.
-            clarify: True if the ranking may bring a question along; see `answer`.
-            session_id: the session that it belongs to: its choices and statements count too.
+        `ranking.injected.fit`, if anything is known, is how well they suit. The first call starts a thread that reads
+        the topic `rankings` from then on.
 
         Raises:
-            NoAnswer: there was none within `seconds`.
+            NoAnswer: there was none in time.
             BrokerUnreachable: the topic `rankings` cannot be read.
             NotDelivered: see `send`.
         """
-        request_id = request_id or uuid.uuid4().hex
-        self.answers.follow().wait(seconds)
-        with self.answers.to(user_id, request_id) as answer:
-            self.rank_request(
-                user_id, domain, candidates, instruction, request_id=request_id, clarify=clarify, session_id=session_id
-            )
-            try:
-                return answer.result(seconds)
-            except concurrent.futures.TimeoutError:
-                raise self.no_answer(seconds) from None
+        event = Maker().rank_request(user_id, domain, candidates, instruction, **request)
+        return self._answer_to(event, event.request_id, self._rankings, seconds)
 
     @overload
     def correct(
@@ -190,13 +139,7 @@ class EventProducer(EventMethods):
     ) -> Understood: ...
 
     def correct(
-        self,
-        user_id: str,
-        domain: str,
-        text: str = "",
-        *,
-        wait: float | None = None,
-        **more: Unpack[CorrectionFields],
+        self, user_id: str, domain: str, text: str = "", *, wait: float | None = None, **more: Unpack[CorrectionFields]
     ) -> Correction | Understood:
         """Send a person's own words about their taste; with `wait`, return the worker's answer.
 
@@ -206,15 +149,8 @@ class EventProducer(EventMethods):
             answer = events.correct("ann", "films", "no horror, please", wait=10)
             answer.understood, answer.explanation
 
-        The first call with `wait` starts a thread that reads the topic `skill-diffs` from then on: the Kafka user needs
-        the role `answers`.
-
-        Args:
-            user_id: the person.
-            domain: the kind of items, such as `films`.
-            text: the person's own words. With `says`, these are kept and not read.
-            wait: how long to wait for the answer, in seconds; None: only send.
-            more: see `CorrectionFields`.
+        With `says`, the words are kept and not read. The first call with `wait`, in seconds, starts a thread that reads
+        the topic `skill-diffs` from then on: the Kafka user needs the role `answers`.
 
         Raises:
             NoAnswer: there was none in time. Words that ask not to be remembered get none.
@@ -225,13 +161,19 @@ class EventProducer(EventMethods):
         event = correction(user_id, domain, text, **more)
         if wait is None:
             return self.send(event)
-        self.understood.follow().wait(wait)
-        with self.understood.to(user_id, event.event_id) as answer:
-            self.send(event)
+        return Understood.of(event, self._answer_to(event, event.event_id, self._diffs, wait))
+
+    def _answer_to(self, request: Event, request_id: str, answers: Answers[EventT], seconds: float) -> EventT:
+        """Send a request once its answer cannot be missed, and wait for the answer."""
+        answers.follow(seconds)
+        with answers.to(str(getattr(request, "user_id", "")), request_id) as answer:
+            self.send(request)
             try:
-                return Understood.of(event, answer.result(wait))
+                return answer.result(seconds)
             except concurrent.futures.TimeoutError:
-                raise self.no_answer(wait, "correction") from None
+                why = f"{self.pending:,} events are not delivered" if self.pending else "is a `sager worker` running?"
+                text = f"the {type(request).__name__} was not answered within {seconds:g} s: {why}"
+                raise NoAnswer(text) from None
 
     def send(self, event: EventT) -> EventT:
         """Send any event that apps write, and return it. It waits only if too many events are waiting already.
@@ -240,7 +182,6 @@ class EventProducer(EventMethods):
 
         Raises:
             NotDelivered: too many events wait for the broker; the text names the cause.
-            Misconfigured: the broker's topics have a wrong number of partitions.
             TypeError: only the pipeline writes events of this kind.
             Closed: this producer is closed.
         """
@@ -248,11 +189,11 @@ class EventProducer(EventMethods):
         if topic.key not in KEYS:
             raise TypeError(f"only the pipeline writes {topic.base}")
         self._warn_if_doubtful(event)
-        self.sender.send(topic.base, topic.key_of(event), encode(event), event, self._wait_seconds)
+        self.sender.send(topic.base, topic.key_of(event), encode(event), event)
         return event
 
     def _warn_if_doubtful(self, event: Event) -> None:
-        """Log what keeps a valid event from teaching, once per kind; `POST /v1/events/lint` runs the steps."""
+        """Log why a valid event teaches nothing, once per kind."""
         found = [getattr(event, "item", None), *getattr(event, "candidates", ()), *getattr(event, "items", ())]
         items = [item for item in found if isinstance(item, Candidate)]
         warnings = {}
@@ -280,8 +221,7 @@ class EventProducer(EventMethods):
         """Wait until the broker has acknowledged all events.
 
         Raises:
-            NotDelivered: it has not in time, or some were given up since the last call; the text says why.
-            Misconfigured: see `send`.
+            NotDelivered: it has not in time, or some were given up since the last call; the text names the cause.
         """
         self.sender.flush(seconds)
 
@@ -299,20 +239,13 @@ class EventProducer(EventMethods):
     def end(self) -> None:
         """Close at once, without flushing."""
         self.sender.close()
-        self.answers.close()
-        self.understood.close()
-
-    def no_answer(self, seconds: float, request: str = "rank request") -> NoAnswer:
-        """Return the error of a caller that has waited too long."""
-        why = f"{self.pending:,} events are not delivered" if self.pending else "is a `sager worker` running?"
-        return NoAnswer(f"the {request} was not answered within {seconds:g} s: {why}")
+        self._rankings.close()
+        self._diffs.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         try:
             self.close()
         except NotDelivered:
@@ -321,12 +254,100 @@ class EventProducer(EventMethods):
             logger.exception("events were not delivered")  # the other error is the one to be raised
 
 
-def connection_of(bootstrap: str | None, connection: Connection | None) -> Connection:
-    """Return the connection that the arguments of a constructor name.
+def _awaited(
+    method: Callable[Concatenate[EventMethods, P], EventT],
+) -> Callable[Concatenate["AsyncEventProducer", P], Coroutine[Any, Any, EventT]]:
+    """Convert a method that makes and sends an event to one that awaits the sending."""
 
-    Raises:
-        TypeError: both are given.
+    @functools.wraps(method)
+    async def call(self: "AsyncEventProducer", /, *args: P.args, **kwargs: P.kwargs) -> EventT:
+        return await self.send(method(Maker(), *args, **kwargs))
+
+    return call
+
+
+def _in_thread(
+    method: Callable[Concatenate[EventProducer, P], T],
+) -> Callable[Concatenate["AsyncEventProducer", P], Awaitable[T]]:
+    """Convert a method that waits to one that waits in a thread."""
+
+    @functools.wraps(method)
+    async def call(self: "AsyncEventProducer", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        waiting = functools.partial(method, self._events, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, waiting)
+
+    return call
+
+
+class AsyncEventProducer:
+    """`EventProducer` for asyncio: the same methods and arguments, awaited. One per process, for its life.
+
+        async with AsyncEventProducer() as events:
+            ranking = await events.ranking("ann", "films", shown, "something to think about")
+            await events.selection(ranking, "arrival")
+
+    `on_error` is called in the sending thread: use `loop.call_soon_threadsafe` for work of the loop.
     """
-    if bootstrap is not None and connection is not None:
-        raise TypeError("give bootstrap= or connection=, not both: a connection has its own")
-    return connection or Connection(bootstrap=bootstrap or "")
+
+    def __init__(
+        self,
+        bootstrap: str | None = None,
+        *,
+        connection: Connection | None = None,
+        on_error: OnError | None = None,
+        limits: Limits = LIMITS,
+    ) -> None:
+        self._events = EventProducer(bootstrap, connection=connection, on_error=on_error, limits=limits)
+        self._threads = concurrent.futures.ThreadPoolExecutor(MAX_WAITING, "sager-waiting")
+
+    item = _awaited(EventMethods.item)
+    interaction = _awaited(EventMethods.interaction)
+    rank_request = _awaited(EventMethods.rank_request)
+    ranking = _awaited(EventMethods.ranking)
+    selection = _awaited(EventMethods.selection)
+    none_of_these = _awaited(EventMethods.none_of_these)
+    feedback = _awaited(EventMethods.feedback)
+    utterance = _awaited(EventMethods.utterance)
+    answer = _awaited(EventMethods.answer)
+    forget = _awaited(EventMethods.forget)
+
+    rank = _in_thread(EventProducer.rank)
+    flush = _in_thread(EventProducer.flush)
+    close = _in_thread(EventProducer.close)
+
+    @overload
+    async def correct(
+        self, user_id: str, domain: str, text: str = "", *, wait: None = None, **more: Unpack[CorrectionFields]
+    ) -> Correction: ...
+
+    @overload
+    async def correct(
+        self, user_id: str, domain: str, text: str = "", *, wait: float, **more: Unpack[CorrectionFields]
+    ) -> Understood: ...
+
+    async def correct(
+        self, user_id: str, domain: str, text: str = "", *, wait: float | None = None, **more: Unpack[CorrectionFields]
+    ) -> Correction | Understood:
+        """Send a person's own words; with `wait`, return the worker's answer. See `EventProducer.correct`."""
+        if wait is None:
+            return await self.send(correction(user_id, domain, text, **more))
+        waiting = functools.partial(self._events.correct, user_id, domain, text, wait=wait, **more)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, waiting)
+
+    async def send(self, event: EventT) -> EventT:
+        """Send any event that apps write, and return it; see `EventProducer.send`."""
+        if self._events.sender.has_room:
+            return self._events.send(event)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._events.send, event)
+
+    @property
+    def pending(self) -> int:
+        """The number of events that the broker has not acknowledged."""
+        return self._events.pending
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        leave = functools.partial(self._events.__exit__, kind, error, trace)
+        await asyncio.get_running_loop().run_in_executor(self._threads, leave)

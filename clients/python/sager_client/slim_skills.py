@@ -1,15 +1,14 @@
 """A local copy of the slim skills: follows the compacted topic, answers from memory."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Self
 
-from .connection import Connection
+from .connection import Connection, connection_of
 from .errors import BrokerUnreachable
 from .follower import Follower
-from .producer import connection_of
 from .schemas import BadRecord, SlimSkill, compound_key, decode
 
 READY_SECONDS = 5.0
@@ -20,7 +19,109 @@ OnSkill = Callable[[SlimSkill], None]
 logger = logging.getLogger("sager_client")
 
 
-class SlimSkills:
+class SkillCopy:
+    """The slim skills that `SlimSkills` and `AsyncSlimSkills` hold; see there."""
+
+    def __init__(
+        self,
+        bootstrap: str | None = None,
+        *,
+        connection: Connection | None = None,
+        on_change: OnSkill | None = None,
+        on_removed: OnSkill | None = None,
+    ) -> None:
+        self._on_change, self._on_removed = on_change, on_removed
+        self._held: dict[bytes, SlimSkill] = {}
+        """By the record's key."""
+        self._read = self._held
+        """The skills of the topic as it is read; another copy than `_held` while it is read again."""
+        self._is_late = False
+        self._follower = Follower(
+            connection_of(bootstrap, connection),
+            SlimSkill.TOPIC,
+            self._take,
+            on_start=self._start_again,
+            on_caught_up=self._on_caught_up,
+        )
+
+    def get(self, user_id: str, domain: str, session_id: str | None = None) -> str:
+        """Return the text to inject into this user's prompt; empty while nothing is known about them.
+
+        Temporary words are in it until they end, `likes: noir | now: no sci-fi`; those of a session only with its
+        `session_id`, while it is the user's newest and lasts.
+        """
+        skill = self.skill(user_id, domain)
+        if skill is None:
+            return ""
+        return skill.text_at(datetime.now(UTC), session_id) if skill.session_text else skill.text
+
+    def skill(self, user_id: str, domain: str) -> SlimSkill | None:
+        """Return the whole slim skill, with its version and token count."""
+        return self._held.get(compound_key(user_id, domain))
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    @property
+    def ready(self) -> bool:
+        """True once the whole topic has been read; until then users may be missing."""
+        return self._follower.ready
+
+    def _start(self, seconds: float) -> None:
+        self._follower.start()
+        try:
+            self._follower.wait(seconds)
+        except BrokerUnreachable as error:
+            self._is_late = True
+            logger.warning("%s. Going on with the %d slim skills read so far; reading continues", error, len(self))
+
+    def _take(self, key: bytes, value: bytes | None) -> None:
+        if value is None:
+            self._put(key, None)
+            return
+        try:
+            skill = decode(SlimSkill, value)
+        except BadRecord:
+            return  # the materializer, which reads this topic too, dead-letters it
+        if key != compound_key(skill.user_id, skill.domain):
+            return  # under another user's key it would outlive the tombstone
+        read = self._read.get(key)
+        if read is None or read.skill_version <= skill.skill_version:  # else it is a repeated older one
+            self._put(key, skill)
+
+    def _put(self, key: bytes, skill: SlimSkill | None) -> None:
+        before = self._read.pop(key, None) if skill is None else self._read.get(key)
+        if skill is not None:
+            self._read[key] = skill
+        if self._read is self._held:
+            self._report(before, skill)
+
+    def _start_again(self) -> None:
+        if self._held:
+            self._read = {}
+
+    def _on_caught_up(self) -> None:
+        before, self._held = self._held, self._read
+        if before is not self._held:
+            for key in (*before, *(self._held.keys() - before.keys())):
+                self._report(before.get(key), self._held.get(key))
+        if self._is_late:
+            self._is_late = False
+            logger.info("the slim skills are read now: %d of them", len(self))
+
+    def _report(self, before: SlimSkill | None, after: SlimSkill | None) -> None:
+        callback, skill = (self._on_removed, before) if after is None else (self._on_change, after)
+        if callback is not None and skill is not None and before != after:
+            self._call(callback, skill)
+
+    def _call(self, callback: OnSkill, skill: SlimSkill) -> None:
+        try:
+            callback(skill)
+        except Exception:
+            logger.exception("a callback of SlimSkills raised")
+
+
+class SlimSkills(SkillCopy):
     """All slim skills of a deployment, as of now. One per process, for its life; safe to share between threads.
 
         with SlimSkills() as skills:
@@ -35,76 +136,14 @@ class SlimSkills:
         connection: all settings of the connection, instead; by default those of the environment.
         on_change: called with every new slim skill, in the reading thread. Its errors are logged.
         on_removed: called with every slim skill that is gone, as when its user was erased.
-
-    Raises:
-        Misconfigured: a setting is wrong.
     """
-
-    def __init__(
-        self,
-        bootstrap: str | None = None,
-        *,
-        connection: Connection | None = None,
-        on_change: OnSkill | None = None,
-        on_removed: OnSkill | None = None,
-    ) -> None:
-        self._on_change, self._on_removed = on_change, on_removed
-        self._held: dict[bytes, SlimSkill] = {}
-        self._texts: dict[str, dict[str, str]] = {}
-        """The answers of `get` by domain and user: with a million users, more look-ups miss the processor's cache."""
-        self._passing: set[tuple[str, str]] = set()
-        """Domain and user of each skill with temporary words, which end by the clock."""
-        self._unseen: set[bytes] = set()
-        """Keys of the topic before it was replaced that have not come again."""
-        self.follower = Follower(
-            connection_of(bootstrap, connection),
-            SlimSkill.TOPIC,
-            self._take,
-            on_replaced=self._on_replaced,
-            on_caught_up=self._on_caught_up,
-        )
-        self._is_late = False
-
-    def get(self, user_id: str, domain: str, session_id: str | None = None) -> str:
-        """Return the text to inject into this user's prompt; empty while nothing is known about them.
-
-        Temporary words are in it until they end, `likes: noir | now: no sci-fi`; those of a session only with its
-        `session_id`, while it is the user's newest and lasts.
-        """
-        if session_id is not None or (self._passing and (domain, user_id) in self._passing):
-            skill = self.skill(user_id, domain)
-            return "" if skill is None else skill.text_at(datetime.now(UTC), session_id)
-        users = self._texts.get(domain)
-        return users.get(user_id, "") if users else ""
-
-    def skill(self, user_id: str, domain: str) -> SlimSkill | None:
-        """Return the whole slim skill, with its version and token count."""
-        return self._held.get(compound_key(user_id, domain))
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-    @property
-    def ready(self) -> bool:
-        """True once the whole topic has been read; until then users may be missing."""
-        return self.follower.ready
 
     def start(self, seconds: float = READY_SECONDS) -> Self:
         """Follow the topic, and wait up to `seconds` until all of it is read.
 
         An unreachable broker is no error: the answers are empty, a warning names the cause, and reading continues.
-
-        Raises:
-            Closed: `close` was called.
         """
-        self.follower.start()
-        try:
-            self.follower.wait(seconds)
-        except BrokerUnreachable as error:
-            self.on_late(error)
-        except BaseException:
-            self.close()
-            raise
+        self._start(seconds)
         return self
 
     def wait(self, seconds: float = WAIT_SECONDS) -> None:
@@ -113,76 +152,50 @@ class SlimSkills:
         Raises:
             BrokerUnreachable: it took longer than `seconds`; the message names the cause.
         """
-        self.follower.wait(seconds)
-
-    def on_late(self, error: BrokerUnreachable) -> None:
-        """Log that the start continues without all slim skills."""
-        self._is_late = True
-        logger.warning("%s. Going on with the %d slim skills read so far; reading continues", error, len(self))
+        self._follower.wait(seconds)
 
     def close(self) -> None:
         """End the reading thread; the skills stay readable."""
-        self.follower.close()
-
-    def _take(self, key: bytes, value: bytes | None) -> None:
-        if value is None:
-            self._remove(key)
-            return
-        try:
-            skill = decode(SlimSkill, value)
-        except BadRecord:
-            return  # the materializer, which reads this topic too, dead-letters it
-        if key != compound_key(skill.user_id, skill.domain):
-            return  # under another user's key it would outlive the tombstone
-        held = self._held.get(key)
-        known = held is not None and key not in self._unseen
-        self._unseen.discard(key)
-        # A repeated older one. In a topic that was replaced, versions start again.
-        if known and held is not None and held.skill_version > skill.skill_version:
-            return
-        self._held[key] = skill
-        self._texts.setdefault(skill.domain, {})[skill.user_id] = skill.text
-        if skill.session_id is None and skill.session_text:
-            self._passing.add((skill.domain, skill.user_id))
-        else:
-            self._passing.discard((skill.domain, skill.user_id))
-        if held != skill:
-            self._notify(self._on_change, skill)
-
-    def _remove(self, key: bytes) -> None:
-        self._unseen.discard(key)
-        gone = self._held.pop(key, None)
-        if gone is not None:
-            users = self._texts[gone.domain]
-            users.pop(gone.user_id, None)
-            self._passing.discard((gone.domain, gone.user_id))
-            if not users:
-                del self._texts[gone.domain]
-            self._notify(self._on_removed, gone)
-
-    def _on_replaced(self) -> None:
-        self._unseen = set(self._held)
-
-    def _on_caught_up(self) -> None:
-        for key in tuple(self._unseen):
-            self._remove(key)
-        if self._is_late:
-            self._is_late = False
-            logger.info("the slim skills are read now: %d of them", len(self))
-
-    @staticmethod
-    def _notify(callback: OnSkill | None, skill: SlimSkill) -> None:
-        if callback is None:
-            return
-        try:
-            callback(skill)
-        except Exception:
-            logger.exception("a callback of SlimSkills raised")
+        self._follower.close()
 
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class AsyncSlimSkills(SkillCopy):
+    """`SlimSkills` for asyncio. The skills are in memory, so that `get` and `skill` are plain calls.
+
+        async with AsyncSlimSkills() as skills:
+            skills.get("ann", "films")  # 'likes: sci-fi | style: prefers 2010s'
+
+    The arguments are those of `SlimSkills`. Callbacks are plain functions, called in the event loop.
+    """
+
+    _loop: asyncio.AbstractEventLoop | None = None
+
+    async def start(self, seconds: float = READY_SECONDS) -> Self:
+        """Follow the topic, and wait up to `seconds` until all of it is read; see `SlimSkills.start`."""
+        self._loop = asyncio.get_running_loop()
+        await asyncio.to_thread(self._start, seconds)
+        return self
+
+    async def wait(self, seconds: float = WAIT_SECONDS) -> None:
+        """Wait until the whole topic is read; see `SlimSkills.wait`."""
+        await asyncio.to_thread(self._follower.wait, seconds)
+
+    async def close(self) -> None:
+        """End the reading thread; the skills stay readable."""
+        await asyncio.to_thread(self._follower.close)
+
+    def _call(self, callback: OnSkill, skill: SlimSkill) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(super()._call, callback, skill)
+
+    async def __aenter__(self) -> Self:
+        return await self.start()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

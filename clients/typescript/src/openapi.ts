@@ -681,15 +681,15 @@ export interface components {
         /**
          * @description One line of a skill. Positive only: what draws the user, never what to avoid (invariant 5).
          *
-         *     Counts are in the user's own contrasts, not in clock time: `confirmed_at` is the number of contrasts
-         *     that the skill had learned from when the attribute was last supported.
+         *     Counts are in the user's own contrasts, not in clock time: `confirmed_at` is the number of contrasts that the skill
+         *     had learned from when the attribute was last supported.
          *
-         *     `taken` and `expected` are the evidence, in 1/1024 of a choice and fading with every choice: how often what the line
-         *     says was taken, and how often it was to be expected had the person chosen blindly from what was shown. The tier
-         *     follows from them. Both are 0 in lines from before counts and in those of a template.
+         *     `taken` and `expected` are the evidence, in 1/1024 of a choice and fading with every choice: how often the user took
+         *     what the line names, and how often they would have, had they chosen blindly from what was shown. The tier follows
+         *     from them. Both are 0 in lines from before counts and in those of a template.
          *
-         *     `gained` is what the line was worth, in 1/1024 of a place and fading likewise: by how many places it lifted what was
-         *     taken in the lists that it was taken from, by the skill alone; below 0, it lifted what was left.
+         *     `gained`, in 1/1024 of a place and fading likewise, is by how many places the line, by the skill alone, lifted the
+         *     items that the user took.
          */
         Attribute: {
             attribute_id: string;
@@ -711,12 +711,12 @@ export interface components {
              */
             support: number;
             /**
-             * @description How much lately speaks for a taste that has changed, in 1/1024 nat.
+             * @description Evidence of a changed taste.
              * @default 0
              */
             drift: number;
             /**
-             * @description Contradictions since it was last confirmed or demoted.
+             * @description Since it was last confirmed or demoted.
              * @default 0
              */
             contradictions: number;
@@ -732,7 +732,7 @@ export interface components {
         Batch: {
             events: (components["schemas"]["SentItem"] | components["schemas"]["SentInteraction"] | components["schemas"]["SentRankRequest"] | components["schemas"]["SentRanking"] | components["schemas"]["SentSelection"] | components["schemas"]["SentFeedback"] | components["schemas"]["SentCorrection"] | components["schemas"]["SentUtterance"])[];
         };
-        /** @description More or less of what can be measured: `cheaper` than the items that were shown, or `under 20`. */
+        /** @description More or less of a measure: `cheaper` than the items that were shown, or `under 20`. */
         Bound: {
             measure: components["schemas"]["Measure"];
             /** @description Only items with more than this. */
@@ -757,9 +757,9 @@ export interface components {
          */
         CardAction: "set" | "pin" | "unpin" | "remove";
         /**
-         * @description One effective change. Folding puts `line` in the place of the one with this id, and needs no rule for it.
+         * @description One effective change. The fold puts `line` in the place of the one with this id, and needs no rule for it.
          *
-         *     A line with a successor is kept among those that are past.
+         *     A line with a successor is moved to the past lines.
          */
         CardChange: {
             kind: components["schemas"]["CardChangeKind"];
@@ -795,7 +795,7 @@ export interface components {
             diff?: components["schemas"]["CardDiff"] | null;
         };
         /**
-         * @description One version of a card: what a chunk of a conversation, a command or a signal did to it.
+         * @description One version of a card: the effect of a chunk of a conversation, a command or a signal.
          *
          *     `event_id` is that of the chunk, command or signal; a chunk's is derived from the utterances in it.
          */
@@ -816,11 +816,11 @@ export interface components {
             changes: components["schemas"]["CardChange"][];
             /** @default [] */
             not_kept: components["schemas"]["NotKept"][];
-            /** @description The running mean of rewards from now on. */
+            /** @description The card's new `reward`. */
             reward?: number | null;
             reasoned_by?: components["schemas"]["ReasonedBy"];
             source?: components["schemas"]["Position"] | null;
-            /** @description Seals this version and, through the seal before, all versions before it. */
+            /** @description Seals this version and all earlier ones. */
             chain?: string | null;
         };
         /**
@@ -829,13 +829,13 @@ export interface components {
          */
         CardFormat: "json" | "text" | "skill";
         /**
-         * @description One thing that is known of a person from what they said: what they like or do not like, and since when.
+         * @description One taste of a person, by their own statements.
          *
-         *     `weight` and `against` are what speaks for it and against it, in 1/1024 of a plain statement; how certain a line is
+         *     `weight` and `against` are the evidence for it and against it, in 1/1024 of a plain statement; how certain a line is
          *     at a moment follows from them and from the time since `confirmed_at`. A line that was overtaken names its successor.
          */
         CardLine: {
-            /** @description Stance, dimension and value; the same thing said again is the same line. */
+            /** @description Stance, dimension and value. */
             line_id: string;
             stance: components["schemas"]["Stance"];
             /** @default stated */
@@ -846,7 +846,7 @@ export interface components {
             /** @default said */
             strength: components["schemas"]["Strength"];
             /**
-             * @description The person's own, without what is personal; empty where a command wrote it.
+             * @description Without personal data.
              * @default
              */
             words: string;
@@ -860,12 +860,12 @@ export interface components {
             /** @description The card's version that brought it. */
             version: number;
             /**
-             * @description How often it was said.
+             * @description How often the person stated it.
              * @default 1
              */
             times: number;
             /**
-             * @description The newest events behind it, newest last.
+             * @description Events, newest last.
              * @default []
              */
             evidence: string[];
@@ -899,16 +899,16 @@ export interface components {
          * @description One effective change. The tier rule has been applied already: folding needs no rule and no setting.
          *
          *     `before` is None for a discovered attribute, `after` is None for a removed one. A weakened attribute with
-         *     `before == after` was contradicted without being demoted.
+         *     `before == after` was contradicted without being demoted. `counts` are the new `taken` and `expected` of a line that
+         *     a person set.
          */
         Change: {
             kind: components["schemas"]["ChangeKind"];
             attribute_id: string;
             before?: ("silent" | "low" | "medium" | "high") | null;
             after?: ("silent" | "low" | "medium" | "high") | null;
-            /** @description The new line, where the change brings one: discovered, added, reworded, restored. */
+            /** @description The new line: discovered, added, reworded or restored. */
             discovered?: components["schemas"]["Attribute"] | null;
-            /** @description Of a line that a person set: what now counts as taken and expected, in 1/1024. */
             counts?: [
                 number,
                 number
@@ -989,12 +989,11 @@ export interface components {
             diff?: components["schemas"]["SkillDiff"] | null;
         };
         /**
-         * @description What a person says. `items` is what they see while they say it, first place first, so that "the second" is known.
+         * @description A person's statement. `items` is what they see while they make it, first place first: "the second" is an item.
          *
-         *     `says` is what a form says; where it is empty, `text` is read. `suits` are items that they say would do, whatever
-         *     else they want.
+         *     `says` has the fields of a form; where it is empty, `text` is read.
          */
-        Correction: ({
+        Correction: {
             /** @description Unique per event; a repeated one is a duplicate. */
             event_id: string;
             /** @default 1 */
@@ -1011,7 +1010,7 @@ export interface components {
              * @default
              */
             text: string;
-            /** @description BCP 47, such as `de`; none: told by the words. */
+            /** @description BCP 47, such as `de`; none: recognised by the words. */
             language?: string | null;
             /** @default [] */
             items: components["schemas"]["Candidate"][];
@@ -1020,22 +1019,16 @@ export interface components {
             /** @default [] */
             says: components["schemas"]["Directive"][];
             /**
-             * @description Of `items`: those that the person says would do.
+             * @description Items that would do.
              * @default []
              */
             suits: string[];
-            /** @description none: what the words say, else always. */
+            /** @description None: by the words, else always. */
             scope?: components["schemas"]["Scope"] | null;
             /** @description The question that this answers. */
             answers?: string | null;
             ranking_id?: string | null;
             session_id?: string | null;
-        } & unknown) | {
-            text: string;
-        } | {
-            says: unknown[];
-        } | {
-            suits: unknown[];
         };
         /** @description What a person says, in words (`text`) or by a form (`says`, `suits`). */
         CorrectionBody: {
@@ -1069,12 +1062,8 @@ export interface components {
             taken: string | null;
             expected: string | null;
         };
-        /**
-         * @description One thing that a person wants or does not want, in fields.
-         *
-         *     It names a fact (`dimension` and `value`), one item (`item_id`) or a measure (`bound`).
-         */
-        Directive: ({
+        /** @description One wish in fields. It names a fact (`dimension` and `value`), one item (`item_id`) or a measure (`bound`). */
+        Directive: {
             stance: components["schemas"]["Stance"];
             dimension?: string | null;
             value?: string | null;
@@ -1083,18 +1072,11 @@ export interface components {
             item_id?: string | null;
             bound?: components["schemas"]["Bound"] | null;
             /**
-             * @description The person says that they once thought otherwise.
+             * @description True if the person once thought otherwise.
              * @default false
              */
             changed: boolean;
-        } & unknown) & ({
-            dimension: unknown;
-            value: unknown;
-        } | {
-            item_id: unknown;
-        } | {
-            bound: unknown;
-        });
+        };
         /** @description The event behind an attribute: which choice, of which item. */
         Evidence: {
             event_id: string;
@@ -1134,26 +1116,25 @@ export interface components {
             now: components["schemas"]["Statement"] | null;
             steps: components["schemas"]["StatementStep"][];
         };
-        /** @description One line of collaborative context: what draws similar users, its confidence and its supporters. */
+        /** @description One line of collaborative context: a taste of similar users (paper 2.2, C.4). */
         Facet: {
             /** @description The line as it appears in a prompt. */
             facet: string;
             confidence: number;
             /** @default [] */
             supporting_neighbors: string[];
-            /** @description The attribute that it names, if the parsers can find it in an item. */
+            /** @description The attribute that it names, if items have it. */
             attribute_id?: string | null;
         };
-        /** @description One thing that a parser found in an item's metadata, such as `genre = science fiction`. */
+        /** @description One finding of a parser in an item's metadata, such as `genre = science fiction`. */
         Fact: {
             dimension: string;
             value: string;
         };
         /**
-         * @description What speaks for each candidate of a ranking, before weights; only what tells candidates apart is in it.
+         * @description The evidence for each candidate of a ranking, before weights; only what distinguishes candidates.
          *
-         *     Rows are in the ranking's order. `dimensions` are sums of the evidence weights of a skill's lines; what the skill
-         *     counts in all follows from them and from what each dimension counts.
+         *     Rows are in the ranking's order. `dimensions` are sums of the evidence weights of a skill's lines.
          */
         Features: {
             mix?: {
@@ -1178,43 +1159,44 @@ export interface components {
             domain: string;
             item: components["schemas"]["Candidate"];
             signal: string;
-            /** @description rated: the rating; dwelled: seconds. */
+            /** @description rated: the rating; dwelled: seconds. Both need one. */
             value?: number | null;
-            /** @description rated: the worst and the best rating there is; by default 1 and 5. */
+            /** @description rated: worst and best rating; else 1 and 5. */
             scale?: [
                 number,
                 number
             ] | null;
             ranking_id?: string | null;
             session_id?: string | null;
-        } & (unknown & unknown & unknown);
+        };
         /** @description What is wrong with a field; its value is never quoted. */
         FieldError: {
             field: string;
             what: string;
         };
         /**
-         * @description What a ranking tells of how well it suits, by what the person said and took.
+         * @description How well a ranking suits the person, by their statements and choices.
          *
-         *     `chances` are of the candidates in the ranking's order: how probable it is that the person accepts each at all.
+         *     `chances` has, in the ranking's order, the probability that the person accepts each candidate at all; `against`
+         *     names the statement against each unwanted candidate.
          */
         Fit: {
             /** @default [] */
             chances: number[];
-            /** @description How probable it is that the person wants none of these. */
+            /** @description The probability that the person wants none of these. */
             nothing: number;
             /** @description False: better to show nothing, or to ask. */
             suits: boolean;
-            /** @description Candidates that the person said they do not want, with the statement. */
+            /** @description Unwanted candidates. */
             against?: {
                 [key: string]: string;
             };
             /**
-             * @description The statements that this ranking goes by.
+             * @description Statements that it followed.
              * @default []
              */
             honoured: string[];
-            /** @description Only where the host asked. */
+            /** @description Only with `clarify`. */
             question?: components["schemas"]["Question"] | null;
         };
         /** @description What is to be forgotten: everything, a domain, or a line of a domain by its id. */
@@ -1242,15 +1224,14 @@ export interface components {
             /** Format: date-time */
             expires_at: string;
         };
-        /** @description One thing that was forgotten: events up to `until` are never learned from again. */
+        /** @description One erased scope: no event up to `until` is ever learned from again. `event_id` is the request's. */
         Forgotten: {
-            /** @description The request. */
             event_id: string;
             /** Format: date-time */
             until: string;
             actor: string;
             /**
-             * @description Whether the worker has removed everything that it holds itself.
+             * @description True if the worker has removed everything in its own stores.
              * @default false
              */
             done: boolean;
@@ -1273,7 +1254,11 @@ export interface components {
             /** @description Addressed to the person: `You took ...`. */
             sentence: string;
         };
-        /** @description What a diff answers, where it is no choice and no command: a signal, a correction or an abstention. */
+        /**
+         * @description The signal, correction or abstention that a diff answers.
+         *
+         *     `explanation` is for the person: the reason, examples, and omitted private data, whose kinds are in `not_kept`.
+         */
         Heard: {
             /** @description The signal, or `correction`, or `abstention`. */
             what: string;
@@ -1284,17 +1269,11 @@ export interface components {
             understood: boolean;
             /** @default  */
             by_pattern: string;
-            /** @description Of a correction: why it changes nothing. */
+            /** @description Why a correction changes nothing. */
             why?: components["schemas"]["NotUnderstood"] | null;
-            /**
-             * @description For the person: the reason, examples that would be understood, private data left out, and the effect of words that state nothing.
-             * @default
-             */
+            /** @default  */
             explanation: string;
-            /**
-             * @description Kinds of private data left out, such as health.
-             * @default []
-             */
+            /** @default [] */
             not_kept: string[];
         };
         /** @description What was imported. */
@@ -1323,20 +1302,20 @@ export interface components {
             skill_version: number;
             /** @default  */
             slim_skill: string;
-            /** @description Which form of the skill broke ties: full, slim or none; a model sees the slim one. */
+            /** @description The form that broke ties: full, slim or none. */
             rank_skill?: string | null;
             reasoner?: string | null;
-            /** @description The experiment arm that this ranking belongs to; none: derived from what was injected. */
+            /** @description The experiment arm; none: derived from the rest. */
             arm?: string | null;
             /** @default [] */
             facets: components["schemas"]["Facet"][];
-            /** @description Candidates that others took together with what this user took, with the strength from 0 to 1. */
+            /** @description Candidates that go with the user's items. */
             companions?: {
                 [key: string]: number;
             };
-            /** @description The version of the domain's weights that it was ordered by, if it was. */
+            /** @description The version of the domain's weights used. */
             weights_version?: number | null;
-            /** @description What spoke for each candidate, where weights alone decided: what a choice tells of. */
+            /** @description Where weights alone decided. */
             features?: components["schemas"]["Features"] | null;
             /** @description How well the candidates suit, if known. */
             fit?: components["schemas"]["Fit"] | null;
@@ -1344,7 +1323,7 @@ export interface components {
             memory_version: number;
             /** @default 0 */
             graph_epoch: number;
-            /** @description How the order was made, and what it cost. */
+            /** @description How the order was made, and its cost. */
             ranked_by?: components["schemas"]["ReasonedBy"] | null;
             /** @description Only where an LLM wrote the facets. */
             facets_by?: components["schemas"]["ReasonedBy"] | null;
@@ -1385,11 +1364,7 @@ export interface components {
             domain: string;
             item: components["schemas"]["Candidate"];
         };
-        /**
-         * @description A model's verdict on one line, with the fact of the chosen item that it quoted for it.
-         *
-         *     It is what the model said, not what came of it: that is in the diff's changes.
-         */
+        /** @description A model's verdict on one line, with the fact of the chosen item that it quoted. Its effect is in the changes. */
         Judgement: {
             attribute_id: string;
             verdict: components["schemas"]["Verdict"];
@@ -1445,7 +1420,7 @@ export interface components {
             diffs: components["schemas"]["SkillDiff"][];
         };
         /**
-         * @description What can be measured of an item, and so be more or less than of the others in its list.
+         * @description The measures of items, in which items of a list are compared.
          * @enum {string}
          */
         Measure: "price" | "year" | "rating" | "popularity" | "distance" | "length";
@@ -1482,7 +1457,7 @@ export interface components {
             others_with: number | null;
             sentence: string;
         };
-        /** @description What was said and is not kept: how often, and why. Of what was said nothing is quoted. */
+        /** @description A kind of statements that were not kept, and their number; they are not quoted. */
         NotKept: {
             kind: string;
             /** @default 1 */
@@ -1493,7 +1468,7 @@ export interface components {
          * @enum {string}
          */
         NotUnderstood: "for-another" | "not-kept" | "not-read" | "other-language" | "no-measure" | "unknown-name" | "no-wish";
-        /** @description One answer to a question: the fact that it names. */
+        /** @description One answer to a question: a fact. */
         Option: {
             attribute_id: string;
             value: string;
@@ -1526,7 +1501,6 @@ export interface components {
             contrasts: number;
             /** @default [] */
             attributes: components["schemas"]["Attribute"][];
-            /** @description How they decide, in counts; sure ones are lines too. */
             habits?: {
                 [key: string]: [
                     number,
@@ -1534,23 +1508,17 @@ export interface components {
                     number
                 ];
             };
-            /**
-             * @description What the person said of their taste.
-             * @default []
-             */
+            /** @default [] */
             stated: components["schemas"]["Statement"][];
             /**
-             * @description The version at which their taste last changed, or may have.
+             * @description The version of the last change.
              * @default 0
              */
             shifted: number;
             beliefs?: number[] | null;
             /** @default [] */
             sessions: components["schemas"]["Session"][];
-            /**
-             * @description The lines in the slim skill, in their order: likes, then style.
-             * @default []
-             */
+            /** @default [] */
             slim_lines: string[];
             /**
              * @default {
@@ -1560,7 +1528,7 @@ export interface components {
              */
             strategy: components["schemas"]["Strategy"];
             /**
-             * @description Whether a person has stopped it from learning.
+             * @description True if a person has stopped it from learning.
              * @default false
              */
             frozen: boolean;
@@ -1600,7 +1568,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description The one question whose answer would change a ranking most; its answer is a correction with `answers`. */
+        /** @description The question whose answer would change a ranking most; its answer is a correction with `answers`. */
         Question: {
             question_id: string;
             dimension: string;
@@ -1626,7 +1594,7 @@ export interface components {
             /** @description Names the ranking; by default a new id. The same one again is the same ranking. */
             request_id?: string | null;
         };
-        /** @description Asks for a ranking of candidates; the answer is a `Ranking` with `ranking_id` = `request_id`. */
+        /** @description A request to rank candidates; the answer is a `Ranking` with `ranking_id` = `request_id`. */
         RankRequest: {
             /** @description Unique per event; a repeated one is a duplicate. */
             event_id: string;
@@ -1641,20 +1609,20 @@ export interface components {
             user_id: string;
             domain: string;
             /**
-             * @description What the user asked for, in their own words.
+             * @description The user's request, in their own words.
              * @default
              */
             instruction: string;
             candidates: components["schemas"]["Candidate"][];
             /**
-             * @description Whether the ranking may bring a question along.
+             * @description True if the ranking may bring a question along.
              * @default false
              */
             clarify: boolean;
             session_id?: string | null;
         };
         /**
-         * @description Who ordered a ranking.
+         * @description The author of a ranking's order.
          * @enum {string}
          */
         RankedBy: "app" | "sager";
@@ -1690,10 +1658,10 @@ export interface components {
              */
             injected: components["schemas"]["Injected"];
             session_id?: string | null;
-            /** @description Proves that our ranker wrote it. Without it, a ranking counts as the app's own. */
+            /** @description Our ranker's proof. */
             seal?: string | null;
         };
-        /** @description The reasoner and, for an LLM, the cost of its calls. */
+        /** @description The reasoner behind a proposal, a ranking, facets or a slim skill; for an LLM, the cost of its calls. */
         ReasonedBy: {
             /** @default rules */
             reasoner: string;
@@ -1709,18 +1677,19 @@ export interface components {
             calls: number;
             /** @default 0 */
             latency_ms: number;
-            /** @description Why a reasoner other than the configured one answered. */
+            /** @description Why another reasoner answered. */
             fallback?: string | null;
             /**
-             * @description The LLM was not asked: there was nothing new to judge.
+             * @description True if the LLM call was skipped: there was nothing to judge.
              * @default false
              */
             gated: boolean;
         };
         /**
-         * @description What was forgotten, when, and at whose request. People, lines and events appear only as digests.
+         * @description A person's erasures: what, when, and at whose request. People, lines and events appear only as digests.
          *
-         *     `event_id` is that of the newest request; `occurred_at` is when Kafka had it, whatever it says itself.
+         *     `event_id` is that of the newest request; `occurred_at` is the time at which Kafka received it. Events in `known`
+         *     are never learned from, whatever their times.
          */
         Receipt: {
             /** @description Unique per event; a repeated one is a duplicate. */
@@ -1740,12 +1709,9 @@ export interface components {
             lines?: {
                 [key: string]: components["schemas"]["Forgotten"];
             };
-            /**
-             * @description Forgotten events that are not learned from again, whatever their times say; newest last.
-             * @default []
-             */
+            /** @default [] */
             known: string[];
-            /** @description Says that a worker wrote it, with the deployment's secret. */
+            /** @description The worker's proof, with the deployment's secret. */
             seal?: string | null;
         };
         /**
@@ -1753,7 +1719,7 @@ export interface components {
          * @enum {string}
          */
         Refusal: "unknown-attribute" | "no-evidence" | "also-reinforced" | "capped" | "pinned" | "full" | "already-so" | "private";
-        /** @description A proposal that did not enter the skill, and why: counted, and kept for the analyst. */
+        /** @description A proposal that did not enter the skill, and why. */
         Refused: {
             attribute_id: string;
             proposed: components["schemas"]["ChangeKind"];
@@ -1778,7 +1744,7 @@ export interface components {
             receipt?: components["schemas"]["Receipt"] | null;
         };
         /**
-         * @description Who said it.
+         * @description The speaker: the person that the conversation teaches about, the assistant, or another (a tool, a prompt).
          * @enum {string}
          */
         Role: "user" | "assistant" | "other";
@@ -1794,7 +1760,7 @@ export interface components {
          */
         Said: "stated" | "withdrawn" | "removed" | "expired" | "full" | "forgotten" | "restored";
         /**
-         * @description For how long a person means what they say.
+         * @description How long a statement holds.
          * @enum {string}
          */
         Scope: "now" | "session" | "always";
@@ -1821,8 +1787,8 @@ export interface components {
         /**
          * @description What the user took from a ranking (the paper's i+). One per ranking.
          *
-         *     Most take one item: `item_id`. Several are one selection too: `item_id` and, behind it, `others`. A list of which
-         *     the person took nothing is a selection without an `item_id`, with `none_taken`.
+         *     Most take one item: `item_id`. Several are one selection too: `item_id` and, behind it, `others`. An abstention,
+         *     of which the person took nothing, has `none_taken` and no `item_id`.
          */
         Selection: {
             /** @description Unique per event; a repeated one is a duplicate. */
@@ -1838,13 +1804,10 @@ export interface components {
             ranking_id: string;
             /** @description The item, or the first of several. */
             item_id?: string | null;
-            /**
-             * @description What else was taken of it.
-             * @default []
-             */
+            /** @default [] */
             others: string[];
             /**
-             * @description Whether several are in the order in which they were taken.
+             * @description True if they are in the order of taking.
              * @default false
              */
             in_order: boolean;
@@ -1853,7 +1816,7 @@ export interface components {
              * @default false
              */
             none_taken: boolean;
-            /** @description The version of the slim skill that the app used, if any. */
+            /** @description The slim skill's version that the app had. */
             skill_version?: number | null;
             session_id?: string | null;
         };
@@ -1929,7 +1892,7 @@ export interface components {
             topic: "utterances";
             event: components["schemas"]["Utterance"];
         };
-        /** @description What somebody took since a session began. The two newest of a skill are kept. */
+        /** @description A short-lived overlay of a skill: the user's choices since a session began. The two newest are kept. */
         Session: {
             session_id: string;
             /** Format: date-time */
@@ -1941,7 +1904,7 @@ export interface components {
             /** @default [] */
             lines: components["schemas"]["SessionLine"][];
         };
-        /** @description A fact of what was taken in the session, counted as a skill's lines are. */
+        /** @description A fact of the items taken in a session, counted as a skill's lines are. */
         SessionLine: {
             attribute_id: string;
             dimension: string;
@@ -1983,7 +1946,9 @@ export interface components {
         /**
          * @description What one event changed in one skill. `event_id` names the contrast, command, feedback or correction it answers.
          *
-         *     The first diff of a skill carries its `seed`, so that the log alone rebuilds every skill.
+         *     The first diff of a skill carries its `seed`, so that the log alone rebuilds every skill. Where `slim_lines` is
+         *     missing, the slim skill's lines are unchanged. Lines that a person imported count interactions up to
+         *     `counted_until` already.
          */
         SkillDiff: {
             /** @description Unique per event; a repeated one is a duplicate. */
@@ -2000,40 +1965,31 @@ export interface components {
             base_version: number;
             version: number;
             seed?: components["schemas"]["Attribute"][] | null;
-            /**
-             * @description Up to where the person's interactions are counted in the seed.
-             * @default []
-             */
+            /** @default [] */
             seeded_from: components["schemas"]["Position"][];
-            /** @description Interactions from until then are in the lines already: they were brought along with them. */
             counted_until?: string | null;
             /** @default [] */
             changes: components["schemas"]["Change"][];
-            /** @description What it added to the counts; none: no count was touched. */
+            /** @description What it added to the counts; none: nothing. */
             tally?: components["schemas"]["Tally"] | null;
-            /**
-             * @description What the person said by it.
-             * @default []
-             */
+            /** @default [] */
             stated: components["schemas"]["StatementChange"][];
             /**
-             * @description The person's taste has changed, or may have: earlier statements are doubtful.
+             * @description The taste may have changed.
              * @default false
              */
             shifted: boolean;
-            /** @description How probable something unknown suits, from this version on. */
             beliefs?: number[] | null;
             /** @description The session as it is now. */
             session?: components["schemas"]["Session"] | null;
             heard?: components["schemas"]["Heard"] | null;
-            /** @description The lines in the slim skill from this version on, in their order; none: unchanged. */
             slim_lines?: string[] | null;
             /** @default [] */
             refused: components["schemas"]["Refused"][];
             evidence: components["schemas"]["Evidence"];
             /** @default true */
             is_contrast: boolean;
-            /** @description Whether the skill stops learning from this version on; none: unchanged. */
+            /** @description The skill's new `frozen`; none: unchanged. */
             frozen?: boolean | null;
             /** @description The version that this one restores. */
             rolled_back_to?: number | null;
@@ -2049,12 +2005,12 @@ export interface components {
              */
             reasoned_by: components["schemas"]["ReasonedBy"];
             /**
-             * @description What the reasoner thought of the choice; read by people only.
+             * @description The reasoner's thoughts on the choice; only for people.
              * @default
              */
             analysis: string;
             /**
-             * @description What a model said of each line that it was asked about.
+             * @description A model's, by line.
              * @default []
              */
             judged: components["schemas"]["Judgement"][];
@@ -2064,7 +2020,7 @@ export interface components {
              * @default 0
              */
             rewritten: number;
-            /** @description Seals this version and, through the seal before, all versions before it. */
+            /** @description Seals this version and, by the seal before, all earlier ones. */
             chain?: string | null;
         };
         /** @description All skills of a user. */
@@ -2103,7 +2059,7 @@ export interface components {
          */
         Source: "prior" | "global" | "discovered" | "stated";
         /**
-         * @description How a person stands to what a statement names.
+         * @description A person's attitude to a statement's subject; `instead`: `value` rather than `over`.
          * @enum {string}
          */
         Stance: "prefers" | "avoids" | "instead";
@@ -2129,27 +2085,25 @@ export interface components {
             scope: components["schemas"]["Scope"];
         };
         /**
-         * @description One thing that a person said, which stands until they say otherwise, it expires or its session ends.
+         * @description One statement, which holds until the person revokes it, it expires or its session ends.
          *
          *     It is about a fact (`dimension` and `value`), about an item (`item_id`; `dimension` is `item`, `value` its title) or
          *     about a measure (`bound`; `dimension` is the measure's name, `value` the bound in words). `attribute_id` names a
-         *     fact as the lines of skills do, so that a statement and a line about the same thing can be told to be.
-         *
-         *     A taste that changed overtakes what was said before it: that stays, but nobody is sure of it any more.
+         *     fact as the lines of skills do. A change of taste makes earlier statements doubtful; they stay.
          */
         Statement: {
-            /** @description Stance and attribute; the same thing said again replaces it. */
+            /** @description Stance and attribute; a repeated statement replaces the first one. */
             statement_id: string;
             stance: components["schemas"]["Stance"];
             attribute_id: string;
             dimension: string;
             value: string;
-            /** @description instead: rather than what. */
+            /** @description instead: the replaced attribute. */
             over?: string | null;
             item_id?: string | null;
             bound?: components["schemas"]["Bound"] | null;
             /**
-             * @description The person's own, without what is personal; empty where they filled in a form.
+             * @description Without personal data.
              * @default
              */
             words: string;
@@ -2158,7 +2112,7 @@ export interface components {
             session_id?: string | null;
             /** Format: date-time */
             said_at: string;
-            /** @description It says nothing from then on. */
+            /** @description The statement ends then. */
             until?: string | null;
             /**
              * @description The skill's version that brought it.
@@ -2166,7 +2120,7 @@ export interface components {
              */
             since: number;
             /**
-             * @description How often it was said.
+             * @description How often the person stated it.
              * @default 1
              */
             times: number;
@@ -2213,7 +2167,7 @@ export interface components {
             tie_breaker: string;
         };
         /**
-         * @description How plainly a person said something.
+         * @description How plainly a person stated something; `set`: a command wrote the line.
          * @enum {string}
          */
         Strength: "said" | "implied" | "set";
@@ -2226,12 +2180,10 @@ export interface components {
         /**
          * @description What one event did to the counts of a skill's lines.
          *
-         *     Where the person was away for long, everything is forgotten `aged` extra times. `drift` is where each line's test of
-         *     change stands now.
-         *
-         *     In this order: lines from before counts get those of `begun`; every line but those that a person stated forgets,
-         *     `count -= count // forget`; then `lines` are added, and `places` to what a line has gained. Lines that the event
-         *     discovers come with counts of their own.
+         *     In this order: lines from before counts get those of `begun`; every line but stated ones forgets,
+         *     `count -= count // forget`, and `aged` extra times after a long absence; then `lines` are added, and `places` to
+         *     the lines' `gained`: by how many places, in 1/1024, each line alone lifted the taken item. Discovered lines come
+         *     with counts of their own. `drift` is the new state of each line's test of change.
          */
         Tally: {
             /**
@@ -2251,24 +2203,16 @@ export interface components {
                     number
                 ];
             };
-            /** @description By how many places, in 1/1024, a line lifted what was taken, by the skill alone. */
             places?: {
                 [key: string]: number;
             };
-            /**
-             * @description How many extra times `forget` is applied.
-             * @default 0
-             */
+            /** @default 0 */
             aged: number;
             drift?: {
                 [key: string]: number;
             };
-            /**
-             * @description What part of its counts a habit that `habits` names forgets first.
-             * @default 0
-             */
+            /** @default 0 */
             habits_forget: number;
-            /** @description What was added to each question that the list asked. */
             habits?: {
                 [key: string]: [
                     number,
@@ -2415,9 +2359,9 @@ export interface components {
             next: string | null;
         };
         /**
-         * @description One turn of a conversation. Only the person's own words are evidence; the others' are what they answer to.
+         * @description One turn of a conversation. The person's own words are evidence; they answer to the other speakers' words.
          *
-         *     `ends` closes the conversation: what was said in it is thought over at once. A turn that only ends it has no text.
+         *     `ends` closes the conversation, which is then processed at once. A turn that only ends it has no text.
          */
         Utterance: {
             /** @description Unique per event; a repeated one is a duplicate. */
@@ -2437,25 +2381,20 @@ export interface components {
             role: components["schemas"]["Role"];
             /** @default  */
             text: string;
-            /** @description BCP 47, such as `de`; none: told by the words. */
+            /** @description BCP 47, such as `de`; none: recognised by the words. */
             language?: string | null;
-            /** @description What the conversation is about; none: anything, and no policy skill learns from it. */
+            /** @description None: anything, and no policy skill learns from it. */
             domain?: string | null;
             /** @description The list that was on screen, if there was one. */
             ranking_id?: string | null;
             /**
-             * @description Whether the conversation is over.
+             * @description True if the conversation is over.
              * @default false
              */
             ends: boolean;
-        } | {
-            text: string;
-        } | {
-            /** @enum {unknown} */
-            ends: true;
         };
         /**
-         * @description What a chosen item says of a line, as a model judges it.
+         * @description What a chosen item implies for a line, as a model judges it.
          * @enum {string}
          */
         Verdict: "supports" | "unrelated" | "contradicts";

@@ -29,7 +29,7 @@ def export(
 
     Replaces older files of these names. Without --out it prints the AsyncAPI document.
     """
-    from schemas.asyncapi import asyncapi  # noqa: PLC0415
+    from schemas.export import asyncapi  # noqa: PLC0415
 
     chosen = settings()
     described = asyncapi(chosen.prefix, chosen.partitions)

@@ -1,7 +1,6 @@
 """How the client finds a deployment: arguments, environment, file, defaults; and how it says what is wrong."""
 
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,40 +17,32 @@ def test_every_setting_is_one_of_the_workers_with_the_same_default() -> None:
     ours, theirs = Connection(), Settings()
 
     for each in fields(Connection):
-        wanted = None if each.name == "partitions" else getattr(theirs, each.name)
-        assert getattr(ours, each.name) == wanted, each.name
+        assert getattr(ours, each.name) == getattr(theirs, each.name), each.name
 
 
-def test_arguments_come_before_the_environment_and_that_before_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "sager.toml"
-    file.write_text('bootstrap = "file:1"\nprefix = "file."\npartitions = 8\ndata_dir = "not ours"\n')
-    monkeypatch.setenv("SAGER_CONFIG", str(file))
+def test_arguments_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SAGER_BOOTSTRAP", "environment:1")
     monkeypatch.setenv("SAGER_PREFIX", "environment.")
 
     found = Connection(bootstrap="argument:1")
 
-    assert (found.bootstrap, found.prefix, found.partitions) == ("argument:1", "environment.", 8)
+    assert (found.bootstrap, found.prefix) == ("argument:1", "environment.")
     assert found.topic("rankings") == "environment.rankings"
 
 
 def test_an_empty_variable_is_not_set_but_a_prefix_may_be_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("BOOTSTRAP", "PARTITIONS", "KAFKA_SASL_USERNAME", "KAFKA_SSL_VERIFY_HOSTNAME", "PREFIX"):
+    for name in ("BOOTSTRAP", "KAFKA_SASL_USERNAME", "KAFKA_SSL_VERIFY_HOSTNAME", "PREFIX"):
         monkeypatch.setenv(f"SAGER_{name}", "")
 
     found = Connection()
 
-    assert (found.bootstrap, found.partitions, found.kafka_ssl_verify_hostname) == ("localhost:9092", None, True)
+    assert (found.bootstrap, found.kafka_ssl_verify_hostname) == ("localhost:9092", True)
     assert found.topic("items") == "items"
 
 
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"partitions": "many"}, "SAGER_PARTITIONS must be a number from 1 to 1,000, and is 'many'"),
-        ({"partitions": 0}, "SAGER_PARTITIONS must be"),
         ({"prefix": "a b"}, "SAGER_PREFIX must be letters"),
         ({"kafka_security_protocol": "TLS"}, "SAGER_KAFKA_SECURITY_PROTOCOL must be one of PLAINTEXT, SSL"),
         ({"kafka_security_protocol": "SASL_SSL"}, "SAGER_KAFKA_SASL_USERNAME is missing"),

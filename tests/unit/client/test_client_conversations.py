@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from sager_client import AsyncEventProducer, CardAction, CardStated, EventProducer, Stance
+from sager_client import AsyncEventProducer, EventProducer
 from streams.local.broker import free_port
 from tests.worlds import slate
 
@@ -31,24 +31,11 @@ def test_a_turn_without_words_is_refused_unless_it_ends_the_conversation(events:
         events.utterance("ann", "chat-7", 4, "Once upon a time", role="narrator")
 
 
-def test_a_card_is_changed_by_commands(events: EventProducer) -> None:
-    stated = CardStated(stance=Stance.AVOIDS, value="coriander")
-    made = events.card_command("ann", "set", line=stated, actor="ann")
-    same = events.card_command("ann", CardAction.SET, line={"stance": "avoids", "value": "coriander"}, actor="ann")
-    gone = events.card_command("ann", "remove", line_id="avoids:stated:coriander", actor="ann", reason="not so")
-
-    assert (made.line, made.actor) == (same.line, "ann")
-    assert (gone.action, gone.line_id, gone.reason) == (CardAction.REMOVE, "avoids:stated:coriander", "not so")
-
-
 async def test_all_of_it_is_awaited_too() -> None:
     events = AsyncEventProducer(f"127.0.0.1:{free_port()}")
 
-    sent = [
-        await events.utterance("ann", "chat-7", 0, "I'm vegetarian."),
-        await events.card_command("ann", "pin", line_id="prefers:stated:vegetarian", actor="ann"),
-    ]
+    sent = await events.utterance("ann", "chat-7", 0, "I'm vegetarian.")
 
-    assert [type(event).TOPIC for event in sent] == ["utterances", "card-commands"]
-    assert events.pending == 2
+    assert type(sent).TOPIC == "utterances"
+    assert events.pending == 1
     events._events.end()

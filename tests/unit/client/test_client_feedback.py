@@ -6,21 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 import schemas
-from sager_client import (
-    AsyncEventProducer,
-    Directive,
-    EventProducer,
-    Fit,
-    Injected,
-    Option,
-    Question,
-    Ranking,
-    Scope,
-    Signal,
-    SlimSkill,
-    SlimSkills,
-    Stance,
-)
+from sager_client import AsyncEventProducer, Directive, EventProducer, Fit, Question, Ranking, SlimSkill, SlimSkills
+from sager_client.schemas import Injected, Option, Scope, Signal, Stance
 from streams.local.broker import free_port
 from tests.worlds import slate
 
@@ -71,9 +58,6 @@ def test_a_signal_that_says_nothing_is_refused_at_once(
         events.feedback("ann", "films", HEAT, signal, value)
 
     assert events.pending == 0
-
-
-# --- several picks, and none
 
 
 # --- corrections

@@ -2,19 +2,17 @@
 
 import asyncio
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
-from pydantic import ValidationError
 
 import schemas
 from sager_client import (
     AsyncEventProducer,
     BrokerUnreachable,
-    Candidate,
     Closed,
     EventProducer,
+    Limits,
     NotDelivered,
     NotShown,
     SlimSkill,
@@ -53,20 +51,6 @@ def test_an_event_is_the_pipelines_own_by_its_bytes(events: EventProducer) -> No
     assert schemas.encode(theirs) == ranking.model_dump_json().encode()
 
 
-def test_an_item_may_be_a_model_a_mapping_or_any_object_with_its_attributes(events: EventProducer) -> None:
-    @dataclass
-    class Film:
-        item_id: str
-        title: str
-
-    ranking = events.ranking(
-        "ann", "films", [{"item_id": "a"}, Candidate(item_id="b"), schemas.Candidate(item_id="c"), Film("d", "D")]
-    )
-
-    assert [item.item_id for item in ranking.candidates] == ["a", "b", "c", "d"]
-    assert ranking.candidates[3].title == "D"
-
-
 def test_an_item_that_was_not_shown_is_refused_at_once(events: EventProducer) -> None:
     ranking = events.ranking("ann", "films", slate(1))
     pending = events.pending
@@ -81,7 +65,6 @@ def test_an_item_that_was_not_shown_is_refused_at_once(events: EventProducer) ->
 def test_rights_of_a_person(events: EventProducer) -> None:
     whole = events.forget("ann", actor="settings page")
     line = events.forget("ann", "films", "preference:genre:crime", actor="settings page")
-    pinned = events.command("ann", "films", "pin", attribute_id="preference:genre:crime", actor="ann")
 
     assert (whole.domain, whole.line) == (None, None)
     assert (
@@ -89,11 +72,8 @@ def test_rights_of_a_person(events: EventProducer) -> None:
         == line_of("ann", "films", "preference:genre:crime")
         == schemas.line_of("ann", "films", "preference:genre:crime")
     )
-    assert pinned.attribute_id == "preference:genre:crime"
     with pytest.raises(TypeError, match="within a domain"):
         events.forget("ann", attribute_id="preference:genre:crime", actor="ann")
-    with pytest.raises(ValidationError, match="pin needs attribute_id"):
-        events.command("ann", "films", "pin", actor="ann")
 
 
 def test_what_only_the_pipeline_writes_is_refused(events: EventProducer) -> None:
@@ -133,7 +113,7 @@ def wait_for_cause(events: EventProducer, nowhere: str) -> None:
 
 
 def test_a_full_queue_raises_with_the_cause_instead_of_waiting_for_ever(nowhere: str) -> None:
-    events = EventProducer(nowhere, max_events=3, wait_seconds=0.1)
+    events = EventProducer(nowhere, limits=Limits(max_events=3, wait_seconds=0.1))
     for number in range(3):
         events.interaction("ann", "films", slate(number)[0])
 
@@ -145,7 +125,7 @@ def test_a_full_queue_raises_with_the_cause_instead_of_waiting_for_ever(nowhere:
 
 
 def test_a_queue_is_full_by_its_bytes_too(nowhere: str) -> None:
-    events = EventProducer(nowhere, max_bytes=1_000, wait_seconds=0)
+    events = EventProducer(nowhere, limits=Limits(max_bytes=1_000, wait_seconds=0))
     events.ranking("ann", "films", slate(1))
 
     with pytest.raises(NotDelivered):
@@ -161,7 +141,7 @@ def test_what_is_given_up_is_told_with_its_event(nowhere: str) -> None:
         told.append(undelivered)
         raise RuntimeError("an app's mistake")
 
-    events = EventProducer(nowhere, on_error=on_error, give_up_seconds=0.2)
+    events = EventProducer(nowhere, on_error=on_error, limits=Limits(give_up_seconds=0.2))
     sent = [events.interaction("ann", "films", slate(number)[0]) for number in range(3)]
     with pytest.raises(NotDelivered, match=r"3 events given up: not delivered within 0.2 s: broker unreachable at "):
         events.flush(60)
@@ -209,7 +189,7 @@ def test_slim_skills_start_empty_without_a_broker_and_log_the_cause(
 
 
 async def test_an_asyncio_producer_never_blocks_the_loop_and_tells_the_cause(nowhere: str) -> None:
-    events = AsyncEventProducer(nowhere, max_events=2, wait_seconds=0.3)
+    events = AsyncEventProducer(nowhere, limits=Limits(max_events=2, wait_seconds=0.3))
     ticks = 0
 
     async def tick() -> None:

@@ -40,7 +40,7 @@ def test_an_empty_setting_unsets_what_has_no_default(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("url", ["localhost:8080/v1", "ftp://host/v1", "http://", "http://u:secret@host:port/v1"])
 def test_an_endpoint_that_is_no_address_is_refused_and_not_repeated(url, monkeypatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", url)
-    with pytest.raises(ValidationError, match="is no address of a server") as refused:
+    with pytest.raises(ValidationError, match="should match pattern") as refused:
         Settings()
     assert "secret" not in str(refused.value)
 
