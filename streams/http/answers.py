@@ -13,7 +13,6 @@ from pydantic_core import to_json
 from schemas import BadRecord, CardDiff, Event, Ranking, Receipt, SkillDiff, decode, encode, topic_of
 from streams.http.problems import RETRY, Problem
 from streams.kafka.clients import partition_of, producer_config
-from streams.kafka.producer import BY_KEY
 from streams.settings import Settings
 
 TOPICS = (Ranking.TOPIC, SkillDiff.TOPIC, CardDiff.TOPIC, Receipt.TOPIC)
@@ -40,6 +39,14 @@ class Outgoing:
     partition: int
 
 
+def outgoing(event: Event, settings: Settings) -> Outgoing:
+    """Return an event of the registry as a record on the partition of its user, or of its key without one."""
+    topic, user = topic_of(type(event)), user_of(event)
+    key = topic.key_of(event)
+    owner = (key or b"").decode() if user is None else user
+    return Outgoing(topic.name(settings.prefix), key, encode(event), partition_of(owner, settings.partitions))
+
+
 def _settle(future: "asyncio.Future[Any]", result: Any) -> None:
     if not future.done():
         future.set_result(result)
@@ -53,12 +60,6 @@ class Sender:
         self._producer: Producer | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._poll, name="deliveries", daemon=True)
-
-    def outgoing(self, event: Event) -> Outgoing:
-        """Return an event of the registry as a record on the partition of its user."""
-        topic, user = topic_of(type(event)), user_of(event)
-        partition = BY_KEY if user is None else partition_of(user, self._settings.partitions)
-        return Outgoing(topic.name(self._settings.prefix), topic.key_of(event), encode(event), partition)
 
     async def send(self, records: Sequence[Outgoing]) -> None:
         """Send the records and return once all replicas in sync have acknowledged all of them."""
@@ -85,10 +86,8 @@ class Sender:
             if errors:
                 raise KafkaException(errors[0])
         except (BufferError, TimeoutError, KafkaException) as error:
-            detail = (
-                "Kafka has not acknowledged everything; some of it may be there. Send the same again, with the same"
-            )
-            raise Problem(503, f"{detail} event ids", RETRY) from error
+            detail = "Kafka has not acknowledged everything: send the same again, with the same event ids"
+            raise Problem(503, detail, RETRY) from error
 
     def close(self) -> None:
         """End the thread; no client has an answer for a record that is not acknowledged yet."""

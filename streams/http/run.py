@@ -53,17 +53,10 @@ class ApiHealth:
 
 
 def run(settings: Settings, *, console: bool = False) -> None:
-    """Serve until SIGTERM or SIGINT, and answer requests in progress first; with the console if wanted.
-
-    Raises:
-        TokensUnusable: there is no tokens file, or it is invalid.
-        CannotServe: the certificate or the port cannot be used.
-        SecurityMisconfigured: a file for Kafka's TLS is invalid.
-    """
+    """Serve until SIGTERM or SIGINT, and answer requests in progress first; with the console if wanted."""
     if settings.http_tokens is None:
         raise TokensUnusable(
-            "no request could be authenticated: set SAGER_HTTP_TOKENS to a tokens file, and put into it what "
-            "`sager token new --name NAME --scope read-all` prints"
+            "set SAGER_HTTP_TOKENS to a file with the output of `sager token new --name NAME --scope read-all`"
         )
     tokens = TokensFile(settings.http_tokens)
     tokens.all()
@@ -111,15 +104,10 @@ async def _serve(settings: Settings, gate: Gate, health: ApiHealth, *, console: 
 
 
 def config_of(app: object, settings: Settings) -> Config:
-    """Return the server's configuration, loaded.
-
-    Raises:
-        CannotServe: certificate or key cannot be used.
-    """
+    """Return the server's configuration, loaded."""
     config = Config(
         app,  # type: ignore[arg-type]
         connections=settings.http_connections,
-        per_address=settings.http_connections_per_address,
         request_seconds=settings.http_request_seconds,
         idle_seconds=settings.http_idle_seconds,
         shutdown_seconds=settings.shutdown_seconds,
