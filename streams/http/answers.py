@@ -31,7 +31,7 @@ def user_of(event: Event) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A record to send: the topic's whole name, the key, the value and the partition."""
+    """A record to send; `topic` is the whole name."""
 
     topic: str
     key: bytes | None
@@ -153,8 +153,7 @@ class Answers:
     ) -> Iterator[Awaited[AnswerT]]:
         """Wait from now on, so send the question within.
 
-        `is_answer`: recognizes the answer; runs in another thread. `hint`: an id in the answer's JSON. Without
-        it each call would pay for decoding all answers.
+        `is_answer` runs in another thread. `hint`: an id in the answer's JSON, which spares decoding other records.
         """
         place = (kind.TOPIC, partition_of(user, self._partitions))
         awaited = Awaited(kind, is_answer, to_json(hint)[1:-1])

@@ -25,7 +25,6 @@ from streams.http.document import ROUTERS, TITLE, VERSION, document
 from streams.http.limits import BODY_BYTES, LARGER_BODIES, MIB
 from streams.http.problems import Problem, log_failure, of_fields, problem_of
 from streams.http.routing import TOKEN
-from streams.http.slims import is_same, tag_of
 
 CONSOLE, OPENAPI, PAGE = "/console", "/openapi.json", "/docs"
 STATIC = Path(__file__).parent / "static"
@@ -83,12 +82,8 @@ async def _to_console() -> RedirectResponse:
     return RedirectResponse(f"{CONSOLE}/")
 
 
-async def _openapi(request: Request) -> Response:
-    body = orjson.dumps(document())
-    headers = {"ETag": tag_of(body)}
-    if is_same(request.headers.get("if-none-match"), headers["ETag"]):
-        return Response(status_code=304, headers=headers)
-    return Response(body, headers=headers, media_type="application/json")
+async def _openapi(_: Request) -> Response:
+    return Response(orjson.dumps(document()), media_type="application/json")
 
 
 async def _page(_: Request) -> Response:

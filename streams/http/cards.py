@@ -1,20 +1,19 @@
-"""A person's card: their statements about themselves in conversations, and changes to it."""
+"""A person's card: their statements about themselves in conversations."""
 
-import uuid
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import Query, Response
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from operators.cards.views import as_text
 from operators.tokens import count_tokens
-from schemas import Card, CardAction, CardCommand, CardDiff, CardStated, Model
-from schemas.fields import AttributeId, Text
+from schemas import Card, CardCommand, CardDiff
+from schemas.fields import Text
 from streams.http.api import Api, TheApi
 from streams.http.problems import Problem, not_valid
-from streams.http.routing import Body, DomainQuery, TheToken, UserPath, as_json, needs, refuse, router
+from streams.http.routing import DomainQuery, TheToken, UserPath, as_json, needs, refuse, router
 from streams.http.tokens import Scope, Token
 from streams.privacy import privacy_of
 from streams.rights.cards import NoEffect, ToldCard, card_told, effect_of
@@ -26,25 +25,6 @@ _READERS = (Scope.READ_USER, Scope.READ_ALL)
 _TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
 
 routes = router("cards")
-
-
-class CardCommandBody(Body):
-    """A change and its reason. `set` takes `line`, and `line_id` to take that line's place."""
-
-    action: CardAction
-    line_id: AttributeId | None = None
-    line: CardStated | None = None
-    reason: Annotated[str, Field(max_length=300)] = ""
-    confirm: str | None = Field(default=None, description="remove: the line's id again, as there is no way back.")
-
-
-class CardCommanded(Model):
-    """The outcome of a command."""
-
-    event_id: str
-    carried_out: bool = Field(description="False: accepted, and not carried out yet.")
-    version: int | None = Field(default=None, description="The card's version afterwards.")
-    diff: CardDiff | None = Field(default=None, description="Only for tokens that may read the user.")
 
 
 @routes.get(
@@ -79,32 +59,6 @@ async def card(
     budget = budget_tokens or TEXT_TOKENS
     text = as_text(found, at, **about, budget_tokens=budget, count_tokens=count_tokens, vouching=vouching)
     return Response(text, media_type="text/plain")
-
-
-@routes.post(
-    "/v1/users/{user}/card/commands",
-    dependencies=[needs(Scope.CHANGE_USER)],
-    response_model=CardCommanded,
-    responses={
-        202: {"model": CardCommanded, "description": "Accepted, but no worker has answered in time."},
-        409: {"description": "Refused: no such line, already so, or private; or a removal without `confirm`."},
-    },
-)
-async def command_card(api: TheApi, token: TheToken, user: UserPath, asked: CardCommandBody) -> Response:
-    """Sets, pins, unpins or removes a line of a card, in the name of the token.
-
-    A removal erases the line's words from the log too, so it names the line twice.
-    """
-    if asked.action is CardAction.REMOVE and asked.confirm != asked.line_id:
-        raise Problem(409, "a removal has no way back: repeat `line_id` in `confirm`")
-    fields = asked.model_dump(exclude={"confirm"})
-    command = card_command(user, token.name, uuid.uuid4().hex, datetime.now(UTC), fields)
-    would_be(api, await card_of(api, token, user), command)  # refuses one without effect
-    diff = await api.change_card(token, command)
-    if diff is None:
-        return as_json(CardCommanded(event_id=command.event_id, carried_out=False), 202)
-    shown = diff if token.may_read(user) else None
-    return as_json(CardCommanded(event_id=command.event_id, carried_out=True, version=diff.version, diff=shown))
 
 
 async def card_of(api: Api, token: Token, user: str) -> Card | None:

@@ -34,7 +34,7 @@ TAGS = {
     "skills": "The skill of a person, its history and its reasons.",
     "for models": "A skill and its reasons as a model may read them.",
     "commands": "Changes that a person makes in a skill.",
-    "cards": "Statements of a person in conversations: read for a request, and changed.",
+    "cards": "Statements of a person in conversations, for a request.",
     "rights": "Export, import and erasure, each with a preview.",
 }
 PROBLEMS = {
@@ -66,43 +66,6 @@ PROBLEM = {
     "additionalProperties": True,
 }
 NULL = {"type": "null"}
-
-# --- examples, by route
-
-SHOWN = {
-    "event_id": "e-1",
-    "occurred_at": "2026-01-31T18:04:05Z",
-    "ranking_id": "r-17",
-    "user_id": "ann",
-    "domain": "films",
-    "instruction": "something to think about",
-    "candidates": [
-        {"item_id": "arrival", "title": "Arrival", "metadata": {"genres": ["Sci-Fi"], "year": 2016}},
-        {"item_id": "amelie", "title": "Amélie", "metadata": {"genres": ["Romance"], "year": 2001}},
-    ],
-}
-TAKEN = {"event_id": "e-2", "occurred_at": "2026-01-31T18:05:40Z"}
-TAKEN |= {"user_id": "ann", "ranking_id": "r-17", "item_id": "arrival"}
-CHOICE = {"events": [{"topic": "rankings", "event": SHOWN}, {"topic": "selections", "event": TAKEN}]}
-ASKED: dict[str, dict[str, Any]] = {
-    "send_events": CHOICE,
-    "lint_events": CHOICE,
-    "rank": {name: SHOWN[name] for name in ("user_id", "domain", "instruction", "candidates")} | {"clarify": True},
-    "correct": {"text": "no horror, please"},
-    "command": {"domain": "films", "action": "pin", "attribute_id": "preference:genre:noir", "reason": "she said so"},
-    "forget_user": {"domain": "films"},
-}
-_STATED = {"statement_id": "avoids:preference:genre:horror", "says": "avoids horror (genre)", "words": "no horror"}
-ANSWERS: dict[str, dict[str, Any]] = {
-    "correct": {
-        "event_id": "e-3", "carried_out": True, "version": 8, "understood": True, "why": "", "explanation": "",
-        "not_kept": [], "stated": [{**_STATED, "scope": "always"}],
-    },
-    "slim": {
-        "user_id": "ann", "domain": "films", "skill_version": 7, "text": "likes: noir, westerns | style: prefers 1950s",
-        "likes": ["noir", "westerns"], "style": "prefers 1950s", "tokens": 11,
-    },
-}  # fmt: skip
 
 
 @cache
@@ -143,7 +106,7 @@ def scopes_of(route: APIRoute) -> tuple[tuple[Scope, ...], ...]:
 
 
 def _complete(operation: dict[str, Any], route: APIRoute) -> None:
-    """Add the texts, scopes, examples and errors of one operation."""
+    """Add the texts, scopes and errors of one operation."""
     first, _, rest = (route.description or "").partition("\n")
     alternatives = scopes_of(route)
     needed = " or ".join(" and ".join(f"`{scope}`" for scope in scopes) for scopes in alternatives)
@@ -154,13 +117,8 @@ def _complete(operation: dict[str, Any], route: APIRoute) -> None:
     operation["security"] = [{BEARER: [str(scope) for scope in scopes]} for scopes in alternatives] or [{BEARER: []}]
     for parameter in operation.get("parameters", []):
         parameter["schema"] = _parameter(parameter["schema"])
-    for body in operation.get("requestBody", {}).get("content", {}).values():
-        if route.name in ASKED:
-            body["example"] = ASKED[route.name]
     responses = operation["responses"]
     responses["200"]["description"] = responses["200"]["description"].replace("Successful Response", "Done.")
-    if route.name in ANSWERS:
-        responses["200"]["content"]["application/json"]["example"] = ANSWERS[route.name]
     if "{" in route.path_format:
         responses["404"] = {"$ref": "#/components/responses/NotFound"}
     for status, (name, _) in PROBLEMS.items():

@@ -2,12 +2,12 @@
 
 import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, TypeVar, Union
+from typing import Any, Literal, TypeVar
 
 from fastapi import Response
-from pydantic import Field, SkipValidation, ValidationError, create_model
+from pydantic import Field, ValidationError
 
 from operators.seals import authenticated
 from operators.stated import in_words
@@ -29,8 +29,8 @@ from schemas import (
 from schemas.corrections import MAX_DIRECTIVES, Language
 from schemas.events import MAX_CANDIDATES
 from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
-from schemas.topics import TOPICS
-from streams.dry_run import dry_run_of, lessons
+from schemas.topics import FROM_APPS
+from streams.dry_run import Lesson, dry_run_of, lessons
 from streams.http import metrics
 from streams.http.answers import outgoing
 from streams.http.api import TheApi
@@ -51,36 +51,20 @@ EventT = TypeVar("EventT", RankRequest, Correction)
 events, rankings, corrections = router("events"), router("rankings"), router("corrections")
 
 
-SENT = {
-    "items": "An entry of the catalogue.",
-    "interactions": "An earlier choice, without a list.",
-    "rank-requests": "A request for a ranking whose answer comes on Kafka; `/v1/rank` waits for it.",
-    "rankings": "A list that was shown.",
-    "selections": "A choice from a list.",
-    "feedback": "A signal on an item.",
-    "corrections": "A statement of the person.",
-    "utterances": "A turn of a conversation.",
+_ENTRY = {
+    "type": "object",
+    "required": ["topic", "event"],
+    "properties": {
+        "topic": {"enum": list(FROM_APPS)},
+        "event": {"type": "object", "description": "As on Kafka: asyncapi.json has the fields of each topic."},
+    },
 }
-_ENTRIES = tuple(
-    create_model(
-        f"Sent{(event := TOPICS[base].model).__name__}",
-        __base__=Body,
-        __doc__=about,
-        topic=(Literal[base], ...),  # type: ignore[arg-type]
-        event=(event, ...),
-    )
-    for base, about in SENT.items()
-)
-_Entries = Annotated[
-    list[Annotated[Union[_ENTRIES], Field(discriminator="topic")]],  # type: ignore[valid-type] # noqa: UP007
-    Field(min_length=1, max_length=EVENTS),
-]
 
 
 class Batch(Body):
     """A batch of events. Each is checked by itself, so that a bad one does not keep the others out."""
 
-    events: SkipValidation[_Entries]  # `check` takes them one by one
+    events: list[Any] = Field(min_length=1, max_length=EVENTS, json_schema_extra={"items": _ENTRY})
 
 
 class FieldError(Model):
@@ -106,20 +90,16 @@ class Taken(Model):
     results: tuple[Result, ...]
 
 
-class Linted(Model):
-    """The effect of an event."""
+class Linted(Result):
+    """The lessons of an event."""
 
-    event_id: str | None
     teaches: tuple[str, ...] = Field(description="Its lessons, in sentences.")
     warnings: tuple[str, ...] = Field(description="Ways to make it teach more.")
-    errors: tuple[FieldError, ...] = Field(description="Only of refused ones.")
 
 
-class LintReport(Model):
-    """The effect of a batch; nothing of it was sent."""
+class LintReport(Taken):
+    """The lessons of a batch; nothing of it was sent."""
 
-    accepted: int = Field(description="The number of events that would be accepted.")
-    refused: int
     results: tuple[Linted, ...]
 
 
@@ -194,15 +174,11 @@ async def send_events(api: TheApi, token: TheToken, batch: Batch) -> Response:
     event again, with the same `event_id`, changes nothing, so after a 503 or no answer at all send the whole batch
     again as it is.
     """
-    checked = await _checked(token, _entries_of(batch))
+    checked = await _checked(token, batch)
     await api.sender.send([outgoing(each.event, api.settings) for each in checked if each.event is not None])
-    results: list[dict[str, Any]] = []
     for each in checked:
         metrics.EVENTS.labels(each.topic.base if each.topic else metrics.NO_TOPIC, each.status).inc()
-        results.append({"event_id": each.event_id, "status": each.status})
-        if each.errors:
-            results[-1]["errors"] = each.errors
-    return as_json({**_counts(checked), "results": results})
+    return _answer(checked, map(_result, checked))
 
 
 @events.post("/v1/events/lint", dependencies=[needs(TokenScope.PRODUCE, every=True)], response_model=LintReport)
@@ -211,32 +187,26 @@ async def lint_events(api: TheApi, token: TheToken, batch: Batch) -> Response:
 
     The events share the state of a user without any history: a selection joins with its ranking of the same batch.
     """
-    entries = _entries_of(batch)
-    checked = await _checked(token, entries)
+    checked = await _checked(token, batch)
+    records = [entry["event"] if each.event else {} for entry, each in zip(batch.events, checked, strict=True)]
 
-    def lint() -> dict[str, Any]:
-        """Lint the batch: a millisecond an event, and more for long texts."""
-        records = [entry["event"] if each.event else {} for entry, each in zip(entries, checked, strict=True)]
+    def lint() -> list[Lesson]:  # a millisecond an event, and more for long texts
         run = dry_run_of(api.settings, datetime.now(UTC), LINT_CHARS)
-        found = lessons(run, [each.event for each in checked], records)
-        results = [
-            {"event_id": each.event_id, "teaches": lesson.teaches, "warnings": lesson.warnings, "errors": each.errors}
-            for each, lesson in zip(checked, found, strict=True)
-        ]
-        return {**_counts(checked), "results": results}
+        return lessons(run, [each.event for each in checked], records)
 
-    return as_json(await api.read(token, lint))
+    found = zip(checked, await api.read(token, lint), strict=True)
+    return _answer(
+        checked, (_result(each) | {"teaches": lesson.teaches, "warnings": lesson.warnings} for each, lesson in found)
+    )
 
 
 @rankings.post("/v1/rank", dependencies=[needs(*RANK_SCOPES, every=True)], response_model=Ranking)
 async def rank(api: TheApi, token: TheToken, asked: RankBody) -> Response:
     """Ranks candidates for a person, best first, and waits for it.
 
-    What spoke for the order is in `injected`: the slim skill, and in `fit` how well the candidates suit and, with
-    `clarify`, the one question whose answer would tell most. Answer it with a correction. Then show the list, and send
-    what was taken as a selection with this `ranking_id`.
-
-    A 504 names the `request_id`: the same request may be sent again with it.
+    `injected` has the reasons: the slim skill, and in `fit` how well the candidates suit and, with `clarify`, the most
+    useful question. Answer it with a correction. Then show the list, and send the choice as a selection with this
+    `ranking_id`. A 504 names the `request_id`: the same request may be sent again with it.
     """
     user = asked.user_id
     if not all(token.may(scope, user) for scope in RANK_SCOPES):
@@ -263,10 +233,10 @@ async def rank(api: TheApi, token: TheToken, asked: RankBody) -> Response:
     responses={202: {"model": Corrected, "description": "Kept, but no worker has answered in time."}},
 )
 async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPath, asked: CorrectionBody) -> Response:
-    """Record what a person wants or does not want, in words or by a form, and answer with the statements understood.
+    """Records wishes of a person, in words or by a form, and answers with the statements understood.
 
-    The next ranking honours it. With `answers` it answers the question of a ranking. Words that are not understood are
-    kept in the log and change nothing; `why` is the reason, and `explanation` has examples. Words that ask
+    The next ranking honours them. With `answers` it answers the question of a ranking. Words that are not understood
+    are kept in the log and change nothing; `why` is the reason, and `explanation` has examples. Words that ask
     not to be remembered are not sent at all.
     """
     correction = _event(Correction, asked, user_id=user, domain=domain)
@@ -307,24 +277,21 @@ def _event(kind: type[EventT], asked: Body, **more: str) -> EventT:
         raise not_valid(error) from None
 
 
-def _entries_of(batch: Batch) -> Sequence[Any]:
-    """Return the entries of a batch, which Pydantic has not looked at."""
-    entries: Any = batch.events
-    if not isinstance(entries, list) or not 1 <= len(entries) <= EVENTS:
-        raise Problem(422, f'events must be a list of 1 to {EVENTS}: {{"topic": "selections", "event": {{...}}}}')
-    return entries
-
-
-async def _checked(token: Token, entries: Sequence[Any]) -> list[Checked]:
+async def _checked(token: Token, batch: Batch) -> list[Checked]:
     """Check a batch, some entries at a time, so that other requests get a turn."""
     now, checked = datetime.now(UTC), list[Checked]()
-    for number, entry in enumerate(entries):
+    for number, entry in enumerate(batch.events):
         if number % AT_ONCE == 0:
             await asyncio.sleep(0)
         checked.append(check(entry, lambda user: token.may(TokenScope.PRODUCE, user or EVERYBODY), now))
     return checked
 
 
-def _counts(checked: Sequence[Checked]) -> dict[str, int]:
+def _result(checked: Checked) -> dict[str, Any]:
+    errors = {"errors": checked.errors} if checked.errors else {}
+    return {"event_id": checked.event_id, "status": checked.status, **errors}
+
+
+def _answer(checked: Sequence[Checked], results: Iterable[dict[str, Any]]) -> Response:
     accepted = sum(each.event is not None for each in checked)
-    return {"accepted": accepted, "refused": len(checked) - accepted}
+    return as_json({"accepted": accepted, "refused": len(checked) - accepted, "results": list(results)})

@@ -6,6 +6,7 @@ reasons as JSON. A missing broker makes a process unready, never dead: a restart
 With a tokens file, metrics and reasons require a token with the scope `operate`.
 """
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Protocol
@@ -20,6 +21,7 @@ from streams import metrics
 from streams.exceptions import StreamsError
 from streams.http.gate import Gate, Unauthorized, gate_of
 from streams.http.limits import RateLimited
+from streams.http.problems import Problem, problem_of
 from streams.http.server import Config, Server, listen
 from streams.http.tokens import Scope, TokensUnusable
 from streams.settings import Settings
@@ -28,6 +30,8 @@ REQUEST_SECONDS = 10.0
 CONNECTIONS = 32
 """An address holds at most half of them, which leaves room for the orchestrator's probe."""
 NO_STORE = {"Cache-Control": "no-store"}
+
+logger = logging.getLogger("sager.health")
 
 
 class PortTaken(StreamsError, OSError):
@@ -53,9 +57,9 @@ def serve(settings: Settings, health: Health) -> None:
     try:
         listening = listen(settings.metrics_host, settings.metrics_port)
     except OSError as error:
+        where = f"{settings.metrics_host}:{settings.metrics_port}"
         raise PortTaken(
-            f"metrics and health cannot be served on {settings.metrics_host}:{settings.metrics_port} "
-            f"({error.strerror}): set SAGER_METRICS_PORT to another port, or to 0 for none"
+            f"{where} is not available ({error.strerror}): set SAGER_METRICS_PORT to another port, or to 0"
         ) from error
     config = Config(
         app,
@@ -94,12 +98,8 @@ def _refusal(gate: Gate | None, request: Request) -> Response | None:
         return None
     try:
         token = gate.enter(request.headers.get("authorization"), request.client.host if request.client else "?")
-    except RateLimited as error:
-        return JSONResponse({"detail": str(error)}, 429, {**NO_STORE, "Retry-After": error.retry_after})
-    except Unauthorized:
-        return JSONResponse({"detail": "send a valid token"}, 401, {**NO_STORE, "WWW-Authenticate": "Bearer"})
-    except TokensUnusable:
-        return JSONResponse({"detail": "no token can be checked at the moment"}, 503, NO_STORE)
+    except (RateLimited, Unauthorized, TokensUnusable) as error:
+        return problem_of(error, "GET", logger, "").response()
     if Scope.OPERATE in token.scopes:
         return None
-    return JSONResponse({"detail": f"the scope {Scope.OPERATE} is needed"}, 403, NO_STORE)
+    return Problem(403, f"this token lacks the scope {Scope.OPERATE}").response()

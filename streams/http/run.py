@@ -27,7 +27,7 @@ class CannotServe(StreamsError, OSError):
 
 
 class ApiHealth:
-    """Answers `/live` and `/ready` for `sager serve`. Thread-safe."""
+    """The health of `sager serve`. Thread-safe."""
 
     def __init__(self, settings: Settings, tokens: TokensFile) -> None:
         self._settings, self._tokens = settings, tokens
@@ -35,7 +35,7 @@ class ApiHealth:
         self.api: Api | None = None
 
     def why_not_live(self) -> list[str]:
-        """Return the reasons to restart. Slow work runs in threads and has a time limit."""
+        """Return the reasons to restart the process."""
         return ["topics are not followed any more"] if self.api is not None and self.api.live.has_failed else []
 
     def why_not_ready(self) -> list[str]:
@@ -62,11 +62,7 @@ def run(settings: Settings, *, console: bool = False) -> None:
     tokens.all()
     client_config(settings)  # fails now if it is invalid, and not at the first command
     if settings.http_certificate is None and not is_loopback(settings.http_host):
-        logger.warning(
-            "tokens and users' data cross the network unencrypted on %s: set SAGER_HTTP_CERTIFICATE and "
-            "SAGER_HTTP_KEY, or put a TLS proxy in front",
-            settings.http_host,
-        )
+        logger.warning("tokens and data cross the network unencrypted: set SAGER_HTTP_CERTIFICATE, or use a TLS proxy")
     health = ApiHealth(settings, tokens)
     agreement.publish(settings, agreement.ALL)
     serve_health(settings, health)
@@ -80,9 +76,9 @@ async def _serve(settings: Settings, gate: Gate, health: ApiHealth, *, console: 
     try:
         listening = listen(settings.http_host, settings.http_port)
     except OSError as error:
+        where = f"{settings.http_host}:{settings.http_port}"
         raise CannotServe(
-            f"{settings.http_host}:{settings.http_port} is not available ({error.strerror}): set "
-            "SAGER_HTTP_HOST and SAGER_HTTP_PORT to others"
+            f"{where} is not available ({error.strerror}): set SAGER_HTTP_HOST and SAGER_HTTP_PORT"
         ) from error
 
     def end() -> None:
@@ -119,7 +115,6 @@ def config_of(app: object, settings: Settings) -> Config:
         config.load()
     except OSError as error:  # also ssl.SSLError
         raise CannotServe(
-            f"SAGER_HTTP_CERTIFICATE ({settings.http_certificate}) and SAGER_HTTP_KEY ({settings.http_key}) cannot be "
-            "used: they must be matching PEM files, the key without a password"
+            "SAGER_HTTP_CERTIFICATE and SAGER_HTTP_KEY must name matching PEM files, the key without a password"
         ) from error
     return config

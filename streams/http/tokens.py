@@ -37,7 +37,7 @@ logger = logging.getLogger("sager.http")
 
 
 class TokensUnusable(StreamsError, ValueError):
-    """The tokens file is missing, accessible to others or invalid. The server accepts no request then."""
+    """The tokens file is missing, accessible to others or invalid: the server accepts no request."""
 
 
 class TokenScope(StrEnum):
@@ -94,12 +94,6 @@ class _File(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     token: tuple[Token, ...] = ()
-
-    @model_validator(mode="after")
-    def _has_each_once(self) -> Self:
-        if len({token.sha256 for token in self.token}) < len(self.token):
-            raise ValueError("the same sha256 appears twice")
-        return self
 
 
 class TokensFile:
