@@ -6,7 +6,6 @@ reasons as JSON. A missing broker makes a process unready, never dead: a restart
 With a tokens file, metrics and reasons require a token with the scope `operate`.
 """
 
-import logging
 import threading
 from collections.abc import Callable
 from typing import Protocol
@@ -21,7 +20,6 @@ from streams import metrics
 from streams.exceptions import StreamsError
 from streams.http.gate import Gate, Unauthorized, gate_of
 from streams.http.limits import RateLimited
-from streams.http.problems import Problem, problem_of
 from streams.http.server import Config, Server, listen
 from streams.http.tokens import Scope, TokensUnusable
 from streams.settings import Settings
@@ -30,8 +28,6 @@ REQUEST_SECONDS = 10.0
 CONNECTIONS = 32
 """An address holds at most half of them, which leaves room for the orchestrator's probe."""
 NO_STORE = {"Cache-Control": "no-store"}
-
-logger = logging.getLogger("sager.health")
 
 
 class PortTaken(StreamsError, OSError):
@@ -98,8 +94,12 @@ def _refusal(gate: Gate | None, request: Request) -> Response | None:
         return None
     try:
         token = gate.enter(request.headers.get("authorization"), request.client.host if request.client else "?")
-    except (RateLimited, Unauthorized, TokensUnusable) as error:
-        return problem_of(error, "GET", logger, "").response()
+    except RateLimited as error:
+        return JSONResponse({"detail": str(error)}, 429, {**NO_STORE, "Retry-After": error.retry_after})
+    except Unauthorized:
+        return JSONResponse({"detail": "send a valid token"}, 401, {**NO_STORE, "WWW-Authenticate": "Bearer"})
+    except TokensUnusable:
+        return JSONResponse({"detail": "no token can be checked at the moment"}, 503, NO_STORE)
     if Scope.OPERATE in token.scopes:
         return None
-    return Problem(403, f"this token lacks the scope {Scope.OPERATE}").response()
+    return JSONResponse({"detail": f"the scope {Scope.OPERATE} is needed"}, 403, NO_STORE)
