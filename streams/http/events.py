@@ -51,7 +51,7 @@ EventT = TypeVar("EventT", RankRequest, Correction)
 events, rankings, corrections = router("events"), router("rankings"), router("corrections")
 
 
-_ENTRY = {
+_ENTRY: dict[str, Any] = {
     "type": "object",
     "required": ["topic", "event"],
     "properties": {
