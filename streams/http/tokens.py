@@ -95,6 +95,12 @@ class _File(BaseModel):
 
     token: tuple[Token, ...] = ()
 
+    @model_validator(mode="after")
+    def _has_each_once(self) -> Self:
+        if len({token.sha256 for token in self.token}) < len(self.token):
+            raise ValueError("the same sha256 appears twice")
+        return self
+
 
 class TokensFile:
     """The current tokens of a file, which may change at any time."""

@@ -4,7 +4,6 @@ import io
 import json
 import zipfile
 from collections import Counter
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,6 @@ from schemas import ForgetRequest, Receipt, subject_of
 from streams.exceptions import BrokerUnreachable
 from streams.http import rights
 from streams.http.api import Api
-from streams.http.confirmations import SECONDS, Confirmations
-from streams.http.problems import Problem
-from streams.http.tokens import new
 from streams.rights import portable
 from streams.rights.holdings import Holdings
 from streams.rights.portable import archive
@@ -64,7 +60,6 @@ def post(api: Served, path: str, token: str, body: dict[str, Any]) -> Any:
         ("/v1/users/ann/export", "GET", {"read-user"}, None),
         ("/v1/users/ann/forget", "POST", {"forget-user"}, b"{}"),
         ("/v1/users/ann/import", "POST", {"change-user"}, b"PK"),
-        ("/v1/arms", "GET", {"operate", "read-all"}, None),
     ],
 )
 def test_each_takes_its_scope_for_its_user_and_no_other(api, file, monkeypatch, path, method, scope, body):
@@ -105,9 +100,6 @@ def test_what_is_not_there_is_404_and_names_nobody_else(api, file, path):
     assert "person" not in reply.text
 
 
-# --- arms
-
-
 # --- forgetting
 
 
@@ -130,74 +122,21 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
     return sent
 
 
-def test_forgetting_takes_a_preview_and_its_confirmation(api, file, forgets):
+def test_forgetting_has_a_preview_and_takes_the_users_id_again(api, file, forgets):
     token = file.make("forget-user", user="ann", name="ann's app")
 
     preview = post(api, "/v1/users/ann/forget", token, EVERYTHING)
     assert (preview.status, forgets) == (200, [])
     assert preview.body["goes"] == [{"store": "topic selections", "records": 2, "fate": "goes"}]
     assert (preview.body["known"], preview.body["domains"], preview.body["unread"]) == (True, ["books"], ["cards"])
+    assert post(api, "/v1/users/ann/forget", token, EVERYTHING | {"confirm": "bob"}).status == 409
+    assert forgets == []
 
-    confirmed = EVERYTHING | {"confirmation": preview.body["confirmation"]}
-    done = post(api, "/v1/users/ann/forget", token, confirmed)
-    again = post(api, "/v1/users/ann/forget", token, confirmed)
+    done = post(api, "/v1/users/ann/forget", token, EVERYTHING | {"confirm": "ann"})
 
     assert (done.status, done.body["carried_out"]) == (200, True)
     assert done.body["receipt"]["subject"] == subject_of("ann")
-    assert again.body == done.body
     assert [(each.user_id, each.domain, each.actor) for each in forgets] == [("ann", None, "ann's app")]
-
-
-@pytest.mark.parametrize("changed", [{"everything": False, "domain": "books"}, {"user": "bob"}, {"token": "other"}])
-def test_a_confirmation_is_of_one_request_of_one_token(api, file, forgets, changed):
-    token = file.make("forget-user", user="*")
-    text = post(api, "/v1/users/ann/forget", token, EVERYTHING).body["confirmation"]
-
-    user = changed.pop("user", "ann")
-    token = file.make("forget-user", user="*") if changed.pop("token", "") else token
-    reply = post(api, f"/v1/users/{user}/forget", token, EVERYTHING | changed | {"confirmation": text})
-
-    assert (reply.status, forgets) == (409, [])
-
-
-# --- confirmations
-
-
-def confirmations(now: float = 1_000.0, **settings: Any) -> Confirmations:
-    return Confirmations(Settings(**settings), lambda: now)
-
-
-def test_servers_that_share_a_secret_take_each_others_confirmations():
-    _, token = new("app", ["forget-user"], "ann", None)
-    about, shared = {"b": 1, "a": 2}, {"http_confirmation_key": "k" * 32}
-    text = confirmations(**shared).make(token, "forget ann", about)["confirmation"]
-
-    taken = confirmations(1_000 + SECONDS, **shared).check(text, token, "forget ann", {"a": 2, "b": 1})
-
-    assert taken.at == datetime.fromtimestamp(1_000, UTC)
-    assert taken.name() == confirmations(**shared).check(text, token, "forget ann", about).name() != taken.name("more")
-    for other in (confirmations(), confirmations(1_001 + SECONDS, **shared), confirmations(999, **shared)):
-        with pytest.raises(Problem):
-            other.check(text, token, "forget ann", about)
-
-
-def test_no_changed_confirmation_is_taken():
-    _, token = new("app", ["forget-user"], "ann", None)
-    ours = confirmations()
-    text = ours.make(token, "forget ann", "")["confirmation"]
-    other = replace_token(token)
-
-    bad = [text[:-1], "", "é", "====", text[::-1], "A" * 64, text[:8] + ("A" if text[8] != "A" else "B") + text[9:]]
-    for each in bad:
-        with pytest.raises(Problem):
-            ours.check(each, token, "forget ann", "")
-    for args in ((other, "forget ann", ""), (token, "forget bob", ""), (token, "forget ann", "x")):
-        with pytest.raises(Problem):
-            ours.check(text, *args)
-
-
-def replace_token(token: Any) -> Any:
-    return token.model_copy(update={"sha256": "0" * 64})
 
 
 # --- importing
