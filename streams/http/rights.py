@@ -4,11 +4,9 @@ import os
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from io import BytesIO
-from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Self
 
 from confluent_kafka import KafkaException
@@ -27,10 +25,11 @@ from streams.rights import portable
 from streams.rights.preview import SkillComes, StoreGoes, comes, forget_request, goes
 from streams.settings import Settings
 
-ZIP = "application/zip"
+GZIP = "application/gzip"
+FILE_NAME = "sager-export.jsonl.gz"
 CHUNK_BYTES = 256 * 1024
 CONFIRM = "The user's id again: it is carried out. Without it the answer is a preview."
-_ZIP: dict[str, Any] = {"content": {ZIP: {"schema": {"type": "string", "format": "binary"}}}}
+_FILE: dict[str, Any] = {"content": {GZIP: {"schema": {"type": "string", "format": "binary"}}}}
 
 routes = router("rights")
 
@@ -88,14 +87,14 @@ class ImportDone(BaseModel):
     "/v1/users/{user}/export",
     dependencies=[needs(Scope.READ_USER)],
     response_class=StreamingResponse,
-    responses={200: {**_ZIP, "description": "The export."}},
+    responses={200: {**_FILE, "description": "The export."}},
 )
 async def export_user(api: TheApi, token: TheToken, user: UserPath) -> Response:
-    """Exports everything held about a user: the folder of `sager policy export`, as a zip file.
+    """Exports everything held about a user: the file of `sager policy export`, gzipped JSON lines.
 
     It reads whole topics, and may take minutes in a large deployment.
     """
-    return await zipped(api, token, user)
+    return await export_file(api, token, user)
 
 
 @routes.post(
@@ -129,7 +128,7 @@ async def forget_user(api: TheApi, token: TheToken, user: UserPath, asked: Forge
     dependencies=[needs(Scope.CHANGE_USER)],
     response_model=ImportPreview | ImportDone,
     responses={202: {"model": ImportDone, "description": "Sent; no worker has carried all of it out yet."}},
-    openapi_extra={"requestBody": {"required": True, **_ZIP}},
+    openapi_extra={"requestBody": {"required": True, **_FILE}},
 )
 async def import_user(
     request: Request,
@@ -140,20 +139,19 @@ async def import_user(
     reason: Annotated[str, Query(max_length=300, description="Why, for the log.")] = "",
     confirm: Annotated[UserIdField | None, Query(description=CONFIRM)] = None,
 ) -> Response:
-    """Imports an export, a zip file. Each of its skills replaces the skill of its domain.
+    """Imports an export. Each of its skills replaces the skill of its domain.
 
     Without `confirm` the answer is a preview. With the user's id in `confirm` it is carried out.
     """
-    if request.headers.get("content-type") != ZIP:
-        raise Problem(415, f"send `Content-Type: {ZIP}`: the answer of /export", {"Accept": ZIP})
+    if request.headers.get("content-type") != GZIP:
+        raise Problem(415, f"send `Content-Type: {GZIP}`: the answer of /export", {"Accept": GZIP})
     if confirm is not None:
         _check_confirm(confirm, user)
     body, now = await request.body(), datetime.now(UTC)
 
     def preview() -> ImportPreview:
-        with _imported(body) as bundle:
-            skills = comes(api.settings, bundle, user, now, domain=domain)
-            return ImportPreview(exported_from=bundle.manifest.user_id, comes=skills)
+        bundle = _loaded(body)
+        return ImportPreview(exported_from=bundle.header.user_id, comes=comes(api.settings, bundle, user, now, domain))
 
     if confirm is None:
         return as_json(await api.search(token, preview))
@@ -170,8 +168,7 @@ def _check_confirm(confirm: str, user: str) -> None:
 def _import(settings: Settings, body: bytes, user: str, order: portable.Order, domain: str | None) -> ImportDone:
     """Import a body, and wait for each of its skills."""
     try:
-        with _imported(body) as bundle:
-            done = portable.take_in(settings, bundle, user, order, settings.http_wait_seconds, domain=domain)
+        done = portable.take_in(settings, _loaded(body), user, order, settings.http_wait_seconds, domain=domain)
     except ValidationError as error:
         raise not_valid(error) from None
     except (KafkaException, NotProduced) as error:
@@ -179,26 +176,21 @@ def _import(settings: Settings, body: bytes, user: str, order: portable.Order, d
     return ImportDone(carried_out=None not in done.diffs.values(), statements=done.statements, skills=done.skills)
 
 
-async def zipped(api: Api, token: Token, user: str) -> StreamingResponse:
-    """Return the export of a user as a zip file."""
+async def export_file(api: Api, token: Token, user: str) -> StreamingResponse:
+    """Return the export of a user as a file."""
     file = await api.search(token, partial(_exported, api.settings, user))
     if file is None:
         raise Problem(404, "nothing is held about this user")
     size = file.seek(0, os.SEEK_END)
-    headers = {"Content-Disposition": 'attachment; filename="sager-export.zip"', "Content-Length": str(size)}
-    return StreamingResponse(_chunks(file), headers=headers, media_type=ZIP)
+    headers = {"Content-Disposition": f'attachment; filename="{FILE_NAME}"', "Content-Length": str(size)}
+    return StreamingResponse(_chunks(file), headers=headers, media_type=GZIP)
 
 
 def _exported(settings: Settings, user: str) -> BinaryIO | None:
-    """Return an open, already deleted zip file with everything held about a user; None if nothing is held. Blocks."""
-    with tempfile.TemporaryDirectory(prefix="sager-export-") as place:
-        folder = Path(place) / "export"
-        manifest = portable.export(settings, user, folder)
-        if not manifest.topics and not manifest.tables:
-            return None
-        out = tempfile.TemporaryFile(dir=place)  # noqa: SIM115 - `_chunks` closes it
-        portable.pack(folder, out)
-        return out
+    """Return a file without a name with everything held about a user; None if nothing is held. Blocks."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - `_chunks` closes it
+    done = portable.export(settings, user, file)
+    return file if done.topics or done.tables else None
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:
@@ -209,13 +201,9 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
             yield chunk
 
 
-@contextmanager
-def _imported(body: bytes) -> Iterator[portable.Bundle]:
-    """Hold the checked folder of a zip file. Blocks."""
-    with tempfile.TemporaryDirectory(prefix="sager-import-") as place:
-        folder = Path(place)
-        try:
-            portable.unpack(BytesIO(body), folder)
-            yield portable.load(folder)
-        except portable.NotPortable as error:
-            raise Problem(422, str(error).replace(f"{folder}/", "").replace(str(folder), "the export")) from None
+def _loaded(body: bytes) -> portable.Bundle:
+    """Return a checked export. Blocks."""
+    try:
+        return portable.load(BytesIO(body))
+    except portable.NotPortable as error:
+        raise Problem(422, str(error)) from None
