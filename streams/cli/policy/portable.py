@@ -1,6 +1,7 @@
 """`sager policy export`, `import` and `forget`: the data of a person, taken along or erased."""
 
 import os
+import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
+from streams import private
 from streams.cli.errors import FAILED, Misconfigured
 from streams.cli.options import AsJson, Bootstrap, Domain, User, examples, reachable, settings
 from streams.cli.output import console, note, print_json, printable, row, table
@@ -67,13 +69,14 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     """Open a new private file, which is there only if nothing fails."""
     if path.exists():
         raise Misconfigured(f"{path} exists: choose another --to")
-    temporary = path.with_name(f".{path.name}.tmp")
+    private.make(path.absolute().parent)
+    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # only its owner may read it
     try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+        with os.fdopen(number, "wb") as out:
             yield out
-        temporary.rename(path)
+        Path(name).rename(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        Path(name).unlink(missing_ok=True)
 
 
 def import_(

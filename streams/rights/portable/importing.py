@@ -134,6 +134,8 @@ def load(source: BinaryIO) -> Bundle:
             elif record.get("topic") == Card.TOPIC and "value" in record:
                 card = decode(Card, to_json(record["value"]))
                 _check_user(card, header)
+    except NotPortable:
+        raise
     except (BadRecord, ValueError, TypeError, AttributeError) as error:
         why = error.detail if isinstance(error, BadRecord) else "it is no line of an export"
         raise NotPortable(f"line {number}: {why}") from error
