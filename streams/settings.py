@@ -315,21 +315,9 @@ class Settings(BaseSettings):
     http_idle_seconds: float = Field(
         default=30.0, gt=0, description="A connection without a request, or whose client does not read, is closed then."
     )
-    http_connections: int = Field(default=512, ge=1, description="Connections at once, in all; then 503.")
-    http_connections_per_address: int = Field(default=64, ge=1, description="Connections at once from an address.")
+    http_connections: int = Field(default=512, ge=1, description="Connections at once, an address at most half of them; then 503.")
     http_wait_seconds: float = Field(
         default=10.0, ge=0, le=60, description="Longest wait for a worker to apply a change."
-    )
-    http_confirmation_key: SecretStr | None = Field(
-        default=None,
-        description="Secret of confirmations, 32 characters or more, shared by servers behind one address. "
-        "[each process has its own]",
-    )
-
-    mcp_hosts: str | None = Field(
-        default=None,
-        pattern=r"^[A-Za-z0-9.\-]+(,[A-Za-z0-9.\-]+)*$",
-        description="Names under which /mcp is reached, besides the loopback's, comma separated. [none]",
     )
     webhooks: Path | None = Field(
         default=None, description="TOML file of the endpoints of `sager webhooks`, which holds their secrets."
@@ -368,7 +356,7 @@ class Settings(BaseSettings):
             raise PydanticCustomError("empty", "is empty: give it a value, or unset it to have the default")
         return None
 
-    @field_validator("chain_key", "pseudonym_key", "http_confirmation_key")
+    @field_validator("chain_key", "pseudonym_key")
     @classmethod
     def _is_long_enough(cls, value: SecretStr | None) -> SecretStr | None:
         """A short secret can be found by trial: its seals and pseudonyms are on topics that others may read."""
