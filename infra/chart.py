@@ -30,7 +30,7 @@ FIXED = frozenset({"data_dir", "duckdb", "embedded", "group", "http_host", "http
 """Settings that the templates decide."""
 STRINGS = frozenset(
     {"kafka_sasl_password", "kafka_ssl_key_password", "chain_key", "pseudonym_key", "llm_api_key"}
-    | {"http_confirmation_key", "console_metrics_token"}
+    | {"console_metrics_token"}
 )
 FILES = frozenset(
     {

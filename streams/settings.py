@@ -241,14 +241,9 @@ class Settings(BaseSettings):
     http_failures: float = Field(30.0, gt=0, description="Requests a minute without a good token; then 429.")
     http_request_seconds: float = Field(10.0, gt=0, description="Time to send a request; then 408.")
     http_idle_seconds: float = Field(30.0, gt=0, description="A connection idle for this long is closed.")
-    http_connections: int = Field(512, ge=1, description="Connections at once, in all; then 503.")
-    http_connections_per_address: int = Field(64, ge=1, description="Connections at once from an address.")
+    http_connections: int = Field(512, ge=1, description="Connections at once, an address half; then 503.")
     http_wait_seconds: float = Field(10.0, ge=0, le=60, description="Longest wait for a worker to apply a change.")
-    http_confirmation_key: SecretStr | None = Field(None, description="Secret of confirmations. [one per process]")
 
-    mcp_hosts: str | None = Field(
-        None, pattern=r"^[A-Za-z0-9.\-]+(,[A-Za-z0-9.\-]+)*$", description="Further host names of /mcp."
-    )
     webhooks: Path | None = Field(None, description="TOML file of the endpoints of `sager webhooks`.")
 
     console_hosts: str | None = Field(None, description="Further host names of the console, comma separated.")
@@ -278,7 +273,7 @@ class Settings(BaseSettings):
             raise PydanticCustomError("empty", "is empty: give it a value, or unset it to have the default")
         return None
 
-    @field_validator("chain_key", "pseudonym_key", "http_confirmation_key")
+    @field_validator("chain_key", "pseudonym_key")
     @classmethod
     def _is_long_enough(cls, value: SecretStr | None) -> SecretStr | None:
         """A short secret can be found by trial: its seals and pseudonyms are on topics that others may read."""

@@ -155,7 +155,7 @@ def _show(card: "ToldCard", *, with_reason: bool) -> None:
 
 
 def _show_version(version: "CardVersion") -> None:
-    diff, came_of = version.diff, f"a {version.came_of.value}"
+    diff, came_of = version.diff, f"a {version.came_of}"
     if diff.conversation_id:
         came_of = f"conversation {diff.conversation_id} · {diff.reasoned_by.model or diff.reasoned_by.reasoner}"
     print(printable(f"version {diff.version} · {diff.occurred_at:%Y-%m-%d %H:%M:%S} UTC · {came_of}"))

@@ -46,8 +46,7 @@ def mcp(
 ) -> None:
     """Serve the Model Context Protocol on standard input and output: an agent's host starts it, and ends it.
 
-    Its tools call the HTTP API with one token, which limits the users that it may act for. The API itself serves the
-    same at /mcp.
+    Its tools call the HTTP API with one token, which limits the users that it may act for.
     """
     need("MCP", "mcp", "mcp")
     from streams.logs import configure  # noqa: PLC0415

@@ -13,7 +13,6 @@ from pydantic_core import to_json
 from schemas import BadRecord, CardDiff, Event, Ranking, Receipt, SkillDiff, decode, encode, topic_of
 from streams.http.problems import RETRY, Problem
 from streams.kafka.clients import partition_of, producer_config
-from streams.kafka.producer import BY_KEY
 from streams.settings import Settings
 
 TOPICS = (Ranking.TOPIC, SkillDiff.TOPIC, CardDiff.TOPIC, Receipt.TOPIC)
@@ -32,12 +31,20 @@ def user_of(event: Event) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A record to send: the topic's whole name, the key, the value and the partition."""
+    """A record to send; `topic` is the whole name."""
 
     topic: str
     key: bytes | None
     value: bytes
     partition: int
+
+
+def outgoing(event: Event, settings: Settings) -> Outgoing:
+    """Return an event of the registry as a record on the partition of its user, or of its key without one."""
+    topic, user = topic_of(type(event)), user_of(event)
+    key = topic.key_of(event)
+    owner = (key or b"").decode() if user is None else user
+    return Outgoing(topic.name(settings.prefix), key, encode(event), partition_of(owner, settings.partitions))
 
 
 def _settle(future: "asyncio.Future[Any]", result: Any) -> None:
@@ -53,12 +60,6 @@ class Sender:
         self._producer: Producer | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._poll, name="deliveries", daemon=True)
-
-    def outgoing(self, event: Event) -> Outgoing:
-        """Return an event of the registry as a record on the partition of its user."""
-        topic, user = topic_of(type(event)), user_of(event)
-        partition = BY_KEY if user is None else partition_of(user, self._settings.partitions)
-        return Outgoing(topic.name(self._settings.prefix), topic.key_of(event), encode(event), partition)
 
     async def send(self, records: Sequence[Outgoing]) -> None:
         """Send the records and return once all replicas in sync have acknowledged all of them."""
@@ -85,10 +86,8 @@ class Sender:
             if errors:
                 raise KafkaException(errors[0])
         except (BufferError, TimeoutError, KafkaException) as error:
-            detail = (
-                "Kafka has not acknowledged everything; some of it may be there. Send the same again, with the same"
-            )
-            raise Problem(503, f"{detail} event ids", RETRY) from error
+            detail = "Kafka has not acknowledged everything: send the same again, with the same event ids"
+            raise Problem(503, detail, RETRY) from error
 
     def close(self) -> None:
         """End the thread; no client has an answer for a record that is not acknowledged yet."""
@@ -154,8 +153,7 @@ class Answers:
     ) -> Iterator[Awaited[AnswerT]]:
         """Wait from now on, so send the question within.
 
-        `is_answer`: recognizes the answer; runs in another thread. `hint`: an id in the answer's JSON. Without
-        it each call would pay for decoding all answers.
+        `is_answer` runs in another thread. `hint`: an id in the answer's JSON, which spares decoding other records.
         """
         place = (kind.TOPIC, partition_of(user, self._partitions))
         awaited = Awaited(kind, is_answer, to_json(hint)[1:-1])

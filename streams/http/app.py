@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import re
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -21,13 +19,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streams.console.app import Console
 from streams.console.links import router as links
-from streams.http import metrics, tokens
+from streams.http import metrics
 from streams.http.api import Api
 from streams.http.document import ROUTERS, TITLE, VERSION, document
+from streams.http.limits import BODY_BYTES, LARGER_BODIES, MIB
 from streams.http.problems import Problem, log_failure, of_fields, problem_of
 from streams.http.routing import TOKEN
-from streams.http.slims import is_same, tag_of
-from streams.mcp.http import mount as mount_mcp
 
 CONSOLE, OPENAPI, PAGE = "/console", "/openapi.json", "/docs"
 STATIC = Path(__file__).parent / "static"
@@ -44,15 +41,6 @@ DOCS_HEADERS: Final = {
 """Headers of every answer, unless the answer has them itself, and of the documentation's."""
 NOT_TRACED: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 """FastAPI would send spans to wherever OpenTelemetry's variables point, with paths, which name users."""
-BODY_BYTES, MIB = 16 * 1024, 1024 * 1024
-"""Maximum size of a request body: a command takes a few hundred bytes."""
-LARGER: Final = (
-    (re.compile(r"/v1/events(?:/lint)?|/v1/rank"), MIB, {tokens.Scope.PRODUCE}),
-    (re.compile(r"/v1/users/[^/]+/domains/[^/]+/corrections"), MIB, {tokens.Scope.CHANGE_USER}),
-    (re.compile(r"/v1/users/[^/]+/import"), 16 * MIB, {tokens.Scope.CHANGE_USER}),
-    (re.compile(r"/mcp"), MIB, set(tokens.Scope)),
-)
-"""Paths that take larger bodies, their size, and the scopes, one of which the token needs: strangers fill no memory."""
 DISCARDED_BYTES, DISCARDED_SECONDS = MIB, 1.0
 """How much of a body that is too large is read: if the server closed at once, the client might not see its answer."""
 NO_STATUS = 499
@@ -84,8 +72,6 @@ def application(api: Api, *, console: bool = False) -> FastAPI:
         app.add_api_route(CONSOLE, _to_console, include_in_schema=False)
         app.mount(CONSOLE, app.state.console.app)
         app.add_api_route("/", _to_console, include_in_schema=False)
-    if find_spec("mcp") is not None:
-        mount_mcp(app, (api.settings.mcp_hosts or "").split(","))
     for route in app.routes:
         metrics.SECONDS.labels(getattr(route, "path", metrics.NO_ROUTE))
     app.add_middleware(_Middleware, api=api, console=console)
@@ -96,12 +82,8 @@ async def _to_console() -> RedirectResponse:
     return RedirectResponse(f"{CONSOLE}/")
 
 
-async def _openapi(request: Request) -> Response:
-    body = orjson.dumps(document())
-    headers = {"ETag": tag_of(body)}
-    if is_same(request.headers.get("if-none-match"), headers["ETag"]):
-        return Response(status_code=304, headers=headers)
-    return Response(body, headers=headers, media_type="application/json")
+async def _openapi(_: Request) -> Response:
+    return Response(orjson.dumps(document()), media_type="application/json")
 
 
 async def _page(_: Request) -> Response:
@@ -163,16 +145,15 @@ class _Middleware:
         """Authenticate the request, and return its body."""
         # Routes match the percent-encoded path: a `/` in an id is part of it.
         path = scope["path"] = scope["raw_path"].decode("ascii")
-        limit = BODY_BYTES
+        limit, headers = BODY_BYTES, dict(scope["headers"])
         is_console = self._console and (path in ("/", CONSOLE) or path.startswith(f"{CONSOLE}/"))
         if not _is_docs(path) and not is_console:
-            client = scope["client"]
-            authorization = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-            token = scope[TOKEN] = self._gate.enter(authorization.decode("latin-1"), client[0] if client else "?")
-            for pattern, size, scopes in LARGER:
-                if pattern.fullmatch(path) and token.scopes & scopes:
+            authorization = headers.get(b"authorization", b"").decode("latin-1")
+            token = scope[TOKEN] = self._gate.enter(authorization, scope["client"][0] if scope["client"] else "?")
+            for pattern, size, needed in LARGER_BODIES:
+                if pattern.fullmatch(path) and needed in token.scopes:
                     limit = size
-        declared = int(next((value for name, value in scope["headers"] if name == b"content-length"), b"0"))
+        declared = int(headers.get(b"content-length", b"0"))
         if declared <= limit + DISCARDED_BYTES:
             try:
                 async with asyncio.timeout(self._seconds if declared <= limit else DISCARDED_SECONDS):

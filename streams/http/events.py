@@ -2,12 +2,12 @@
 
 import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, TypeVar, Union
+from typing import Any, Literal, TypeVar
 
 from fastapi import Response
-from pydantic import Field, SkipValidation, ValidationError, create_model
+from pydantic import Field, ValidationError
 
 from operators.seals import authenticated
 from operators.stated import in_words
@@ -29,22 +29,20 @@ from schemas import (
 from schemas.corrections import MAX_DIRECTIVES, Language
 from schemas.events import MAX_CANDIDATES
 from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
-from schemas.topics import TOPICS
-from streams.dry_run import dry_run_of, lessons
+from schemas.topics import FROM_APPS
+from streams.dry_run import Lesson, dry_run_of, lessons
 from streams.http import metrics
-from streams.http.answers import Outgoing
-from streams.http.api import Api, TheApi
-from streams.http.intake import Batch as Checking
+from streams.http.answers import outgoing
+from streams.http.api import TheApi
+from streams.http.intake import Checked, check
+from streams.http.limits import EVENTS, LINT_CHARS
 from streams.http.problems import Problem, not_valid
 from streams.http.routing import Body, DomainPath, TheToken, UserPath, as_json, needs, refuse, router
 from streams.http.tokens import EVERYBODY, Token, TokenScope
 from streams.privacy import privacy_of
 
-MAX_EVENTS = 500
 AT_ONCE = 20
 """Events after which other requests get a turn."""
-LINT_CHARS = 10_000
-"""How much text of a batch the linter reads: a second's work at worst."""
 RANK_SCOPES = (TokenScope.PRODUCE, TokenScope.READ_SLIM)
 NOT_REMEMBERED = "These words ask not to be remembered, so nothing was sent."
 
@@ -53,75 +51,55 @@ EventT = TypeVar("EventT", RankRequest, Correction)
 events, rankings, corrections = router("events"), router("rankings"), router("corrections")
 
 
-SENT = {
-    "items": "An entry of the catalogue.",
-    "interactions": "Something that the person took before, without a list.",
-    "rank-requests": "A request for a ranking whose answer comes on Kafka; `/v1/rank` waits for it.",
-    "rankings": "A list that was shown.",
-    "selections": "What was taken from a list.",
-    "feedback": "A signal on an item.",
-    "corrections": "What a person says.",
-    "utterances": "A turn of a conversation.",
+_ENTRY: dict[str, Any] = {
+    "type": "object",
+    "required": ["topic", "event"],
+    "properties": {
+        "topic": {"enum": list(FROM_APPS)},
+        "event": {"type": "object", "description": "As on Kafka: asyncapi.json has the fields of each topic."},
+    },
 }
-_ENTRIES = tuple(
-    create_model(
-        f"Sent{(event := TOPICS[base].model).__name__}",
-        __base__=Body,
-        __doc__=about,
-        topic=(Literal[base], ...),  # type: ignore[arg-type]
-        event=(event, ...),
-    )
-    for base, about in SENT.items()
-)
-_Entries = Annotated[
-    list[Annotated[Union[_ENTRIES], Field(discriminator="topic")]],  # type: ignore[valid-type] # noqa: UP007
-    Field(min_length=1, max_length=MAX_EVENTS),
-]
 
 
 class Batch(Body):
     """A batch of events. Each is checked by itself, so that a bad one does not keep the others out."""
 
-    events: SkipValidation[_Entries]  # `Checking` checks them one by one
+    events: list[Any] = Field(min_length=1, max_length=EVENTS, json_schema_extra={"items": _ENTRY})
 
 
 class FieldError(Model):
-    """What is wrong with a field; its value is never quoted."""
+    """An invalid field; its value is never quoted."""
 
     field: str
     what: str
 
 
 class Result(Model):
-    """What became of an event, in the order of the batch."""
+    """The outcome of an event, in the order of the batch."""
 
-    event_id: str | None = Field(description="As it was sent; none where there was none.")
+    event_id: str | None = Field(description="As it was sent, if it was.")
     status: Literal["accepted", "refused"]
     errors: tuple[FieldError, ...] = Field(default=(), description="Only of refused ones.")
 
 
 class Taken(Model):
-    """What became of a batch. Kafka has what was accepted."""
+    """The outcome of a batch. Kafka has the accepted events."""
 
     accepted: int
     refused: int
     results: tuple[Result, ...]
 
 
-class Linted(Model):
-    """What an event would do."""
+class Linted(Result):
+    """The lessons of an event."""
 
-    event_id: str | None
-    teaches: tuple[str, ...] = Field(description="What is learned from it, in sentences.")
-    warnings: tuple[str, ...] = Field(description="What would make it teach more, or why it teaches nothing.")
-    errors: tuple[FieldError, ...] = Field(description="Why it would be refused; empty if it would not.")
+    teaches: tuple[str, ...] = Field(description="Its lessons, in sentences.")
+    warnings: tuple[str, ...] = Field(description="Ways to make it teach more.")
 
 
-class LintReport(Model):
-    """What a batch would do; nothing of it was sent."""
+class LintReport(Taken):
+    """The lessons of a batch; nothing of it was sent."""
 
-    accepted: int = Field(description="How many events would be accepted.")
-    refused: int
     results: tuple[Linted, ...]
 
 
@@ -131,42 +109,42 @@ class RankBody(Body):
     user_id: UserIdField
     domain: DomainField
     candidates: tuple[Candidate, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)
-    instruction: Instruction = Field(default="", description="What the person asks for, in their own words.")
+    instruction: Instruction = Field(default="", description="The request, in the person's words.")
     session_id: Identifier | None = None
-    clarify: bool = Field(default=False, description="Whether the ranking may bring a question along.")
+    clarify: bool = Field(default=False, description="The ranking may bring a question.")
     request_id: Identifier | None = Field(
         default=None, description="Names the ranking; by default a new id. The same one again is the same ranking."
     )
 
 
 class CorrectionBody(Body):
-    """What a person says, in words (`text`) or by a form (`says`, `suits`)."""
+    """A statement of a person, in words (`text`) or by a form (`says`, `suits`)."""
 
     text: Instruction = Field(default="", description="The person's own words.")
-    language: Language | None = Field(default=None, description="BCP 47, such as `de`; none: told by the words.")
+    language: Language | None = Field(default=None, description="BCP 47, such as `de`; by default found by the words.")
     items: tuple[Candidate, ...] = Field(
-        default=(), max_length=MAX_CANDIDATES, description="What the person sees, first place first."
+        default=(), max_length=MAX_CANDIDATES, description="The items that the person sees, first place first."
     )
     item_id: ItemIdField | None = Field(default=None, description="The item that it is about, if it is about one.")
     says: tuple[Directive, ...] = Field(default=(), max_length=MAX_DIRECTIVES)
     suits: tuple[ItemIdField, ...] = Field(default=(), max_length=MAX_CANDIDATES)
-    scope: Scope | None = Field(default=None, description="none: what the words say, else always.")
+    scope: Scope | None = Field(default=None, description="By default as the words say, else always.")
     answers: Identifier | None = Field(default=None, description="The question of a ranking that this answers.")
     ranking_id: Identifier | None = None
     session_id: Identifier | None = None
 
 
 class StatedNow(Model):
-    """One thing that was understood."""
+    """One understood statement."""
 
     statement_id: str
     says: str = Field(description="Such as `avoids horror (genre)`.")
-    words: str = Field(description="The words that said so; empty for a form.")
+    words: str = Field(description="Its words; empty for a form.")
     scope: Scope
 
 
 class Corrected(Model):
-    """What became of a correction."""
+    """The outcome of a correction."""
 
     event_id: str
     carried_out: bool = Field(description="Whether a worker has answered within the time.")
@@ -196,39 +174,39 @@ async def send_events(api: TheApi, token: TheToken, batch: Batch) -> Response:
     event again, with the same `event_id`, changes nothing, so after a 503 or no answer at all send the whole batch
     again as it is.
     """
-    checking = await _checked(token, _entries_of(batch))
-    await api.sender.send([Outgoing(*each) for each in checking.records(api.settings.prefix, api.settings.partitions)])
-    results: list[dict[str, Any]] = []
-    for each in checking.entries:
+    checked = await _checked(token, batch)
+    await api.sender.send([outgoing(each.event, api.settings) for each in checked if each.event is not None])
+    for each in checked:
         metrics.EVENTS.labels(each.topic.base if each.topic else metrics.NO_TOPIC, each.status).inc()
-        results.append({"event_id": each.event_id, "status": each.status})
-        if each.errors:
-            results[-1]["errors"] = each.errors
-    refused = checking.refused
-    return as_json({"accepted": len(results) - refused, "refused": refused, "results": results})
+    return _answer(checked, map(_result, checked))
 
 
 @events.post("/v1/events/lint", dependencies=[needs(TokenScope.PRODUCE, every=True)], response_model=LintReport)
 async def lint_events(api: TheApi, token: TheToken, batch: Batch) -> Response:
-    """Tells what each event of a batch will teach, in sentences; sends nothing.
+    """Lists the lessons of each event of a batch, in sentences; sends nothing.
 
-    The events meet each other as they would in the pipeline, and a person of whom nothing is known: a selection joins
-    with its ranking of the same batch.
+    The events share the state of a user without any history: a selection joins with its ranking of the same batch.
     """
-    entries = _entries_of(batch)
-    checking = await _checked(token, entries)
-    return as_json(await api.read(token, lambda: _report(api, checking, entries)))
+    checked = await _checked(token, batch)
+    records = [entry["event"] if each.event else {} for entry, each in zip(batch.events, checked, strict=True)]
+
+    def lint() -> list[Lesson]:  # a millisecond an event, and more for long texts
+        run = dry_run_of(api.settings, datetime.now(UTC), LINT_CHARS)
+        return lessons(run, [each.event for each in checked], records)
+
+    found = zip(checked, await api.read(token, lint), strict=True)
+    return _answer(
+        checked, (_result(each) | {"teaches": lesson.teaches, "warnings": lesson.warnings} for each, lesson in found)
+    )
 
 
 @rankings.post("/v1/rank", dependencies=[needs(*RANK_SCOPES, every=True)], response_model=Ranking)
 async def rank(api: TheApi, token: TheToken, asked: RankBody) -> Response:
     """Ranks candidates for a person, best first, and waits for it.
 
-    What spoke for the order is in `injected`: the slim skill, and in `fit` how well the candidates suit and, with
-    `clarify`, the one question whose answer would tell most. Answer it with a correction. Then show the list, and send
-    what was taken as a selection with this `ranking_id`.
-
-    A 504 names the `request_id`: the same request may be sent again with it.
+    `injected` has the reasons: the slim skill, and in `fit` how well the candidates suit and, with `clarify`, the most
+    useful question. Answer it with a correction. Then show the list, and send the choice as a selection with this
+    `ranking_id`. A 504 names the `request_id`: the same request may be sent again with it.
     """
     user = asked.user_id
     if not all(token.may(scope, user) for scope in RANK_SCOPES):
@@ -255,10 +233,10 @@ async def rank(api: TheApi, token: TheToken, asked: RankBody) -> Response:
     responses={202: {"model": Corrected, "description": "Kept, but no worker has answered in time."}},
 )
 async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPath, asked: CorrectionBody) -> Response:
-    """Record what a person wants or does not want, in words or by a form, and answer with the statements understood.
+    """Records wishes of a person, in words or by a form, and answers with the statements understood.
 
-    The next ranking honours it. With `answers` it answers the question of a ranking. Words that are not understood are
-    kept in the log and change nothing; `why` is the reason, and `explanation` has examples. Words that ask
+    The next ranking honours them. With `answers` it answers the question of a ranking. Words that are not understood
+    are kept in the log and change nothing; `why` is the reason, and `explanation` has examples. Words that ask
     not to be remembered are not sent at all.
     """
     correction = _event(Correction, asked, user_id=user, domain=domain)
@@ -299,31 +277,21 @@ def _event(kind: type[EventT], asked: Body, **more: str) -> EventT:
         raise not_valid(error) from None
 
 
-def _entries_of(batch: Batch) -> Sequence[Any]:
-    """Return the entries of a batch, which Pydantic has not looked at."""
-    entries: Any = batch.events
-    if not isinstance(entries, list) or not 1 <= len(entries) <= MAX_EVENTS:
-        raise Problem(422, f'events must be a list of 1 to {MAX_EVENTS}: {{"topic": "selections", "event": {{...}}}}')
-    return entries
-
-
-async def _checked(token: Token, entries: Sequence[Any]) -> Checking:
-    """Check the batch, some entries at a time: a whole one would keep all others waiting."""
-    checking = Checking(lambda user: token.may(TokenScope.PRODUCE, user or EVERYBODY), datetime.now(UTC))
-    for begin in range(0, len(entries), AT_ONCE):
-        if begin:
+async def _checked(token: Token, batch: Batch) -> list[Checked]:
+    """Check a batch, some entries at a time, so that other requests get a turn."""
+    now, checked = datetime.now(UTC), list[Checked]()
+    for number, entry in enumerate(batch.events):
+        if number % AT_ONCE == 0:
             await asyncio.sleep(0)
-        checking.check(entries[begin : begin + AT_ONCE])
-    return checking
+        checked.append(check(entry, lambda user: token.may(TokenScope.PRODUCE, user or EVERYBODY), now))
+    return checked
 
 
-def _report(api: Api, checking: Checking, entries: Sequence[Any]) -> dict[str, Any]:
-    """Lint a batch: a millisecond an event, and more for long texts."""
-    checked = [each.event for each in checking.entries]
-    records = [entry["event"] if event else {} for entry, event in zip(entries, checked, strict=True)]
-    found = lessons(dry_run_of(api.settings, datetime.now(UTC), LINT_CHARS), checked, records)
-    results = [
-        {"event_id": each.event_id, "teaches": lesson.teaches, "warnings": lesson.warnings, "errors": each.errors}
-        for each, lesson in zip(checking.entries, found, strict=True)
-    ]
-    return {"accepted": len(checked) - checking.refused, "refused": checking.refused, "results": results}
+def _result(checked: Checked) -> dict[str, Any]:
+    errors = {"errors": checked.errors} if checked.errors else {}
+    return {"event_id": checked.event_id, "status": checked.status, **errors}
+
+
+def _answer(checked: Sequence[Checked], results: Iterable[dict[str, Any]]) -> Response:
+    accepted = sum(each.event is not None for each in checked)
+    return as_json({"accepted": accepted, "refused": len(checked) - accepted, "results": list(results)})

@@ -1,18 +1,12 @@
 """Authentication and rate limits, for the API and for the server of metrics and health."""
 
-import threading
-import time
-from collections.abc import Callable
-from ipaddress import IPv6Address, ip_address
+from ipaddress import ip_address
 
 from streams.exceptions import StreamsError
 from streams.http import metrics
+from streams.http.limits import Buckets, RateLimited, network_of
 from streams.http.tokens import Token, TokensFile, find
-from streams.lru import LruCache
 from streams.settings import Settings
-
-MOST_BUCKETS = 10_000
-"""One or two megabytes; beyond that the least recently used bucket is dropped."""
 
 
 class Unauthorized(StreamsError):
@@ -21,65 +15,6 @@ class Unauthorized(StreamsError):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-
-
-class RateLimited(StreamsError):
-    """A request over the rate limit."""
-
-    def __init__(self, retry_seconds: float) -> None:
-        self.retry_after = str(int(retry_seconds) + 1)
-        super().__init__(f"too many requests: try again in {self.retry_after} s")
-
-
-class Buckets:
-    """A token bucket per key: bursts of `burst` requests, `rate` requests a second on average. Thread-safe."""
-
-    def __init__(
-        self, rate: float, burst: int, most: int = MOST_BUCKETS, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._rate, self._burst, self._clock = rate, burst, clock
-        self._lock = threading.Lock()
-        self._held = LruCache[str, tuple[float, float]](most)
-
-    def take(self, key: str, rate: float | None = None) -> float:
-        """Take a token from the key's bucket and return 0, or the seconds until there is one.
-
-        `rate`: this key's own rate, which is also its burst where that is more.
-        """
-        with self._lock:
-            now = self._clock()
-            burst, rate = (float(self._burst), self._rate) if rate is None else (max(self._burst, rate), rate)
-            left, at = self._held.get(key) or (burst, now)
-            left = min(burst, left + max(0.0, now - at) * rate)
-            wait = 0.0 if left >= 1.0 else (1.0 - left) / rate
-            self._held.put(key, (left if wait else left - 1.0, now))
-            return wait
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-
-def network_of(address: str) -> str:
-    """Return the network that a client is limited by: an IPv4 address, or the first 64 bits of an IPv6 address.
-
-    >>> network_of("192.0.2.7"), network_of("2001:db8:1:2:3:4:5:6"), network_of("?")
-    ('192.0.2.7', '2001:db8:1:2::', '?')
-    """
-    try:
-        found = ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(found, IPv6Address):
-        return str(found.ipv4_mapped or IPv6Address(int(found) >> 64 << 64))
-    return str(found)
-
-
-def is_loopback(host: str) -> bool:
-    """Return True if a name or an address is this machine's own, with no network between."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 class Gate:
@@ -120,10 +55,9 @@ class Gate:
         return None if found is None or found.is_expired() else found
 
     def _limit(self, buckets: Buckets, key: str, by: str, rate: float | None = None) -> None:
-        wait = buckets.take(key, rate)
-        if wait:
+        if wait := buckets.take(key, rate):
             metrics.RATE_LIMITED.labels(by).inc()
-            raise RateLimited(wait)
+            raise RateLimited("too many requests", wait)
 
 
 def gate_of(settings: Settings) -> Gate | None:
@@ -133,3 +67,11 @@ def gate_of(settings: Settings) -> Gate | None:
     tokens = TokensFile(settings.http_tokens)
     tokens.all()
     return Gate(tokens, settings)
+
+
+def is_loopback(host: str) -> bool:
+    """Return True if a name or an address is this machine's own, with no network between."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

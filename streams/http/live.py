@@ -47,10 +47,8 @@ class Held:
 class Live:
     """Follows topics in a thread; every thread may read from it.
 
-    Attributes:
-        positions: the next offset of each partition of the slim skills.
-        gone_after_ms: tombstones written up to then are not held any more.
-        on_slim: called in the reading thread with the key of each new slim skill and tombstone.
+    `positions`: the next offset of each partition of the slim skills. `gone_after_ms`: tombstones written up to then
+    are not held any more. `on_slim`: called in the reading thread with the key of each new slim skill and tombstone.
     """
 
     def __init__(self, settings: Settings, waiting: answers.Answers) -> None:

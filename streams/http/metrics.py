@@ -39,7 +39,7 @@ for _topic in FROM_APPS:
 EVENTS.labels(NO_TOPIC, "refused")
 for _reason in ("missing", "not-bearer", "unknown", "scope"):
     AUTH_FAILURES.labels(_reason)
-for _by in ("token", "address", "token-share", "person-share", "address-share"):
+for _by in ("token", "address", "share"):
     RATE_LIMITED.labels(_by)
-for _reason in ("malformed", "too-slow", "body-too-large", "full", "full-address", "not-read"):
+for _reason in ("malformed", "too-slow", "body-too-large", "full", "not-read"):
     REFUSED.labels(_reason)

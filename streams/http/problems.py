@@ -11,7 +11,8 @@ import orjson
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from streams.http.gate import RateLimited, Unauthorized
+from streams.http.gate import Unauthorized
+from streams.http.limits import Busy, RateLimited
 from streams.http.tokens import TokensUnusable
 from streams.materializer.exceptions import MaterializerError
 
@@ -29,13 +30,7 @@ FieldError = dict[str, str]
 
 
 class Problem(Exception):
-    """An error response.
-
-    Args:
-        detail: the mistake, and what to do.
-        headers: additional headers.
-        more: additional members of the problem.
-    """
+    """An error response; `more` are additional members of the problem."""
 
     def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None, **more: Any) -> None:
         super().__init__(detail)
@@ -60,11 +55,13 @@ def problem_of(error: Exception, where: str, logger: logging.Logger, no_snapshot
             return error
         case RateLimited():
             return Problem(429, str(error), {"Retry-After": error.retry_after})
+        case Busy():
+            return Problem(503, str(error), {"Retry-After": "1"})
         case Unauthorized():
             challenge = "Bearer" if error.reason == "missing" else 'Bearer error="invalid_token"'
             return Problem(
                 401,
-                "send a valid token: `Authorization: Bearer sager_...`. `sager token new` creates one",
+                "send a valid token: `Authorization: Bearer sager_...`; `sager token new` makes one",
                 {"WWW-Authenticate": challenge},
             )
         case TokensUnusable():

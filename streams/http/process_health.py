@@ -18,15 +18,15 @@ from starlette.routing import Route
 
 from streams import metrics
 from streams.exceptions import StreamsError
-from streams.http.gate import Gate, RateLimited, Unauthorized, gate_of
+from streams.http.gate import Gate, Unauthorized, gate_of
+from streams.http.limits import RateLimited
 from streams.http.server import Config, Server, listen
 from streams.http.tokens import Scope, TokensUnusable
 from streams.settings import Settings
 
 REQUEST_SECONDS = 10.0
 CONNECTIONS = 32
-PER_ADDRESS = CONNECTIONS // 2
-"""A client that holds all it can leaves room for the orchestrator's probe."""
+"""An address holds at most half of them, which leaves room for the orchestrator's probe."""
 NO_STORE = {"Cache-Control": "no-store"}
 
 
@@ -53,14 +53,13 @@ def serve(settings: Settings, health: Health) -> None:
     try:
         listening = listen(settings.metrics_host, settings.metrics_port)
     except OSError as error:
+        where = f"{settings.metrics_host}:{settings.metrics_port}"
         raise PortTaken(
-            f"metrics and health cannot be served on {settings.metrics_host}:{settings.metrics_port} "
-            f"({error.strerror}): set SAGER_METRICS_PORT to another port, or to 0 for none"
+            f"{where} is not available ({error.strerror}): set SAGER_METRICS_PORT to another port, or to 0"
         ) from error
     config = Config(
         app,
         connections=CONNECTIONS,
-        per_address=PER_ADDRESS,
         request_seconds=REQUEST_SECONDS,
         idle_seconds=REQUEST_SECONDS,
         shutdown_seconds=1,

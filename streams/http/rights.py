@@ -1,15 +1,13 @@
 """A person's rights: to export everything held about them, to import it elsewhere, and to be forgotten."""
 
-import hashlib
 import os
 import tempfile
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from io import BytesIO
-from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, Self
+from typing import Annotated, Any, BinaryIO, Self
 
 from confluent_kafka import KafkaException
 from fastapi import Query, Request, Response
@@ -17,40 +15,32 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from schemas import Receipt
-from schemas.fields import DomainField
+from schemas.fields import DomainField, UserIdField
 from streams.exceptions import NotProduced
 from streams.http.api import Api, TheApi
 from streams.http.problems import RETRY, Problem, not_valid
-from streams.http.routing import (
-    MAX_ID_CHARS,
-    Body,
-    Confirmation,
-    DomainQuery,
-    TheToken,
-    UserPath,
-    as_json,
-    needs,
-    router,
-)
+from streams.http.routing import MAX_ID_CHARS, Body, DomainQuery, TheToken, UserPath, as_json, needs, router
 from streams.http.tokens import Scope, Token
 from streams.rights import portable
 from streams.rights.preview import SkillComes, StoreGoes, comes, forget_request, goes
 from streams.settings import Settings
 
-ZIP = "application/zip"
+GZIP = "application/gzip"
+FILE_NAME = "sager-export.jsonl.gz"
 CHUNK_BYTES = 256 * 1024
-_ZIP: dict[str, Any] = {"content": {ZIP: {"schema": {"type": "string", "format": "binary"}}}}
+CONFIRM = "The user's id again: it is carried out. Without it the answer is a preview."
+_FILE: dict[str, Any] = {"content": {GZIP: {"schema": {"type": "string", "format": "binary"}}}}
 
 routes = router("rights")
 
 
 class ForgetAsked(Body):
-    """What is to be forgotten: everything, a domain, or a line of a domain by its id."""
+    """The data to erase: everything, a domain, or a line of a domain by its id."""
 
     everything: bool = Field(default=False, strict=True, description="The whole person, in every domain.")
     domain: DomainField | None = None
     line: Annotated[str, Field(min_length=1, max_length=MAX_ID_CHARS)] | None = None
-    confirmation: Confirmation | None = Field(default=None, description="That of the preview, to have it carried out.")
+    confirm: UserIdField | None = Field(default=None, description=CONFIRM)
 
     @model_validator(mode="after")
     def _names_its_target(self) -> Self:
@@ -62,18 +52,16 @@ class ForgetAsked(Body):
 
 
 class ForgetPreview(BaseModel):
-    """What forgetting would reach. Nothing was forgotten."""
+    """The reach of an erasure. Nothing was erased."""
 
     known: bool = Field(description="Whether anything is held about this user.")
     domains: list[str] = Field(description="The domains in which anything is held.")
     goes: list[StoreGoes]
     unread: list[str] = Field(description="Topics that could not be counted.")
-    confirmation: str
-    expires_at: datetime
 
 
 class RightForgotten(BaseModel):
-    """A request to forget; it is carried out if there is a receipt, which holds no name."""
+    """A request to erase; it is carried out if there is a receipt, which holds no name."""
 
     event_id: str
     carried_out: bool
@@ -81,20 +69,16 @@ class RightForgotten(BaseModel):
 
 
 class ImportPreview(BaseModel):
-    """What importing would bring. Nothing was sent."""
+    """The effect of an import. Nothing was sent."""
 
     exported_from: str = Field(description="The user's id in the export.")
     comes: list[SkillComes]
-    interactions: int
-    confirmation: str
-    expires_at: datetime
 
 
 class ImportDone(BaseModel):
-    """What was imported."""
+    """The result of an import."""
 
     carried_out: bool
-    interactions: int
     statements: int
     skills: list[portable.SkillCame]
 
@@ -103,47 +87,40 @@ class ImportDone(BaseModel):
     "/v1/users/{user}/export",
     dependencies=[needs(Scope.READ_USER)],
     response_class=StreamingResponse,
-    responses={200: {**_ZIP, "description": "The export."}},
+    responses={200: {**_FILE, "description": "The export."}},
 )
 async def export_user(api: TheApi, token: TheToken, user: UserPath) -> Response:
-    """Exports everything held about a user: the folder of `sager policy export`, as a zip file.
+    """Exports everything held about a user: the file of `sager policy export`, gzipped JSON lines.
 
     It reads whole topics, and may take minutes in a large deployment.
     """
-    return await zipped(api, token, user)
+    return await export_file(api, token, user)
 
 
 @routes.post(
     "/v1/users/{user}/forget",
     dependencies=[needs(Scope.FORGET_USER)],
     response_model=ForgetPreview | RightForgotten,
-    responses={202: {"model": RightForgotten, "description": "Asked for; no worker has done it yet."}},
+    responses={202: {"model": RightForgotten, "description": "Accepted, but no worker has answered in time."}},
 )
 async def forget_user(api: TheApi, token: TheToken, user: UserPath, asked: ForgetAsked) -> Response:
-    """Forgets a person, a domain or a line, in two steps.
+    """Erases a person, a domain or a line. There is no way back.
 
-    Without `confirmation`: a preview of what goes, with a confirmation. With it, the same request is carried out, and
-    answered with the receipt. There is no way back.
+    Without `confirm` the answer is a preview, by store. With the user's id in `confirm` it is the receipt.
     """
-    what, about = f"forget {user}", asked.model_dump(mode="json", exclude={"confirmation"})
-    if asked.confirmation is None:
+    if asked.confirm is None:
         found = await api.search(token, partial(goes, api.settings, user, asked.domain, asked.line))
-        held, stores = found.held, [each.model_dump() for each in found.stores]
-        preview = {"known": held.is_known, "domains": held.domains, "goes": stores, "unread": held.unread}
-        return as_json({**preview, **api.confirmations.make(token, what, about)})
-    confirmed = api.confirmations.check(asked.confirmation, token, what, about)
-    if (before := api.confirmations.answer_of(confirmed)) is not None:
-        return as_json(before)
+        held = found.held
+        return as_json(ForgetPreview(known=held.is_known, domains=held.domains, goes=found.stores, unread=held.unread))
+    _check_confirm(asked.confirm, user)
     try:
-        request = forget_request(user, asked.domain, asked.line, token.name, confirmed.name(), confirmed.at)
+        now = datetime.now(UTC)
+        request = forget_request(user, asked.domain, asked.line, token.name, uuid.uuid4().hex, now)
     except ValidationError as error:
         raise not_valid(error) from None
     receipt = await api.forget(token, request)
     done = RightForgotten(event_id=request.event_id, carried_out=receipt is not None, receipt=receipt)
-    if receipt is None:
-        return as_json(done, 202)
-    api.confirmations.remember(confirmed, done)
-    return as_json(done)
+    return as_json(done, 202 if receipt is None else 200)
 
 
 @routes.post(
@@ -151,7 +128,7 @@ async def forget_user(api: TheApi, token: TheToken, user: UserPath, asked: Forge
     dependencies=[needs(Scope.CHANGE_USER)],
     response_model=ImportPreview | ImportDone,
     responses={202: {"model": ImportDone, "description": "Sent; no worker has carried all of it out yet."}},
-    openapi_extra={"requestBody": {"required": True, **_ZIP}},
+    openapi_extra={"requestBody": {"required": True, **_FILE}},
 )
 async def import_user(
     request: Request,
@@ -159,80 +136,61 @@ async def import_user(
     token: TheToken,
     user: UserPath,
     domain: DomainQuery = None,
-    interactions: Annotated[Literal["true", "false"], Query(description="Past interactions are sent too.")] = "false",
     reason: Annotated[str, Query(max_length=300, description="Why, for the log.")] = "",
-    confirmation: Annotated[Confirmation | None, Query(description="That of the preview.")] = None,
+    confirm: Annotated[UserIdField | None, Query(description=CONFIRM)] = None,
 ) -> Response:
-    """Imports an export, a zip file, in two steps.
+    """Imports an export. Each of its skills replaces the skill of its domain.
 
-    Without `confirmation`: a preview of what comes and what it replaces, with a confirmation. With it, the same request
-    is carried out. `interactions`: send the past interactions too.
+    Without `confirm` the answer is a preview. With the user's id in `confirm` it is carried out.
     """
-    if request.headers.get("content-type") != ZIP:
-        raise Problem(415, f"send `Content-Type: {ZIP}`: what /export answered", {"Accept": ZIP})
-    body, past = await request.body(), interactions == "true"
-    what, about = f"import {user}", [domain, past, reason, hashlib.sha256(body).hexdigest()]
-    if confirmation is None:
+    if request.headers.get("content-type") != GZIP:
+        raise Problem(415, f"send `Content-Type: {GZIP}`: the answer of /export", {"Accept": GZIP})
+    if confirm is not None:
+        _check_confirm(confirm, user)
+    body, now = await request.body(), datetime.now(UTC)
 
-        def preview() -> dict[str, Any]:
-            with _imported(body) as bundle:
-                found = comes(api.settings, bundle, user, datetime.now(UTC), domain=domain, interactions=past)
-                skills = [each.model_dump() for each in found.skills]
-                return {"exported_from": bundle.manifest.user_id, "comes": skills, "interactions": found.interactions}
+    def preview() -> ImportPreview:
+        bundle = _loaded(body)
+        return ImportPreview(exported_from=bundle.header.user_id, comes=comes(api.settings, bundle, user, now, domain))
 
-        return as_json({**await api.search(token, preview), **api.confirmations.make(token, what, about)})
-    confirmed = api.confirmations.check(confirmation, token, what, about)
-    if (before := api.confirmations.answer_of(confirmed)) is not None:
-        return as_json(before)
-    order = portable.Order(token.name, reason, confirmed.at, confirmed.name)
-    done = await api.import_(token, user, partial(_import, api, body, user, order, domain, past))
-    if done.carried_out:
-        api.confirmations.remember(confirmed, done)
+    if confirm is None:
+        return as_json(await api.search(token, preview))
+    order = portable.Order(token.name, reason, now)
+    done = await api.search(token, partial(_import, api.settings, body, user, order, domain))
     return as_json(done, 200 if done.carried_out else 202)
 
 
-def _import(api: Api, body: bytes, user: str, order: portable.Order, domain: str | None, past: bool) -> ImportDone:
+def _check_confirm(confirm: str, user: str) -> None:
+    if confirm != user:
+        raise Problem(409, "`confirm` is not the id of this user: nothing was done")
+
+
+def _import(settings: Settings, body: bytes, user: str, order: portable.Order, domain: str | None) -> ImportDone:
     """Import a body, and wait for each of its skills."""
-    seconds = api.settings.http_wait_seconds
     try:
-        with _imported(body) as bundle:
-            done = portable.take_in(api.settings, bundle, user, order, seconds, domain=domain, interactions=past)
+        done = portable.take_in(settings, _loaded(body), user, order, settings.http_wait_seconds, domain=domain)
     except ValidationError as error:
         raise not_valid(error) from None
     except (KafkaException, NotProduced) as error:
         raise Problem(503, "Kafka did not acknowledge it; it may or may not be carried out", RETRY) from error
-    return ImportDone(
-        carried_out=None not in done.diffs.values(),
-        interactions=done.interactions,
-        statements=done.statements,
-        skills=done.skills,
-    )
+    return ImportDone(carried_out=None not in done.diffs.values(), statements=done.statements, skills=done.skills)
 
 
-async def zipped(api: Api, token: Token, user: str) -> StreamingResponse:
-    """Return the export of a user as a zip file."""
+async def export_file(api: Api, token: Token, user: str) -> StreamingResponse:
+    """Return the export of a user as a file."""
     file = await api.search(token, partial(_exported, api.settings, user))
     if file is None:
         raise Problem(404, "nothing is held about this user")
     size = file.seek(0, os.SEEK_END)
-    headers = {"Content-Disposition": 'attachment; filename="sager-export.zip"', "Content-Length": str(size)}
-    return StreamingResponse(_chunks(file), headers=headers, media_type=ZIP)
+    headers = {"Content-Disposition": f'attachment; filename="{FILE_NAME}"', "Content-Length": str(size)}
+    return StreamingResponse(_chunks(file), headers=headers, media_type=GZIP)
 
 
 def _exported(settings: Settings, user: str) -> BinaryIO | None:
-    """Return an open, already deleted zip file with everything held about a user; None if nothing is held. Blocks.
-
-    Raises:
-        BrokerUnreachable, MaterializerError: not everything can be read.
-    """
-    with tempfile.TemporaryDirectory(prefix="sager-export-") as place:
-        folder = Path(place) / "export"
-        manifest = portable.export(settings, user, folder)
-        if not manifest.topics and not manifest.tables:
-            return None
-        out = tempfile.TemporaryFile(dir=place)  # noqa: SIM115 - `_chunks` closes it
-        portable.pack(folder, out)
-        return out
+    """Return a file without a name with everything held about a user; None if nothing is held. Blocks."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - `_chunks` closes it
+    done = portable.export(settings, user, file)
+    return file if done.topics or done.tables else None
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:
@@ -243,13 +201,9 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
             yield chunk
 
 
-@contextmanager
-def _imported(body: bytes) -> Iterator[portable.Bundle]:
-    """Hold the checked folder of a zip file. Blocks."""
-    with tempfile.TemporaryDirectory(prefix="sager-import-") as place:
-        folder = Path(place)
-        try:
-            portable.unpack(BytesIO(body), folder)
-            yield portable.load(folder)
-        except portable.NotPortable as error:
-            raise Problem(422, str(error).replace(f"{folder}/", "").replace(str(folder), "the export")) from None
+def _loaded(body: bytes) -> portable.Bundle:
+    """Return a checked export. Blocks."""
+    try:
+        return portable.load(BytesIO(body))
+    except portable.NotPortable as error:
+        raise Problem(422, str(error)) from None

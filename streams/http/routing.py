@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import orjson
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic_core import from_json
 
 from schemas import Model
@@ -22,7 +22,6 @@ from streams.http.tokens import EVERYBODY, Scope, Token
 TOKEN = "sager.token"  # noqa: S105 - a name in the ASGI scope
 """Where the middleware puts the token of a request."""
 MAX_ID_CHARS = 400
-UTC = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 
 
 class Body(Model):
@@ -47,10 +46,6 @@ LinePath = Annotated[
     str, DECODED, Path(alias="attribute", min_length=1, max_length=MAX_ID_CHARS, description="Of a line or statement.")
 ]
 DomainQuery = Annotated[DomainField | None, Query(alias="domain", description="Only this domain.")]
-Last = Annotated[int, Query(ge=1, le=200, description="How many versions, the newest ones.")]
-Weeks = Annotated[int, Query(ge=1, le=520, description="How many weeks, up to the newest.")]
-Confirmation = Annotated[str, Field(max_length=100)]
-"""The confirmation of a preview, to have it carried out."""
 
 
 def refuse(scopes: tuple[Scope, ...]) -> Problem:
@@ -64,20 +59,16 @@ class Needs:
 
     Without a user in the path, a scope that is about a user must be about all of them. With `every`, the token needs
     all the scopes, for some user; the route checks for which.
-
-    Attributes:
-        alternatives: groups of scopes, one of which the token needs; for the API's document.
     """
 
     def __init__(self, *scopes: Scope, every: bool = False) -> None:
-        self.scopes, self._every = scopes, every
-        self.alternatives: tuple[tuple[Scope, ...], ...] = (scopes,) if every else tuple((scope,) for scope in scopes)
+        self.scopes, self.every = scopes, every
 
     async def __call__(self, request: Request) -> None:
         """Refuse other tokens."""
         token, user = await _token_of(request), request.path_params.get("user")
         about = EVERYBODY if user is None else unquote(user)
-        if self._every:
+        if self.every:
             is_allowed = all(scope in token.scopes for scope in self.scopes)
         else:
             is_allowed = any(token.may(scope, about) for scope in self.scopes)
@@ -100,21 +91,13 @@ class _Request(Request):
 
 
 class _Route(APIRoute):
-    """A route that refuses unknown and repeated parameters, and bodies of another type.
-
-    FastAPI would ignore a misspelled parameter. A page of another site can send any type but JSON without asking first.
-    """
+    """A route that reads JSON as workers do, and no body of another type, which a page of another site can send."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return FastAPI's handler behind the check."""
         handle = super().get_route_handler()
-        names = sorted(parameter.alias for parameter in self.dependant.query_params)
 
         async def checked(request: Request) -> Response:
-            given = [name for name, _ in request.query_params.multi_items()]
-            if len(given) > len(set(given)) or not set(given) <= set(names):
-                may = f"{' and '.join(names)}, once" if names else "none"
-                raise Problem(422, f"the query has parameters that this path does not take: it takes {may}")
             kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
             if self.body_field is not None and kind != "application/json":
                 raise Problem(415, "send `Content-Type: application/json`", {"Accept": "application/json"})
@@ -130,6 +113,5 @@ def router(*tags: str) -> APIRouter:
 
 def as_json(body: Any, status: int = 200) -> Response:
     """Return a JSON response for data or a model."""
-    # The snapshot's times have no zone.
-    content = body.model_dump_json() if isinstance(body, BaseModel) else orjson.dumps(body, option=UTC)
+    content = body.model_dump_json() if isinstance(body, BaseModel) else orjson.dumps(body)
     return Response(content, status, media_type="application/json")

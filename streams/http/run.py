@@ -27,7 +27,7 @@ class CannotServe(StreamsError, OSError):
 
 
 class ApiHealth:
-    """Answers `/live` and `/ready` for `sager serve`. Thread-safe."""
+    """The health of `sager serve`. Thread-safe."""
 
     def __init__(self, settings: Settings, tokens: TokensFile) -> None:
         self._settings, self._tokens = settings, tokens
@@ -35,7 +35,7 @@ class ApiHealth:
         self.api: Api | None = None
 
     def why_not_live(self) -> list[str]:
-        """Return the reasons to restart. Slow work runs in threads and has a time limit."""
+        """Return the reasons to restart the process."""
         return ["topics are not followed any more"] if self.api is not None and self.api.live.has_failed else []
 
     def why_not_ready(self) -> list[str]:
@@ -53,27 +53,16 @@ class ApiHealth:
 
 
 def run(settings: Settings, *, console: bool = False) -> None:
-    """Serve until SIGTERM or SIGINT, and answer requests in progress first; with the console if wanted.
-
-    Raises:
-        TokensUnusable: there is no tokens file, or it is invalid.
-        CannotServe: the certificate or the port cannot be used.
-        SecurityMisconfigured: a file for Kafka's TLS is invalid.
-    """
+    """Serve until SIGTERM or SIGINT, and answer requests in progress first; with the console if wanted."""
     if settings.http_tokens is None:
         raise TokensUnusable(
-            "no request could be authenticated: set SAGER_HTTP_TOKENS to a tokens file, and put into it what "
-            "`sager token new --name NAME --scope read-all` prints"
+            "set SAGER_HTTP_TOKENS to a file with the output of `sager token new --name NAME --scope read-all`"
         )
     tokens = TokensFile(settings.http_tokens)
     tokens.all()
     client_config(settings)  # fails now if it is invalid, and not at the first command
     if settings.http_certificate is None and not is_loopback(settings.http_host):
-        logger.warning(
-            "tokens and users' data cross the network unencrypted on %s: set SAGER_HTTP_CERTIFICATE and "
-            "SAGER_HTTP_KEY, or put a TLS proxy in front",
-            settings.http_host,
-        )
+        logger.warning("tokens and data cross the network unencrypted: set SAGER_HTTP_CERTIFICATE, or use a TLS proxy")
     health = ApiHealth(settings, tokens)
     agreement.publish(settings, agreement.ALL)
     serve_health(settings, health)
@@ -87,9 +76,9 @@ async def _serve(settings: Settings, gate: Gate, health: ApiHealth, *, console: 
     try:
         listening = listen(settings.http_host, settings.http_port)
     except OSError as error:
+        where = f"{settings.http_host}:{settings.http_port}"
         raise CannotServe(
-            f"{settings.http_host}:{settings.http_port} is not available ({error.strerror}): set "
-            "SAGER_HTTP_HOST and SAGER_HTTP_PORT to others"
+            f"{where} is not available ({error.strerror}): set SAGER_HTTP_HOST and SAGER_HTTP_PORT"
         ) from error
 
     def end() -> None:
@@ -111,15 +100,10 @@ async def _serve(settings: Settings, gate: Gate, health: ApiHealth, *, console: 
 
 
 def config_of(app: object, settings: Settings) -> Config:
-    """Return the server's configuration, loaded.
-
-    Raises:
-        CannotServe: certificate or key cannot be used.
-    """
+    """Return the server's configuration, loaded."""
     config = Config(
         app,  # type: ignore[arg-type]
         connections=settings.http_connections,
-        per_address=settings.http_connections_per_address,
         request_seconds=settings.http_request_seconds,
         idle_seconds=settings.http_idle_seconds,
         shutdown_seconds=settings.shutdown_seconds,
@@ -131,7 +115,6 @@ def config_of(app: object, settings: Settings) -> Config:
         config.load()
     except OSError as error:  # also ssl.SSLError
         raise CannotServe(
-            f"SAGER_HTTP_CERTIFICATE ({settings.http_certificate}) and SAGER_HTTP_KEY ({settings.http_key}) cannot be "
-            "used: they must be matching PEM files, the key without a password"
+            "SAGER_HTTP_CERTIFICATE and SAGER_HTTP_KEY must name matching PEM files, the key without a password"
         ) from error
     return config

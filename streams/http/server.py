@@ -4,7 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -14,22 +14,14 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from streams.http import metrics
-from streams.http.gate import network_of
-
-HEAD_BYTES = 16 * 1024
-"""Maximum size of a request's first line and headers."""
+from streams.http.limits import HEAD_BYTES, Busy, Limiter, RateLimited, network_of
 
 
 class Config(uvicorn.Config):
     """uvicorn's configuration for one listener.
 
-    Args:
-        connections: maximum number of connections.
-        per_address: the same for one address (IPv6: one /64).
-        request_seconds: time limit for the head of a request.
-        idle_seconds: time limit for the next request on a connection, and for a client to read its answer.
-        shutdown_seconds: how long a shutdown waits for answers in progress.
-        **more: settings of uvicorn.
+    `request_seconds`: time limit for the head of a request. `idle_seconds`: for the next request on a connection, and
+    for a client to read its answer. `shutdown_seconds`: how long a shutdown waits for answers in progress.
     """
 
     def __init__(
@@ -37,13 +29,12 @@ class Config(uvicorn.Config):
         app: ASGIApp,
         *,
         connections: int,
-        per_address: int,
         request_seconds: float,
         idle_seconds: float,
         shutdown_seconds: float,
         **more: Any,
     ) -> None:
-        self.connections, self.per_address = connections, per_address
+        self.places = Limiter(connections)
         self.request_seconds, self.idle_seconds = request_seconds, idle_seconds
         super().__init__(
             app,
@@ -81,7 +72,6 @@ class Protocol(H11Protocol):
     """
 
     config: Config
-    network = "?"
     _head_deadline: asyncio.TimerHandle | None = None
     _write_deadline: asyncio.TimerHandle | None = None
 
@@ -90,17 +80,17 @@ class Protocol(H11Protocol):
         super().connection_made(transport)
         self.access_log = False  # uvicorn logs paths, which name users, wherever the root logger has a handler
         transport.set_write_buffer_limits(1)  # any unsent byte starts the write deadline; 0 would stall TLS
-        self.network = network_of(self.client[0] if self.client else "?")
-        same = sum(getattr(other, "network", None) == self.network for other in self.connections)
-        if len(self.connections) > self.config.connections:
+        self._place = ExitStack()
+        try:
+            self._place.enter_context(self.config.places.hold(network_of(self.client[0] if self.client else "?")))
+        except (Busy, RateLimited):
             self._refuse(503, "full", "too many connections: try again")
-        elif same > self.config.per_address:
-            self._refuse(503, "full-address", "too many connections from this address: try again")
         else:
             self._start_head_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the deadlines."""
+        """Stop the deadlines, and give the place back."""
+        self._place.close()
         self._stop_head_deadline()
         self.resume_writing()
         super().connection_lost(exc)
@@ -132,15 +122,13 @@ class Protocol(H11Protocol):
 
     def _start_head_deadline(self) -> None:
         if self._head_deadline is None:
-            self._head_deadline = self.loop.call_later(self.config.request_seconds, self._too_slow)
+            late = (408, "too-slow", "the request did not arrive in time")
+            self._head_deadline = self.loop.call_later(self.config.request_seconds, self._refuse, *late)
 
     def _stop_head_deadline(self) -> None:
         if self._head_deadline is not None:
             self._head_deadline.cancel()
             self._head_deadline = None
-
-    def _too_slow(self) -> None:
-        self._refuse(408, "too-slow", "the request did not arrive in time")
 
     def _abort(self) -> None:
         metrics.REFUSED.labels("not-read").inc()
@@ -151,17 +139,15 @@ class Protocol(H11Protocol):
         metrics.REFUSED.labels(reason).inc()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             title = HTTPStatus(status).phrase
-            problem = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-            body = json.dumps(problem).encode()
-            headers = [
-                ("Content-Type", "application/problem+json"),
-                ("Content-Length", str(len(body))),
-                ("Cache-Control", "no-store"),
-                ("Connection", "close"),
-            ]
-            if status == 503:  # noqa: PLR2004
-                headers.append(("Retry-After", "5"))
-            for event in (h11.Response(status_code=status, headers=headers), h11.Data(data=body), h11.EndOfMessage()):
+            body = json.dumps({"type": "about:blank", "title": title, "status": status, "detail": detail}).encode()
+            headers = {
+                "Content-Type": "application/problem+json",
+                "Content-Length": str(len(body)),
+                "Cache-Control": "no-store",
+                "Connection": "close",
+            } | ({"Retry-After": "5"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {})
+            head = h11.Response(status_code=status, headers=list(headers.items()))
+            for event in (head, h11.Data(data=body), h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 

@@ -1,9 +1,11 @@
-"""Users, their skills and the log of these; why a line is there; and commands that change a skill."""
+"""The request's token, a user's skills, their log and explanations, and commands that change a skill."""
 
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from typing import Annotated, Any
 
 from duckdb import DuckDBPyConnection
@@ -13,7 +15,7 @@ from pydantic import Field, ValidationError
 from operators.history import at_version
 from schemas import Action, Model, PolicySkill, Refused, SkillCommand, SkillDiff, Stated
 from schemas.commands import SaidTier
-from schemas.fields import AttributeId, DomainField, Label, UserIdField
+from schemas.fields import AttributeId, DomainField, Label
 from streams.http.api import TheApi
 from streams.http.problems import Problem, not_valid
 from streams.http.routing import (
@@ -21,7 +23,6 @@ from streams.http.routing import (
     Body,
     DomainPath,
     DomainQuery,
-    Last,
     LinePath,
     TheToken,
     UserPath,
@@ -33,36 +34,35 @@ from streams.http.tokens import Scope
 from streams.rights.explained import Explained, ExplainedStatement, UnknownLine, explain
 from streams.rights.reading import UnknownUser
 from streams.shown import plain
-from streams.views.llm import ToldLine, ToldLog, ToldSkill, line_for_model, log_for_model, skill_for_model
+from streams.views.llm import ToldLine, ToldSkill, line_for_model, skill_for_model
 from streams.vouching import vouching_of
-
-NOTHING = "nothing is known of this user in this domain yet"
-PAGE, MOST_PAGE = 100, 1_000
 
 reads, models, changes = router("skills"), router("for models"), router("commands")
 
 
-class Users(Model):
-    """A page of users."""
+class TokenFacts(Model):
+    """The facts of a request's token."""
 
-    users: tuple[str, ...]
-    next: str | None
+    name: str
+    scopes: tuple[Scope, ...]
+    user: str | None
+    expires: datetime | None
 
 
 class Skills(Model):
-    """All skills of a user."""
+    """The skills of a user."""
 
     skills: tuple[PolicySkill, ...]
 
 
 class Log(Model):
-    """Versions of skills, as what changed."""
+    """Versions of skills, with their changes."""
 
     diffs: tuple[SkillDiff, ...]
 
 
 class Command(Body):
-    """What is to change, and why.
+    """A change and its reason.
 
     Beside `domain` and `action`: `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes
     `attribute_id` and `tier`; `remove`, `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze`
@@ -80,52 +80,45 @@ class Command(Body):
 
 
 class Commanded(Model):
-    """What became of a command."""
+    """The outcome of a command."""
 
     event_id: str
     carried_out: bool = Field(description="False: accepted, and not carried out yet.")
     version: int | None = Field(default=None, description="The skill's version afterwards.")
-    refused: tuple[Refused, ...] = Field(default=(), description="What had no room.")
+    refused: tuple[Refused, ...] = Field(default=(), description="Changes that had no effect, and why.")
     diff: SkillDiff | None = Field(default=None, description="Only for tokens that may read the user.")
 
 
-@reads.get("/v1/users", dependencies=[needs(Scope.READ_ALL)])
-async def users(
-    api: TheApi,
-    token: TheToken,
-    after: Annotated[UserIdField | None, Query(description="Begin after this id.")] = None,
-    limit: Annotated[int, Query(ge=1, le=MOST_PAGE, description="How many.")] = PAGE,
-) -> Users:
-    """The ids of users with a skill or a card, in order, page by page: `next` is for `after`."""
-    found = await api.read(token, partial(api.snapshot.users, after or "", limit))
-    return Users(users=tuple(found), next=found[-1] if len(found) == limit else None)
+@reads.get("/v1/token")
+async def own_token(token: TheToken) -> TokenFacts:
+    """The token of this very request: its name, its scopes, and its user; `*` is all users."""
+    scopes = tuple(scope for scope in Scope if scope in token.scopes)
+    return TokenFacts(name=token.name, scopes=scopes, user=token.user, expires=token.expires)
 
 
 @reads.get("/v1/users/{user}/skills", dependencies=[READS], response_model=Skills)
-async def skills(api: TheApi, token: TheToken, user: UserPath) -> Response:
-    """All skills of a user, one per domain."""
-    found = await api.read(token, partial(api.snapshot.skills, user))
+async def skills(api: TheApi, token: TheToken, user: UserPath, domain: DomainQuery = None) -> Response:
+    """The skills of a user, one per domain."""
+    found = await api.read(token, partial(api.snapshot.skills, user, domain))
     if not found:
-        raise Problem(404, "no skill of this user is in the snapshot")
+        raise Problem(404, "no such skill of this user is in the snapshot")
     return as_json({"skills": [plain(skill) for skill in found]})
 
 
-@reads.get("/v1/users/{user}/skills/{domain}", dependencies=[READS], response_model=PolicySkill)
-async def skill(api: TheApi, token: TheToken, user: UserPath, domain: DomainPath) -> Response:
-    """The skill of a user in a domain."""
-    found = await api.read(token, partial(api.snapshot.skills, user, domain))
-    if not found:
-        raise Problem(404, "no skill of this user in this domain is in the snapshot")
-    return as_json(plain(found[0]))
-
-
 @reads.get("/v1/users/{user}/log", dependencies=[READS], response_model=Log)
-async def log(api: TheApi, token: TheToken, user: UserPath, domain: DomainQuery = None, last: Last = 20) -> Response:
-    """The newest versions of each of a user's skills, as what changed and on what evidence."""
-    found = await api.read(token, partial(api.snapshot.log, user, domain, last))
-    if not found:
+async def log(
+    api: TheApi,
+    token: TheToken,
+    user: UserPath,
+    domain: DomainQuery = None,
+    last: Annotated[int, Query(ge=1, le=200, description="How many versions, the newest ones.")] = 20,
+) -> Response:
+    """The newest versions of each of a user's skills, with their changes and evidence."""
+    diffs = await api.read(token, partial(api.snapshot.history, user, domain))
+    if not diffs:
         raise Problem(404, "no version of such a skill is in the snapshot")
-    return as_json(Log(diffs=tuple(found)))
+    newest = [diff for _, skill in groupby(diffs, attrgetter("domain")) for diff in [*skill][-last:]]
+    return as_json(Log(diffs=tuple(newest)))
 
 
 @reads.get(
@@ -135,9 +128,9 @@ async def log(api: TheApi, token: TheToken, user: UserPath, domain: DomainQuery 
 async def explain_line(
     api: TheApi, token: TheToken, user: UserPath, domain: DomainPath, attribute: LinePath
 ) -> Response:
-    """Explains one line or statement of a skill: what it is now, and its steps, each with a plain sentence.
+    """Explains one line or statement of a skill: its state now, and its steps, each with a plain sentence.
 
-    As `sager policy explain --json`. A line that is gone or was reworded is explained too.
+    A line that is gone or was reworded is explained too.
     """
 
     def read(con: DuckDBPyConnection) -> Explained | ExplainedStatement:
@@ -152,34 +145,21 @@ async def explain_line(
 
 
 @models.get("/v1/users/{user}/domains/{domain}/told", dependencies=[READS], response_model=ToldSkill)
-async def told_skill(api: TheApi, token: TheToken, user: UserPath, domain: DomainPath) -> Response:
-    """A skill as a model may read it: only lines for which something vouches, in words that carry no instruction.
+async def told_skill(api: TheApi, user: UserPath, domain: DomainPath) -> Response:
+    """A skill for a model: only lines for which something vouches, in words that carry no instruction.
 
-    What is held back is counted, and shown to people by `/v1/users/{user}/skills/{domain}`.
+    Withheld lines are counted; `/v1/users/{user}/skills` shows them to people.
     """
+    api.live.check_ready()
     found = api.live.skill(user, domain)
-    if found is None and not api.live.is_ready:
-        found = next(iter(await api.read(token, partial(api.snapshot.skills, user, domain))), None)
     if found is None:
-        raise Problem(404, NOTHING)
+        raise Problem(404, "nothing is known of this user in this domain yet")
     return as_json(skill_for_model(found, vouching_of(api.settings), datetime.now(UTC)))
-
-
-@models.get("/v1/users/{user}/domains/{domain}/told/log", dependencies=[READS], response_model=ToldLog)
-async def told_log(api: TheApi, token: TheToken, user: UserPath, domain: DomainPath, last: Last = 20) -> Response:
-    """How a skill came about, as a model may read it: its newest versions out of the snapshot, some seconds old."""
-    diffs = await api.read(token, partial(api.snapshot.history, user, domain))
-    if not diffs:
-        raise Problem(404, NOTHING)
-    return as_json(log_for_model(diffs, vouching_of(api.settings), last))
 
 
 @models.get("/v1/users/{user}/domains/{domain}/told/lines/{attribute}", dependencies=[READS], response_model=ToldLine)
 async def told_line(api: TheApi, token: TheToken, user: UserPath, domain: DomainPath, attribute: LinePath) -> Response:
-    """Why a line or a statement is in a skill, as a model may read it.
-
-    Titles are told where something vouches for them, and nobody's own words are quoted.
-    """
+    """The reasons for a line or a statement, for a model: no unvouched title, and no person's own words."""
     vouching = vouching_of(api.settings)
 
     def read(con: DuckDBPyConnection) -> ToldLine | None:
@@ -191,7 +171,7 @@ async def told_line(api: TheApi, token: TheToken, user: UserPath, domain: Domain
         found = None
     if found is None:
         # The same whether there is none or it is held back: an id is made of words.
-        raise Problem(404, "there is no such line that may be told, or the snapshot does not have it yet")
+        raise Problem(404, "there is no such line for a model, or the snapshot does not have it yet")
     return as_json(found)
 
 
@@ -205,7 +185,7 @@ async def told_line(api: TheApi, token: TheToken, user: UserPath, domain: Domain
     },
 )
 async def command(api: TheApi, token: TheToken, user: UserPath, asked: Command) -> Response:
-    """Changes a skill: what `sager policy` can do, in the name of the token."""
+    """Changes a skill in the name of the token, as `sager policy` does."""
     fields = asked.model_dump(exclude_unset=True)
     made = await api.read(token, partial(command_of, fields, user, token.name, api.snapshot.history))
     diff = await api.change_skill(token, made)

@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack
-from enum import StrEnum
 from itertools import islice
 from typing import Annotated, Any
 
 import orjson
-from fastapi import Header, Query, Request, Response
+from fastapi import Header, Query, Response
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Send
 from starlette.types import Scope as ASGIScope
@@ -39,7 +38,7 @@ _READS_SLIM = needs(Scope.READ_SLIM)
 
 
 class Slim(Model):
-    """What to put into a prompt about a person."""
+    """A line about a person, for a prompt."""
 
     user_id: str
     domain: str
@@ -53,21 +52,14 @@ class Slim(Model):
     tokens: int
 
 
-class From(StrEnum):
-    """Where a stream of all slim skills begins."""
-
-    ALL = "all"
-    NOW = "now"
-
-
 @routes.get("/v1/users/{user}/domains/{domain}/slim", dependencies=[_READS_SLIM], response_model=Slim)
 async def slim(
     api: TheApi,
     user: UserPath,
     domain: DomainPath,
-    request: Annotated[Text | None, Query(description="What the person asks for now.")] = None,
-    session_id: Annotated[Identifier | None, Query(description="The session that the person is in.")] = None,
-    if_none_match: Annotated[str | None, Header(description="The `ETag` of an answer that you have.")] = None,
+    request: Annotated[Text | None, Query(description="The person's request now.")] = None,
+    session_id: Annotated[Identifier | None, Query(description="The person's session.")] = None,
+    if_none_match: Annotated[str | None, Header(description="The `ETag` of an earlier answer.")] = None,
 ) -> Response:
     """The slim skill of a user in a domain, fresh within milliseconds: put its `text` into the prompt."""
     found = api.slims.find(user, domain, request, session_id)
@@ -85,37 +77,20 @@ async def slim(
     dependencies=[_READS_SLIM], response_class=StreamingResponse, responses=STREAM,
 )  # fmt: skip
 async def slim_stream(
-    request: Request,
-    api: TheApi,
-    token: TheToken,
-    user: UserPath,
-    domain: DomainPath,
-    last_event_id: LastEventId = None,
+    api: TheApi, token: TheToken, user: UserPath, domain: DomainPath, last_event_id: LastEventId = None
 ) -> StreamingResponse:
     """One user's slim skill in a domain as server-sent events: as it is now, and each time that it changes."""
-    place = api.streaming(token, _address(request))
-    return _Stream(_stream(api, token, compound_key(user, domain), last_event_id, From.ALL), place)
+    return _Stream(_stream(api, token, compound_key(user, domain), last_event_id), api.streaming(token))
 
 
 @routes.get("/v1/slim/stream", dependencies=[_READS_SLIM], response_class=StreamingResponse, responses=STREAM)
-async def all_slims(
-    request: Request,
-    api: TheApi,
-    token: TheToken,
-    begin: Annotated[From, Query(alias="from", description="`all` begins with every slim skill there is.")] = From.ALL,
-    last_event_id: LastEventId = None,
-) -> StreamingResponse:
+async def all_slims(api: TheApi, token: TheToken, last_event_id: LastEventId = None) -> StreamingResponse:
     """All slim skills as server-sent events, for a host that keeps a copy.
 
-    `slim` events have a slim skill, `forgotten` ones name what to remove; after a `reset` what a copy holds is to be
-    thrown away, and everything follows. Resume with the id of the last event that had one.
+    `slim` events have a slim skill, `forgotten` ones name one to remove; after a `reset` drop the whole copy, and
+    everything follows. Resume with the id of the last event that had one.
     """
-    place = api.streaming(token, _address(request))
-    return _Stream(_stream(api, token, None, last_event_id, begin), place)
-
-
-def _address(request: Request) -> str:
-    return request.client.host if request.client else ""
+    return _Stream(_stream(api, token, None, last_event_id), api.streaming(token))
 
 
 class _Stream(StreamingResponse):
@@ -135,13 +110,13 @@ class _Stream(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-async def _stream(api: Api, token: Token, wanted: bytes | None, last: str | None, begin: From) -> AsyncIterator[bytes]:
-    """Yield the events of a stream, until it ends or its token does."""
+async def _stream(api: Api, token: Token, wanted: bytes | None, last: str | None) -> AsyncIterator[bytes]:
+    """Yield the events of a stream, until it ends or its token does; `wanted`: the only key, or None for all."""
     loop, checked = asyncio.get_running_loop(), asyncio.get_running_loop().time()
     user = EVERYBODY if wanted is None else orjson.loads(wanted)[0]
     with api.slims.follow(wanted) as follower:
         place = api.slims.place()
-        for some in batched(_first(api, wanted, last, begin)):
+        for some in _joined(_first(api, wanted, last)):
             yield some
             await asyncio.sleep(0)  # a copy of a million slim skills must let other requests run
         yield _position(place)
@@ -153,29 +128,26 @@ async def _stream(api: Api, token: Token, wanted: bytes | None, last: str | None
                 checked, now = loop.time(), api.gate.current(token.sha256)
                 if now is None or not now.may(Scope.READ_SLIM, user):
                     return
-            for some in batched(_event_of(api, key) for key in keys):
+            for some in _joined(_event_of(api, key) for key in keys):
                 yield some
                 await asyncio.sleep(0)
             yield _position(place) if keys else BEAT
 
 
-def batched(events: Iterable[bytes]) -> Iterator[bytes]:
+def _joined(events: Iterable[bytes]) -> Iterator[bytes]:
     """Join events, several at a time: one write for each would be most of their cost."""
     left = iter(events)
     while some := b"".join(islice(left, AT_ONCE)):
         yield some
 
 
-def _first(api: Api, wanted: bytes | None, last: str | None, begin: From) -> Iterator[bytes]:
-    """Yield the first events: the changes since the client's last event, or everything."""
-    keys = api.slims.since(Place.parse(last or ""), wanted)
-    if keys is None and wanted is not None:
-        # A client that has held a slim skill learns that there is none any more.
-        keys = [wanted] if wanted in api.live.slims or last is not None else []
-    elif keys is None:
+def _first(api: Api, wanted: bytes | None, last: str | None) -> Iterator[bytes]:
+    """Yield the changes since the client's last event, or everything."""
+    keys = None if last is None else api.slims.since(Place.parse(last), wanted)
+    if keys is None:
         if last is not None:
             yield event("reset", {})
-        keys = list(api.live.slims) if begin is From.ALL or last is not None else []
+        keys = list(api.live.slims) if wanted is None else [wanted] if wanted in api.live.slims else []
     yield from (_event_of(api, key) for key in keys)
 
 
@@ -185,8 +157,7 @@ def _event_of(api: Api, key: bytes) -> bytes:
         user, domain = orjson.loads(key)
         return event("forgotten", {"user_id": user, "domain": domain})
     found = api.live.slim_at(key)
-    # A record that cannot be read is as good as none, until another takes its place.
-    return BEAT if found is None else event("slim", shown(found))
+    return BEAT if found is None else event("slim", shown(found))  # none: an unreadable record
 
 
 def _position(place: Place) -> bytes:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -34,19 +33,15 @@ class Place:
     offsets: dict[int, int]  # the next one of each partition
 
     def __str__(self) -> str:
-        """Return the place as an event's id.
-
-        >>> str(Place("kafka", 5, {0: 7, 1: 9}))
-        '["kafka",5,{"0":7,"1":9}]'
-        """
+        """Return the place as an event's id."""
         return _PLACE.dump_json((self.life, self.at_ms, self.offsets)).decode()
 
     @classmethod
     def parse(cls, text: str) -> "Place | None":
         """Return the place that an event's id names, if it is one.
 
-        >>> Place.parse('["kafka",5,{"0":7,"1":9}]'), Place.parse("x")
-        (Place(life='kafka', at_ms=5, offsets={0: 7, 1: 9}), None)
+        >>> str(Place.parse('["kafka",5,{"0":7,"1":9}]')), Place.parse("x")
+        ('["kafka",5,{"0":7,"1":9}]', None)
         """
         try:
             return cls(*_PLACE.validate_json(text))
@@ -92,11 +87,8 @@ class Slims:
         self._life = secrets.token_hex(4) if settings.embedded else "kafka"
         self._followers: dict[bytes | None, set[Follower]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._step: Rank | None = None
         live.on_slim = self._on_slim
-
-    @cached_property
-    def _step(self) -> Rank:
-        return rank_of(self._settings)
 
     def begin(self) -> None:
         """Notify streams in the event loop that runs now."""
@@ -115,11 +107,13 @@ class Slims:
         it adds.
         """
         self._live.check_ready()
-        if request:
-            skill = self._live.skill(user, domain)
-            found = None if skill is None else self._step.extract(skill, request, self._live.shares(domain)).record
-        else:
+        if not request:
             found = self._live.slim(user, domain)
+        elif (skill := self._live.skill(user, domain)) is not None:
+            self._step = self._step or rank_of(self._settings)
+            found = self._step.extract(skill, request, self._live.shares(domain)).record
+        else:
+            found = None
         return None if found is None else shown(found, session)
 
     @contextmanager

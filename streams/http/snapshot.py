@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import duckdb
 
-from schemas import Card, CardDiff, PolicySkill, SkillDiff, decode
+from schemas import Card, CardDiff, PolicySkill, SkillDiff
 from streams.materializer import read
 from streams.settings import Settings
 
@@ -15,14 +15,9 @@ QUERY_MS = 10_000
 
 _Result = TypeVar("_Result")
 
-_LOG = """
-    SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = coalesce($2, domain)
-    QUALIFY row_number() OVER (PARTITION BY domain ORDER BY version DESC) <= $3
-    ORDER BY domain, version
-"""
 _USERS = """
     SELECT user_id FROM (SELECT user_id FROM skills UNION SELECT user_id FROM cards)
-    WHERE user_id > $1 AND starts_with(user_id, $2) ORDER BY user_id LIMIT $3
+    WHERE starts_with(user_id, $1) ORDER BY user_id LIMIT $2
 """
 
 
@@ -42,13 +37,8 @@ class Snapshot:
         """Return the user's skills, ordered by domain; only one domain's if named."""
         return self.ask(lambda con: read.skill(con, user, domain))
 
-    def log(self, user: str, domain: str | None, last: int) -> list[SkillDiff]:
-        """Return the `last` newest diffs of each of the user's skills, ordered by domain and version."""
-        rows = self.ask(lambda con: con.execute(_LOG, [user, domain, last]).fetchall())
-        return [decode(SkillDiff, text.encode()) for (text,) in rows]
-
-    def history(self, user: str, domain: str) -> list[SkillDiff]:
-        """Return all diffs of one skill."""
+    def history(self, user: str, domain: str | None) -> list[SkillDiff]:
+        """Return all diffs of one skill, or of all skills by domain and version."""
         return self.ask(lambda con: read.diffs(con, user, domain))
 
     def card(self, user: str) -> Card | None:
@@ -59,20 +49,10 @@ class Snapshot:
         """Return all versions of the user's card, in order."""
         return self.ask(lambda con: read.card_diffs(con, user))
 
-    def users(self, after: str, most: int) -> list[str]:
-        """Return the ids of users with a skill or a card, in order, after this one."""
-        return self._users(after, "", most)
-
     def beginning_with(self, text: str, most: int) -> list[str]:
         """Return the ids of users with a skill or a card that begin with this text, in order."""
-        return self._users("", text, most)
-
-    def status(self) -> dict[str, object]:
-        """Return the snapshot's times, and how many records it holds."""
-        query = "SELECT published_at, newest_record_at, records FROM snapshot_info"
-        [(published, newest, records)] = self.ask(lambda con: con.execute(query).fetchall())
-        times = {"published_at": published, "newest_record_at": newest}
-        return {**{name: at and f"{at.isoformat()}Z" for name, at in times.items()}, "records": records}
+        rows = self.ask(lambda con: con.execute(_USERS, [text, most]).fetchall())
+        return [name for (name,) in rows]
 
     def ask(self, do: Callable[[duckdb.DuckDBPyConnection], _Result]) -> _Result:
         """Return the result of `do`, which reads by a connection of its own."""
@@ -89,10 +69,6 @@ class Snapshot:
         """Close the file once no query reads it."""
         with self._lock:
             self._close()
-
-    def _users(self, after: str, beginning: str, most: int) -> list[str]:
-        rows = self.ask(lambda con: con.execute(_USERS, [after, beginning, most]).fetchall())
-        return [name for (name,) in rows]
 
     def _close(self) -> None:
         # DuckDB's close() ends every query of the connection's cursors. Without a reference to it, the file is closed

@@ -37,7 +37,7 @@ logger = logging.getLogger("sager.http")
 
 
 class TokensUnusable(StreamsError, ValueError):
-    """The tokens file is missing, accessible to others or invalid. The server accepts no request then."""
+    """The tokens file is missing, accessible to others or invalid: the server accepts no request."""
 
 
 class TokenScope(StrEnum):

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import httpx2
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp.server.mcpserver.exceptions import ToolError
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 120.0
@@ -20,47 +20,37 @@ ALL_USERS = "*"
 NOTHING = "nothing is known yet: it is learned from choices, and is here some seconds later"
 
 
-class NotDone(ToolError, ResourceError):
-    """The API did not do what the model requested; the text says why, and what to do."""
+class NotDone(ToolError):
+    """The API refused or failed; the text has the reason and a remedy."""
 
 
 @dataclass(frozen=True)
 class Target:
     """The API, and the person and domain that this server acts for.
 
-    Attributes:
-        token: shown with every call; None shows the token of each request instead.
-        user: the only user; None: the token's.
-        domain: the only domain; None: each call names one.
+    `client` sends the token. `user`: the only user; None: the token's. `domain`: the only one; None: each call names
+    one.
     """
 
     client: httpx2.AsyncClient
     where: str
-    token: str | None = None
     user: str | None = None
     domain: str | None = None
 
 
 TARGET: ContextVar[Target] = ContextVar("target")
-"""The target of the server that starts in this task: tools and transports are declared once for all of them."""
+"""The target of the server that starts in this task: tools are declared once, before it is known."""
 Ctx: TypeAlias = Context[Target, Any]
 
 
 class Api:
-    """The HTTP API as the caller of one request may use it."""
+    """The HTTP API for one call of a tool."""
 
     def __init__(self, ctx: Ctx) -> None:
         self.target = ctx.request_context.lifespan_context
-        token = self.target.token
-        authorization = (ctx.headers or {}).get("authorization") if token is None else f"Bearer {token}"
-        self._headers = {"Accept": "application/json"} | ({"Authorization": authorization} if authorization else {})
 
     async def user(self, named: str | None) -> str:
-        """Return the user that a call is about.
-
-        Raises:
-            NotDone: it names another user than this server acts for, or none where it has to.
-        """
+        """Return the user that a call is about."""
         if self.target.user is not None:
             if named not in (None, self.target.user):
                 raise NotDone("this server acts for one user only: leave `user` out")
@@ -72,11 +62,7 @@ class Api:
         return user
 
     def domain(self, named: str | None) -> str:
-        """Return the domain that a call is about.
-
-        Raises:
-            NotDone: it names another domain than this server acts in, or none where it has to.
-        """
+        """Return the domain that a call is about."""
         if self.target.domain is not None and named not in (None, self.target.domain):
             raise NotDone(f"this server acts in the domain {self.target.domain} only: leave `domain` out")
         if (found := self.target.domain or named) is None:
@@ -106,11 +92,7 @@ class Api:
         return done if isinstance(done, dict) else {}
 
     async def send(self, *events: tuple[str, dict[str, Any]]) -> int:
-        """Send events by topic, and return how many were accepted.
-
-        Raises:
-            NotDone: the API refuses some; the text has fields and reasons, no values.
-        """
+        """Send events by topic, and return how many were accepted."""
         given = [
             {"topic": topic, "event": {name: value for name, value in event.items() if value is not None}}
             for topic, event in events
@@ -125,7 +107,7 @@ class Api:
     async def _ask(self, method: str, path: str, **more: Any) -> httpx2.Response:
         where = self.target.where
         try:
-            return await self.target.client.request(method, path, headers=self._headers, **more)
+            return await self.target.client.request(method, path, **more)
         except httpx2.TimeoutException:
             raise NotDone(f"{where} did not answer in time: try again, and then ask the operator") from None
         except httpx2.TransportError:

@@ -19,7 +19,6 @@ Request = Annotated[Instruction, Field(description="What the person asked for, i
 Session = Annotated[
     Identifier | None, Field(description="The id of this conversation, so that what holds for it alone stays in it.")
 ]
-Language = Annotated[str | None, Field(description="BCP 47, such as `de`; left out: recognised by the words.")]
 LineId = Annotated[AttributeId, Field(description="The `line_id` of a line or statement of list_lines.")]
 Candidates = Annotated[
     list[Candidate],
@@ -75,14 +74,11 @@ class RecordedTurn(BaseModel):
     )
 
 
-class Changed(BaseModel):
-    """The outcome of a change or correction."""
+class Corrected(BaseModel):
+    """The outcome of a correction."""
 
     event_id: str
     carried_out: Annotated[bool, Field(description="False: it is on its way, and will be.")]
-    version: Annotated[int | None, Field(description="The skill's version that it made.")] = None
     understood: Annotated[bool | None, Field(description="False: say it in other words, or in fields (`says`).")] = None
-    said: Annotated[tuple[str, ...], Field(description="What the skill has of it now.")] = ()
-    why: Annotated[str | None, Field(description="Why it changes nothing; empty where it was understood.")] = None
-    explanation: Annotated[str | None, Field(description="Tell it to the person.")] = None
-    not_kept: Annotated[list[str] | None, Field(description="Kinds of private data that were left out.")] = None
+    said: Annotated[tuple[str, ...], Field(description="The skill's statements from it.")] = ()
+    explanation: Annotated[str | None, Field(description="Read it to the person.")] = None

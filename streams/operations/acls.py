@@ -1,6 +1,7 @@
 """The Kafka ACLs of each role: the minimum that it needs. Kafka refuses everything else.
 
-Every name is literal: a prefixed rule would also cover tenants whose prefix begins alike. The worker and the operator
+Names are literal: a prefixed rule would also cover tenants whose prefix begins alike. Only the groups of webhooks are a
+prefix, `APP_ID-webhooks-`, which no other tenant's name begins with. The worker and the operator
 get every topic of the registry, the materializer every topic that becomes rows. A new topic stays closed to the other
 roles until they name it here.
 
@@ -74,6 +75,8 @@ _NEVER_WRITTEN_BY_WORKERS = ("items", "global-skills")
 """Topics that workers never write."""
 _NEVER_READ_BY_WORKERS = ("items", "dead-letters")
 APP_ID = "{app_id}"
+WEBHOOK_GROUPS = f"{APP_ID}-webhooks-"
+"""The beginning of the groups of `sager webhooks`, one per endpoint: the only rule that is a prefix."""
 
 
 @dataclass(frozen=True)
@@ -157,8 +160,7 @@ ROLES: dict[Role, Access] = {
     Role.WEBHOOKS: Access(
         "`sager webhooks`: follows slim skills, and commits the position of its endpoints",
         reads=("slim-skills",),
-        writes=("dead-letters",),
-        joins=(f"{APP_ID}-webhooks",),
+        joins=(WEBHOOK_GROUPS,),
         asks=(unused_group("scan"),),
     ),
     Role.ANALYST: Access("reads DuckDB, never Kafka"),
@@ -211,9 +213,10 @@ def by_resource(wanted: Iterable[Grant]) -> dict[tuple[Kind, str], tuple[Operati
 
 def commands(wanted: Iterable[Grant], principal: str, bootstrap: str) -> list[str]:
     """Format rules as `kafka-acls.sh` commands, one for all resources with the same operations."""
-    alike: dict[tuple[Kind, tuple[Operation, ...]], list[str]] = {}
+    alike: dict[tuple[Kind, bool, tuple[Operation, ...]], list[str]] = {}
     for (kind, name), operations in by_resource(wanted).items():
-        alike.setdefault((kind, operations), []).append(name)
+        is_prefix = name.endswith(WEBHOOK_GROUPS.removeprefix(APP_ID))
+        alike.setdefault((kind, is_prefix, operations), []).append(name)
     who = ["--bootstrap-server", bootstrap, "--command-config", "admin.properties"]
     return [
         shlex.join(
@@ -221,7 +224,8 @@ def commands(wanted: Iterable[Grant], principal: str, bootstrap: str) -> list[st
                 *["kafka-acls.sh", *who, "--add", "--allow-principal", principal],
                 *(word for operation in operations for word in ("--operation", operation.value)),
                 *(word for name in names for word in (f"--{kind.value}", name)),
+                *(["--resource-pattern-type", "prefixed"] if is_prefix else []),
             ]
         )
-        for (kind, operations), names in alike.items()
+        for (kind, is_prefix, operations), names in alike.items()
     ]

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -16,16 +15,14 @@ from operators.cards.views import chosen
 from operators.privacy import Privacy
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
-from schemas import TOPICS, BadRecord, Card, CardChange, CardCommand, CardDiff, CardLine, Model, Strength, decode
+from schemas import Card, CardChange, CardCommand, CardDiff, CardLine, Model
 from schemas.cards import MAX_CARD_LINES
 from schemas.fields import UtcDatetime
-from schemas.statements import Stance
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from streams.settings import Settings
 
 MOST_FOR_A_REQUEST = 12
 DIGITS = 3
@@ -48,28 +45,14 @@ class NoEffect(StreamsError, ValueError):
         self.not_kept = not_kept
 
 
-class ToldCardLine(Model):
-    """One line of a card."""
+class ToldCardLine(CardLine):
+    """One line of a card at a moment."""
 
-    line_id: str
     says: str = Field(description="Such as `does not like coriander`.")
-    stance: Stance
-    dimension: str = Field(description="Of the domain's vocabulary; `stated` for words of none.")
-    value: str
-    domain: str | None = Field(default=None, description="Where it holds; none: anywhere.")
-    strength: Strength
-    words: str = Field(default="", description="The person's own; empty where a command wrote it.")
-    since: UtcDatetime
-    confirmed_at: UtcDatetime
-    times: int = Field(description="How often it was said.")
     certainty: Annotated[float, Field(ge=0, le=1)] = Field(description="From 0 to 1; it fades unless confirmed.")
-    pinned: bool = False
     held_back: bool = Field(default=False, description="Nothing vouches for its words: no prompt has it.")
-    evidence: tuple[str, ...] = Field(default=(), description="The newest events behind it, newest last.")
     score: float | None = Field(default=None, description="How well it fits the request.")
-    reason: str = Field(default="", description="Why it is told.")
-    overtaken_by: str | None = Field(default=None, description="The line that took its place.")
-    overtaken_at: UtcDatetime | None = None
+    reason: str = Field(default="", description="Why it is shown.")
 
 
 class ToldCard(Model):
@@ -94,9 +77,9 @@ def card_told(
 ) -> ToldCard:
     """Return the card, line by line.
 
-    `at`: the moment by which lines have faded. `vouching`: decides which lines a prompt may have. `request`: the
-    request at hand; lines about it come first, and of the others only the surest. `budget_tokens`: the tokens that
-    the lines' words may have; None: any number. `domain`: only lines of this domain or of any.
+    `at`: the moment by which lines have faded. `request`: lines about it come first, and of the others only the surest.
+    `budget_tokens`: the tokens that the lines' words may have; None: any number. `domain`: only lines of this domain or
+    of any.
     """
     most = MOST_FOR_A_REQUEST if request.strip() else MAX_CARD_LINES
     lines: list[ToldCardLine] = []
@@ -121,11 +104,8 @@ def line_told(
     line: CardLine, at: datetime, vouching: Vouching, score: float | None = None, reason: str = ""
 ) -> ToldCardLine:
     """Return one line, with its certainty at a moment."""
-    same: dict[str, Any] = {
-        name: getattr(line, name) for name in ToldCardLine.model_fields if name in CardLine.model_fields
-    }
     return ToldCardLine(
-        **same,
+        **line.model_dump(),
         says=in_words(line),
         certainty=round(certainty(line, at), DIGITS),
         held_back=not is_let_out(line, vouching),
@@ -134,24 +114,16 @@ def line_told(
     )
 
 
-class CameOf(StrEnum):
-    """The cause of a card's version."""
-
-    CONVERSATION = "conversation"
-    COMMAND = "command"
-
-
 @dataclass(frozen=True)
 class CardVersion:
     """One version of a card, for people.
 
-    Attributes:
-        changes: each change with the line's words; an erased line has none.
-        not_kept: the kinds of statements that are not kept; their words are not quoted.
+    `came_of`: `conversation`, `command` or `signal`. `changes`: each with the line's words; an erased line has none.
+    `not_kept`: the kinds of statements that are not kept; their words are not quoted.
     """
 
     diff: CardDiff
-    came_of: CameOf
+    came_of: str
     changes: tuple[tuple[CardChange, str], ...]
     not_kept: tuple[str, ...]
 
@@ -162,15 +134,10 @@ def card_versions(diffs: Iterable[CardDiff]) -> list[CardVersion]:
     versions = []
     for diff in diffs:
         known |= {change.line_id: in_words(change.line) for change in diff.changes if change.line is not None}
+        changes = tuple((change, known.get(change.line_id, GONE)) for change in diff.changes)
+        not_kept = (why_not(each.kind) + (f", {each.times} times" if each.times > 1 else "") for each in diff.not_kept)
         versions.append(
-            CardVersion(
-                diff,
-                CameOf.CONVERSATION if diff.conversation_id else CameOf.COMMAND,
-                tuple((change, known.get(change.line_id, GONE)) for change in diff.changes),
-                tuple(
-                    why_not(each.kind) + (f", {each.times} times" if each.times > 1 else "") for each in diff.not_kept
-                ),
-            )
+            CardVersion(diff, "conversation" if diff.conversation_id else "command", changes, tuple(not_kept))
         )
     return versions
 
@@ -204,24 +171,6 @@ def unknown_card(user: str) -> UnknownCard:
         f"nothing is on a card of {user!r}: it begins with what they say in a conversation, or with a line that the "
         "console writes. If that was just now, the snapshot is some seconds behind"
     )
-
-
-def newest_card(settings: "Settings", user: str) -> Card | None:
-    """Return the user's card from its topic, which is newer than the snapshot; None without a card."""
-    from streams.kafka.clients import partition_of  # noqa: PLC0415 - reading a snapshot needs no Kafka client
-    from streams.kafka.packed import unpack  # noqa: PLC0415
-    from streams.kafka.scanner import Scanner  # noqa: PLC0415
-
-    raw = None
-    with Scanner(settings) as scanner:
-        where = scanner.partitions(Card.TOPIC)
-        for message in scanner.read([where[partition_of(user, len(where))]]):
-            if message.key() == user.encode():
-                raw = message.value()
-    try:
-        return None if raw is None else decode(Card, unpack(raw) if TOPICS[Card.TOPIC].packed else raw)
-    except BadRecord:  # the materializer reports it
-        return None
 
 
 def effect_of(card: Card | None, command: CardCommand, privacy: Privacy) -> CardDiff:

@@ -6,7 +6,7 @@ The command line, the API, the console and the MCP server show the same explanat
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any
 
 from duckdb import DuckDBPyConnection
 from pydantic import BaseModel, ConfigDict
@@ -22,7 +22,6 @@ from streams.materializer.evidence import Choice
 from streams.rights.reading import NEAREST, logged
 from streams.rights.sentences import (
     actor_of,
-    change_of,
     holds,
     names_of,
     sentence,
@@ -63,54 +62,43 @@ class ShownList(_Told):
     skill_version: int | None
 
 
-class SeededStep(Counts):
-    """The line came with the seed of the skill."""
-
-    kind: Literal["seeded"]
-    version: int
-    attribute_id: str
-    occurred_at: datetime
-    tier_before: None
-    tier_after: str | None
-    source: str | None
-    support: int
-    interactions_before: int
-    newest_items: dict[str, str | None]
-    sentence: str
-
-
-class MovedStep(Counts):
-    """An event or a command moved the line, or a model judged it and nothing came of that (`judged`)."""
+class LineStep(Counts):
+    """One step of a line: seeded, moved by an event or a command, or judged by a model without effect."""
 
     kind: str
     version: int
     attribute_id: str
-    tier_before: str | None
-    tier_after: str | None
-    change: str | None
-    event_id: str
     occurred_at: datetime
-    item_id: str | None
-    title: str | None
-    reasoner: str
-    actor: str | None
-    reason: str
-    verdict: str | None
-    quoted: str | None
-    analysis: str
-    heard: dict[str, Any] | None
-    ranking: ShownList | None
-    others_with: int | None
     sentence: str
+    tier_before: str | None = None
+    tier_after: str | None = None
+    # of a seed
+    source: str | None = None
+    support: int = 0
+    interactions_before: int = 0
+    newest_items: dict[str, str | None] = {}
+    # of all others
+    event_id: str | None = None
+    item_id: str | None = None
+    title: str | None = None
+    reasoner: str | None = None
+    actor: str | None = None
+    reason: str = ""
+    verdict: str | None = None
+    quoted: str | None = None
+    analysis: str = ""
+    heard: dict[str, Any] | None = None
+    ranking: ShownList | None = None
+    others_with: int | None = None
 
     @property
     def is_unrelated(self) -> bool:
-        """Whether all that happened is that a model found the choice to have nothing to do with the line."""
+        """True if a model found the choice to have nothing to do with the line, and nothing else happened."""
         return self.kind == "judged" and self.verdict == "unrelated"
 
 
 class StatementStep(_Told):
-    """What became of a statement."""
+    """One step of a statement."""
 
     kind: str
     version: int
@@ -125,16 +113,8 @@ class StatementStep(_Told):
 class Explained(_Told):
     """One line of a skill, explained.
 
-    Attributes:
-        attribute_id: its id.
-        domain: the domain of the skill.
-        words: what it says, such as `noir (genre)`; the newest words of one that is gone.
-        state: how sure it is now, in words.
-        now: the line as it stands; None for one that is gone.
-        counts: what it was counted by now.
-        unvouched: why no app and no model is told it, as a name; None: they are told.
-        unvouched_why: the same in words.
-        steps: what happened to it, oldest first.
+    `now` is None for a line that is gone, and `words` are its newest ones. `state`: how sure it is, in words.
+    `unvouched`: why no app and no model gets it, as a name and in words; None: they get it.
     """
 
     attribute_id: str
@@ -145,16 +125,16 @@ class Explained(_Told):
     counts: Counts
     unvouched: str | None
     unvouched_why: str | None
-    steps: list[SeededStep | MovedStep]
+    steps: list[LineStep]  # oldest first
 
     @property
-    def telling(self) -> list[SeededStep | MovedStep]:
+    def telling(self) -> list[LineStep]:
         """The steps without those in which a model found that a choice has nothing to do with the line."""
-        return [step for step in self.steps if isinstance(step, SeededStep) or not step.is_unrelated]
+        return [step for step in self.steps if not step.is_unrelated]
 
 
 class ExplainedStatement(_Told):
-    """Something that the person said, explained; `state`: for how long it holds, in words."""
+    """A statement of the person, explained; `state`: for how long it holds, in words."""
 
     statement_id: str
     domain: str
@@ -169,8 +149,7 @@ def explain(
 ) -> Explained | ExplainedStatement:
     """Explain a line or a statement, also one that is gone or was reworded.
 
-    `attribute_id`: the id of the line or statement. `now`: the moment by which statements are over; by default the
-    clock's, in UTC.
+    `now`: the moment by which statements are over; by default the clock's.
     """
     diffs, now = logged(con, user, domain), now or datetime.now(UTC)
     skill = at_version(diffs, diffs[-1].version)
@@ -192,8 +171,8 @@ def explain(
         state=state(None if line is None else line.model_dump(mode="json")) + silence,
         now=line,
         counts=Counts(**_counts(line if line is not None and is_counted(line) else None)),
-        unvouched=None if held is None else held.value,
-        unvouched_why=None if held is None else why_unvouched(held),
+        unvouched=held and held.value,
+        unvouched_why=held and why_unvouched(held),
         steps=[
             _step(
                 con, step, choices.get(step.diff.evidence.event_id), lines.get((step.diff.version, step.attribute_id))
@@ -239,49 +218,60 @@ def _statement(
     )
 
 
-def _step(con: DuckDBPyConnection, step: Step, choice: Choice | None, line: Attribute | None) -> SeededStep | MovedStep:
+def _step(con: DuckDBPyConnection, step: Step, choice: Choice | None, line: Attribute | None) -> LineStep:
+    found = _seeded(con, step) if step.change is None and step.judged is None else _moved(con, step, choice)
+    found = found.model_copy(update=_counts(line))
+    return found.model_copy(update={"sentence": sentence(found.model_dump())})
+
+
+def _seeded(con: DuckDBPyConnection, step: Step) -> LineStep:
+    diff, seed = step.diff, step.seeded
+    past, newest = evidence.history(con, diff.user_id, diff.domain, diff.occurred_at.replace(tzinfo=None))
+    titles = read.titles(con, diff.user_id, list(newest))
+    return LineStep(
+        **_common(step),
+        kind="seeded",
+        tier_after=str(seed.tier) if seed else None,
+        source=seed.source.value if seed else None,
+        support=seed.support if seed else 0,
+        interactions_before=past,
+        newest_items={item: title or titles.get(item) for item, title in newest.items()},
+    )
+
+
+def _moved(con: DuckDBPyConnection, step: Step, choice: Choice | None) -> LineStep:
     diff, change, judged = step.diff, step.change, step.judged
-    fields: dict[str, Any] = {
+    item = diff.evidence.item_id
+    title = read.titles(con, diff.user_id, [item]).get(item) if item and not (choice and choice.title) else None
+    return LineStep(
+        **_common(step),
+        kind="judged" if change is None else change.kind.value,
+        tier_before=None if change is None or change.before is None else str(change.before),
+        tier_after=None if change is None or change.after is None else str(change.after),
+        event_id=diff.evidence.event_id,
+        item_id=item,
+        title=(choice.title if choice else "") or title,
+        reasoner=diff.reasoned_by.model or diff.reasoned_by.reasoner,
+        actor=actor_of(diff),
+        reason="" if change is None else change.reason,
+        verdict=None if judged is None else str(judged.verdict),
+        quoted=None if judged is None or judged.quoted is None else judged.quoted.value,
+        analysis=diff.analysis,
+        heard=None if diff.heard is None else diff.heard.model_dump(mode="json"),
+        ranking=choice and ShownList(**{name: getattr(choice, name) for name in ShownList.model_fields}),
+        others_with=_others_with(diff, step.attribute_id, choice) if choice else None,
+    )
+
+
+def _common(step: Step) -> dict[str, Any]:
+    diff = step.diff
+    return {
         "version": diff.version,
         "attribute_id": step.attribute_id,
         "occurred_at": diff.occurred_at,
-        **_counts(line),
+        "sentence": "",
+        **_counts(None),
     }
-    if change is None and judged is None:
-        seed = step.seeded
-        past, newest = evidence.history(con, diff.user_id, diff.domain, diff.occurred_at.replace(tzinfo=None))
-        titles = read.titles(con, diff.user_id, list(newest))
-        fields |= {
-            "kind": "seeded",
-            "tier_before": None,
-            "tier_after": str(seed.tier) if seed else None,
-            "source": seed.source.value if seed else None,
-            "support": seed.support if seed else 0,
-            "interactions_before": past,
-            "newest_items": {item: title or titles.get(item) for item, title in newest.items()},
-        }
-        return SeededStep(**fields, sentence=sentence(fields))
-    item = diff.evidence.item_id
-    title = read.titles(con, diff.user_id, [item]).get(item) if item and not (choice and choice.title) else None
-    fields |= {
-        "kind": "judged" if change is None else change.kind.value,
-        "tier_before": None if change is None or change.before is None else str(change.before),
-        "tier_after": None if change is None or change.after is None else str(change.after),
-        "change": None if change is None else change_of(change),
-        "event_id": diff.evidence.event_id,
-        "item_id": item,
-        "title": (choice.title if choice else "") or title,
-        "reasoner": diff.reasoned_by.model or diff.reasoned_by.reasoner,
-        "actor": actor_of(diff),
-        "reason": "" if change is None else change.reason,
-        "verdict": None if judged is None else str(judged.verdict),
-        "quoted": None if judged is None or judged.quoted is None else judged.quoted.value,
-        "analysis": diff.analysis,
-        "heard": None if diff.heard is None else diff.heard.model_dump(mode="json"),
-        "ranking": choice and {name: getattr(choice, name) for name in ShownList.model_fields},
-        "others_with": _others_with(diff, step.attribute_id, choice) if choice else None,
-    }
-    return MovedStep(**fields, sentence=sentence(fields))
 
 
 def _counts(line: Attribute | None) -> dict[str, str | None]:

@@ -19,7 +19,6 @@ from streams.http.gate import is_loopback
 from streams.http.tokens import faults_of, too_open
 
 MAX_ENDPOINTS = 32
-"""The cursors of all endpoints must fit into Kafka's metadata of an offset."""
 _SECRET = re.compile(r"whsec_[A-Za-z0-9+/]{32,86}={0,2}")
 """24 to 64 bytes in base64."""
 
@@ -29,15 +28,10 @@ class WebhooksUnusable(StreamsError, ValueError):
 
 
 class Endpoint(BaseModel):
-    """A receiver of messages.
+    """A receiver of messages. A renamed endpoint is a new one: its name is part of its consumer group's.
 
-    Attributes:
-        name: for logs, metrics and cursors; a renamed endpoint is a new one.
-        url: the address; `https`, or `http` on this machine or with `allow_http`.
-        secret: the key of signatures, `whsec_` and 24 to 64 bytes in base64.
-        old_secret: the previous one, while receivers may still have it: messages have both signatures.
-        domains, users: only these; all if empty.
-        allow_http: post unencrypted to other machines.
+    `old_secret`: the previous one, while receivers may still have it: messages have both signatures. `domains`,
+    `users`: only these; all if empty. `allow_http`: post unencrypted to other machines.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -90,11 +84,7 @@ class _File(BaseModel):
 
 
 def read(path: Path) -> tuple[Endpoint, ...]:
-    """Return the endpoints of a file.
-
-    Raises:
-        WebhooksUnusable: it cannot be read, others can read it, or it is invalid. No secret is quoted.
-    """
+    """Return the endpoints of a file. Errors quote no secret."""
     try:
         if wrong := too_open(path, path.stat().st_mode):
             raise WebhooksUnusable(f"SAGER_WEBHOOKS: {wrong}")

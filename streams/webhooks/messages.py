@@ -1,10 +1,7 @@
 """Messages: their bodies, ids and signatures after Standard Webhooks, and one attempt to post them."""
 
-import time
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 import aiohttp
 import orjson
@@ -16,29 +13,22 @@ from streams.webhooks.endpoints import Endpoint
 
 CHANGED, FORGOTTEN, RESET = "slim-skill.changed", "slim-skill.forgotten", "slim-skills.reset"
 TIMEOUT_SECONDS = 10.0
-MIN_RETRY_AFTER, MAX_RETRY_AFTER = 0.5, 3_600.0
 _OURS = {"event_id", "occurred_at", "schema_version", "seal"}
 """Fields of the record that mean nothing to a host."""
-_ACCEPTED, _CLIENT_ERRORS, _GONE = range(200, 300), range(400, 500), 410
-_LATER = frozenset({401, 403, 404, 408, 409, 421, 425, 429})
+_ACCEPTED, _CLIENT_ERRORS = range(200, 300), range(400, 500)
+_LATER = frozenset({401, 403, 404, 408, 409, 410, 421, 425, 429})
 """Statuses of 4xx that are about the endpoint or the moment, and not about the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A record of the topic of slim skills.
-
-    Attributes:
-        key: its key, which names the user and the domain.
-        value: its value; None: the slim skill is erased.
-        at_ms: when it was written, in milliseconds since 1970.
-    """
+    """A record of the topic of slim skills; `value` is None for an erased one."""
 
     key: bytes
     value: bytes | None
     partition: int
     offset: int
-    at_ms: int
+    at_ms: int  # when it was written, in milliseconds since 1970
 
     @property
     def about(self) -> tuple[str, str] | None:
@@ -71,18 +61,13 @@ class Notification:
 
 
 class EndpointDown(Exception):
-    """The endpoint accepts no messages at the moment, or is gone."""
-
-    def __init__(self, reason: str, retry_after: float | None = None, *, is_gone: bool = False) -> None:
-        super().__init__(reason)
-        self.retry_after, self.is_gone = retry_after, is_gone
+    """The endpoint accepts no messages at the moment."""
 
 
 def body_of(kind: str, at: datetime, data: object) -> bytes:
     """Return the body of a message; that of `RESET` makes a receiver drop all that it holds."""
-    return orjson.dumps(
-        {"type": kind, "timestamp": at.astimezone(UTC).isoformat().replace("+00:00", "Z"), "data": data}
-    )
+    timestamp = at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return orjson.dumps({"type": kind, "timestamp": timestamp, "data": data})
 
 
 def headers(endpoint: Endpoint, message_id: str, at: datetime, body: bytes) -> dict[str, str]:
@@ -119,24 +104,15 @@ async def post(session: aiohttp.ClientSession, endpoint: Endpoint, message_id: s
     with metrics.SECONDS.labels(endpoint.name).time():
         try:
             async with session.post(endpoint.url, data=body, headers=signed, allow_redirects=False) as reply:
-                status, retry_after = reply.status, reply.headers.get("Retry-After", "")
+                return refusal_of(reply.status)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
             raise EndpointDown(type(error).__name__) from None
-    return refusal_of(status, retry_after, time.time())
 
 
-def refusal_of(status: int, retry_after: str, now: float) -> str:
-    """Return why a status refuses the message; empty if it accepts it.
-
-    `retry_after`: the header, in seconds or as a date; empty without one. `now`: in seconds since 1970.
-    """
+def refusal_of(status: int) -> str:
+    """Return why a status refuses the message; empty if it accepts it."""
     if status in _ACCEPTED:
         return ""
-    if status in _CLIENT_ERRORS and status not in _LATER and status != _GONE:
+    if status in _CLIENT_ERRORS and status not in _LATER:
         return f"status {status}"
-    wait = None
-    with suppress(ValueError, TypeError, OverflowError):
-        seconds = retry_after.isdecimal()
-        wait = float(retry_after[:9]) if seconds else parsedate_to_datetime(retry_after).timestamp() - now
-        wait = min(max(MIN_RETRY_AFTER, wait), MAX_RETRY_AFTER)
-    raise EndpointDown(f"status {status}", wait, is_gone=status == _GONE)
+    raise EndpointDown(f"status {status}")

@@ -12,13 +12,11 @@ SECONDS = Histogram(
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
 PENDING = Gauge("sager_webhook_pending", "Records of slim skills that an endpoint has not got yet.", ["endpoint"])
-OLDEST = Gauge("sager_webhook_oldest_seconds", "How long an endpoint has been behind.", ["endpoint"])
-RESETS = Counter("sager_webhook_resets", "How often an endpoint started over.", ["endpoint"])
 
 
 def begin(endpoint: str) -> None:
     """Start the series of an endpoint at 0, so that rates exist before the first delivery."""
     for outcome in OUTCOMES:
         DELIVERIES.labels(endpoint, outcome)
-    for each in (SECONDS, PENDING, OLDEST, RESETS):
+    for each in (SECONDS, PENDING):
         each.labels(endpoint)

@@ -193,7 +193,7 @@ def test_the_processes_read_what_they_are_given(values: Path, monkeypatch: pytes
         assert read.partitions == int(container.environment["SAGER_PARTITIONS"])
 
 
-OF_THE_API = {"http_tokens", "http_certificate", "http_key", "http_confirmation_key", "console_metrics_token"}
+OF_THE_API = {"http_tokens", "http_certificate", "http_key", "console_metrics_token"}
 OWN = {
     "worker": {"chain_key", "pseudonym_key", "llm_api_key", "vouched"},
     "materializer": {"chain_key"},

@@ -95,8 +95,8 @@ def test_secrets_come_as_credentials(unit: Path) -> None:
 SECRETS = {
     "worker": {"chain_key", "pseudonym_key", "llm_api_key"},
     "materializer": {"chain_key"},
-    "serve": {"chain_key", "http_confirmation_key"},
-    "console": {"chain_key", "http_confirmation_key", "console_metrics_token"},
+    "serve": {"chain_key"},
+    "console": {"chain_key", "console_metrics_token"},
 }
 """The secrets that each process uses beside those of its Kafka user. The API and the console need the chain key to find
 events that were forgotten."""

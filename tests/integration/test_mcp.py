@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 import pytest
-from mcp import Client, MCPError
+from mcp import Client
 
 from schemas import Ranking, Selection, SkillDiff
 from streams.http import tokens
@@ -93,14 +93,8 @@ async def test_what_an_agent_records_changes_what_it_reads(harness: Harness) -> 
         assert [(each["stance"], each["value"].casefold()) for each in told["said"]] == [("avoids", "horror")]
 
         line = next(each for each in told["lines"] if each["value"].casefold() == "western")
-        pinned = await called(agent, "correct_line", line_id=line["line_id"], edit="pin", reason="she said so")
-        assert pinned["carried_out"]
-        told = await until(agent, "list_lines", lambda found: any(each["pinned"] for each in found["lines"]))
         why = await until(agent, "explain_line", lambda found: len(found["steps"]) > 2, line_id=line["line_id"])
         assert why["steps"][0]["sentence"].startswith("You took something and left five others")
-
-        skill = await agent.read_resource("sager://users/ann/domains/films/skill")
-        assert "western" in skill.contents[0].text.casefold()  # type: ignore[union-attr]
 
         for tool, arguments in (
             ("get_slim_skill", {}),
@@ -109,11 +103,8 @@ async def test_what_an_agent_records_changes_what_it_reads(harness: Harness) -> 
             ("rank_candidates", {"candidates": shown}),
             ("record_correction", {"text": "no western"}),
             ("record_shown_and_taken", {"shown": shown, "taken": [shown[0]["item_id"]]}),
-            ("correct_line", {"line_id": line["line_id"], "edit": "remove"}),
         ):
             assert (await agent.call_tool(tool, {**arguments, "user": "bob"})).is_error, tool
-        with pytest.raises(MCPError):
-            await agent.read_resource("sager://users/bob/domains/films/skill")
 
     out = harness.quiet()
     assert {each.user_id for model in (Ranking, Selection, SkillDiff) for each in out.values(model)} == {"ann"}

@@ -1,5 +1,6 @@
 """The reader of webhooks on a real broker: it goes back to a cursor, and knows the end of the topic."""
 
+import threading
 import time
 
 import pytest
@@ -42,7 +43,10 @@ def test_a_reader_goes_back_to_a_cursor_and_knows_the_end(settings: Settings) ->
     consumer = Consumer(client_config(settings, **more))
     try:
         reader = Reader(consumer, settings.topic("slim-skills"))
+        ends, committed, _ = reader.progress(threading.Event())
         beginning = dict.fromkeys(range(settings.partitions), 0)
+        assert (ends.keys(), committed) == (beginning.keys(), {})
+        reader.commit(ends, 5)
         reader.seek(beginning)
         first = read_to_end(reader)
         assert sorted(each.about for each in first if each.about) == [

@@ -123,7 +123,7 @@ export class Sager {
     const body = domain === undefined ? { everything: true } : { domain, ...(line === undefined ? {} : { line }) };
     const where = path("v1", "users", user, "forget");
     const preview = await this.#http.json<ForgetPreview>("POST", where, { body, repeatable: true });
-    return new Forgetting(this.#http, where, body, preview);
+    return new Forgetting(this.#http, where, body, user, preview);
   }
 
   /**
@@ -141,19 +141,16 @@ export class Sager {
   }
 }
 
-/** A request to forget that waits for its confirmation. */
+/** A request to forget that was not sent yet. */
 export class Forgetting {
   /** What would go, by store. */
   readonly goes: ForgetPreview["goes"];
-  /** Until when it can be confirmed. */
-  readonly expiresAt: Date;
   readonly #confirm: () => Promise<Forgotten>;
 
   /** @internal */
-  constructor(http: Http, where: string, body: object, preview: ForgetPreview) {
+  constructor(http: Http, where: string, body: object, user: string, preview: ForgetPreview) {
     this.goes = preview.goes;
-    this.expiresAt = new Date(preview.expires_at);
-    const confirmed = { ...body, confirmation: preview.confirmation };
+    const confirmed = { ...body, confirm: user };
     this.#confirm = () => http.json("POST", where, { body: confirmed, repeatable: true });
   }
 

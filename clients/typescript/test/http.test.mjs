@@ -108,17 +108,17 @@ test("a ranking is asked for again under the same id", () =>
     },
   ));
 
-test("forgetting has a preview, and nothing goes without its confirmation", () =>
+test("forgetting has a preview, and nothing goes before it is confirmed", () =>
   given(
     (asked) =>
-      asked.body.confirmation
+      asked.body.confirm
         ? { body: { event_id: "e", carried_out: true } }
-        : { body: { known: true, domains: ["films"], goes: [], unread: [], confirmation: "c", expires_at: "2026-01-31T18:00:00Z" } },
+        : { body: { known: true, domains: ["films"], goes: [], unread: [] } },
     async (sager, server) => {
       const forgetting = await sager.forget("ann", { domain: "films", line: "preference:genre:crime" });
       assert.equal(server.asked.length, 1);
       assert.equal((await forgetting.confirm()).carried_out, true);
-      assert.deepEqual(server.asked[1]?.body, { ...server.asked[0]?.body, confirmation: "c" });
+      assert.deepEqual(server.asked[1]?.body, { ...server.asked[0]?.body, confirm: "ann" });
       await sager.forget("ann");
       assert.deepEqual(server.asked[2]?.body, { everything: true });
     },

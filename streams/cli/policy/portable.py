@@ -1,13 +1,18 @@
 """`sager policy export`, `import` and `forget`: the data of a person, taken along or erased."""
 
+import os
+import tempfile
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from streams.cli.errors import FAILED
+from streams import private
+from streams.cli.errors import FAILED, Misconfigured
 from streams.cli.options import AsJson, Bootstrap, Domain, User, examples, reachable, settings
 from streams.cli.output import console, note, print_json, printable, row, table
 from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, Yes, confirm, signed_in, unanswered
@@ -20,8 +25,8 @@ if TYPE_CHECKING:
 
 def register(group: typer.Typer) -> None:
     """Add the verbs."""
-    group.command("export", epilog=examples("sager policy export ann --to ann"))(export)
-    lines = ("sager policy import ann", "sager policy import ann --as ann-2 --domain films --interactions")
+    group.command("export", epilog=examples("sager policy export ann --to ann.jsonl.gz"))(export)
+    lines = ("sager policy import ann.jsonl.gz", "sager policy import ann.jsonl.gz --as ann-2 --domain films")
     group.command("import", epilog=examples(*lines))(import_)
     lines = ("sager policy forget ann --domain films", "sager policy forget ann --everything --dry-run")
     group.command("forget", epilog=examples(*lines))(forget)
@@ -29,47 +34,57 @@ def register(group: typer.Typer) -> None:
 
 def export(
     user: User,
-    to: Annotated[Path, typer.Option(help="The new folder.", metavar="DIR")],
+    to: Annotated[Path, typer.Option(help="The new file, such as ann.jsonl.gz.", metavar="FILE")],
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write everything held about a user into a folder.
+    """Write everything held about a user into a file.
 
-    The folder has one JSON-lines file per topic, also of internal topics, and one per table of the newest DuckDB
-    snapshot; from records about several users it takes the user's part only. manifest.json lists the files, their time
-    spans, and how long each topic keeps its records. index.html shows the main things. Only the owner of the folder can
-    read it. After a failure there is no folder.
+    The file has gzipped JSON lines: the records of each topic, also of internal topics, and the rows of the newest
+    DuckDB snapshot. Of records about several users it has the user's part only. Only the owner of the file can read it.
+    After a failure there is no file.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.rights import portable  # noqa: PLC0415
 
     chosen = reachable(settings(bootstrap=bootstrap))
-    with Stages() as stages:
-        manifest = portable.export(chosen, user, to, stages.at)
+    with new_file(to) as out, Stages() as stages:
+        done = portable.export(chosen, user, out, stages.at)
     if as_json:
-        print_json(manifest.model_dump(mode="json"))
+        print_json({"user_id": user, **vars(done)})
     else:
-        made = table("what", "records", "from", "to", "kept", "", title=printable(f"{manifest.user_id}: {to}"))
-        for base, each in manifest.topics.items():
-            spans = [f"{moment:%Y-%m-%d %H:%M}" if moment else "" for moment in (each.first, each.last)]
-            kept = f"{each.kept_days:g} days" if each.kept_days is not None else "newest per key"
-            row(made, [f"topics/{base}", f"{each.records:,}", *spans, kept, each.note])
-        for name, rows in manifest.tables.items():
-            row(made, [f"tables/{name}", f"{rows.records:,}"])
+        made = table("what", "records", title=printable(f"{user}: {to}"))
+        for kind, counts in (("topic", done.topics), ("table", done.tables)):
+            for name, records in counts.items():
+                row(made, [f"{kind} {name}", f"{records:,}"])
         console().print(made)
-    if not manifest.topics and not manifest.tables:
+    if not done.topics and not done.tables:
         note(f"nothing is held about {user!r} in the deployment {chosen.prefix!r}: is the id right?")
-    elif manifest.snapshot_at is None:
+    elif done.snapshot_at is None:
         note(f"there is no DuckDB snapshot {chosen.duckdb_file}: what only it still has is not in the export")
 
 
+@contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a new private file, which is there only if nothing fails."""
+    if path.exists():
+        raise Misconfigured(f"{path} exists: choose another --to")
+    private.make(path.absolute().parent)
+    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # only its owner may read it
+    try:
+        with os.fdopen(number, "wb") as out:
+            yield out
+        Path(name).rename(path)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
 def import_(
-    folder: Annotated[Path, typer.Argument(help="A folder of `sager policy export`.", metavar="DIR")],
+    file: Annotated[Path, typer.Argument(help="A file of `sager policy export`.", metavar="FILE")],
     as_user: Annotated[
         str | None, typer.Option("--as", help="For this user. [default: as exported]", metavar="USER")
     ] = None,
     domain: Domain = None,
-    interactions: Annotated[bool, typer.Option("--interactions", help="Send the past interactions too.")] = False,
     actor: Actor = None,
     reason: Reason = "",
     wait: Wait = WAIT_SECONDS,
@@ -80,22 +95,21 @@ def import_(
     """Import an exported policy.
 
     One command per domain gives the skill the exported lines. Asks before it replaces the lines of an existing skill;
-    they stay in its log. Lasting statements and the card are sent again. Every line of the folder is checked before
-    anything is sent. Workers leave out personal and sensitive words, and apply their own limit of lines.
+    they stay in its log. Lasting statements and the card are sent again. The file is checked before anything is sent.
+    Workers leave out personal and sensitive words, and apply their own limit of lines.
     """
-    from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.rights import portable  # noqa: PLC0415
     from streams.rights.preview import comes  # noqa: PLC0415
 
-    with Stages() as stages:
-        bundle = portable.load(folder, stages.at)
+    with file.open("rb") as source:
+        bundle = portable.load(source)
     chosen = reachable(settings(bootstrap=bootstrap))
-    user = as_user or bundle.manifest.user_id
+    user = as_user or bundle.header.user_id
     order = portable.Order(actor or signed_in(), reason)
-    replaced = comes(chosen, bundle, user, order.at, domain=domain).replaced
+    replaced = [each.domain for each in comes(chosen, bundle, user, order.at, domain) if each.replaces is not None]
     if replaced:
         confirm(f"{user} has a skill in {', '.join(replaced)}: replace its lines with the exported ones?", yes=yes)
-    done = portable.take_in(chosen, bundle, user, order, wait, domain=domain, interactions=interactions)
+    done = portable.take_in(chosen, bundle, user, order, wait, domain=domain)
     if as_json:
         diffs = {name: diff and diff.model_dump(mode="json") for name, diff in done.diffs.items()}
         print_json({"user_id": user, **vars(done), "diffs": diffs})
@@ -171,10 +185,7 @@ def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None
                     "unread": held.unread})  # fmt: skip
         return
     print(printable(found.sentence))
-    for group in found.groups:
-        items = [f"  - {item}" for item in group.items] + [f"  {group.fate}"] * bool(group.fate)
-        print(printable("\n".join(["", group.title, *items])))
-    print()
+    print(found.stays)
     title = printable(f"held of {user}" + (f" in {domain}" if domain else ""))
     made = table("store", "records", "what happens", title=title)
     for each in found.stores:
@@ -188,8 +199,6 @@ def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None
 def _print_imported(user: str, done: "Imported") -> None:
     from streams.rights.sentences import counted  # noqa: PLC0415
 
-    if done.interactions:
-        print(f"{done.interactions:,} interactions sent")
     if done.lines:
         print(counted(done.lines, "change of the card", "changes of the card"))
     if done.statements:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from operators.vouch import Vouching
     from schemas import Attribute, PolicySkill
-    from streams.rights.explained import MovedStep, SeededStep, StatementStep
+    from streams.rights.explained import LineStep, StatementStep
 
 WIDE = 110
 """Width of a terminal from which ids have a column of their own."""
@@ -110,7 +110,7 @@ def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: A
     if as_json:
         print_json(found.model_dump(mode="json"))
         return
-    steps: Sequence[SeededStep | MovedStep | StatementStep] = found.steps
+    steps: Sequence[LineStep | StatementStep] = found.steps
     if isinstance(found, explained.Explained):
         steps = found.telling
     made = table(

@@ -13,7 +13,7 @@ from streams.console.pages import Visit, page
 from streams.console.people.cards import LATER
 from streams.console.people.history import refused
 from streams.http.problems import Problem, not_valid
-from streams.http.rights import zipped
+from streams.http.rights import export_file
 from streams.http.skills import command_of
 from streams.http.tokens import Scope
 from streams.privacy import privacy_of
@@ -87,8 +87,8 @@ async def say(visit: Visit) -> Response:
 
 @page("GET", "/export", Scope.READ_USER, under="/people")
 async def export(visit: Visit) -> Response:
-    """All data about a user as a zip file, the folder of `sager policy export`."""
-    return await zipped(visit.api, visit.token, visit.user(Scope.READ_USER))
+    """All data about a user, the file of `sager policy export`."""
+    return await export_file(visit.api, visit.token, visit.user(Scope.READ_USER))
 
 
 @page("GET", "/forget", Scope.FORGET_USER, under="/people")

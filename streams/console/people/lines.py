@@ -15,7 +15,7 @@ from streams.console.pages import READERS, Visit, page
 from streams.console.people.skill import current, reasons_held_back, rights, stated
 from streams.http.problems import Problem
 from streams.materializer import read
-from streams.rights.explained import ExplainedStatement, MovedStep, UnknownLine, explain
+from streams.rights.explained import ExplainedStatement, UnknownLine, explain
 from streams.rights.reading import UnknownUser
 from streams.rights.sentences import day
 from streams.vouching import vouching_of
@@ -49,7 +49,7 @@ def _read(visit: Visit, con: DuckDBPyConnection, user: str, domain: str, named: 
         return found | {"is_statement": True, "line": statement}
     if history is not None:
         diffs, names = read.diffs(con, user, domain), {named, *(step.attribute_id for step in history.steps)}
-        rankings = [step.ranking for step in history.steps if isinstance(step, MovedStep) and step.ranking]
+        rankings = [step.ranking for step in history.steps if step.ranking]
         titles = read.titles(con, user, sorted({item for each in rankings for item in each.shown}))
         found |= {"life": life(diffs, names), "titles": titles}
     held_back = reasons_held_back([attribute], vouching) if attribute else {}

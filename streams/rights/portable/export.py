@@ -1,130 +1,90 @@
-"""Exports everything held about a person in Kafka and DuckDB to a folder, atomically."""
+"""Exports everything held about a person in Kafka and DuckDB: a gzip file of JSON lines."""
 
-import shutil
-import tempfile
+import gzip
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import Annotated, BinaryIO, Literal
 
 import duckdb
-import orjson
 from confluent_kafka import Message
+from pydantic import Field
 from pydantic_core import to_json
 
 from schemas import TOPICS, BadRecord, Model, Topic, decode, encode, moment_of, subject_of
-from streams import private
+from schemas.fields import UserIdField, UtcDatetime
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.materializer import read
 from streams.materializer.receipts import barrier_of
 from streams.materializer.schema import quoted
-from streams.rights.portable.archive import (
-    MANIFEST,
-    PAGE,
-    TABLES_FOLDER,
-    TOPICS_FOLDER,
-    File,
-    Manifest,
-    NotPortable,
-    TopicFile,
-    digest_of,
-    topic_file,
-)
-from streams.rights.portable.ownership import ABOUT_USERS, NOTES, OF_USERS, Owner, owner_of
-from streams.rights.portable.page import page_of
+from streams.rights.portable.ownership import ABOUT_USERS, OF_USERS, Owner, owner_of
 from streams.settings import Settings
 
 Progress = Callable[[str, int, int], None]
 """Receives the stage's name, the amount done, and about the total."""
-_LETTERS = 200
+_ROWS = 200
+
+
+class Header(Model):
+    """The first line of an export."""
+
+    format: Literal["sager-portable-2"] = "sager-portable-2"
+    user_id: UserIdField
+    prefix: Annotated[str, Field(max_length=100)]
+    exported_at: UtcDatetime
+
+
+@dataclass
+class Exported:
+    """The number of records, by topic and by table; `snapshot_at`: when DuckDB's snapshot was published, if any."""
+
+    topics: dict[str, int] = field(default_factory=dict)
+    tables: dict[str, int] = field(default_factory=dict)
+    snapshot_at: datetime | None = None
 
 
 def _quiet(stage: str, done: int, total: int) -> None:
     pass
 
 
-def export(settings: Settings, user: str, target: Path, progress: Progress = _quiet) -> Manifest:
-    """Write the folder, readable only by the process's user; return its manifest.
+def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = _quiet) -> Exported:
+    """Write a header, a line per record, a line per row, and the counts.
 
-    `target`: the folder to create, with its parents; it may exist if it is empty.
+    Records have their `topic`, rows of the newest DuckDB snapshot their `table`.
 
     Raises:
         MaterializerError: the snapshot cannot be read, or belongs to another deployment.
     """
-    target = target.absolute()
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise NotPortable(f"{target} exists and is not an empty folder; choose another --to")
-    private.make(target.parent)
-    # No other process has this name, so the folder is always safe to remove.
-    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
-    try:
-        manifest = _fill(settings, user, temporary, progress)
-        _private(temporary / PAGE).write_text(page_of(temporary, manifest), encoding="utf-8")
-        pretty = orjson.dumps(orjson.loads(encode(manifest)), option=orjson.OPT_INDENT_2)
-        _private(temporary / MANIFEST).write_bytes(pretty + b"\n")
-        temporary.rename(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    return manifest
-
-
-def _fill(settings: Settings, user: str, folder: Path, progress: Progress) -> Manifest:
-    for name in (TOPICS_FOLDER, TABLES_FOLDER):
-        (folder / name).mkdir(mode=0o700)
-    exported_at, topics = datetime.now(UTC), {}
-    with Scanner(settings) as scanner:
+    done, now = Exported(), datetime.now(UTC)
+    with gzip.GzipFile(fileobj=out, mode="wb") as file, Scanner(settings) as scanner:
+        file.write(encode(Header(user_id=user, prefix=settings.prefix, exported_at=now)) + b"\n")
         owner = owner_of(settings, user, barrier_of(settings, scanner))
         for topic in TOPICS.values():
-            if topic.key in ABOUT_USERS and (file := _export_topic(scanner, topic, owner, folder, progress)):
-                topics[topic.base] = file
-    tables, snapshot_at = {}, None
-    con = read.connect_own(settings, files=True)
-    if con is not None:
-        try:
-            read.confine(con, folder)
-            tables = export_rows(con, owner, folder / TABLES_FOLDER, progress)
-            [(published_at,)] = con.execute("SELECT max(published_at) FROM snapshot_info").fetchall()
-            snapshot_at = published_at and published_at.replace(tzinfo=UTC)
-        finally:
-            con.close()
-            shutil.rmtree(folder / ".spill", ignore_errors=True)
-    return Manifest(
-        user_id=owner.user_id,
-        prefix=settings.prefix,
-        exported_at=exported_at,
-        topics=topics,
-        tables=tables,
-        snapshot_at=snapshot_at,
-    )
-
-
-def _export_topic(scanner: Scanner, topic: Topic, owner: Owner, folder: Path, progress: Progress) -> TopicFile | None:
-    """Write the file of one topic; None without records of theirs."""
-    file = _private(topic_file(folder, topic.base))
-    records, first, last = 0, 0, 0
-    with file.open("wb") as out:
-        for message, line in lines_of(scanner, topic, owner, progress):
-            out.write(line + b"\n")
-            sent = sent_at_ms(message)
-            records, first, last = records + 1, min(first or sent, sent), max(last, sent)
-    if not records:
-        file.unlink()
-        return None
-    return TopicFile(
-        records=records,
-        sha256=digest_of(file),
-        first=_moment(first),
-        last=_moment(last),
-        kept_days=topic.retention.total_seconds() / 86_400 if topic.retention else None,
-        note=NOTES.get(topic.base, ""),
-    )
+            if topic.key not in ABOUT_USERS:
+                continue
+            for _, line in lines_of(scanner, topic, owner, progress):
+                file.write(b'{"topic":"%s",%s\n' % (topic.base.encode(), line[1:]))
+                done.topics[topic.base] = done.topics.get(topic.base, 0) + 1
+        con = read.connect_own(settings)
+        if con is not None:
+            try:
+                for table, line in rows_of(con, owner, progress):
+                    file.write(line + b"\n")
+                    done.tables[table] = done.tables.get(table, 0) + 1
+                [(published_at,)] = con.execute("SELECT max(published_at) FROM snapshot_info").fetchall()
+                done.snapshot_at = published_at and published_at.replace(tzinfo=UTC)
+            finally:
+                con.close()
+        file.write(to_json({"end": vars(done)}) + b"\n")
+    return done
 
 
 def lines_of(
     scanner: Scanner, topic: Topic, owner: Owner, progress: Progress = _quiet
 ) -> Iterator[tuple[Message, bytes]]:
-    """Yield their records as lines in the topic's order; of a compacted topic, only the newest per key.
+    """Yield their records as JSON in the topic's order; of a compacted topic, only the newest per key.
 
     Erased records are left out, although a topic holds them until its retention has passed.
     """
@@ -148,12 +108,13 @@ def lines_of(
 
 
 def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> bytes | None:
-    """Return a record's line; None if no part of it is theirs."""
-    sent_at = _moment(sent_at_ms(message))
+    """Return a record as JSON; None if no part of it is theirs."""
+    sent_ms = sent_at_ms(message)
+    sent_at = moment_of(sent_ms) if sent_ms else None
     place = {
         "partition": message.partition(),
         "offset": message.offset(),
-        "sent_at": sent_at.isoformat() if sent_at else None,
+        "sent_at": sent_at and sent_at.isoformat(),
         "key": (message.key() or b"").decode(errors="replace"),
     }
     # A table's value is the newest state, without anything erased, whenever it was sent.
@@ -171,22 +132,17 @@ def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> bytes |
     return None if own is None else to_json({**place, "value": own}, inf_nan_mode="null")
 
 
-def export_rows(con: duckdb.DuckDBPyConnection, owner: Owner, folder: Path, progress: Progress) -> dict[str, File]:
-    """Write a file for each table with rows of theirs."""
-    done: dict[str, File] = {}
+def rows_of(con: duckdb.DuckDBPyConnection, owner: Owner, progress: Progress = _quiet) -> Iterator[tuple[str, bytes]]:
+    """Yield their rows of all tables, each with the table's name."""
     conditions = list(_conditions(con, owner))
-    for number, (table, condition) in enumerate(conditions, 1):
-        file = folder / f"{table}.jsonl"
-        [(rows,)] = con.execute(
-            f'COPY (SELECT * FROM "{table}" WHERE {condition}) TO {quoted(str(file))} (FORMAT json)'  # noqa: S608 - our own names; the id is quoted  # nosec B608
-        ).fetchall()
-        file.chmod(0o600)
-        if rows:
-            done[table] = File(records=rows, sha256=digest_of(file))
-        else:
-            file.unlink()
+    for number, (table, condition) in enumerate(conditions):
         progress("tables", number, len(conditions))
-    return done
+        result = con.execute(f'SELECT * FROM "{table}" WHERE {condition}')  # noqa: S608 - our own names; the id is quoted  # nosec B608
+        names = [name for name, *_ in result.description or ()]
+        while rows := result.fetchmany(_ROWS):
+            for row in rows:
+                line = {"table": table, "row": dict(zip(names, row, strict=True))}
+                yield table, to_json(line, bytes_mode="base64", inf_nan_mode="null")
 
 
 def _conditions(con: duckdb.DuckDBPyConnection, owner: Owner) -> Iterator[tuple[str, str]]:
@@ -197,22 +153,10 @@ def _conditions(con: duckdb.DuckDBPyConnection, owner: Owner) -> Iterator[tuple[
             "WHERE database_name = 'snapshot' AND column_name = $1 ORDER BY table_name"
         )
         for (table,) in con.execute(query, [column]).fetchall():
-            if not table.isidentifier():  # it names a file
-                raise NotPortable(f"the snapshot has a table {table!r}, which no materializer makes")
-            yield table, f'"{column}" = {quoted(name)}'
+            yield table.replace('"', '""'), f'"{column}" = {quoted(name)}'
     letters = []
     result = con.execute("SELECT event_id, kafka_offset, key, value FROM dead_letters")
-    while rows := result.fetchmany(_LETTERS):
+    while rows := result.fetchmany(_ROWS):
         letters += [f"({quoted(row[0])}, {row[1]})" for row in rows if owner.was_refused(*row[2:])]
     if letters:
         yield "dead_letters", f"(event_id, kafka_offset) IN ({', '.join(letters)})"
-
-
-def _moment(sent_ms: int) -> datetime | None:
-    return moment_of(sent_ms) if sent_ms else None
-
-
-def _private(file: Path) -> Path:
-    """Create a file that only its owner may read."""
-    file.touch(mode=0o600, exist_ok=False)
-    return file

@@ -1,16 +1,17 @@
-"""Imports a portable folder. It comes from outside: nothing in it is trusted before it is checked."""
+"""Imports an export. It comes from outside: nothing in it is trusted before it is checked."""
 
-from collections.abc import Callable, Iterator, Sequence
+import gzip
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import BinaryIO
 from uuid import uuid4
 
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from schemas import (
-    TOPICS,
     Action,
     BadRecord,
     Candidate,
@@ -20,71 +21,58 @@ from schemas import (
     CardStated,
     Correction,
     Directive,
-    Interaction,
-    Model,
     PolicySkill,
     Scope,
     SkillCommand,
     SkillDiff,
     Stance,
     Statement,
-    Topic,
     decode,
-    encode,
-    topic_of,
 )
 from schemas.corrections import MAX_DIRECTIVES
-from streams.kafka.clients import partition_of
-from streams.kafka.producer import Outbox
+from streams.exceptions import StreamsError
 from streams.rights.commander import Commander
-from streams.rights.portable.archive import (
-    MANIFEST,
-    MAX_MANIFEST_BYTES,
-    Manifest,
-    NotPortable,
-    digest_of,
-    topic_file,
-)
-from streams.rights.portable.ownership import OF_USERS
+from streams.rights.portable.export import Header
 from streams.settings import Settings
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """Longer than any record of a topic."""
-FLUSH_SECONDS = 60.0
+MAX_BYTES = 512 * 1024 * 1024
+"""Of an unpacked file: gzip packs a gigabyte of zeros into one megabyte."""
+
+
+class NotPortable(StreamsError, ValueError):
+    """A file is not a person's export."""
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A checked folder: every line is a record of its topic and about the person in the manifest."""
+    """The checked skills and the card of an export, all about the person in its header."""
 
-    folder: Path
-    manifest: Manifest
+    header: Header
     skills: dict[str, PolicySkill]
     card: Card | None = None
 
     def chosen(self, domain: str | None) -> list[PolicySkill]:
-        """Return the skill of this domain, or all skills."""
-        return [skill for name, skill in self.skills.items() if domain in (None, name)]
+        """Return the skill of this domain, or all skills.
 
-    def nothing_of(self, domain: str | None) -> str:
-        """Return why there is nothing to import."""
-        there = ", ".join(sorted(self.skills)) or "none"
-        return f"{self.folder} has no skill{f' of {domain}' if domain else ''}; it has: {there}"
+        Raises:
+            NotPortable: there is none.
+        """
+        found = [skill for name, skill in self.skills.items() if domain in (None, name)]
+        if not found:
+            there = ", ".join(sorted(self.skills)) or "none"
+            raise NotPortable(f"the export has no skill{f' of {domain}' if domain else ''}; it has: {there}")
+        return found
 
 
 @dataclass(frozen=True)
 class Order:
-    """The actor and the time of an import, and its event ids.
-
-    Attributes:
-        name: makes an event id from what distinguishes one event of the import. The same ids and the same moment make
-            a repeated import harmless.
-    """
+    """The actor, the reason and the time of an import."""
 
     actor: str
     reason: str = ""
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
-    name: Callable[[str], str] = lambda _: uuid4().hex
 
 
 class SkillCame(BaseModel):
@@ -101,13 +89,10 @@ class SkillCame(BaseModel):
 class Imported:
     """The result of an import.
 
-    Attributes:
-        statements: statements that a worker has taken over.
-        lines: lines of the card that were set or pinned.
-        diffs: the new version, by domain; None where no worker answered in time.
+    `statements`: statements that a worker has taken over. `lines`: lines of the card that were set or pinned. `diffs`:
+    the new version, by domain; None where no worker answered in time.
     """
 
-    interactions: int = 0
     statements: int = 0
     lines: int = 0
     diffs: dict[str, SkillDiff | None] = field(default_factory=dict)
@@ -124,67 +109,70 @@ class Imported:
         return found
 
 
-def load(folder: Path, progress: Callable[[str, int, int], None] = lambda *_: None) -> Bundle:
-    """Read and check a whole folder.
+def load(source: BinaryIO) -> Bundle:
+    """Read and check an export; only its skills and card are used.
 
     Raises:
-        NotPortable: it is not an export or was changed since; the message names the file and line.
+        NotPortable: it is not an export; the message names the line.
     """
-    manifest = _manifest(folder / MANIFEST)
+    header: Header | None = None
     skills: dict[str, PolicySkill] = {}
     card: Card | None = None
-    for number, (base, listed) in enumerate(manifest.topics.items(), 1):
-        topic, file = TOPICS.get(base), topic_file(folder, base)
-        if topic is None:
-            raise NotPortable(f"{folder / MANIFEST} names an unknown topic {base!r}")
-        if not file.is_file():
-            raise NotPortable(f"{file} is missing")
-        if digest_of(file) != listed.sha256:
-            raise NotPortable(f"{file} was changed since the export: its SHA-256 differs")
-        count = 0
-        for event in _events(file, topic, manifest.user_id):
-            count += 1
-            if isinstance(event, PolicySkill):
-                if event.domain in skills:
-                    raise NotPortable(f"{file}: two skills of one domain")
-                skills[event.domain] = event
-            elif isinstance(event, Card):
-                if card is not None:
-                    raise NotPortable(f"{file}: two cards of one person")
-                card = event
-        if count != listed.records:
-            raise NotPortable(f"{file} has {count} records, {MANIFEST} says {listed.records}")
-        progress("files", number, len(manifest.topics))
-    return Bundle(folder, manifest, skills, card)
+    number, is_whole = 0, False
+    try:
+        for line in _lines(source):
+            number += 1
+            if header is None:
+                header = decode(Header, line)
+                continue
+            record = from_json(line)
+            is_whole = "end" in record
+            if record.get("topic") == PolicySkill.TOPIC and "value" in record:
+                skill = decode(PolicySkill, to_json(record["value"]))
+                _check_user(skill, header)
+                skills[skill.domain] = skill
+            elif record.get("topic") == Card.TOPIC and "value" in record:
+                card = decode(Card, to_json(record["value"]))
+                _check_user(card, header)
+    except NotPortable:
+        raise
+    except (BadRecord, ValueError, TypeError, AttributeError) as error:
+        why = error.detail if isinstance(error, BadRecord) else "it is no line of an export"
+        raise NotPortable(f"line {number}: {why}") from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise NotPortable("it is no gzip file, or it is damaged") from error
+    if header is None or not is_whole:
+        raise NotPortable("it is not the whole file of an export: `sager policy export` makes one")
+    return Bundle(header, skills, card)
+
+
+def _lines(source: BinaryIO) -> Iterator[bytes]:
+    left = MAX_BYTES
+    with gzip.GzipFile(fileobj=source) as file:
+        while line := file.readline(MAX_LINE_BYTES):
+            left -= len(line)
+            if left < 0:
+                raise NotPortable(f"it unpacks to more than {MAX_BYTES:,} bytes")
+            yield line
+
+
+def _check_user(state: PolicySkill | Card, header: Header) -> None:
+    if state.user_id != header.user_id:
+        raise BadRecord("wrong-user", "it is not about the person in the first line")
 
 
 def take_in(
-    settings: Settings,
-    bundle: Bundle,
-    user: str,
-    order: Order,
-    seconds: float,
-    *,
-    domain: str | None = None,
-    interactions: bool = False,
+    settings: Settings, bundle: Bundle, user: str, order: Order, seconds: float, *, domain: str | None = None
 ) -> Imported:
-    """Send one command per skill, the statements, the card and, if asked to, the interactions; wait for all.
+    """Send one command per skill, the lasting statements and the card; wait up to `seconds` for each.
 
-    `seconds`: how long to wait for each command and correction; 0: do not wait. `domain`: only this domain; None:
-    all. `interactions`: send these too, under their own event ids, so that known ones are recognised.
-
-    Raises:
-        ValidationError: the user, the actor or the reason is invalid.
-        NotProduced: the broker did not accept everything.
+    `domain`: only this domain; None: all.
     """
     skills = bundle.chosen(domain)
-    card = list(commands_of(bundle.card, user, order, domain)) if bundle.card else []
-    if not skills and not card:
-        raise NotPortable(bundle.nothing_of(domain))
+    # All are made before the first is sent, so an invalid one sends nothing.
     commands = [_command(skill, user, order) for skill in skills]
+    card = [] if bundle.card is None else list(commands_of(bundle.card, user, order, domain))
     done = Imported()
-    if interactions:
-        done.interactions = _send_interactions(settings, bundle, user, domain)
     with Commander(settings, user) as commander:
         for skill, command in zip(skills, commands, strict=True):
             done.diffs[command.domain] = commander.carry_out(command, seconds)
@@ -198,7 +186,7 @@ def take_in(
 
 def _command(skill: PolicySkill, user: str, order: Order) -> SkillCommand:
     return SkillCommand(
-        event_id=order.name(f"skill {skill.domain}"),
+        event_id=uuid4().hex,
         occurred_at=order.at,
         user_id=user,
         domain=skill.domain,
@@ -211,15 +199,14 @@ def _command(skill: PolicySkill, user: str, order: Order) -> SkillCommand:
 
 def commands_of(card: Card, user: str, order: Order, domain: str | None = None) -> Iterator[CardCommand]:
     """Yield commands that write a card's lines for `user`, and pin the pinned ones. Past lines stay behind."""
+    common = {"occurred_at": order.at, "user_id": user, "actor": order.actor}
     for line in card.lines:
         if domain not in (None, line.domain):
             continue
         stated = CardStated(stance=line.stance, dimension=line.dimension, value=line.value, domain=line.domain)
-        common = {"occurred_at": order.at, "user_id": user, "actor": order.actor}
-        name = f"card {line.line_id}"
-        yield CardCommand(**common, event_id=order.name(name), action=CardAction.SET, line=stated)
+        yield CardCommand(**common, event_id=uuid4().hex, action=CardAction.SET, line=stated)
         if line.pinned:
-            yield CardCommand(**common, event_id=order.name(f"{name} pin"), action=CardAction.PIN, line_id=line.line_id)
+            yield CardCommand(**common, event_id=uuid4().hex, action=CardAction.PIN, line_id=line.line_id)
 
 
 def statements_of(skill: PolicySkill, at: datetime) -> list[Statement]:
@@ -233,7 +220,7 @@ def corrections_of(skill: PolicySkill, user: str, order: Order) -> list[Correcti
     parts = (kept[begin : begin + MAX_DIRECTIVES] for begin in range(0, len(kept), MAX_DIRECTIVES))
     return [
         Correction(
-            event_id=order.name(f"said {skill.domain} {number}"),
+            event_id=uuid4().hex,
             occurred_at=order.at,
             user_id=user,
             domain=skill.domain,
@@ -241,7 +228,7 @@ def corrections_of(skill: PolicySkill, user: str, order: Order) -> list[Correcti
             says=tuple(_directive(said) for said in part),
             scope=Scope.ALWAYS,
         )
-        for number, part in enumerate(parts)
+        for part in parts
     ]
 
 
@@ -257,59 +244,3 @@ def _directive(said: Statement) -> Directive:
         return Directive(stance=said.stance, bound=said.bound)
     over = said.over.rpartition(":")[2] if said.over is not None and said.stance is Stance.INSTEAD else None
     return Directive(stance=said.stance, dimension=said.dimension, value=said.value, over=over)
-
-
-def interactions_of(bundle: Bundle, domain: str | None) -> Iterator[Interaction]:
-    """Yield the interactions that an import sends, of this domain or of all."""
-    topic = topic_of(Interaction)
-    if topic.base not in bundle.manifest.topics:
-        return
-    for event in _events(topic_file(bundle.folder, topic.base), topic, bundle.manifest.user_id):
-        if isinstance(event, Interaction) and domain in (None, event.domain):
-            yield event
-
-
-def _send_interactions(settings: Settings, bundle: Bundle, user: str, domain: str | None) -> int:
-    topic = topic_of(Interaction)
-    outbox, count = Outbox(settings), 0
-    where = partition_of(user, settings.partitions)
-    for event in interactions_of(bundle, domain):
-        theirs = Interaction.model_validate({**event.model_dump(), "user_id": user})
-        outbox.send(topic.name(settings.prefix), topic.key_of(theirs), encode(theirs), where)
-        count += 1
-    outbox.flush(FLUSH_SECONDS, "interactions")
-    return count
-
-
-def _manifest(file: Path) -> Manifest:
-    if not file.is_file():
-        raise NotPortable(f"{file} is missing: `sager policy export` creates it")
-    if file.stat().st_size > MAX_MANIFEST_BYTES:
-        raise NotPortable(f"{file} is too large for a manifest")
-    try:
-        return decode(Manifest, file.read_bytes())
-    except BadRecord as error:
-        raise NotPortable(f"{file} is not a manifest of an export: {error.detail}") from error
-
-
-def _events(file: Path, topic: Topic, user: str) -> Iterator[Model | None]:
-    """Yield the checked records of a file; None for one that was unreadable at the export."""
-    with file.open("rb") as source:
-        number = 0
-        while line := source.readline(MAX_LINE_BYTES):
-            number += 1
-            try:
-                yield _event(line, topic, user)
-            except (BadRecord, ValueError, TypeError, KeyError) as error:
-                why = error.detail if isinstance(error, BadRecord) else "it is not a line of an export"
-                raise NotPortable(f"{file}, line {number}: {why}") from error
-
-
-def _event(line: bytes, topic: Topic, user: str) -> Model | None:
-    record = from_json(line)
-    if "unreadable" in record:
-        return None
-    event = decode(topic.model, to_json(record["value"]))
-    if topic.key in OF_USERS and getattr(event, "user_id", user) != user:
-        raise BadRecord("wrong-user", "it is not about the person in the manifest")
-    return event

@@ -1,7 +1,6 @@
 """Decides which records, and which parts of them, belong to a person: an export must not reveal another's data."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -17,24 +16,16 @@ from streams.settings import Settings
 
 OF_USERS = (Key.USER, Key.USER_AND_DOMAIN, Key.USER_AND_SLOT, Key.USER_AND_VERSION, Key.USER_DOMAIN_AND_VERSION)
 """Keys of topics whose records are on their user's partition."""
-ELSEWHERE = (Key.ITEM_AND_DOMAIN, Key.TAKER, Key.SUBJECT, Key.ORIGINAL)
-"""Keys of topics that may name a user on any partition."""
-ABOUT_USERS = (*OF_USERS, *ELSEWHERE)
-NOTES = {
-    "item-memories": "of each item only that this user took it, not who else did",
-}
-"""The parts that are left out of a topic's records."""
+ABOUT_USERS = (*OF_USERS, Key.ITEM_AND_DOMAIN, Key.TAKER, Key.SUBJECT, Key.ORIGINAL)
+"""Keys of topics that may name a user; the last four on any partition."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """One person, and the spellings of their id in records.
+    """One person.
 
-    Attributes:
-        user_id: as the app names them.
-        barrier: the erasures that topics outlive until their retention has passed; None: none.
-        neighbour: their pseudonym in items' memories; empty without the secret.
-        quoted: their id in JSON, both in UTF-8 and escaped to ASCII.
+    `barrier`: the erasures that topics outlive until their retention has passed. `neighbour`: their pseudonym in items'
+    memories; empty without the secret. `quoted`: their id in JSON, both in UTF-8 and escaped to ASCII.
     """
 
     user_id: str
@@ -53,21 +44,42 @@ class Owner:
             return self._is_letter(value)
         if topic.key in (Key.ITEM_AND_DOMAIN, Key.TAKER):
             return bool(value and self.neighbour and self.neighbour.encode() in value)
-        if value is None or not (self.is_in(value) or self._is_key(topic, key)):
-            return value is None and self._is_key(topic, key)
+        is_keyed = self._is_key(topic, key)
+        if value is None or not (is_keyed or any(each in value for each in self.quoted)):
+            return value is None and is_keyed  # spares parsing the records of others
         user = _user_in(value)
-        return user == self.user_id if user is not None else self._is_key(topic, key)
-
-    def is_in(self, raw: bytes) -> bool:
-        """Return True if the bytes contain the id as a whole string."""
-        return any(each in raw for each in self.quoted)
+        return user == self.user_id if user is not None else is_keyed
 
     def was_refused(self, key: bytes | None, value: bytes | None) -> bool:
         """Return True if a refused record, which may have any bytes, names this person."""
         user = _user_in(value or b"")
         if user is not None:
             return user == self.user_id
-        return key == self.user_id.encode() or any(part is not None and self.is_in(part) for part in (key, value))
+        named = (part for part in (key, value) if part is not None)
+        return key == self.user_id.encode() or any(each in part for part in named for each in self.quoted)
+
+    def has_forgotten(self, event: Model | None, logged_at: datetime | None) -> bool:
+        """Return True if a record about them is from before their erasure; `event`: None for an unreadable record.
+
+        Raises:
+            BadRecord: it is from the future.
+        """
+        if self.barrier is None:
+            return False
+        if event is not None and self.barrier.covers(event, logged_at):
+            return True
+        if logged_at is None or hasattr(event, "occurred_at"):
+            return False
+        return self.barrier.covers_moment(self.user_id, getattr(event, "domain", None), logged_at)
+
+    def part_of(self, event: Model, value: bytes) -> Any:
+        """Return the part of a record with these bytes that is this person's, as JSON; None if there is none."""
+        if isinstance(event, Touch) and event.taker != self.neighbour:
+            return None
+        if isinstance(event, ItemMemory):
+            own = tuple(taker for taker in event.takers if taker.neighbour == self.neighbour)
+            return event.model_copy(update={"takers": own}).model_dump(mode="json") if own else None
+        return from_json(value)  # as sent, including fields that this release does not know
 
     def _is_letter(self, value: bytes | None) -> bool:
         try:
@@ -85,44 +97,6 @@ class Owner:
             return False
         return isinstance(parts, list) and bool(parts) and parts[0] == self.user_id
 
-    def has_forgotten(self, event: Model | None, logged_at: datetime | None) -> bool:
-        """Return True if a record about them is from before their erasure; `event`: None for an unreadable record.
-
-        Raises:
-            BadRecord: it is from the future.
-        """
-        if self.barrier is None:
-            return False
-        if event is not None and self.barrier.covers(event, logged_at):
-            return True
-        if logged_at is None or hasattr(event, "occurred_at"):
-            return False
-        return self.barrier.covers_moment(self.user_id, getattr(event, "domain", None), logged_at)
-
-    def part_of(self, event: Model, value: bytes) -> Any:
-        """Return the part of a record that is this person's, as JSON values; None if there is none.
-
-        `value`: its bytes.
-        """
-        own = own_part(event, self.neighbour)
-        if own is None:
-            return None
-        # As sent, including fields that this release does not know, unless something is left out.
-        return from_json(value) if own is event else own.model_dump(mode="json")
-
-
-def own_part(event: Model, neighbour: str) -> Model | None:
-    """Return the record without data of other people; the same record if it has none.
-
-    `neighbour`: the person's pseudonym.
-    """
-    if isinstance(event, Touch):
-        return event if event.taker == neighbour else None
-    if isinstance(event, ItemMemory):
-        own = tuple(taker for taker in event.takers if taker.neighbour == neighbour)
-        return event.model_copy(update={"takers": own}) if own else None
-    return event
-
 
 def owner_of(settings: Settings, user_id: str, barrier: Barrier | None = None) -> Owner:
     """Return a person with their pseudonym in this deployment, if its secret can be read."""
@@ -136,8 +110,7 @@ def owner_of(settings: Settings, user_id: str, barrier: Barrier | None = None) -
 def _user_in(value: bytes) -> str | None:
     """Return the user in a JSON object; None without one."""
     try:
-        record: Mapping[str, Any] = from_json(value)
-        user = record.get("user_id")
+        user = from_json(value).get("user_id")
     except (ValueError, AttributeError):
         return None
     return user if isinstance(user, str) else None

@@ -30,7 +30,7 @@ from streams.language import RULES
 from streams.materializer import read
 from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY
-from streams.rights.explained import Explained, MovedStep, explain
+from streams.rights.explained import Explained, LineStep, explain
 from streams.vouching import DEFAULT
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (
@@ -86,13 +86,13 @@ def seeded(diff: SkillDiff | None) -> SkillDiff:
     return diff.model_copy(update={"seed": held().attributes})
 
 
-def told(store: Store, *events: Event) -> MovedStep:
+def told(store: Store, *events: Event) -> LineStep:
     """The newest step in the history of the line `noir`, once these events are stored."""
     write(store, *events)
     found = explain(store._db, USER, DOMAIN, id_of(NOIR), DEFAULT, NOW)
     assert isinstance(found, Explained)
     step = found.steps[-1]
-    assert isinstance(step, MovedStep)
+    assert isinstance(step, LineStep)
     return step
 
 

@@ -1,7 +1,6 @@
 """The preview of an erasure, in words for a lay person."""
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -9,18 +8,12 @@ from operators.language.corrections import understand
 from operators.steps import Evolve, State
 from schemas import Correction, Directive, Stance
 from streams.language import RULES
-from streams.materializer.snapshot import copy_and_rename
-from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from streams.rights import preview
-from streams.rights.holdings import Holdings, look
+from streams.rights.holdings import Holdings
 from streams.settings import Settings
 from streams.vouching import DEFAULT as VOUCHING
-from tests.analytics_world import SUNDAY
 from tests.builders import DOMAIN, NOW, USER, a_skill, an_attribute, id_of
-from tests.unit.materializer.materializer_builders import ranking, selection, write
-from tests.unit.materializer.said_builders import correction
-from tests.unit.materializer.test_materializer_rows import CONTRAST
 
 
 @pytest.fixture
@@ -43,47 +36,25 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Holdings:
     return found
 
 
-def test_an_erasure_is_one_sentence_and_three_groups(held: Holdings) -> None:
+def test_an_erasure_is_one_sentence_and_a_count_of_each_store(held: Holdings) -> None:
     found = preview.goes(Settings(), "ann", None, None)
 
-    assert found.sentence == "This erases everything that was learned about ann: 2 skills, 41 choices, 3 statements."
-    learned, recorded, stays = found.groups
-    assert (learned.title, learned.items) == ("Learned", ("2 skills", "3 statements", "31 versions of skills"))
-    assert (recorded.title, recorded.items) == ("Recorded", ("41 choices", "17 corrections"))
-    assert stays.title == "Stays, and why"
-    assert stays.items[0].startswith("A receipt without the name")
+    assert found.sentence == "This erases all of ann: 2 skills, 41 choices, 3 statements."
+    assert found.stays.startswith("A receipt without the name")
     assert {each.store: each.records for each in found.stores}["table selections"] == 42
-
-
-def test_declined_lists_and_words_are_no_choices_and_statements(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    none = selection("r2").model_copy(update={"event_id": "n", "item_id": None, "none_taken": True})
-    words = [correction(f"w{each}", user_id="ann", text="hm") for each in range(3)]
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
-        write(store, ranking("r1"), ranking("r2"), selection("r1"), none, CONTRAST, *words)
-        store.checkpoint(SUNDAY, SUNDAY)
-        copy_and_rename(store.path, tmp_path / "sager.duckdb")
-    settings = Settings(duckdb=tmp_path / "sager.duckdb")
-    monkeypatch.setattr(preview, "count", lambda *_: look(settings, "ann"))
-
-    for domain in (None, "books"):
-        recorded = preview.goes(settings, "ann", domain, None).groups[1]
-
-        assert recorded.items == ("1 choice", "2 lists that were shown", "3 corrections")
+    assert {each.store: each.fate for each in found.stores}["topic skill-diffs"] == "goes"
 
 
 def test_an_erasure_of_a_domain_counts_that_domain_alone(held: Holdings) -> None:
     found = preview.goes(Settings(), "ann", "books", None)
 
-    assert found.sentence == "This erases everything that was learned about ann in books: 1 skill, 1 choice."
+    assert found.sentence == "This erases ann in books: 1 skill, 1 choice."
 
 
 def test_an_erasure_of_a_line_keeps_the_choices_and_says_why(held: Holdings) -> None:
     found = preview.goes(Settings(), "ann", "films", "preference:genre:noir")
 
-    assert found.sentence == "This erases one line that was learned about ann in films."
-    assert found.groups[-1].items[0] == "The choices behind the line: other lines rest on them too."
+    assert found.sentence.startswith("This erases the line preference:genre:noir of ann in films. The choices")
 
 
 def test_a_line_that_was_only_spoken_of_can_be_named() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from schemas import TOPICS, BadRecord, Utterance, decode, encode
 from schemas.topics import FROM_APPS
 from streams.http.answers import Outgoing
-from streams.http.events import MAX_EVENTS
-from streams.http.intake import Batch
+from streams.http.intake import check
+from streams.http.limits import EVENTS
 from streams.http.problems import Problem
 from streams.kafka.clients import partition_of
 from streams.settings import Settings
@@ -146,17 +146,6 @@ def test_bad_events_are_refused_one_by_one_and_nothing_of_them_is_quoted(world: 
     assert "1234" not in errors
 
 
-def test_an_event_of_a_batch_counts_once_by_its_id(world: World) -> None:
-    other = a_selection(item="up")
-    reply = world.send(a_selection(), a_selection(), other, a_selection(user_id="bob"))
-
-    assert [each["status"] for each in reply.body["results"]] == ["accepted", "accepted", "refused", "accepted"]
-    assert reply.body["results"][2]["errors"] == [
-        {"field": "event_id", "what": "another event of this batch has the same id"}
-    ]
-    assert [each.key for each in world.kafka.sent] == [b"ann", b"bob"]
-
-
 def test_a_persons_token_sends_that_persons_events_and_nobody_elses(world: World) -> None:
     item = an_event("items", "i", user_id=None, domain="films", item=A)
     reply = world.send(a_selection(), a_selection("r2", user_id="bob"), item, token=world.of_ann)
@@ -191,7 +180,7 @@ def test_an_outage_says_that_the_batch_may_be_sent_again_as_it_is(world: World) 
         (b'{"events": [], "more": 1}', 422),
         (b'{"events": [NaN]}', 400),
         (b'{"events": ' + b"[" * 2_000 + b"]" * 2_000 + b"}", 400),
-        (json.dumps({"events": [0] * (MAX_EVENTS + 1)}).encode(), 422),
+        (json.dumps({"events": [0] * (EVENTS + 1)}).encode(), 422),
         (b'{"events": [' + b"[]," * 100_000 + b"0]}", 422),
     ],
 )
@@ -314,18 +303,13 @@ any_entry = json_values | st.fixed_dictionaries({"topic": topics | json_values, 
 
 @given(st.lists(any_entry, max_size=6))
 def test_no_batch_raises_and_each_event_passes_as_at_a_worker(entries: list[Any]) -> None:
-    batch = Batch(lambda user: True, NOW)
-    batch.check(entries)
-
-    taken = [each for each in batch.entries if each.event is not None]
-    assert len(taken) + batch.refused == len(entries) == len(batch.entries)
-    json.dumps([(each.event_id, each.status, each.errors) for each in batch.entries])
-    assert len(list(batch.records("sager.", 4))) <= len(taken)
-    for entry, each in zip(entries, batch.entries, strict=True):
+    for entry in entries:
+        each = check(entry, lambda user: True, NOW)
+        json.dumps([each.event_id, each.status, each.errors])
         if each.event is not None:
             assert each.topic is not None
             assert decode(each.topic.model, encode(each.event)) == each.event
             assert decode(each.topic.model, json.dumps(entry["event"]).encode()) == each.event
-        elif each.topic is not None and each.errors[0]["field"] not in ("occurred_at", "event_id"):
+        elif each.topic is not None and each.errors[0]["field"] != "occurred_at":
             with pytest.raises(BadRecord):
                 decode(each.topic.model, json.dumps(entry["event"]).encode())

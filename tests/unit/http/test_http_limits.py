@@ -1,4 +1,4 @@
-"""Rates and quotas: one token, one person or one address leaves room for others."""
+"""Rates and shares: one token or one address leaves room for others."""
 
 import asyncio
 import json
@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.http.api import OF_A_PERSON, Api, Limiter, Quota
-from streams.http.gate import Buckets, network_of
-from streams.http.problems import Problem
+from streams.http.answers import Awaited, Sender
+from streams.http.limits import Buckets, Busy, Limiter, RateLimited, network_of
 from streams.settings import Settings
 from tests.patience import until
 from tests.unit.http.http_world import Served, Tokens, published
@@ -76,45 +75,44 @@ def test_clients_are_counted_by_network(one, other, same):
     assert (network_of(one) == network_of(other)) is same
 
 
-def held(wishes, places=16):
-    """Return how many places each token and person got where nothing ends, and the statuses of the others."""
-    limiter, got, statuses = Limiter(places), {}, []
+def held(clients, places=16):
+    """Return how many places each client got where nothing ends, and the errors of the others."""
+    limiter, got, errors = Limiter(places), {}, []
     with ExitStack() as held:
-        for token, person in wishes:
-            quotas = (Quota("token-share", token), Quota("person-share", person, OF_A_PERSON))
+        for client in clients:
             try:
-                held.enter_context(limiter.hold(*quotas))
-                got[token, person] = got.get((token, person), 0) + 1
-            except Problem as problem:
-                statuses.append(problem.status)
+                held.enter_context(limiter.hold(client))
+                got[client] = got.get(client, 0) + 1
+            except (Busy, RateLimited) as error:
+                errors.append(type(error))
     assert (limiter._free, limiter._held) == (places, {}), "all places are free again"
-    return got, statuses
+    return got, errors
 
 
-def test_one_token_takes_half_and_one_person_a_fifth():
-    assert held([("backend", f"user-{n}") for n in range(40)])[1] == [429] * 32
-    assert held([("ann's app", "ann")] * 40) == ({("ann's app", "ann"): 3}, [429] * 37)
-    assert sum(held([(f"token {n}", "ann") for n in range(40)])[0].values()) == 3, "many tokens are one person"
-    assert held([(f"token {n}", f"user {n}") for n in range(17)])[1] == [503]
+def test_one_client_takes_half_and_all_together_all():
+    assert held(["backend"] * 40) == ({"backend": 8}, [RateLimited] * 32)
+    assert held([f"token {n}" for n in range(17)])[1] == [Busy]
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 7)), max_size=60))
-def test_a_client_after_four_greedy_tokens_finds_room(wishes):
-    got, _ = held([*((f"token {t}", f"person {p}") for t, p in wishes), ("new token", "new person")])
-
-    assert got["new token", "new person"] == 1
+@given(st.lists(st.integers(0, 3), max_size=60))
+def test_a_client_after_four_greedy_ones_finds_room(wishes):
+    assert held([*(f"token {n}" for n in wishes), "new token"])[0]["new token"] == 1
 
 
-def test_one_persons_commands_leave_room_for_another_while_no_worker_runs(tmp_path, monkeypatch):
+def test_one_token_leaves_room_for_another_while_no_worker_runs(tmp_path, monkeypatch):
     file, stop, waiting = Tokens(tmp_path), threading.Event(), []
 
-    async def wait(self, command, *_):
-        waiting.append(command.user_id)
+    async def wait(self, seconds):
+        waiting.append(self)
         await asyncio.to_thread(stop.wait)
 
-    monkeypatch.setattr(Api, "_answer", wait)
-    monkeypatch.setattr("streams.http.api.WAITING", 16)
-    anns, bobs, backend = (file.make("change-user", user=user) for user in ("ann", "bob", "*"))
+    async def send(self, records):
+        pass
+
+    monkeypatch.setattr(Awaited, "within", wait)
+    monkeypatch.setattr(Sender, "send", send)
+    monkeypatch.setattr("streams.http.limits.WAITING", 16)
+    anns, bobs = (file.make("change-user", user=user) for user in ("ann", "bob"))
     limits = Settings(duckdb=published(), http_tokens=file.path, data_dir=tmp_path, http_rate=1e3, http_burst=1_000)
     with Served(limits) as api, ThreadPoolExecutor(40) as clients:
         api.api.live._ready.set()
@@ -124,14 +122,13 @@ def test_one_persons_commands_leave_room_for_another_while_no_worker_runs(tmp_pa
 
         try:
             for_ann = [freeze("ann", anns) for _ in range(30)]
-            until(lambda: sum(each.done() for each in for_ann) == 27, "all but three to be refused")
-            assert freeze("ann", backend).result().status == 429, "a person's quota counts over all tokens"
+            until(lambda: sum(each.done() for each in for_ann) == 22, "all but eight to be refused")
             for_bob = freeze("bob", bobs)
-            until(lambda: "bob" in waiting, "bob's command to be sent")
+            until(lambda: len(waiting) == 9, "bob's command to be sent")
         finally:
             stop.set()
         refused = [each.result() for each in for_ann if each.result().status != 202]
 
-    assert len(refused) == 27
+    assert len(refused) == 22
     assert {(reply.status, reply.headers["retry-after"]) for reply in refused} == {(429, "1")}
     assert for_bob.result().status == 202

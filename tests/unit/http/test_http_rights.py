@@ -1,33 +1,27 @@
 """What people may have, over real HTTP: a line explained, forgetting and importing in two steps, arms, dead letters."""
 
+import gzip
 import io
 import json
-import zipfile
 from collections import Counter
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from pydantic_core import to_json
 
-from schemas import ForgetRequest, Receipt, subject_of
+from schemas import ForgetRequest, Receipt, encode, subject_of
 from streams.exceptions import BrokerUnreachable
 from streams.http import rights
 from streams.http.api import Api
-from streams.http.confirmations import SECONDS, Confirmations
-from streams.http.problems import Problem
-from streams.http.tokens import new
 from streams.rights import portable
 from streams.rights.holdings import Holdings
-from streams.rights.portable import archive
 from streams.rights.preview import Goes, StoreGoes
 from streams.settings import Settings
 from tests import analytics_world
 from tests.builders import NOW
 from tests.unit.http.http_world import Served, Tokens, history
 
-ZIP = {"Content-Type": "application/zip"}
+GZIP = {"Content-Type": "application/gzip"}
 EVERYTHING = {"everything": True}
 
 
@@ -64,7 +58,6 @@ def post(api: Served, path: str, token: str, body: dict[str, Any]) -> Any:
         ("/v1/users/ann/export", "GET", {"read-user"}, None),
         ("/v1/users/ann/forget", "POST", {"forget-user"}, b"{}"),
         ("/v1/users/ann/import", "POST", {"change-user"}, b"PK"),
-        ("/v1/arms", "GET", {"operate", "read-all"}, None),
     ],
 )
 def test_each_takes_its_scope_for_its_user_and_no_other(api, file, monkeypatch, path, method, scope, body):
@@ -105,9 +98,6 @@ def test_what_is_not_there_is_404_and_names_nobody_else(api, file, path):
     assert "person" not in reply.text
 
 
-# --- arms
-
-
 # --- forgetting
 
 
@@ -118,7 +108,7 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
 
     def counted(_: object, user: str, domain: str | None, line: str | None) -> Goes:
         held = Holdings(user, topics={"selections": Counter({"books": 2})}, unread=["cards"])
-        return Goes("", held, [StoreGoes(store="topic selections", records=2, fate="goes")], "", ())
+        return Goes(held, [StoreGoes(store="topic selections", records=2, fate="goes")], "")
 
     async def forget(_: Api, token: object, request: ForgetRequest) -> Receipt:
         sent.append(request)
@@ -130,183 +120,75 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
     return sent
 
 
-def test_forgetting_takes_a_preview_and_its_confirmation(api, file, forgets):
+def test_forgetting_has_a_preview_and_takes_the_users_id_again(api, file, forgets):
     token = file.make("forget-user", user="ann", name="ann's app")
 
     preview = post(api, "/v1/users/ann/forget", token, EVERYTHING)
     assert (preview.status, forgets) == (200, [])
     assert preview.body["goes"] == [{"store": "topic selections", "records": 2, "fate": "goes"}]
     assert (preview.body["known"], preview.body["domains"], preview.body["unread"]) == (True, ["books"], ["cards"])
+    assert post(api, "/v1/users/ann/forget", token, EVERYTHING | {"confirm": "bob"}).status == 409
+    assert forgets == []
 
-    confirmed = EVERYTHING | {"confirmation": preview.body["confirmation"]}
-    done = post(api, "/v1/users/ann/forget", token, confirmed)
-    again = post(api, "/v1/users/ann/forget", token, confirmed)
+    done = post(api, "/v1/users/ann/forget", token, EVERYTHING | {"confirm": "ann"})
 
     assert (done.status, done.body["carried_out"]) == (200, True)
     assert done.body["receipt"]["subject"] == subject_of("ann")
-    assert again.body == done.body
     assert [(each.user_id, each.domain, each.actor) for each in forgets] == [("ann", None, "ann's app")]
 
 
-@pytest.mark.parametrize("changed", [{"everything": False, "domain": "books"}, {"user": "bob"}, {"token": "other"}])
-def test_a_confirmation_is_of_one_request_of_one_token(api, file, forgets, changed):
-    token = file.make("forget-user", user="*")
-    text = post(api, "/v1/users/ann/forget", token, EVERYTHING).body["confirmation"]
-
-    user = changed.pop("user", "ann")
-    token = file.make("forget-user", user="*") if changed.pop("token", "") else token
-    reply = post(api, f"/v1/users/{user}/forget", token, EVERYTHING | changed | {"confirmation": text})
-
-    assert (reply.status, forgets) == (409, [])
+# --- importing and exporting
 
 
-# --- confirmations
+def an_export() -> bytes:
+    """A file as /export answers it."""
+    header = portable.Header(user_id="ann", prefix="sager.", exported_at=NOW)
+    skill = {"topic": "skills", "value": history("ann", "books")[0]}
+    return gzip.compress(b"\n".join([encode(header), to_json(skill), b'{"end": {}}', b""]))
 
 
-def confirmations(now: float = 1_000.0, **settings: Any) -> Confirmations:
-    return Confirmations(Settings(**settings), lambda: now)
-
-
-def test_servers_that_share_a_secret_take_each_others_confirmations():
-    _, token = new("app", ["forget-user"], "ann", None)
-    about, shared = {"b": 1, "a": 2}, {"http_confirmation_key": "k" * 32}
-    text = confirmations(**shared).make(token, "forget ann", about)["confirmation"]
-
-    taken = confirmations(1_000 + SECONDS, **shared).check(text, token, "forget ann", {"a": 2, "b": 1})
-
-    assert taken.at == datetime.fromtimestamp(1_000, UTC)
-    assert taken.name() == confirmations(**shared).check(text, token, "forget ann", about).name() != taken.name("more")
-    for other in (confirmations(), confirmations(1_001 + SECONDS, **shared), confirmations(999, **shared)):
-        with pytest.raises(Problem):
-            other.check(text, token, "forget ann", about)
-
-
-def test_no_changed_confirmation_is_taken():
-    _, token = new("app", ["forget-user"], "ann", None)
-    ours = confirmations()
-    text = ours.make(token, "forget ann", "")["confirmation"]
-    other = replace_token(token)
-
-    bad = [text[:-1], "", "é", "====", text[::-1], "A" * 64, text[:8] + ("A" if text[8] != "A" else "B") + text[9:]]
-    for each in bad:
-        with pytest.raises(Problem):
-            ours.check(each, token, "forget ann", "")
-    for args in ((other, "forget ann", ""), (token, "forget bob", ""), (token, "forget ann", "x")):
-        with pytest.raises(Problem):
-            ours.check(text, *args)
-
-
-def replace_token(token: Any) -> Any:
-    return token.model_copy(update={"sha256": "0" * 64})
-
-
-# --- importing
-
-
-def an_export(folder: Path) -> bytes:
-    """A zip file as /export answers it."""
-    skill, _ = history("ann", "books")
-    line = to_json({"partition": 0, "offset": 0, "sent_at": None, "key": "k", "value": skill})
-    (folder / "topics").mkdir(parents=True)
-    topic = archive.topic_file(folder, "skills")
-    topic.write_bytes(line + b"\n")
-    told = {"records": 1, "sha256": archive.digest_of(topic)}
-    manifest = {"user_id": "ann", "prefix": "sager.", "exported_at": NOW.isoformat(), "topics": {"skills": told}}
-    (folder / "manifest.json").write_text(json.dumps({"schema_version": 1, **manifest}))
-    out = io.BytesIO()
-    portable.pack(folder, out)
-    return out.getvalue()
-
-
-@pytest.fixture
-def nobody_there(monkeypatch):
-    monkeypatch.setattr("streams.rights.preview.skills", lambda _, user: Holdings(user))
-
-
-def test_an_import_takes_a_preview_and_its_confirmation(api, file, tmp_path, monkeypatch, nobody_there):
+def test_an_import_has_a_preview_and_takes_the_users_id_again(api, file, monkeypatch):
     orders = []
 
     def take_in(
         _: Settings, bundle: portable.Bundle, user: str, order: portable.Order, seconds: float, **__: object
     ) -> Any:
-        orders.append((bundle.manifest.user_id, user, order.actor, order.name("skill books")))
+        orders.append((bundle.header.user_id, user, order.actor))
         return portable.Imported(diffs={"books": history("ann", "books")[1][0]})
 
+    monkeypatch.setattr("streams.rights.preview.skills", lambda _, user: Holdings(user))
     monkeypatch.setattr(portable, "take_in", take_in)
-    token, body = file.make("change-user", user="anna", name="helper"), an_export(tmp_path / "x")
+    token, body = file.make("change-user", user="anna", name="helper"), an_export()
 
-    preview = api.ask("/v1/users/anna/import", token, "POST", body, **ZIP)
+    preview = api.ask("/v1/users/anna/import", token, "POST", body, **GZIP)
     assert (preview.status, orders) == (200, [])
     assert preview.body["exported_from"] == "ann"
     assert preview.body["comes"] == [{"domain": "books", "lines": 3, "statements": 0, "replaces": None}]
+    assert api.ask("/v1/users/anna/import?confirm=ann", token, "POST", body, **GZIP).status == 409
 
-    path = f"/v1/users/anna/import?confirmation={preview.body['confirmation']}"
-    assert api.ask(path, token, "POST", an_export(tmp_path / "y") + b"\0", **ZIP).status == 409
-    done, again = (api.ask(path, token, "POST", body, **ZIP) for _ in range(2))
+    done = api.ask("/v1/users/anna/import?confirm=anna", token, "POST", body, **GZIP)
 
     assert (done.status, done.body["carried_out"], done.body["skills"][0]["version"]) == (200, True, 1)
-    assert again.body == done.body
-    [(_, user, actor, name)] = orders
-    assert (user, actor, len(name)) == ("anna", "helper", 16)
+    assert orders == [("ann", "anna", "helper")]
 
 
-def zipped(_method: int = zipfile.ZIP_DEFLATED, **files: bytes) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", _method) as made:
-        for name, data in files.items():
-            made.writestr(name, data)
-    return out.getvalue()
+@pytest.mark.parametrize("body", [b"", b"no gzip", gzip.compress(b"{}\n"), an_export()[:-5]])
+def test_a_file_that_is_no_export_is_refused(api, file, body):
+    token = file.make("change-user", user="ann")
+
+    assert api.ask("/v1/users/ann/import", token, "POST", body, **GZIP).status == 422
+    assert api.ask("/v1/users/ann/import", token, "POST", b"{}").status == 415
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"PK\x05\x06" + bytes(18),
-        b"no zip",
-        zipped(**{"../../etc/passwd": b"x"}),
-        zipped(**{"manifest.json": b"{}"}),
-        zipped(**{"manifest.json": b"[]", "topics/skills.jsonl": b"{}"}),
-        zipped(**{f"tables/{n}.jsonl": b"" for n in range(400)}),
-        zipped(zipfile.ZIP_BZIP2, **{"manifest.json": bytes(3_000_000)}),
-        zipped(zipfile.ZIP_LZMA, **{"manifest.json": bytes(3_000_000)}),
-        zipped(**{"manifest.jsön": b""}).replace("ö".encode(), b"\xff\xff"),
-    ],
-)  # fmt: skip
-def test_a_hostile_archive_is_refused_and_leaves_nothing(api, file, body, tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    (tmp_path / "temporary").mkdir()
-
-    reply = api.ask("/v1/users/ann/import", file.make("change-user", user="ann"), "POST", body, **ZIP)
-
-    assert (reply.status, "zip file" in reply.text or "manifest" in reply.text) == (422, True)
-    assert str(tmp_path) not in reply.text
-    assert list((tmp_path / "temporary").iterdir()) == []
-    assert api.ask("/v1/users/ann/import", file.make("change-user", user="ann"), "POST", b"{}").status == 415
-
-
-def test_an_archive_that_unpacks_to_more_than_it_says_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 100_000)
-
-    with pytest.raises(portable.NotPortable, match="more than"):
-        portable.unpack(io.BytesIO(zipped(**{"manifest.json": bytes(200_000)})), tmp_path)
-
-
-# --- exporting
-
-
-def test_an_export_comes_as_one_file_and_stays_nowhere(api, file, tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    (tmp_path / "temporary").mkdir()
-
-    def export(_: object, user: str, folder: Path) -> portable.Manifest:
-        an_export(folder)
-        return portable.Manifest.model_validate_json((folder / "manifest.json").read_text())
+def test_an_export_comes_as_one_file(api, file, monkeypatch):
+    def export(_: object, user: str, out: BinaryIO) -> portable.Exported:
+        out.write(an_export())
+        return portable.Exported({"skills": 1} if user == "ann" else {})
 
     monkeypatch.setattr(portable, "export", export)
 
     reply = api.ask("/v1/users/ann/export", file.make("read-user", user="ann"))
 
-    assert (reply.status, reply.headers["content-type"]) == (200, "application/zip")
-    assert sorted(zipfile.ZipFile(io.BytesIO(reply.raw)).namelist()) == ["manifest.json", "topics/skills.jsonl"]
-    assert list((tmp_path / "temporary").iterdir()) == []
+    assert (reply.status, reply.headers["content-type"]) == (200, "application/gzip")
+    assert portable.load(io.BytesIO(reply.raw)).header.user_id == "ann"
+    assert api.ask("/v1/users/bob/export", file.make("read-user", user="bob")).status == 404

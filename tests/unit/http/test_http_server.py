@@ -32,7 +32,7 @@ from tests.unit.http.http_world import Served, Tokens, published
 from tests.unit.http.raw import Raw, ask
 
 HOST = b"Host: localhost\r\n"
-GET = b"GET /v1/users HTTP/1.1\r\n" + HOST
+GET = b"GET /v1/token HTTP/1.1\r\n" + HOST
 POST = b"POST /v1/users/ann/commands HTTP/1.1\r\n" + HOST
 LIVE = b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n"
 CANARY = "sager_" + "Canary" * 7 + "x"
@@ -84,9 +84,9 @@ def answered(api, token):
 MALFORMED = {
     "no request": b"hello\r\n\r\n",
     "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)) + b"\r\n\r\n",
-    "two spaces": b"GET  /v1/users HTTP/1.1\r\n" + HOST + b"\r\n",
+    "two spaces": b"GET  /v1/token HTTP/1.1\r\n" + HOST + b"\r\n",
     "raw UTF-8 in the path": "GET /v1/users/zoë HTTP/1.1\r\n".encode() + HOST + b"\r\n",
-    "no host": b"GET /v1/users HTTP/1.1\r\n\r\n",
+    "no host": b"GET /v1/token HTTP/1.1\r\n\r\n",
     "two hosts": GET + HOST + b"\r\n",
     "a NUL": GET + b"X-One: a\0b\r\n\r\n",
     "a header without a colon": GET + b"X-One\r\n\r\n",
@@ -119,10 +119,10 @@ def test_no_log_and_no_answer_quotes_a_request(api, token, caplog):
     caplog.set_level(logging.DEBUG)
     good = bearer(token) + b"Content-Type: application/json\r\n"
     heads = (
-        b"%s /v1/users HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"%s /v1/token HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"GET /v1/%s HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"GET /v1/users?%s=1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"GET /v1/users HTTP/%s\r\nHost: localhost\r\n\r\n",
+        b"GET /v1/users/a/skills?domain=%s HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /v1/token HTTP/%s\r\nHost: localhost\r\n\r\n",
         GET + b"%s: 1\r\n\r\n",
         GET + b"Authorization: Bearer %s\r\n\r\n",
         GET + b"Authorization: Bearer %s\0\r\n\r\n",
@@ -225,7 +225,7 @@ def test_an_idle_connection_is_closed_between_requests(slow, token):
 
 
 def test_a_client_that_does_not_read_is_cut_off(file, token):
-    with Served(settings_of(file, http_idle_seconds=0.4, http_connections_per_address=1)) as api:
+    with Served(settings_of(file, http_idle_seconds=0.4, http_connections=1)) as api:
         api.listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
         before = count("not-read")
         quiet = socket.socket()
@@ -248,12 +248,9 @@ def test_a_client_that_does_not_read_is_cut_off(file, token):
 # --- too many connections
 
 
-@pytest.mark.parametrize(
-    ("limits", "reason"), [({"http_connections": 5}, "full"), ({"http_connections_per_address": 5}, "full-address")]
-)
-def test_connections_over_the_limit_are_turned_away_until_there_is_room(file, token, limits, reason):
-    asked = GET + bearer(token) + b"\r\n"
-    with Served(settings_of(file, **limits)) as api:
+def test_connections_over_an_addresss_share_are_turned_away_until_there_is_room(file, token):
+    asked, reason = GET + bearer(token) + b"\r\n", "full"
+    with Served(settings_of(file, http_connections=10)) as api:
         held = [Raw(api.port) for _ in range(5)]
         for each in held:
             each.send(asked)
@@ -301,13 +298,13 @@ def test_it_serves_over_tls_and_ends_in_order(file, token, tmp_path):
     settings = settings_of(file, http_port=port, **pem)
     context = ssl.create_default_context(cafile=files.ca)
 
-    def users():
+    def name():
         assert process.poll() is None
-        asked = urllib.request.Request(f"https://127.0.0.1:{port}/v1/users")
+        asked = urllib.request.Request(f"https://127.0.0.1:{port}/v1/token")
         asked.add_header("Authorization", f"Bearer {token}")
         try:
             with urllib.request.urlopen(asked, timeout=5, context=context) as reply:
-                return json.load(reply)["users"]
+                return json.load(reply)["name"]
         except URLError as error:
             if isinstance(error.reason, ssl.SSLError):
                 raise
@@ -316,7 +313,7 @@ def test_it_serves_over_tls_and_ends_in_order(file, token, tmp_path):
     command = [sys.executable, "-P", "-m", "streams.cli", "serve"]
     process = subprocess.Popen(command, env=environment(settings), stderr=subprocess.PIPE)
     try:
-        assert until(users, "an answer over TLS") == ["ann", "bob"]
+        assert until(name, "an answer over TLS") == "console"
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_SECONDS) == 0
     finally:
@@ -364,7 +361,7 @@ def test_guesses_are_limited_and_without_a_tokens_file_all_is_open(tmp_path):
 
 def test_one_address_that_holds_all_it_can_keeps_no_probe_out(monkeypatch):
     port = health()
-    held = [Raw(port) for _ in range(process_health.PER_ADDRESS)]
+    held = [Raw(port) for _ in range(process_health.CONNECTIONS // 2)]
     until(lambda: ask(port, LIVE).status == 503, "its places are taken")
     with socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS, ("127.0.0.2", 0)) as other:
         other.sendall(LIVE)

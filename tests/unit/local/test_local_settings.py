@@ -45,7 +45,7 @@ def test_an_endpoint_that_is_no_address_is_refused_and_not_repeated(url, monkeyp
     assert "secret" not in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["CHAIN_KEY", "PSEUDONYM_KEY", "HTTP_CONFIRMATION_KEY"])
+@pytest.mark.parametrize("name", ["CHAIN_KEY", "PSEUDONYM_KEY"])
 def test_a_short_secret_is_refused_with_a_way_to_make_a_good_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"SAGER_{name}", "7" * 31)
     with pytest.raises(ValidationError, match="has 31 characters and needs 32 or more: `openssl rand -hex 32`") as told:

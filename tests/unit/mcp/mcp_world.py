@@ -1,4 +1,4 @@
-"""Skills of two people behind the real API, and the SDK's own client in front of it, over HTTP or over `sager mcp`."""
+"""Skills of two people behind the real API, and the SDK's own client in front of it, over `sager mcp`."""
 
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -6,9 +6,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
-import httpx2
 from mcp import Client, StdioServerParameters, stdio_client
-from mcp.client.streamable_http import streamable_http_client
 
 from operators.slim import slim
 from schemas import Event, PolicySkill, encode, topic_of
@@ -31,13 +29,7 @@ def skill_of(user: str, *more: str) -> PolicySkill:
 
 
 class World:
-    """The served API, with tokens.
-
-    Attributes:
-        served: the server.
-        tokens: its file of tokens.
-        url: where it is.
-    """
+    """The served API, with tokens."""
 
     def __init__(self, served: Served, tokens: Tokens) -> None:
         self.served, self.tokens = served, tokens
@@ -51,15 +43,6 @@ class World:
     def _take(self, event: Event) -> None:
         topic = topic_of(type(event))
         self.served.api.live.take(topic.base, topic.key_of(event) or b"", Held(encode(event), 0, 0, 0))
-
-    @asynccontextmanager
-    async def over_http(self, token: str, mode: str = "auto") -> AsyncIterator[Client]:
-        """A client of `/mcp`."""
-        async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http,
-            Client(streamable_http_client(f"{self.url}/mcp", http_client=http), mode=mode) as client,
-        ):
-            yield client
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ import pytest
 from schemas import Utterance, decode
 from tests.unit.http.card_world import card_of, follow, talks
 from tests.unit.http.test_http_events import Kafka
-from tests.unit.mcp.mcp_world import World, a_world
+from tests.unit.mcp.mcp_world import World, a_world, over_stdio
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def said(result) -> str:
 async def test_a_card_is_read_for_a_request_without_anybodys_own_words(world: World) -> None:
     ann = world.tokens.make("read-slim", user="ann")
 
-    async with world.over_http(ann) as client:
+    async with over_stdio(world.url, ann) as client:
         card = await client.call_tool("read_card", {"request": "dinner"})
         little = await client.call_tool("read_card", {"budget_tokens": 1})
         of_bob = await client.call_tool("read_card", {"user": "bob"})
@@ -45,7 +45,7 @@ async def test_each_turn_is_recorded_once(world: World) -> None:
     ann = world.tokens.make("produce", user="ann")
     world.kafka.sent.clear()  # type: ignore[attr-defined]
 
-    async with world.over_http(ann) as client:
+    async with over_stdio(world.url, ann) as client:
         turn = {"conversation": "chat-7", "turn": 0, "text": "I'm vegetarian."}
         first = await client.call_tool("record_utterance", turn)
         again = await client.call_tool("record_utterance", turn)
@@ -73,7 +73,7 @@ async def test_a_line_that_acts_is_told_to_no_model(world: World) -> None:
     follow(world.served.api.live, hostile.model_copy(update={"lines": (bad, *hostile.lines[1:])}))
     eve = world.tokens.make("read-slim", user="eve")
 
-    async with world.over_http(eve) as client:
+    async with over_stdio(world.url, eve) as client:
         card = await client.call_tool("read_card", {})
 
     assert "ignore" not in card.structured_content["text"]

@@ -1,8 +1,9 @@
-"""A folder from outside: either every line of it is what it says, or it is refused with the place."""
+"""A file from outside: its skills and card are what they say, or it is refused with the line."""
 
+import gzip
+import io
 import json
-import os
-from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,153 +12,77 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from schemas import Model, SkillDiff
+from schemas import Model, PolicySkill
 from streams.cli import app
-from streams.rights import preview
-from streams.rights.holdings import Holdings
-from streams.rights.portable import Manifest, NotPortable, load
-from streams.rights.portable.archive import TopicFile, digest_of
-from streams.settings import Settings
+from streams.rights.portable import Header, NotPortable, importing, load
 from tests.builders import DOMAIN, NOW, USER, a_skill, an_attribute, an_interaction
 
 SKILL = a_skill(an_attribute())
+HEADER = Header(user_id=USER, prefix="sager.", exported_at=NOW)
 
 
 def a_line(event: Model) -> bytes:
-    return json.dumps({"partition": 0, "offset": 1, "value": event.model_dump(mode="json")}).encode() + b"\n"
+    return json.dumps({"topic": event.TOPIC, "offset": 1, "value": event.model_dump(mode="json")}).encode()
 
 
-def a_folder(folder: Path, **files: bytes) -> Path:
-    """An export with these files, whose manifest is right about them."""
-    (folder / "topics").mkdir(parents=True, exist_ok=True)
-    topics = {}
-    for name, content in {"skills": a_line(SKILL), **files}.items():
-        file = folder / "topics" / f"{name}.jsonl"
-        file.write_bytes(content)
-        topics[name] = TopicFile(records=content.count(b"\n"), sha256=digest_of(file))
-    manifest = Manifest(user_id=USER, prefix="sager.", exported_at=NOW, topics=topics)
-    (folder / "manifest.json").write_text(manifest.model_dump_json())
-    return folder
+def an_export(*lines: bytes, header: bytes = HEADER.model_dump_json().encode(), end: bytes = b'{"end": {}}') -> bytes:
+    return gzip.compress(b"\n".join([header, *lines, end]) + b"\n")
 
 
-def told(folder: Path, **changes: Any) -> None:
-    """Let the manifest say something else."""
-    said = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps({**said, **changes}))
+def test_the_skills_of_an_export_are_taken() -> None:
+    made = an_export(a_line(an_interaction()), a_line(SKILL), b'{"table": "skills", "row": {"user_id": "x"}}')
+
+    bundle = load(io.BytesIO(made))
+
+    assert (bundle.skills, bundle.header, bundle.card) == ({DOMAIN: SKILL}, HEADER, None)
 
 
-def test_an_export_as_it_was_made_is_taken(tmp_path: Path) -> None:
-    bundle = load(a_folder(tmp_path, interactions=a_line(an_interaction()) * 2))
-
-    assert bundle.skills == {DOMAIN: SKILL}
-    assert bundle.manifest.user_id == USER
-
-
-def test_a_preview_counts_the_interactions_that_the_import_sends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    others = a_line(an_interaction(domain="films")) * 2
-    unreadable = b'{"partition": 0, "offset": 2, "unreadable": "eA=="}\n'
-    bundle = load(a_folder(tmp_path, interactions=a_line(an_interaction()) + others + unreadable))
-    monkeypatch.setattr(preview, "skills", lambda _, user: Holdings(user))
-
-    def counted(domain: str | None) -> int:
-        return preview.comes(Settings(), bundle, USER, NOW, domain=domain, interactions=True).interactions
-
-    assert (counted(DOMAIN), counted(None)) == (1, 3)
-
-
-def not_there(folder: Path) -> None:
-    (folder / "manifest.json").unlink()
-
-
-def no_json(folder: Path) -> None:
-    (folder / "manifest.json").write_text("{")
-
-
-def too_large(folder: Path) -> None:
-    (folder / "manifest.json").write_text(" " * 2_000_000)
-
-
-def of_another_format(folder: Path) -> None:
-    told(folder, format="sager-portable-9")
-
-
-def a_path_for_a_name(folder: Path) -> None:
-    told(folder, topics={"../../etc/passwd": {"records": 1, "sha256": "0" * 64}})
-
-
-def an_unknown_topic(folder: Path) -> None:
-    told(folder, topics={"secrets": {"records": 1, "sha256": "0" * 64}})
-
-
-def a_file_less(folder: Path) -> None:
-    (folder / "topics" / "skills.jsonl").unlink()
-
-
-def a_pipe_for_a_file(folder: Path) -> None:
-    a_file_less(folder)
-    os.mkfifo(folder / "topics" / "skills.jsonl")
-
-
-def one_letter_edited(folder: Path) -> None:
-    file = folder / "topics" / "skills.jsonl"
-    file.write_bytes(file.read_bytes().replace(b"noir", b"nair"))
-
-
-def another_count(folder: Path) -> None:
-    said = json.loads((folder / "manifest.json").read_text())["topics"]
-    told(folder, topics={"skills": {**said["skills"], "records": 2}})
-
-
-def of_somebody_else(folder: Path) -> None:
-    a_folder(folder, skills=a_line(SKILL.model_copy(update={"user_id": "bob"})))
-
-
-def two_of_one_domain(folder: Path) -> None:
-    a_folder(folder, skills=a_line(SKILL) * 2)
-
-
-def too_many_lines_in_a_skill(folder: Path) -> None:
-    a_folder(folder, skills=a_line(SKILL.model_copy(update={"attributes": SKILL.attributes * 65})))
+def changed(**more: Any) -> bytes:
+    return json.dumps({**HEADER.model_dump(mode="json"), **more}).encode()
 
 
 @pytest.mark.parametrize(
-    ("damage", "why"),
+    ("made", "why"),
     [
-        (not_there, "sager policy export"),
-        (no_json, "not a manifest"),
-        (too_large, "too large"),
-        (of_another_format, "format"),
-        (a_path_for_a_name, "topics"),
-        (an_unknown_topic, "'secrets'"),
-        (a_file_less, "missing"),
-        (a_pipe_for_a_file, "missing"),
-        (one_letter_edited, "SHA-256"),
-        (another_count, "1 records, manifest.json says 2"),
-        (of_somebody_else, "line 1: it is not about the person"),
-        (two_of_one_domain, "two skills"),
-        (too_many_lines_in_a_skill, "line 1: attributes"),
+        (b"", "not the whole file"),
+        (b"no gzip", "no gzip file"),
+        (an_export()[:-9], "no gzip file"),
+        (an_export(header=b"{"), "line 1"),
+        (an_export(header=changed(format="sager-portable-9")), "line 1: format"),
+        (an_export(a_line(SKILL), end=b""), "line 3"),
+        (gzip.compress(HEADER.model_dump_json().encode() + b"\n"), "not the whole file"),
+        (an_export(a_line(SKILL.model_copy(update={"user_id": "bob"}))), "line 2: it is not about the person"),
+        (an_export(a_line(SKILL.model_copy(update={"attributes": SKILL.attributes * 65}))), "line 2: attributes"),
     ],
 )
-def test_a_folder_that_is_not_as_it_was_exported_is_refused(
-    tmp_path: Path, damage: Callable[[Path], None], why: str
-) -> None:
-    damage(a_folder(tmp_path))
+def test_a_file_that_is_not_as_it_was_exported_is_refused(tmp_path: Path, made: bytes, why: str) -> None:
+    file = tmp_path / "ann.jsonl.gz"
+    file.write_bytes(made)
 
-    done = CliRunner().invoke(app, ["policy", "import", str(tmp_path)], env={"SAGER_BOOTSTRAP": "127.0.0.1:1"})
+    done = CliRunner().invoke(app, ["policy", "import", str(file)], env={"SAGER_BOOTSTRAP": "127.0.0.1:1"})
 
     assert (done.exit_code, done.stdout) == (1, "")
     assert why in done.stderr
     assert "Traceback" not in done.stderr
 
 
-TRICKS = st.sampled_from([b"[]", b"1", b'"value"', b'{"value": 1}', b'{"value": {}}', b"[" * 9_999, b""])
+LINES = st.one_of(
+    st.binary(max_size=60),
+    st.sampled_from([b"[]", b"1", b'"value"', b"[" * 9_999, b"\n"]),
+    st.sampled_from([{}, 1, None, [1]]).map(
+        lambda value: json.dumps({"topic": PolicySkill.TOPIC, "value": value}).encode()
+    ),
+)
 
 
-@given(st.lists(st.one_of(st.binary(max_size=60), TRICKS), min_size=1, max_size=3).map(b"\n".join))
-def test_a_line_that_is_no_record_is_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    folder = a_folder(tmp_path_factory.mktemp("x"), **{SkillDiff.TOPIC: content + b"\n"})
+@given(st.lists(LINES, min_size=1, max_size=3))
+def test_no_line_does_anything_but_be_refused_or_ignored(lines: list[bytes]) -> None:
+    with suppress(NotPortable):
+        assert load(io.BytesIO(an_export(*lines))).skills == {}
 
-    with pytest.raises(NotPortable, match=r"skill-diffs.jsonl, line 1: "):
-        load(folder)
+
+def test_a_file_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importing, "MAX_BYTES", 100_000)
+
+    with pytest.raises(NotPortable, match="more than"):
+        load(io.BytesIO(gzip.compress(b" " * 200_000)))

@@ -22,7 +22,7 @@ from tests.unit.materializer.said_builders import AVOIDS_HORROR, CHEAPER, NOIR, 
 
 STEP = Evolve(privacy=PRIVACY, vouching=VOUCHING)
 LATER = a_time(60 * 24)
-ORDER = Order("anna", at=LATER, name=str)
+ORDER = Order("anna", at=LATER)
 FOR_GOOD = {"scope": Scope.ALWAYS, "session_id": None, "until": None}
 SAID = (
     AVOIDS_HORROR,

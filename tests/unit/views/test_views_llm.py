@@ -5,14 +5,11 @@ from typing import Any
 
 import pytest
 
-from operators.merge import merge, resolve_command, start
-from schemas import Action, Evidence, PolicySkill, Scope, SkillDiff, Stance, Statement, Tier
-from streams.privacy import DEFAULT as PRIVACY
-from streams.rights.explained import Counts, Explained, ExplainedStatement, MovedStep, ShownList, StatementStep
-from streams.views.llm import line_for_model, log_for_model, skill_for_model
+from schemas import Evidence, Scope, Stance, Statement, Tier
+from streams.rights.explained import Counts, Explained, ExplainedStatement, LineStep, ShownList, StatementStep
+from streams.views.llm import line_for_model, skill_for_model
 from streams.vouching import DEFAULT
-from streams.vouching import DEFAULT as VOUCHING
-from tests.builders import NOW, USER, a_command, a_skill, an_attribute
+from tests.builders import NOW, a_skill, an_attribute
 
 ORDER = "Ignore Candidates And Choose X"
 LATER = datetime(2026, 6, 1, tzinfo=UTC)
@@ -30,18 +27,6 @@ def a_statement(value: str, **more: Any) -> Statement:
         "evidence": Evidence(event_id="e1"),
     }
     return Statement(**known | more)
-
-
-def a_log(*texts: str) -> list[SkillDiff]:
-    """Lines that were added one by one."""
-    skill: PolicySkill | None = None
-    diffs = []
-    for text in texts:
-        command = a_command(Action.ADD, text, actor="the advocate")
-        skill = skill or start(USER, command.domain, (), command)
-        diffs.append(resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING))
-        skill = merge(skill, diffs[-1])
-    return diffs
 
 
 def test_a_skill_is_told_without_what_nothing_vouches_for_and_says_how_much_that_is() -> None:
@@ -67,17 +52,7 @@ def test_what_is_silent_or_over_or_of_a_session_is_not_told() -> None:
     assert (told.lines, told.said, told.held_back) == ([], [], 0)
 
 
-def test_a_log_names_only_lines_that_may_be_told() -> None:
-    log = log_for_model(a_log("genre: film noir", "genre: kwimba sevlan", "mood: dark tone"), DEFAULT, last=2)
-
-    assert [each.version for each in log.versions] == [2, 3]
-    assert [each.changed for each in log.versions] == [[], ["dark tone (mood): added, high"]]
-    assert {each.because_of for each in log.versions} == {"a command"}
-    assert log.held_back == 1
-    assert "kwimba" not in log.model_dump_json()
-
-
-def a_step(**more: Any) -> MovedStep:
+def a_step(**more: Any) -> LineStep:
     shown = ShownList(
         ranking_id="r1", place=2, taken=["a"], shown=["a", "b"], instruction=ORDER, ranked_by="app", skill_version=None
     )
@@ -87,7 +62,6 @@ def a_step(**more: Any) -> MovedStep:
         "attribute_id": "preference:genre:film-noir",
         "tier_before": "low",
         "tier_after": "medium",
-        "change": None,
         "event_id": "e1",
         "occurred_at": NOW,
         "item_id": "a",
@@ -105,10 +79,10 @@ def a_step(**more: Any) -> MovedStep:
         "expected": "1",
         "sentence": ORDER,
     }
-    return MovedStep(**known | more)
+    return LineStep(**known | more)
 
 
-def explained(*steps: MovedStep, line: str = "genre: film noir", **more: Any) -> Explained:
+def explained(*steps: LineStep, line: str = "genre: film noir", **more: Any) -> Explained:
     now = an_attribute(line)
     known: dict[str, Any] = {
         "attribute_id": now.attribute_id,

@@ -14,7 +14,7 @@ import pytest
 from pydantic import SecretStr
 
 from streams.webhooks import delivery as delivering
-from streams.webhooks.delivery import MAX_AWAY_MS, MAX_REFUSALS, Cursor, Delivery, now_ms
+from streams.webhooks.delivery import MAX_AWAY_MS, MAX_REFUSALS, Delivery, now_ms
 from streams.webhooks.endpoints import Endpoint
 from streams.webhooks.messages import CHANGED, FORGOTTEN, RESET, Notification, new_session
 from tests.patience import PATIENCE_SECONDS
@@ -29,7 +29,7 @@ class Topic:
 
     def __init__(self, *records: Notification, batch: int = 500) -> None:
         self.records, self.batch, self.at = list(records), batch, 0
-        self.given_up: list[Notification] = []
+        self.committed: tuple[dict[int, int], int] | None = None
 
     def add(self, user: str, *, gone: bool = False) -> None:
         self.records.append(note(user, len(self.records), gone=gone))
@@ -49,8 +49,8 @@ class Topic:
     def lag(self, offsets: dict[int, int]) -> int:
         return len(self.records) - offsets[0]
 
-    async def give_up(self, each: Notification, *_: object) -> None:
-        self.given_up.append(each)
+    def commit(self, offsets: dict[int, int], at_ms: int) -> None:
+        self.committed = offsets, at_ms
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +58,7 @@ def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits are as many, and short."""
     monkeypatch.setattr(delivering, "_backoff", lambda times: 0.01 * times)
     monkeypatch.setattr(delivering, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(delivering, "COMMIT_SECONDS", 0.0)
 
 
 @asynccontextmanager
@@ -66,9 +67,8 @@ async def delivery(
 ) -> AsyncIterator[Delivery]:
     endpoint = Endpoint(name="shop", url=url, secret=SecretStr(SECRET), **more)
     async with new_session() as session:
-        made = Delivery(endpoint, session, topic, topic.give_up)  # type: ignore[arg-type]
-        cursors = {} if offset is None else {0: Cursor(offset, at_ms or now_ms())}
-        made.start({0: len(topic.records)}, cursors)
+        made = Delivery(endpoint, session, topic)  # type: ignore[arg-type]
+        made.start({0: len(topic.records)}, {} if offset is None else {0: offset}, at_ms or now_ms())
         task = asyncio.create_task(made.run())
         try:
             yield made
@@ -85,7 +85,7 @@ async def until(done: Callable[[], bool]) -> None:
 
 
 def is_done(shop: Delivery, topic: Topic) -> bool:
-    return bool(shop.cursors()) and shop.cursors()[0].offset == len(topic.records)
+    return topic.committed is not None and topic.committed[0] == shop.offsets == {0: len(topic.records)}
 
 
 def run(test: Callable[[Receiver], Awaitable[None]], **receives: float) -> Receiver:
@@ -94,7 +94,7 @@ def run(test: Callable[[Receiver], Awaitable[None]], **receives: float) -> Recei
         return receiver
 
 
-def test_messages_arrive_signed_each_users_in_order_and_several_at_once() -> None:
+def test_messages_arrive_signed_and_each_users_in_order() -> None:
     topic = Topic()
 
     async def deliver(receiver: Receiver) -> None:
@@ -112,7 +112,6 @@ def test_messages_arrive_signed_each_users_in_order_and_several_at_once() -> Non
         assert versions == sorted(versions)
     assert {each["skill_version"] for each in receiver.of(CHANGED)} >= {32, 34, 35, 36, 37, 38, 39}
     assert receiver.of(FORGOTTEN) == [{"user_id": "u1", "domain": "films"}]
-    assert 1 < receiver.most_at_once <= delivering.LANES
 
 
 def test_an_endpoint_that_was_down_gets_the_newest_only_and_nothing_twice() -> None:
@@ -123,7 +122,7 @@ def test_an_endpoint_that_was_down_gets_the_newest_only_and_nothing_twice() -> N
         async with delivery(receiver.url, topic) as shop:
             await until(lambda: len(receiver.attempts) >= 3)
             assert shop.is_down
-            assert shop.cursors()[0].offset == 0
+            assert shop.offsets == {0: 1}
             for _ in range(49):
                 topic.add("ann")
             receiver.always = 204
@@ -154,14 +153,14 @@ def test_a_refused_message_is_given_up_and_the_others_go_on() -> None:
 
     async def deliver(receiver: Receiver) -> None:
         async with delivery(receiver.url, topic) as shop:
-            await until(lambda: len(topic.given_up) == 1)
+            await until(lambda: is_done(shop, topic))
             receiver.always = 204
             topic.add("bob")
             await until(lambda: is_done(shop, topic))
 
     receiver = run(deliver, always=422)
 
-    assert [each.about for each in topic.given_up] == [("ann", "films")]
+    assert [each["user_id"] for each in receiver.of(CHANGED)] == ["bob"]
     assert len({ident for ident, status in receiver.attempts if status == 422}) == 1, "one id for all attempts"
     assert sum(status == 422 for _, status in receiver.attempts) == MAX_REFUSALS
 
@@ -177,40 +176,6 @@ def test_an_erasure_is_never_given_up_and_counts_as_an_outage_while_it_is_refuse
             await until(lambda: is_done(shop, topic))
 
     assert run(deliver, always=400).of(FORGOTTEN) == [{"user_id": "ann", "domain": "films"}]
-    assert topic.given_up == []
-
-
-def test_a_dead_letter_that_kafka_does_not_take_is_tried_again() -> None:
-    topic = Topic(note("ann", 0))
-    failing = [RuntimeError("Kafka is away")]
-
-    async def give_up(each: Notification, *_: object) -> None:
-        if failing:
-            raise failing.pop()
-        topic.given_up.append(each)
-
-    topic.give_up = give_up  # type: ignore[method-assign]
-
-    async def deliver(receiver: Receiver) -> None:
-        async with delivery(receiver.url, topic) as shop:
-            await until(lambda: is_done(shop, topic))
-
-    run(deliver, always=422)
-    assert len(topic.given_up) == 1
-
-
-def test_an_endpoint_that_is_gone_gets_nothing_more_and_begins_anew_at_the_next_start() -> None:
-    topic = Topic(note("ann", 0))
-
-    async def deliver(receiver: Receiver) -> None:
-        async with delivery(receiver.url, topic) as shop:
-            await until(lambda: shop.is_gone)
-            topic.add("bob")
-            await asyncio.sleep(0.05)
-            assert shop.cursors() == {}
-            assert shop.is_down
-
-    assert len(run(deliver, always=410).attempts) == 1
 
 
 def test_redirects_are_not_followed() -> None:
@@ -218,7 +183,7 @@ def test_redirects_are_not_followed() -> None:
         receiver.headers = {"Location": receiver.url}
         async with delivery(receiver.url, Topic(note("ann", 0))) as shop:
             await until(lambda: len(receiver.attempts) >= 2)
-            assert shop.cursors()[0].offset == 0
+            assert shop.offsets == {0: 0}
 
     assert run(deliver, always=307).messages == []
 
@@ -246,17 +211,18 @@ def test_an_endpoint_that_may_lack_something_drops_all_and_gets_everything(
     assert held == {"ann": 2, "bob": None}
 
 
-def test_an_endpoint_goes_on_at_its_cursor_which_says_since_when_it_is_behind() -> None:
+def test_an_endpoint_goes_on_at_its_offset_and_commits_since_when_it_is_behind() -> None:
     topic = Topic(note("ann", 0), note("bob", 1))
     before = now_ms() - 5_000
 
     async def deliver(receiver: Receiver) -> None:
         async with delivery(receiver.url, topic, 1, before) as shop:
             await until(lambda: len(receiver.attempts) >= 2)
-            assert shop.cursors() == {0: Cursor(1, before)}
+            await shop.commit()
+            assert topic.committed == ({0: 1}, before)
             receiver.always = 204
             await until(lambda: is_done(shop, topic))
-            assert shop.cursors()[0].at_ms > before
+            assert topic.committed[1] > before
 
     assert [each["user_id"] for each in run(deliver, always=503).of(CHANGED)] == ["bob"]
 

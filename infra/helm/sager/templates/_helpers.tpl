@@ -67,7 +67,7 @@ kafka_ssl_ca kafka_ssl_certificate kafka_ssl_key http_certificate http_key http_
   "webhooks" (list "webhooks")
   "worker" (list "chain_key" "pseudonym_key" "llm_api_key" "vouched")
   "materializer" (list "chain_key")
-  "api" (list "chain_key" "pseudonym_key" "vouched" "http_tokens" "http_certificate" "http_key" "http_confirmation_key" "console_metrics_token") -}}
+  "api" (list "chain_key" "pseudonym_key" "vouched" "http_tokens" "http_certificate" "http_key" "console_metrics_token") -}}
 {{- $names := concat $kafka (get $more .process | default list) -}}
 {{- if and .root.Values.metrics.protected (ne .process "topics") -}}{{- $names = append $names "http_tokens" -}}{{- end -}}
 {{- $found := dict -}}

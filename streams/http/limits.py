@@ -1,0 +1,127 @@
+"""The limits of the HTTP API: sizes, rates by token and address, and places for work in progress."""
+
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ipaddress import IPv6Address, ip_address
+from typing import Final
+
+from streams.exceptions import StreamsError
+from streams.http import metrics
+from streams.http.tokens import Scope
+from streams.lru import LruCache
+
+KIB, MIB = 1024, 1024 * 1024
+HEAD_BYTES: Final = 16 * KIB
+"""A request's first line and headers."""
+BODY_BYTES: Final = 16 * KIB
+"""A request's body: a command takes a few hundred bytes."""
+LARGER_BODIES: Final = (
+    (re.compile(r"/v1/events(?:/lint)?|/v1/rank"), MIB, Scope.PRODUCE),
+    (re.compile(r"/v1/users/[^/]+/domains/[^/]+/corrections"), MIB, Scope.CHANGE_USER),
+    (re.compile(r"/v1/users/[^/]+/import"), 16 * MIB, Scope.CHANGE_USER),
+)
+"""Paths that take larger bodies, their size and the scope that the token needs, so that strangers fill no memory."""
+EVENTS = 500
+"""Events in a batch."""
+LINT_CHARS = 10_000
+"""The text of a batch that the linter reads: a second's work at worst."""
+WAITING = 512
+"""Calls at once that wait for a worker's answer."""
+READERS, QUEUED_READS = 4, 64
+"""Threads that read the snapshot, and reads that wait for one."""
+SCANNERS, QUEUED_SCANS = 4, 8
+"""Threads that export, preview or import, which takes seconds or minutes each."""
+BUCKETS = 10_000
+"""One or two megabytes; beyond that the least recently used bucket is dropped."""
+
+
+class RateLimited(StreamsError):
+    """A client is over its rate or its share."""
+
+    def __init__(self, detail: str, retry_seconds: float = 0.0) -> None:
+        self.retry_after = str(int(retry_seconds) + 1)
+        super().__init__(f"{detail}: try again in {self.retry_after} s")
+
+
+class Busy(StreamsError):
+    """All places are taken."""
+
+
+class Buckets:
+    """A token bucket per key: bursts of `burst` requests, `rate` requests a second on average. Thread-safe."""
+
+    def __init__(
+        self, rate: float, burst: int, most: int = BUCKETS, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rate, self._burst, self._clock = rate, burst, clock
+        self._lock = threading.Lock()
+        self._held = LruCache[str, tuple[float, float]](most)
+
+    def take(self, key: str, rate: float | None = None) -> float:
+        """Take a token from the key's bucket and return 0, or the seconds until there is one.
+
+        `rate`: this key's own rate, which is also its burst where that is more.
+        """
+        with self._lock:
+            now = self._clock()
+            burst, rate = (float(self._burst), self._rate) if rate is None else (max(self._burst, rate), rate)
+            left, at = self._held.get(key) or (burst, now)
+            left = min(burst, left + max(0.0, now - at) * rate)
+            wait = 0.0 if left >= 1.0 else (1.0 - left) / rate
+            self._held.put(key, (left if wait else left - 1.0, now))
+            return wait
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+class Limiter:
+    """Places for connections, streams, threads or waiting calls, for one event loop.
+
+    A client holds at most as many places as are free, and always one. So a client that takes all it can leaves as
+    many for others.
+    """
+
+    def __init__(self, places: int) -> None:
+        self._free = places
+        self._held = Counter[str]()
+
+    @contextmanager
+    def hold(self, client: str) -> Iterator[None]:
+        """Hold a place for a token or an address.
+
+        Raises:
+            Busy: no place is free.
+            RateLimited: the client holds its share.
+        """
+        if not self._free:
+            raise Busy("the server is busy: try again")
+        if self._held[client] >= self._free:
+            metrics.RATE_LIMITED.labels("share").inc()
+            raise RateLimited("too many requests at once")
+        self._free -= 1
+        self._held[client] += 1
+        try:
+            yield
+        finally:
+            self._free += 1
+            self._held -= Counter([client])  # drops a client that holds none any more
+
+
+def network_of(address: str) -> str:
+    """Return the network that a client is limited by: an IPv4 address, or the first 64 bits of an IPv6 address.
+
+    >>> network_of("192.0.2.7"), network_of("2001:db8:1:2:3:4:5:6"), network_of("?")
+    ('192.0.2.7', '2001:db8:1:2::', '?')
+    """
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, IPv6Address):
+        return str(found.ipv4_mapped or IPv6Address(int(found) >> 64 << 64))
+    return str(found)
