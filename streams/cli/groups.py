@@ -22,7 +22,6 @@ HEADINGS: dict[str, dict[str, str]] = {
     "Data and analysis": {
         "sql": "data.sql",
         "replay": "data.replay",
-        "shadow": "data.replay",
         "global-skill": "operations.global_skill",
         "schemas": "data.schema_files",
     },
@@ -45,10 +44,8 @@ POLICY_HEADINGS: dict[str, dict[str, str]] = {
     "See": {
         "show": "policy.show",
         "log": "policy.log",
-        "diff": "policy.log",
         "explain": "policy.show",
         "verify": "policy.verify",
-        "anchor": "policy.verify",
     },
     "Change": dict.fromkeys(
         ("add", "reword", "remove", "set-tier", "pin", "unpin", "freeze", "unfreeze", "roll-back", "say"),
@@ -59,11 +56,7 @@ POLICY_HEADINGS: dict[str, dict[str, str]] = {
 
 
 class Commands(Mapping[str, Any]):
-    """The commands under some headings, each loaded on access.
-
-    Args:
-        headings: names by heading; each name with its module in `streams.cli`, whose `register` adds it.
-    """
+    """The commands under some headings, each loaded on access: its module in `streams.cli` has a `register`."""
 
     def __init__(self, headings: Mapping[str, Mapping[str, str]]) -> None:
         self._modules = {name: module for listed in headings.values() for name, module in listed.items()}
@@ -71,7 +64,10 @@ class Commands(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._loaded:
-            self._loaded |= loaded(self._modules[name])
+            module = import_module(f"streams.cli.{self._modules[name]}")
+            app = typer.Typer(rich_markup_mode=None)  # help in rich's boxes takes twice as long
+            module.register(app)
+            self._loaded |= typer.main.get_group(app).commands
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -79,13 +75,6 @@ class Commands(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._modules)
-
-
-def loaded(module: str) -> dict[str, Any]:
-    """Return the commands that a module of `streams.cli` registers, by name."""
-    app = typer.Typer(rich_markup_mode=None)  # help in rich's boxes takes twice as long
-    import_module(f"streams.cli.{module}").register(app)
-    return dict(typer.main.get_group(app).commands)
 
 
 class HeadedGroup(TyperGroup):

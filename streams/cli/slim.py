@@ -2,18 +2,17 @@
 
 import queue
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from streams.cli.errors import Misconfigured
-from streams.cli.options import AsJson, Bootstrap, Domain, examples, reachable, settings
+from streams.cli.options import AsJson, Bootstrap, Domain, connected, examples
 from streams.cli.output import note, print_json_line, printable
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
     from schemas import SlimSkill
-    from streams.settings import Settings
 
 NEAREST = 5
 
@@ -27,7 +26,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         "slim",
         short_help="Print slim skills as an app reads them.",
-        epilog=examples("sager slim ann", "sager slim ann --domain films", "sager slim --follow"),
+        epilog=examples("sager slim ann --domain films", "sager slim --follow"),
     )(slim)
 
 
@@ -35,24 +34,24 @@ def slim(
     user: Annotated[str | None, typer.Argument(help="The user, as the app names them.", metavar="USER")] = None,
     domain: Domain = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep running and print every change.")] = False,
-    session: Annotated[str | None, typer.Option(help="Within this session, while it lasts.", metavar="ID")] = None,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
     """Print the slim skill of a user: the line that an app injects into its prompt.
 
-    With a user and a domain it prints the text alone, ready for a script. With --json: one JSON object per line; with
-    --follow a removed skill, as when its person is forgotten, is a line with "removed": true.
+    With a user and a domain it prints the text alone. With --json: one JSON object per line; with --follow a removed
+    skill, as when its person is forgotten, is a line with "removed": true.
     """
     if user is None and not follow:
         raise typer.BadParameter("name a USER, or follow all users with --follow")
     from schemas import SlimSkill  # noqa: PLC0415
     from streams.kafka.follower import Follower  # noqa: PLC0415
+    from streams.kafka.scanner import Scanner  # noqa: PLC0415
 
-    chosen = reachable(settings(bootstrap=bootstrap))
-    _check_topic(chosen)
+    chosen = connected(bootstrap)
+    with Scanner(chosen) as scanner:
+        scanner.partitions(SlimSkill.TOPIC)  # raises if there is no topic, before a wait for its records
     news: queue.Queue[tuple[bytes, bytes | None]] = queue.Queue()
-    bare = user is not None and domain is not None and not follow
     follower = Follower(chosen, SlimSkill.TOPIC, lambda key, value: news.put((key, value)))
     follower.start()
     try:
@@ -60,27 +59,39 @@ def slim(
         while not news.empty():
             _take(held, *news.get())
         found = sorted((s for s in held.values() if _matches(s, user, domain)), key=lambda s: (s.user_id, s.domain))
-        if user is not None:
-            if not found and not follow:
-                raise NoSlimSkill(_why_none(user, domain, held.values()))
-            for skill in found:
-                _print(skill, bare, as_json, session)
+        if not found and not follow:
+            raise NoSlimSkill(_why_none(user or "", domain, held.values()))
+        for skill in found if user is not None else ():
+            _print(skill, as_json, bare=domain is not None and not follow)
         if follow:
             note(f"following {chosen.topic(SlimSkill.TOPIC)}, {len(found)} slim skills so far; Ctrl-C ends it")
-        while follow:
-            # With a time limit, because a wait without one cannot be interrupted on every platform.
-            try:
-                key, value = news.get(timeout=1.0)
-            except queue.Empty:
-                continue
-            before = held.get(key)
-            after = _take(held, key, value)
-            if after is not None and _matches(after, user, domain):
-                _print(after, bare, as_json, session)
-            elif value is None and before is not None and _matches(before, user, domain):
-                _print_removed(before, as_json)
+            _follow(held, news, user, domain, as_json)
     finally:
         follower.stop()
+
+
+def _follow(
+    held: "dict[bytes, SlimSkill]",
+    news: "queue.Queue[tuple[bytes, bytes | None]]",
+    user: str | None,
+    domain: str | None,
+    as_json: bool,
+) -> NoReturn:
+    while True:
+        # With a time limit, because a wait without one cannot be interrupted on every platform.
+        try:
+            key, value = news.get(timeout=1.0)
+        except queue.Empty:
+            continue
+        before = held.get(key)
+        after = _take(held, key, value)
+        if after is not None and _matches(after, user, domain):
+            _print(after, as_json, bare=False)
+        elif value is None and before is not None and _matches(before, user, domain):
+            if as_json:
+                print_json_line({"user_id": before.user_id, "domain": before.domain, "removed": True})
+            else:
+                print(printable(f"{before.user_id}  {before.domain}  removed"), flush=True)
 
 
 def _take(held: "dict[bytes, SlimSkill]", key: bytes, value: bytes | None) -> "SlimSkill | None":
@@ -103,19 +114,6 @@ def _take(held: "dict[bytes, SlimSkill]", key: bytes, value: bytes | None) -> "S
     return skill
 
 
-def _check_topic(chosen: "Settings") -> None:
-    """Raise if the topic does not exist, before waiting for its records."""
-    from schemas import SlimSkill  # noqa: PLC0415
-    from streams.kafka.topics import inspect  # noqa: PLC0415
-
-    name = chosen.topic(SlimSkill.TOPIC)
-    if any(state.name == name and state.partitions is None for state in inspect(chosen)):
-        raise Misconfigured(
-            f"there is no topic {name} at {chosen.bootstrap}: is SAGER_PREFIX right? "
-            "A `sager worker` creates the topics"
-        )
-
-
 def _matches(skill: "SlimSkill", user: str | None, domain: str | None) -> bool:
     return user in (None, skill.user_id) and domain in (None, skill.domain)
 
@@ -132,26 +130,12 @@ def _why_none(user: str, domain: str | None, held: "Iterable[SlimSkill]") -> str
     return f"{user!r} has no slim skill: no line is certain enough, or there is no such user. {others}"
 
 
-def _print(skill: "SlimSkill", bare: bool, as_json: bool, session: str | None) -> None:
+def _print(skill: "SlimSkill", as_json: bool, *, bare: bool) -> None:
+    text = skill.text_at(datetime.now(UTC))
     if as_json:
         print_json_line(skill.model_dump(mode="json"))
     elif bare:
-        print(printable(_text(skill, session)), flush=True)
+        print(printable(text), flush=True)
     else:
-        text = _text(skill, session) or "(no line is certain enough)"
-        print(printable(f"{skill.user_id}  {skill.domain}  v{skill.skill_version}  {text}"), flush=True)
-
-
-def _text(skill: "SlimSkill", session: str | None) -> str:
-    """Return the slim skill's text, in a session or outside of one."""
-    from datetime import UTC, datetime  # noqa: PLC0415
-
-    return skill.text_at(datetime.now(UTC), session)
-
-
-def _print_removed(skill: "SlimSkill", as_json: bool) -> None:
-    """Print that an app which keeps a copy has to drop it."""
-    if as_json:
-        print_json_line({"user_id": skill.user_id, "domain": skill.domain, "removed": True})
-    else:
-        print(printable(f"{skill.user_id}  {skill.domain}  removed"), flush=True)
+        shown = text or "(no line is certain enough)"
+        print(printable(f"{skill.user_id}  {skill.domain}  v{skill.skill_version}  {shown}"), flush=True)

@@ -59,7 +59,7 @@ class TestDeadLetters:
             "1 not-json, 1 invalid", "1 invalid, 1 not-json"
         )
         only = json.loads(
-            sager("dead-letters", "list", "--reason", "not-json", "--topic", "selections", "--json", env=env).stdout
+            sager("dead-letters", "list", "--reason", "not-json", "--json", env=env).stdout
         )
         assert [each["event_id"] for each in only["letters"]] == [binary]
 

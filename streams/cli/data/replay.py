@@ -1,12 +1,13 @@
-"""`sager replay` and `sager shadow`: what other settings or another model would teach."""
+"""`sager replay`: the skills that other settings or another model would teach."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streams.cli.options import AsJson, Bootstrap, Domain, examples, moment_ms, reachable, settings
+from streams.cli.options import AsJson, Bootstrap, Domain, Since, connected, examples, moment_ms
 from streams.cli.output import console, json_text, note, print_json, row, table
+from streams.cli.progress import Stages
 
 if TYPE_CHECKING:
     from streams.settings import Settings
@@ -31,35 +32,20 @@ FIGURES = (
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command(
-        "replay",
-        short_help="Replay past choices with other settings, and compare.",
-        epilog=examples(
-            "sager replay --set merge.weaken_window=2 --since 7d",
-            "sager replay --set reasoner=llm --set llm_model=small-model --domain films --limit 500",
-            "sager replay --set evolve_mode=incremental --user ann --json",
-            "sager replay --shadow bold.",
-        ),
-    )(replay)
-    app.command(
-        "shadow",
-        short_help="Feed a shadow deployment with live events.",
-        epilog=examples(
-            "SAGER_PREFIX=bold. SAGER_APP_ID=bold sager shadow --of sager. --share 0.1", "sager replay --shadow bold."
-        ),
-    )(shadow)
+    """Add the command."""
+    lines = (
+        "sager replay --set merge.weaken_window=2 --since 7d",
+        "sager replay --set reasoner=llm --set llm_model=small-model --domain films --limit 500",
+    )
+    short_help = "Replay past choices with other settings, and compare."
+    app.command("replay", short_help=short_help, epilog=examples(*lines))(replay)
 
 
 def replay(
     changes: Annotated[
         list[str] | None, typer.Option("--set", help="A setting to change.", metavar="NAME=VALUE")
     ] = None,
-    shadow: Annotated[str | None, typer.Option(help="Compare with this shadow deployment.", metavar="PREFIX")] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(help="Choices since then: 30m, 24h, 7d, or a moment as 2026-01-31T18:00.", metavar="WHEN"),
-    ] = None,
+    since: Since = None,
     domain: Domain = None,
     user: Annotated[str | None, typer.Option(help="One user only.", metavar="USER")] = None,
     limit: Annotated[
@@ -71,31 +57,22 @@ def replay(
 ) -> None:
     """Replay past choices with other settings or another model, and compare with the live skills.
 
-    Reads Kafka while workers keep running, and writes nothing to it. Before either side learns from a choice, both rank
-    its candidates: which skill ranks the chosen item higher? An unknown name with --set prints all settings;
-    docs/whatif.md explains the result. With an LLM every choice is one call: use --limit.
+    Reads Kafka and writes nothing to it. Before either side learns from a choice, both rank its candidates. An unknown
+    name with --set prints all settings; docs/whatif.md explains the result. With an LLM every choice is one call.
     """
-    from streams.cli.progress import Stages  # noqa: PLC0415
-    from streams.whatif.replay import Chosen, compare_shadow, replay_all  # noqa: PLC0415
+    from streams.whatif.replay import Chosen, replay_all  # noqa: PLC0415
     from streams.whatif.variant import variant_of  # noqa: PLC0415
 
-    live = settings(bootstrap=bootstrap)
-    if shadow is not None and (changes or out):
-        raise typer.BadParameter("--shadow compares two logs: use it without --set and --out")
+    live = connected(bootstrap)
     variant = variant_of(live, changes or [])
-    asked = Chosen(moment_ms(since) if since else 0, user, domain, limit)
+    chosen = Chosen(moment_ms(since), user, domain, limit)
     rows: list[dict[str, Any]] = []
     with Stages() as stages:
-        if shadow is not None:
-            report = compare_shadow(reachable(live), live.model_copy(update={"prefix": shadow}), asked)
-        else:
-            report = replay_all(
-                reachable(live),
-                variant,
-                asked,
-                tell=lambda done, total, cost: stages.at("choices", done, total, cost),
-                write=rows.append if out else lambda _: None,
-            )
+
+        def tell(done: int, total: int, cost: str) -> None:
+            stages.at("choices", done, total, cost)
+
+        report = replay_all(live, variant, chosen, tell=tell, write=rows.append if out else lambda _: None)
     if out is not None:
         out.touch(0o600, exist_ok=False)  # the rows name users
         out.write_text("".join(f"{json_text(each)}\n" for each in rows), encoding="utf-8")
@@ -103,7 +80,7 @@ def replay(
     if as_json:
         print_json(found)
     else:
-        _show(report, found, is_shadow=shadow is not None)
+        _show(report, found)
 
 
 def _as_json(report: "Report", live: "Settings", other: "Settings") -> dict[str, Any]:
@@ -112,6 +89,7 @@ def _as_json(report: "Report", live: "Settings", other: "Settings") -> dict[str,
     measures = differences(report.choices)
     better, worse = measures["ndcg_at_5"].better, measures["ndcg_at_5"].worse
     users = len({user for user, *_ in report.choices})
+    equal = users - better - worse
     return {
         **vars(report),
         "users": users,
@@ -120,12 +98,7 @@ def _as_json(report: "Report", live: "Settings", other: "Settings") -> dict[str,
             measure: {"live": d.live, "whatif": d.other, "difference": d.delta, "margin_95": d.margin}
             for measure, d in measures.items()
         },
-        "users_by_ndcg_at_5": {
-            "better": better,
-            "worse": worse,
-            "equal": users - better - worse,
-            "p": sign_test(better, worse),
-        },
+        "users_by_ndcg_at_5": {"better": better, "worse": worse, "equal": equal, "p": sign_test(better, worse)},
         "live": _totals(report.live, live, report.skills),
         "whatif": _totals(report.other, other, report.skills),
     }
@@ -140,59 +113,30 @@ def _totals(totals: "Totals", configured: "Settings", skills: int) -> dict[str, 
     }
 
 
-def _show(report: "Report", found: dict[str, Any], *, is_shadow: bool) -> None:
+def _show(report: "Report", found: dict[str, Any]) -> None:
     changed = ", ".join(f"{name}={value}" for name, value in report.changed.items()) or "nothing changed"
-    other = "shadow" if is_shadow else "what-if"
-    made = table("figure", "live", other, "difference", title="live and shadow" if is_shadow else changed)
-    for column in made.columns[1:]:
-        column.justify = "right"
-    for measure, told in found["measures"].items():
-        delta, margin = told["difference"], told["margin_95"]
-        sure = margin is not None and abs(delta) > margin
-        cells = [
-            f"{told['live']:.3f}",
-            f"{told['whatif']:.3f}",
-            f"{delta:+.3f}{'' if margin is None else f' ± {margin:.3f}'}",
-        ]
-        row(made, [MEASURES[measure], *cells], "bold" * sure)
+    made = table("figure", "live", "what-if", "difference", title=changed)
+    for measure, both in found["measures"].items():
+        delta, margin = both["difference"], both["margin_95"]
+        difference = f"{delta:+.3f}{'' if margin is None else f' ± {margin:.3f}'}"
+        cells = [MEASURES[measure], f"{both['live']:.3f}", f"{both['whatif']:.3f}", difference]
+        row(made, cells, "bold" * (margin is not None and abs(delta) > margin))
     for figure, name, form in FIGURES:
         one, two = found["live"][name], found["whatif"][name]
         if one or two:
             row(made, [figure, f"{one:{form}}", f"{two:{form}}", f"{two - one:+{form}}"])
     console().print(made)
     signs = found["users_by_ndcg_at_5"]
-    chance = "p < 0.001" if signs["p"] < 0.001 else f"p = {signs['p']:.3f}"  # noqa: PLR2004 - three digits
     print(
         f"{found['choices']:,} choices of {found['users']:,} users; ± is a 95% interval by users. By NDCG@5 "
-        f"{signs['better']:,} users do better, {signs['worse']:,} worse, {signs['equal']:,} equal (sign test: {chance})"
+        f"{signs['better']:,} users do better, {signs['worse']:,} worse, {signs['equal']:,} equal "
+        f"(sign test: p = {signs['p']:.3f})\n{report.skills:,} skills, {report.identical:,} of which end alike"
     )
-    if not is_shadow:
-        print(f"{report.skills:,} skills, {report.identical:,} of which end alike")
-    for count, what in (
+    for count, meaning in (
         (report.skipped, "choices left out: the live skill has not learned from them, or not yet"),
         (report.missing, "live diffs whose event Kafka no longer has: the what-if goes on without them"),
         (report.broken, "skills left out because their log has a gap: see `sager rebuild`"),
         (report.unavailable, "choices from which the what-if learned nothing, because its model did not answer"),
     ):
         if count:
-            note(f"{count:,} {what}")
-
-
-def shadow(
-    of: Annotated[str, typer.Option("--of", help="The live deployment's prefix.", metavar="PREFIX")],
-    share: Annotated[float, typer.Option(min=0.0, max=1.0, help="The share of users to copy.", metavar="SHARE")] = 1.0,
-    bootstrap: Bootstrap = None,
-) -> None:
-    """Copy what apps and users send to the live deployment into a shadow deployment, until SIGTERM.
-
-    The shadow has its own SAGER_PREFIX and SAGER_APP_ID, and workers with other settings. The live deployment does not
-    wait for it and reads nothing of it. `sager replay --shadow` compares both.
-    """
-    from streams.kafka import topics  # noqa: PLC0415
-    from streams.whatif.mirror import run  # noqa: PLC0415
-
-    chosen = settings(bootstrap=bootstrap)
-    if chosen.prefix == of:
-        raise typer.BadParameter("the shadow needs its own SAGER_PREFIX and SAGER_APP_ID, such as bold.")
-    topics.ensure(reachable(chosen))
-    note(f"{run(chosen, of, share):,} records copied from {of} to {chosen.prefix}")
+            note(f"{count:,} {meaning}")

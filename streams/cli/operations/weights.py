@@ -4,7 +4,7 @@ from typing import Any
 
 import typer
 
-from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
+from streams.cli.options import AsJson, Bootstrap, connected, examples
 from streams.cli.output import print_json
 from streams.cli.policy.common import WAIT_SECONDS, Actor, InDomain, Reason, Wait, Yes, confirm, signed_in, unanswered
 
@@ -38,7 +38,7 @@ def _register(action: str, text: str) -> None:
         from streams.kafka.events import envelope  # noqa: PLC0415
         from streams.rights.commander import Commander  # noqa: PLC0415
 
-        chosen = reachable(settings(bootstrap=bootstrap))
+        chosen = connected(bootstrap)
         if action == "reset":
             confirm(f"Erase the weights that choices have taught {domain}?", yes=yes)
         sender: Any = {"actor": actor or signed_in(), "reason": reason}

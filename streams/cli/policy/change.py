@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from streams.cli.errors import FAILED
-from streams.cli.options import AsJson, Bootstrap, User, examples, reachable, settings
+from streams.cli.options import AsJson, Bootstrap, User, connected, examples
 from streams.cli.output import note, print_json, printable
 from streams.cli.policy.common import (
     WAIT_SECONDS,
@@ -51,16 +51,15 @@ class KindName(StrEnum):
 
 
 class ScopeName(StrEnum):
-    """For how long something is meant."""
+    """For how long something is meant; a session is the app's own."""
 
     NOW = "now"
-    SESSION = "session"
     ALWAYS = "always"
 
 
 @dataclass(frozen=True)
 class Change:
-    """The options that every verb on a skill shares."""
+    """The options that the verbs on a skill share."""
 
     user: User
     domain: InDomain
@@ -72,18 +71,12 @@ class Change:
     as_json: AsJson = False
 
     def carry_out(self, action: str, question: str = "", **about: Any) -> None:
-        """Send a command, wait for its diff and print it.
-
-        Args:
-            action: the command's action.
-            question: asked first, if the action takes something away.
-            about: the other fields of the command.
-        """
+        """Send a command with these fields, wait for its diff and print it; a question is asked first."""
         from schemas import SkillCommand  # noqa: PLC0415
         from streams.rights.commander import Commander  # noqa: PLC0415
         from streams.rights.holdings import look  # noqa: PLC0415
 
-        chosen = reachable(settings(bootstrap=self.bootstrap))
+        chosen = connected(self.bootstrap)
         command = SkillCommand.model_validate(
             {
                 "event_id": uuid.uuid4().hex,
@@ -125,13 +118,7 @@ def register(group: typer.Typer) -> None:
         ("roll-back", roll_back, "sager policy roll-back ann 3 --domain films"),
     ):
         group.command(name, epilog=examples(example))(verb(Change, act))
-    group.command(
-        "say",
-        epilog=examples(
-            'sager policy say ann "no horror, please" --domain films',
-            'sager policy say ann "heute keine Krimis" --domain films --language de',
-        ),
-    )(say)
+    group.command("say", epilog=examples('sager policy say ann "no horror, please" --domain films'))(say)
 
 
 def add(
@@ -155,10 +142,7 @@ def reword(
 
 
 def remove(change: Change, attribute: LineOrStatement) -> None:
-    """Remove a line or a statement, by its id.
-
-    Later choices may bring a line back.
-    """
+    """Remove a line or a statement, by its id. Later choices may bring a line back."""
     change.carry_out("remove", attribute_id=attribute)
 
 
@@ -195,10 +179,7 @@ def roll_back(
     change: Change,
     version: Annotated[int, typer.Argument(help="The version to go back to; 0: the seed.", min=0, metavar="VERSION")],
 ) -> None:
-    """Go back to the lines of an earlier version.
-
-    They become a new version; what was between stays in the log. Asks first; scripts confirm with --yes.
-    """
+    """Go back to the lines of an earlier version, as a new one. Asks first; scripts confirm with --yes."""
     from operators.history import at_version  # noqa: PLC0415
     from streams.materializer import read  # noqa: PLC0415
 
@@ -216,34 +197,25 @@ def say(
     domain: InDomain,
     words: Annotated[str, typer.Argument(help="What the person says, in their own words.", metavar="WORDS")],
     scope: Annotated[
-        ScopeName | None,
-        typer.Option(
-            help="For how long it is meant. [default: what the words say, else always]", metavar="now|session|always"
-        ),
+        ScopeName | None, typer.Option(help="For how long it is meant. [default: as the words say, else always]")
     ] = None,
-    language: Annotated[str | None, typer.Option(help="Such as de. [read from the words]", metavar="TAG")] = None,
-    session: Annotated[str | None, typer.Option(help="The session that it is said in.", metavar="ID")] = None,
     wait: Wait = WAIT_SECONDS,
     yes: Yes = False,
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a person wants or does not want, in their own words.
+    """State a wish of a person in their own words, for the next ranking.
 
-    A worker reads the words, and the next ranking of that person goes by them. What was understood is printed, with the
-    ids of the statements: `policy remove` takes one back. Words that are not understood are kept in the log and change
-    nothing; then the reason and an example are printed, and the exit code is 1.
-    """  # fmt: skip
+    The understood statements are printed with their ids: `policy remove` takes one back. Words that are not understood
+    are kept in the log and change nothing; then the exit code is 1.
+    """
     from schemas import Correction  # noqa: PLC0415
     from streams.rights.commander import Commander  # noqa: PLC0415
     from streams.rights.holdings import look  # noqa: PLC0415
 
-    if scope is ScopeName.SESSION and session is None:
-        raise typer.BadParameter("--scope session needs its --session")
-    chosen = reachable(settings(bootstrap=bootstrap))
+    chosen = connected(bootstrap)
     envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "domain": domain}
-    about = {"text": words, "scope": scope, "language": language, "session_id": session}
-    correction = Correction.model_validate({**envelope, **about})
+    correction = Correction.model_validate({**envelope, "text": words, "scope": scope})
     if doubtful := doubt(look(chosen, user, domain), chosen, domain):
         confirm(f"{doubtful} This would start a new skill. Go on?", yes=yes)
     with Commander(chosen, user) as commander:

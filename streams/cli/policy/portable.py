@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streams.cli.errors import FAILED
-from streams.cli.options import AsJson, Bootstrap, Domain, User, examples, reachable, settings
+from streams.cli.options import AsJson, Bootstrap, Domain, User, connected, examples
 from streams.cli.output import console, note, print_json, printable, row, table
 from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, Yes, confirm, signed_in, unanswered
+from streams.cli.progress import Stages
 from streams.rights.reading import doubt
 
 if TYPE_CHECKING:
@@ -33,17 +34,14 @@ def export(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write everything held about a user into a folder.
+    """Write everything held about a user into a folder that only its owner can read.
 
-    The folder has one JSON-lines file per topic, also of internal topics, and one per table of the newest DuckDB
-    snapshot; from records about several users it takes the user's part only. manifest.json lists the files, their time
-    spans, and how long each topic keeps its records. index.html shows the main things. Only the owner of the folder can
-    read it. After a failure there is no folder.
+    The folder has one JSON-lines file per topic and per table of the newest DuckDB snapshot, manifest.json, and
+    index.html for people. After a failure there is no folder.
     """
-    from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.rights import portable  # noqa: PLC0415
 
-    chosen = reachable(settings(bootstrap=bootstrap))
+    chosen = connected(bootstrap)
     with Stages() as stages:
         manifest = portable.export(chosen, user, to, stages.at)
     if as_json:
@@ -77,19 +75,17 @@ def import_(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Import an exported policy.
+    """Import an exported policy: its lines, lasting statements and card.
 
-    One command per domain gives the skill the exported lines. Asks before it replaces the lines of an existing skill;
-    they stay in its log. Lasting statements and the card are sent again. Every line of the folder is checked before
-    anything is sent. Workers leave out personal and sensitive words, and apply their own limit of lines.
+    Asks before it replaces the lines of an existing skill; they stay in its log. Every line of the folder is checked
+    before anything is sent. Workers leave out personal and sensitive words.
     """
-    from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.rights import portable  # noqa: PLC0415
     from streams.rights.preview import comes  # noqa: PLC0415
 
     with Stages() as stages:
         bundle = portable.load(folder, stages.at)
-    chosen = reachable(settings(bootstrap=bootstrap))
+    chosen = connected(bootstrap)
     user = as_user or bundle.manifest.user_id
     order = portable.Order(actor or signed_in(), reason)
     replaced = comes(chosen, bundle, user, order.at, domain=domain).replaced
@@ -120,9 +116,8 @@ def forget(
 ) -> None:
     """Forget a line, a domain, or the whole person. There is no way back.
 
-    Asks first; scripts confirm with --yes. --dry-run counts the records in every store. Workers never learn again from
-    events until now. Events of apps stay on Kafka's topics until their retention has passed; docs/rights.md has the
-    table. A receipt without the name remains.
+    Asks first; scripts confirm with --yes. Events of apps stay on Kafka's topics until their retention has passed;
+    docs/rights.md has the table. A receipt without the name remains.
     """
     from streams.rights.commander import Commander  # noqa: PLC0415
     from streams.rights.holdings import look  # noqa: PLC0415
@@ -134,7 +129,7 @@ def forget(
         raise typer.BadParameter("say --everything to forget the whole person, or a --domain")
     if domain is not None and everything:
         raise typer.BadParameter("--everything is every domain: leave out --domain, or --everything")
-    chosen = reachable(settings(bootstrap=bootstrap))
+    chosen = connected(bootstrap)
     request = forget_request(user, domain, line, actor or signed_in(), uuid.uuid4().hex, datetime.now(UTC))
     if dry_run:
         _preview(chosen, user, domain, line, as_json)
@@ -157,7 +152,6 @@ def forget(
 
 def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None, as_json: bool) -> None:
     """Print how much each store holds of what would be erased."""
-    from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.rights.preview import goes  # noqa: PLC0415
 
     with Stages() as stages:
@@ -167,16 +161,15 @@ def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None
         note(doubtful)
     if as_json:
         counts = {each.store: each.records for each in found.stores}
-        print_json({"dry_run": True, "user_id": user, "domain": domain, "line": line, "held": counts,
-                    "unread": held.unread})  # fmt: skip
+        asked = {"user_id": user, "domain": domain, "line": line}
+        print_json({"dry_run": True, **asked, "held": counts, "unread": held.unread})
         return
     print(printable(found.sentence))
     for group in found.groups:
         items = [f"  - {item}" for item in group.items] + [f"  {group.fate}"] * bool(group.fate)
         print(printable("\n".join(["", group.title, *items])))
     print()
-    title = printable(f"held of {user}" + (f" in {domain}" if domain else ""))
-    made = table("store", "records", "what happens", title=title)
+    made = table("store", "records", "what happens", title=printable(f"held of {user}"))
     for each in found.stores:
         row(made, [each.store, f"{each.records:,}", each.fate])
     console().print(made)
@@ -186,14 +179,13 @@ def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None
 
 
 def _print_imported(user: str, done: "Imported") -> None:
-    from streams.rights.sentences import counted  # noqa: PLC0415
-
-    if done.interactions:
-        print(f"{done.interactions:,} interactions sent")
-    if done.lines:
-        print(counted(done.lines, "change of the card", "changes of the card"))
-    if done.statements:
-        print(counted(done.statements, "statement said again", "statements said again"))
+    for count, kind in (
+        (done.interactions, "interactions"),
+        (done.lines, "changes of the card"),
+        (done.statements, "statements"),
+    ):
+        if count:
+            print(f"{kind} sent: {count:,}")
     for each in done.skills:
         refused = f", {each.refused} refused" if each.refused else ""
         counts = f"version {each.version}, {each.lines_in} lines in, {each.lines_out} out{refused}"

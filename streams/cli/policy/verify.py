@@ -1,57 +1,48 @@
-"""`sager policy verify` and `sager policy anchor`: finds edited and removed records."""
+"""`sager policy verify`: finds edited and removed records."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from streams.cli.errors import FAILED
-from streams.cli.options import AsJson, Bootstrap, Domain, examples, reachable, settings
+from streams.cli.options import AsJson, Bootstrap, Domain, connected, examples
 from streams.cli.output import console, note, print_json, row, table
+from streams.cli.progress import Stages
 
 if TYPE_CHECKING:
     from streams.rights.verify import Verified
 
 
 def register(group: typer.Typer) -> None:
-    """Add the verbs."""
-    lines = ("sager policy verify ann", "sager policy verify --anchor 2026-11-22.anchor", "sager policy verify --json")
-    group.command("verify", epilog=examples(*lines))(verify)
-    group.command("anchor", epilog=examples("sager policy anchor --to 2026-11-22.anchor"))(anchor)
+    """Add the verb."""
+    group.command("verify", epilog=examples("sager policy verify ann", "sager policy verify --json"))(verify)
 
 
 def verify(
     user: Annotated[str | None, typer.Argument(help="The user. [default: all users]", metavar="[USER]")] = None,
     domain: Domain = None,
-    anchor: Annotated[
-        Path | None,
-        typer.Option(help="Compare with a file of `sager policy anchor` too.", metavar="FILE", dir_okay=False),
-    ] = None,
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Verify that nothing was edited or left out.
+    """Verify that nothing was edited or left out: by seals, and by folding each log.
 
-    Every version, slim skill and receipt is checked by its seal, every skill and card by folding its log. With
-    --anchor, every record of that time must still be there, or be covered by a receipt. SAGER_CHAIN_KEY must be the
-    workers' key. Workers may keep running. DuckDB is not read: `sager rebuild --duckdb` makes a file in doubt again.
-
-    Exit code 1: something is not as it was written.
+    SAGER_CHAIN_KEY must be the workers' key. Workers may keep running. DuckDB is not read: `sager rebuild --duckdb`
+    makes a file in doubt again. Exit code 1: something is not as it was written.
     """
-    from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.rights import verify as verifying  # noqa: PLC0415
 
-    chosen = reachable(settings(bootstrap=bootstrap))
+    chosen = connected(bootstrap)
     with Stages() as stages:
-        done = verifying.verify(chosen, user, domain, stages.at, anchor)
-    _show(done, as_json)
-    if not as_json:
-        kinds = {each.kind.value for each in done.findings}
+        done = verifying.verify(chosen, user, domain, stages.at)
+    if as_json:
+        print_json({"fine": not done.found, **vars(done), "findings": [vars(each) for each in done.findings]})
+    else:
+        _show(done)
         if chosen.chain_key is None:
             note("SAGER_CHAIN_KEY is not set: any writer of the topics can make new seals without a key")
         if done.users and len({each.user_id for each in done.findings if each.kind == "log-forged"}) == done.users:
             note("no log has the right seal: is SAGER_CHAIN_KEY the key of the workers that wrote them?")
-        if any(kind.startswith("slim-") for kind in kinds):
+        if any(each.kind.startswith("slim-") for each in done.findings):
             note(
                 "apps keep a forged slim skill until its key gets a tombstone: stop the workers and run "
                 "`sager rebuild --apply`, which writes that, and then the right one"
@@ -60,46 +51,14 @@ def verify(
         raise typer.Exit(FAILED)
 
 
-def anchor(
-    to: Annotated[Path, typer.Option("--to", help="The file to write; there must be none yet.", metavar="FILE")],
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
-    """Verify the topics, and write their state to a file for later.
-
-    Keep the file where no writer of the topics can reach it. With it, `sager policy verify --anchor FILE` finds a log
-    that was cut back to an older state, and missing skills and receipts.
-
-    Exit code 1: something is not as it was written; no file is left then.
-    """
-    from streams.cli.progress import Stages  # noqa: PLC0415
-    from streams.rights import verify as verifying  # noqa: PLC0415
-
-    chosen = reachable(settings(bootstrap=bootstrap))
-    with Stages() as stages:
-        done = verifying.make_anchor(chosen, to, stages.at)
-    _show(done, as_json)
-    if done.found:
-        note("no anchor was written: it would vouch for what was found")
-        raise typer.Exit(FAILED)
-
-
-def _show(done: "Verified", as_json: bool) -> None:
-    if as_json:
-        print_json({"fine": not done.found, **vars(done), "findings": [vars(each) for each in done.findings]})
-        return
+def _show(done: "Verified") -> None:
     if done.found:
         made = table("kind", "user", "domain", "what")
         for each in done.findings:
             row(made, [each.kind.value, each.user_id, each.domain, each.what])
         console().print(made)
-    more = [
-        (done.cards, "cards"),
-        (done.forgotten, "forgotten"),
-        (done.anchored or 0, "skills in the anchor"),
-    ]
     print(
-        f"{done.skills:,} skills of {done.users:,} users, {done.versions:,} versions, {done.receipts:,} receipts "
-        "verified" + "".join(f"; {count:,} {what}" for count, what in more if count)
+        f"{done.skills:,} skills of {done.users:,} users, {done.versions:,} versions, {done.receipts:,} receipts, "
+        f"{done.cards:,} cards verified; {done.forgotten:,} forgotten"
     )
     print(f"{done.found:,} findings" if done.found else "nothing was edited or left out")

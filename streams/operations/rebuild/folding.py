@@ -25,7 +25,6 @@ class Finding(StrEnum):
     EXTRA = "not in the log"
     SLIM_AHEAD = "slim skill ahead of the log"
     SLIM_FORGED = "slim skill not as it was sealed"
-    SLIM_UNSEALED = "slim skill without a seal"
     FORGED = "log not as it was sealed"
     GAP = "gap in the log"
     CONFLICT = "two diffs of one version"
@@ -49,14 +48,11 @@ class Example:
 
 @dataclass
 class Report:
-    """The result of a rebuild.
+    """The result of a rebuild, as counts.
 
     Attributes:
         diffs: records of the log that were read, repeated ones included.
-        skills: the number of folded skills.
-        counts: the number of cases of each finding.
         examples: at most ten of each finding except `equal`.
-        written: records written to the compacted topics.
         rotated: items that lost takers under pseudonyms of another secret.
     """
 
@@ -88,12 +84,11 @@ class Folded:
     """A skill being folded from its log.
 
     Attributes:
-        seen: a digest per version, which tells a second diff of a version from a repeat.
+        seen: a digest per version: another diff of the same version is a conflict, an equal one a repeat.
         gap: where the log has a gap, unless later records close it.
         forged: a version that is not as it was sealed.
         bare: True if a version has no seal.
-        rewritten: the number of the log's rewriting, after an erasure of a line.
-        had: the versions before the rewriting.
+        rewritten, had: how often erasures have rewritten the log, and its versions before the last time.
     """
 
     skill: PolicySkill | None = None
@@ -150,8 +145,7 @@ def compared(key: bytes, skill: PolicySkill | None, held: bytes | None) -> tuple
         pass
     if skill is None:
         return Finding.EXTRA, key, f"version {version}"
-    detail = "different contents" if version == skill.version else f"version {version}, the log is at {skill.version}"
-    return Finding.DIFFERS, key, detail
+    return Finding.DIFFERS, key, f"version {version}, the log is at {skill.version}"
 
 
 def version_in(value: bytes) -> int:
