@@ -13,7 +13,7 @@ from streams.cli.errors import of_os
 from tests.analytics_world import published
 
 
-@pytest.mark.parametrize("words", [[], ["policy"], ["card"]], ids=["sager", "policy", "card"])
+@pytest.mark.parametrize("words", [[], ["policy"]], ids=["sager", "policy"])
 def test_help_is_whole_at_80_columns(words) -> None:
     shown = CliRunner(env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).invoke(app, [*words, "--help"]).stdout
 

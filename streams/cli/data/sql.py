@@ -60,10 +60,10 @@ def sql(
     seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="Stop the query after so many seconds.")] = 60.0,
     memory: Annotated[float, typer.Option(min=0.05, max=4_096, help="Stop it at more memory, in GiB.")] = 2.0,
 ) -> None:
-    """Query the newest DuckDB snapshot, which is some seconds behind, with SELECT, FROM or DESCRIBE.
+    """Query the newest DuckDB snapshot.
 
-    A query only reads: it can neither change nor slow down the pipeline, nor open another file. People see the first
-    1,000 rows, and the beginning of long values; --json and --csv print everything.
+    It is some seconds behind. A query only reads: it can neither change nor slow down the pipeline, nor open another
+    file. People see the first 1,000 rows, and the beginning of long values; --json and --csv print everything.
     """
     if sum([query is not None, list_all, describe is not None]) != 1:
         raise typer.BadParameter("give one of QUERY, --list and --describe; for a prompt: duckdb -readonly FILE")

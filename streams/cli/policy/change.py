@@ -142,7 +142,10 @@ def reword(
 
 
 def remove(change: Change, attribute: LineOrStatement) -> None:
-    """Remove a line or a statement, by its id. Later choices may bring a line back."""
+    """Remove a line or a statement, by its id.
+
+    Later choices may bring a line back.
+    """
     change.carry_out("remove", attribute_id=attribute)
 
 
@@ -179,7 +182,10 @@ def roll_back(
     change: Change,
     version: Annotated[int, typer.Argument(help="The version to go back to; 0: the seed.", min=0, metavar="VERSION")],
 ) -> None:
-    """Go back to the lines of an earlier version, as a new one. Asks first; scripts confirm with --yes."""
+    """Go back to the lines of an earlier version.
+
+    They become a new version. Asks first; scripts confirm with --yes.
+    """
     from operators.history import at_version  # noqa: PLC0415
     from streams.materializer import read  # noqa: PLC0415
 
@@ -204,7 +210,7 @@ def say(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """State a wish of a person in their own words, for the next ranking.
+    """State a wish of a person in their own words.
 
     The understood statements are printed with their ids: `policy remove` takes one back. Words that are not understood
     are kept in the log and change nothing; then the exit code is 1.

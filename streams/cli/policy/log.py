@@ -32,7 +32,7 @@ def log(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the history of a user's skill, version by version, with evidence, changes, actor and cost.
+    """Print the history of a user's skill, version by version.
 
     Read from the newest DuckDB snapshot, some seconds behind. With --json: a list of skill diffs, each with
     cost_dollars and actor.

@@ -34,10 +34,10 @@ def export(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write everything held about a user into a folder that only its owner can read.
+    """Write everything held about a user into a folder.
 
-    The folder has one JSON-lines file per topic and per table of the newest DuckDB snapshot, manifest.json, and
-    index.html for people. After a failure there is no folder.
+    Only the owner of the folder can read it. It has one JSON-lines file per topic and per table of the newest DuckDB
+    snapshot, manifest.json, and index.html for people. After a failure there is no folder.
     """
     from streams.rights import portable  # noqa: PLC0415
 
@@ -75,10 +75,11 @@ def import_(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Import an exported policy: its lines, lasting statements and card.
+    """Import an exported policy.
 
-    Asks before it replaces the lines of an existing skill; they stay in its log. Every line of the folder is checked
-    before anything is sent. Workers leave out personal and sensitive words.
+    Lasting statements and the card are sent again. Asks before it replaces the lines of an existing skill; they stay in
+    its log. Every line of the folder is checked before anything is sent. Workers leave out personal and sensitive
+    words.
     """
     from streams.rights import portable  # noqa: PLC0415
     from streams.rights.preview import comes  # noqa: PLC0415
@@ -114,10 +115,10 @@ def forget(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Forget a line, a domain, or the whole person. There is no way back.
+    """Forget a line, a domain, or the whole person.
 
-    Asks first; scripts confirm with --yes. Events of apps stay on Kafka's topics until their retention has passed;
-    docs/rights.md has the table. A receipt without the name remains.
+    There is no way back. Asks first; scripts confirm with --yes. Events of apps stay on Kafka's topics until their
+    retention has passed; docs/rights.md has the table. A receipt without the name remains.
     """
     from streams.rights.commander import Commander  # noqa: PLC0415
     from streams.rights.holdings import look  # noqa: PLC0415

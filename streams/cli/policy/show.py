@@ -73,10 +73,11 @@ def show(
 
 
 def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: AsJson = False) -> None:
-    """Explain one line or statement of a skill in plain sentences: the history, choices and commands behind it.
+    """Explain a line or statement in plain sentences.
 
-    Removed and reworded lines have an explanation too. --json adds ids, the ranking and place of each choice, reasoner,
-    reason and tiers. Read from the newest DuckDB snapshot, some seconds behind.
+    They name the history, choices and commands behind it. Removed and reworded lines have an explanation too. --json
+    adds ids, the ranking and place of each choice, reasoner, reason and tiers. Read from the newest DuckDB snapshot,
+    some seconds behind.
     """
     from streams.rights import explained  # noqa: PLC0415
 

@@ -24,10 +24,11 @@ def verify(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Verify that nothing was edited or left out: by seals, and by folding each log.
+    """Verify that nothing was edited or left out.
 
-    SAGER_CHAIN_KEY must be the workers' key. Workers may keep running. DuckDB is not read: `sager rebuild --duckdb`
-    makes a file in doubt again. Exit code 1: something is not as it was written.
+    Each record is checked by its seal, each skill and card by folding its log. SAGER_CHAIN_KEY must be the workers'
+    key. Workers may keep running. DuckDB is not read: `sager rebuild --duckdb` makes a file in doubt again. Exit code
+    1: something is not as it was written.
     """
     from streams.rights import verify as verifying  # noqa: PLC0415
 

@@ -66,8 +66,8 @@ def workers(settings: Settings, client: AdminClient) -> Iterator[Finding]:
         yield warning("workers", f"the group {settings.app_id} cannot be read: {failed}", "check the access rules")
         return
     per_topic: Counter[str] = Counter()
-    for tp, records in waiting.items():
-        per_topic[tp.topic] += records
+    for tp, count_of in waiting.items():
+        per_topic[tp.topic] += count_of
     records = ", ".join(f"{count:,} of {name}" for name, count in per_topic.items() if count)
     working = "members unknown" if count is None else str(count)
     found = f"{working} in the group {settings.app_id}; waiting: {records or 'nothing'}"
