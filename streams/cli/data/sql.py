@@ -116,11 +116,13 @@ def _print_table(columns: Sequence[str], rows: Rows, *, wrap: bool) -> int:
             row(made, cells)
         console().print(made)
         return len(shown)
+    widest = max(map(len, headings))
     for number, cells in enumerate(shown, 1):
         print(f"─── row {number} ".ljust(60, "─"))
         for heading, cell in zip(headings, cells, strict=True):
             more = len(cell) - LONG_VALUE
-            print(f"{heading}: {cell[:LONG_VALUE]}" + (f"… (+{more:,} characters)" if more > 0 else ""))
+            cut = f"… (+{more:,} characters)" if more > 0 else ""
+            print(f"{heading:<{widest}}  {cell[:LONG_VALUE]}{cut}".rstrip())
     return len(shown)
 
 
