@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streams.cli.options import AsJson, Bootstrap, connected, examples
-from streams.cli.output import console, note, print_json, row, table
+from streams.cli.output import note, print_fields, print_json
 from streams.cli.progress import Stages
 
 if TYPE_CHECKING:
@@ -80,26 +80,18 @@ def import_(
         run.load(PRIOR_SHARE if become is As.REPLAY else 1.0)
         if become is As.REPLAY:
             run.replay(PRIOR_SHARE)
-    seconds = time.monotonic() - began
+    found = {
+        "domain": data.domain,
+        "users": len(data.histories),
+        "sent": run.sent,
+        "already_there": run.held,
+        "skipped": dict(data.skipped),
+        "seconds": round(time.monotonic() - began, 3),
+    }
     if as_json:
-        print_json(
-            {
-                "domain": data.domain,
-                "users": len(data.histories),
-                "sent": run.sent,
-                "already_there": run.held,
-                "skipped": dict(data.skipped),
-                "seconds": round(seconds, 3),
-            }
-        )
-        return
-    made = table("topic", "sent", "already there", title=f"{data.domain}: {len(data.histories):,} users")
-    for topic in dict.fromkeys([*run.sent, *run.held]):
-        row(made, [topic, f"{run.sent[topic]:,}", f"{run.held[topic]:,}"])
-    made.caption = f"{run.sent.total() / max(seconds, 0.001):,.0f} events/s, {seconds:.1f} s"
-    console().print(made)
-    for reason, number in data.skipped.items():
-        note(f"left out: {number:,} {reason}")
+        print_json(found)
+    else:
+        print_fields(found)
 
 
 class _Import:

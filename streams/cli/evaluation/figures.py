@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streams.cli.output import console, print_json_line, row, table
+from streams.cli.output import console, in_words, print_json_line, row, table
 
 if TYPE_CHECKING:
     from enum import StrEnum
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FOLDER = Path(".sager")
 """The folder of results and kept replies."""
 EXTRA = ("an evaluation", "eval", "numpy", "scipy")
-INTERVALS = "intervals: 95 %, bootstrap over users"
+INTERVALS = "(intervals: 95 %, bootstrap over users)"
 
 Data = Annotated[Path, typer.Option(help="The folder with the data set's files, as of `sager import`.", metavar="DIR")]
 Domain = Annotated[str | None, typer.Option(help="The items' domain, overriding their own.", metavar="DOMAIN")]
@@ -31,28 +31,10 @@ def print_lines(lines: Sequence[Mapping[str, Any]], as_json: bool, title: str = 
         for line in lines:
             print_json_line(line)
         return
-    made = table("figure", *[""] * len(lines), title=title, caption=INTERVALS)
+    made = table("figure", *[""] * len(lines), title=f"{title} {INTERVALS}".strip())
     for name in dict.fromkeys(name for line in lines for name in line):
-        row(made, [name.replace("_", " "), *(cell(line.get(name)) for line in lines)])
+        row(made, [name.replace("_", " "), *(in_words(line.get(name)) for line in lines)])
     console().print(made)
-
-
-def cell(value: Any) -> str:
-    """Format a figure.
-
-    >>> cell(0.25), cell(1200), cell(None), cell([0.1, 0.2]), cell({"difference": 0.1, "ci95": [-0.1, 0.3]})
-    ('0.250', '1,200', '-', '0.100, 0.200', '+0.100 [-0.100, +0.300]')
-    """
-    if isinstance(value, dict) and value.keys() == {"difference", "ci95"}:
-        bounds = value["ci95"]
-        return f"{value['difference']:+.3f}{'' if bounds is None else ' [{:+.3f}, {:+.3f}]'.format(*bounds)}"
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {cell(each)}" for key, each in value.items())
-    if isinstance(value, list):
-        return ", ".join(map(cell, value))
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    return "-" if value is None else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def names_of(given: str) -> list[str]:

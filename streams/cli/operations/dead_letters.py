@@ -6,7 +6,7 @@ import typer
 
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Since, connected, examples, moment_ms
-from streams.cli.output import console, note, print_json, printable, row, table
+from streams.cli.output import in_words, note, print_fields, print_json, print_rows, printable
 from streams.cli.progress import Stages
 
 NEWEST = 20
@@ -37,32 +37,24 @@ def list_(
     bootstrap: Bootstrap = None,
 ) -> None:
     """List refused records, newest first, and count them by reason. Those of erased users are left out."""
-    from streams.operations.dead_letters.reading import Chosen, listing, place_of, summary, text_of  # noqa: PLC0415
+    from streams.operations.dead_letters.reading import Chosen, listing, summary  # noqa: PLC0415
 
     chosen = connected(bootstrap)
     filters = Chosen(reasons=frozenset(reason or ()), stages=frozenset(stage or ()), since_ms=moment_ms(since))
     with Stages() as stages:
         found = listing(chosen, filters, limit, lambda done, total: stages.at("dead letters", done, total))
+    letters = [summary(each, each.letter.event_id in found.replayed) for each in found.newest]
+    counts = {
+        "total": found.total,
+        "by_reason": dict(found.by_reason.most_common()),
+        "replayed": len(found.replayed),
+        "forgotten": found.forgotten,
+    }
     if as_json:
-        print_json(
-            {
-                "total": found.total,
-                "by_reason": dict(found.by_reason.most_common()),
-                "replayed": len(found.replayed),
-                "forgotten": found.forgotten,
-                "letters": [summary(each, each.letter.event_id in found.replayed) for each in found.newest],
-            }
-        )
+        print_json({**counts, "letters": letters})
         return
-    made = table("id", "refused (UTC)", "stage", "reason", "from", "key", "detail", title="dead letters")
-    for each in found.newest:
-        letter = each.letter
-        why = f"{letter.reason}, replayed" if letter.event_id in found.replayed else letter.reason
-        cells = [letter.event_id, f"{each.refused_at:%Y-%m-%d %H:%M:%S}", letter.stage, why, place_of(letter)]
-        row(made, [*cells, text_of(letter.key, 40), letter.detail[:80]])
-    console().print(made)
-    counts = ", ".join(f"{count:,} {name}" for name, count in found.by_reason.most_common())
-    note(f"{found.total:,} in all: {counts or 'none'}; {len(found.replayed):,} of them replayed")
+    print_rows(letters, "dead letters", whole=["event id"])
+    note(f"{found.total:,} in all: {in_words(counts['by_reason']) or 'none'}; {len(found.replayed):,} of them replayed")
     if found.forgotten:
         note(f"{found.forgotten:,} more are of erased users: not shown and not replayed")
     if found.unreadable:
@@ -79,7 +71,7 @@ def show(
 
     With --json: the whole dead letter as it is on its topic, with the record's bytes in URL-safe base64.
     """
-    from streams.operations.dead_letters.reading import is_clipped, one, place_of, text_of  # noqa: PLC0415
+    from streams.operations.dead_letters.reading import is_clipped, one, summary  # noqa: PLC0415
 
     with Stages() as stages:
         found, replayed = one(
@@ -89,19 +81,8 @@ def show(
     if as_json:
         print_json({**letter.model_dump(mode="json"), "replayed_to": replayed})
         return
-    made = table("dead letter", letter.event_id)
-    for name, text in (
-        ("reason", letter.reason),
-        ("detail", letter.detail),
-        ("stage", letter.stage),
-        ("from", place_of(letter)),
-        ("refused", f"{found.refused_at:%Y-%m-%d %H:%M:%S} UTC"),
-        ("replayed to", ", ".join(replayed) or "not replayed"),
-        ("key", text_of(letter.key, 200)),
-        ("value", f"{len(value):,} bytes{', clipped when it was refused' * is_clipped(letter)}"),
-    ):
-        row(made, [name, text])
-    console().print(made)
+    shown = summary(found, bool(replayed)) | {"replayed_to": replayed, "clipped": is_clipped(letter)}
+    print_fields(shown)
     # Bytes that are not UTF-8 are escaped.
     print(printable(value[:SHOWN_BYTES].decode(errors="backslashreplace")))
     if len(value) > SHOWN_BYTES:

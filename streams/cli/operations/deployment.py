@@ -6,7 +6,7 @@ import typer
 
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, connected, examples, settings
-from streams.cli.output import console, note, print_json, printable, row, table
+from streams.cli.output import console, note, print_json, print_rows, printable
 
 _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red", "skipped": "dim"}
 
@@ -84,12 +84,7 @@ def topics(
     if as_json:
         print_json(rows)
     else:
-        made = table("topic", "key", "partitions", "kept", "state", title=f"topics at {chosen.bootstrap}")
-        for each in rows:
-            differs = " and ".join(each["differs"]) or each["state"]
-            cells = [each["name"], each["key"], each["wanted_partitions"], each["kept"], differs]
-            row(made, cells, None if each["state"] == "ok" else "yellow")
-        console().print(made)
+        print_rows(rows, f"topics at {chosen.bootstrap}")
         if any(each["state"] == "missing" for each in rows):
             note("`sager topics --create` creates what is missing; so does every worker at its start")
     if any(each["state"] != "ok" for each in rows):
@@ -116,23 +111,23 @@ def acls(
     if principal is not None and (not roles or ":" not in principal):
         raise typer.BadParameter("--principal needs a ROLE, and looks like User:shop")
     asked = [Role(name) for name in roles or Role]
-    found = {role: by_resource(grants(role, chosen)) for role in asked}
     if principal is not None:
         lines = commands(union(asked, chosen), principal, chosen.bootstrap)
         if as_json:
             print_json(lines)
         else:
             print("\n".join(map(printable, lines)))
-    elif as_json:
-        print_json(
-            {
-                role: [{"kind": kind, "name": name, "operations": each} for (kind, name), each in rules.items()]
-                for role, rules in found.items()
-            }
-        )
-    else:
-        for role, rules in found.items():
-            made = table("", "name", "operations", title=f"{role}: {ROLES[role].does.replace('`', '')}")
-            for (kind, name), operations in rules.items():
-                row(made, [kind, name, ", ".join(operations)])
-            console().print(made)
+        return
+    found = {
+        role: [
+            {"kind": kind, "name": name, "operations": operations}
+            for (kind, name), operations in by_resource(grants(role, chosen)).items()
+        ]
+        for role in asked
+    }
+    if as_json:
+        print_json(found)
+        return
+    for role, rules in found.items():
+        print(f"{role}: {ROLES[role].does}")
+        print_rows(rules)

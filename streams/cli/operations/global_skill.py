@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from streams.cli.options import AsJson, Bootstrap, Domain, connected, examples
-from streams.cli.output import console, note, print_json, row, table
+from streams.cli.output import note, print_json, printable
 from streams.cli.progress import Stages
 from streams.exceptions import StreamsError
 
@@ -65,13 +65,10 @@ def build(
     if as_json:
         print_json([skill.model_dump(mode="json") for skill in skills])
     else:
-        made = table("domain", "users", "lines", "shares", "most shared")
-        topic = chosen.topic("global-skills")
-        made.caption = "a dry run: nothing was published" if dry_run else f"published on {topic}"
         for skill in skills:
             most = ", ".join(line.value for line in skill.attributes[:3])
-            row(made, [skill.domain, f"{skill.users:,}", len(skill.attributes), len(skill.shares), most])
-        console().print(made)
+            print(printable(f"{skill.domain}: {len(skill.attributes)} lines of {skill.users:,} users, such as {most}"))
+        print("nothing was published" if dry_run else f"published on {chosen.topic('global-skills')}")
     if read.unreadable:
         note(f"left out: {read.unreadable:,} profiles that cannot be read")
     for skill in skills:

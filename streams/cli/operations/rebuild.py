@@ -1,17 +1,14 @@
 """`sager rebuild`: all skills from the log of diffs alone."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, connected, examples, settings
-from streams.cli.output import console, note, print_json, row, table
+from streams.cli.output import note, print_fields, print_json, print_rows
 from streams.cli.policy.common import Yes, confirm
 from streams.cli.progress import Stages
-
-if TYPE_CHECKING:
-    from streams.operations.rebuild import Report
 
 
 def register(app: typer.Typer) -> None:
@@ -51,34 +48,19 @@ def rebuild(
     chosen = connected(bootstrap)
     with Stages() as stages:
         report = rebuilding.rebuild(chosen, stages.at, apply=apply)
+    names = {finding: finding.name.lower().replace("_", "-") for finding in rebuilding.Finding}
+    counts = {names[finding]: count for finding, count in report.counts.items()}
+    cases = [{**vars(each), "finding": names[each.finding]} for each in report.examples]
+    found = {**vars(report), "fine": report.is_fine, "counts": counts}
     if as_json:
-        names = {finding: finding.name.lower().replace("_", "-") for finding in rebuilding.Finding}
-        counts = {names[finding]: count for finding, count in report.counts.items()}
-        cases = [{**vars(each), "finding": names[each.finding]} for each in report.examples]
-        print_json({**vars(report), "fine": report.is_fine, "counts": counts, "examples": cases})
+        print_json({**found, "examples": cases})
     else:
-        _show(report)
+        del found["examples"]
+        print_fields(found)
+        print_rows(cases, "examples")
         if not report.is_fine and apply:
             note("run `sager rebuild` again to confirm; docs/operating.md lists the findings that are left alone")
         elif not report.is_fine:
             note("stop the workers and run `sager rebuild --apply`: it writes the folded skills in their place")
     if not report.is_fine:
         raise typer.Exit(FAILED)
-
-
-def _show(report: "Report") -> None:
-    print(f"{report.skills:,} skills folded from {report.diffs:,} diffs")
-    made = table("finding", "count")
-    for finding, count in report.counts.items():
-        if count or finding.name == "EQUAL":
-            row(made, [finding.value, f"{count:,}"], None if finding.is_fine else "bold")
-    console().print(made)
-    if report.examples:
-        cases = table("finding", "user", "domain", "detail", title="examples")
-        for each in report.examples:
-            row(cases, [each.finding.value, each.user_id, each.domain, each.detail])
-        console().print(cases)
-    if report.written:
-        note(f"{report.written:,} records were written")
-    if report.rotated:
-        note(f"{report.rotated:,} items lost takers under pseudonyms of another secret, or of none")

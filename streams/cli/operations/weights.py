@@ -5,7 +5,7 @@ from typing import Any
 import typer
 
 from streams.cli.options import AsJson, Bootstrap, connected, examples
-from streams.cli.output import print_json
+from streams.cli.output import print_fields, print_json
 from streams.cli.policy.common import WAIT_SECONDS, Actor, InDomain, Reason, Wait, Yes, confirm, signed_in, unanswered
 
 group = typer.Typer(
@@ -47,11 +47,8 @@ def _register(action: str, text: str) -> None:
             weights = commander.weigh(sent, wait)
         if weights is None:
             unanswered(sent.event_id, wait)
-        if as_json:
-            print_json({name: getattr(weights, name) for name in ("domain", "version", "choices", "frozen")})
-        else:
-            state = "frozen" if weights.frozen else "learning"
-            print(f"{domain}: {action} done; {state}, version {weights.version}, {weights.choices:,} choices")
+        found = {name: getattr(weights, name) for name in ("domain", "version", "choices", "frozen")}
+        (print_json if as_json else print_fields)(found)
 
     group.command(action, help=text, epilog=examples(f"sager weights {action} --domain films"))(command)
 

@@ -9,7 +9,7 @@ import typer
 
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, User, connected, examples
-from streams.cli.output import console, note, print_json, printable, row, table
+from streams.cli.output import note, print_fields, print_json, print_rows, printable
 from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, Yes, confirm, signed_in, unanswered
 from streams.cli.progress import Stages
 from streams.rights.reading import doubt
@@ -47,14 +47,9 @@ def export(
     if as_json:
         print_json(manifest.model_dump(mode="json"))
     else:
-        made = table("what", "records", "from", "to", "kept", "", title=printable(f"{manifest.user_id}: {to}"))
-        for base, each in manifest.topics.items():
-            spans = [f"{moment:%Y-%m-%d %H:%M}" if moment else "" for moment in (each.first, each.last)]
-            kept = f"{each.kept_days:g} days" if each.kept_days is not None else "newest per key"
-            row(made, [f"topics/{base}", f"{each.records:,}", *spans, kept, each.note])
-        for name, rows in manifest.tables.items():
-            row(made, [f"tables/{name}", f"{rows.records:,}"])
-        console().print(made)
+        topics = [{"topic": base, **each.model_dump(exclude={"sha256"})} for base, each in manifest.topics.items()]
+        print_rows(topics, f"{manifest.user_id}: {to}")
+        print_rows([{"table": name, "records": rows.records} for name, rows in manifest.tables.items()])
     if not manifest.topics and not manifest.tables:
         note(f"nothing is held about {user!r} in the deployment {chosen.prefix!r}: is the id right?")
     elif manifest.snapshot_at is None:
@@ -170,24 +165,15 @@ def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None
         items = [f"  - {item}" for item in group.items] + [f"  {group.fate}"] * bool(group.fate)
         print(printable("\n".join(["", group.title, *items])))
     print()
-    made = table("store", "records", "what happens", title=printable(f"held of {user}"))
-    for each in found.stores:
-        row(made, [each.store, f"{each.records:,}", each.fate])
-    console().print(made)
+    print_rows([dict(each) for each in found.stores], f"held of {user}")
     if held.unread:
         note(f"not counted, because they cannot be read here: {', '.join(held.unread)}")
     note("nothing was forgotten")
 
 
 def _print_imported(user: str, done: "Imported") -> None:
-    for count, kind in (
-        (done.interactions, "interactions"),
-        (done.lines, "changes of the card"),
-        (done.statements, "statements"),
-    ):
-        if count:
-            print(f"{kind} sent: {count:,}")
+    sent = {"interactions": done.interactions, "changes of the card": done.lines, "statements": done.statements}
+    print_fields({f"{kind} sent": count for kind, count in sent.items() if count})
     for each in done.skills:
-        refused = f", {each.refused} refused" if each.refused else ""
-        counts = f"version {each.version}, {each.lines_in} lines in, {each.lines_out} out{refused}"
+        counts = f"version {each.version}, {each.lines_in} lines in, {each.lines_out} out, {each.refused} refused"
         print(printable(f"{user} · {each.domain}: {'sent' if each.version is None else counts}"))

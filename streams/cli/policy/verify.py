@@ -1,16 +1,13 @@
 """`sager policy verify`: finds edited and removed records."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, connected, examples
-from streams.cli.output import console, note, print_json, row, table
+from streams.cli.output import note, print_fields, print_json, print_rows
 from streams.cli.progress import Stages
-
-if TYPE_CHECKING:
-    from streams.rights.verify import Verified
 
 
 def register(group: typer.Typer) -> None:
@@ -35,10 +32,13 @@ def verify(
     chosen = connected(bootstrap)
     with Stages() as stages:
         done = verifying.verify(chosen, user, domain, stages.at)
+    findings = [vars(each) for each in done.findings]
     if as_json:
-        print_json({"fine": not done.found, **vars(done), "findings": [vars(each) for each in done.findings]})
+        print_json({"fine": not done.found, **vars(done), "findings": findings})
     else:
-        _show(done)
+        print_rows(findings)
+        print_fields({name: value for name, value in vars(done).items() if name != "findings"})
+        print(f"{done.found:,} findings" if done.found else "nothing was edited or left out")
         if chosen.chain_key is None:
             note("SAGER_CHAIN_KEY is not set: any writer of the topics can make new seals without a key")
         if done.users and len({each.user_id for each in done.findings if each.kind == "log-forged"}) == done.users:
@@ -50,16 +50,3 @@ def verify(
             )
     if done.found:
         raise typer.Exit(FAILED)
-
-
-def _show(done: "Verified") -> None:
-    if done.found:
-        made = table("kind", "user", "domain", "what")
-        for each in done.findings:
-            row(made, [each.kind.value, each.user_id, each.domain, each.what])
-        console().print(made)
-    print(
-        f"{done.skills:,} skills of {done.users:,} users, {done.versions:,} versions, {done.receipts:,} receipts, "
-        f"{done.cards:,} cards verified; {done.forgotten:,} forgotten"
-    )
-    print(f"{done.found:,} findings" if done.found else "nothing was edited or left out")
