@@ -103,8 +103,8 @@ def records(batch: bytes) -> Iterator[Record]:
 def built(held: Sequence[Record], end: int = 0) -> Iterator[bytes]:
     """Yield batches that hold these records at their offsets and span all offsets from 0 to the end.
 
-    The embedded broker never finishes an answer whose last batch has fewer records than offsets. So the last offset
-    has a batch of its own. Where it has no record, it has a control batch, which every client skips. `end` is the offset
+    The embedded broker never finishes an answer whose last batch has fewer records than offsets. So the last offset has
+    a batch of its own. Where it has no record, it has a control batch, which every client skips. `end` is the offset
     behind the partition's last record, if that record is not among them.
     """
     last = max(end, held[-1].offset + 1 if held else 0) - 1

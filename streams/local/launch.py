@@ -132,8 +132,8 @@ def own_token(settings: Settings) -> str:
 class Local:
     """Broker, topics, worker and materializer, and the console if it has a port. Use it as a context manager.
 
-    With `keep`, the broker is a process that owns the embedded one and its journal, see `streams.local.proxy`. It cannot
-    be restarted under the others: they are restarted with it. Without `keep`, all records are lost at the end.
+    With `keep`, the broker is a process that owns the embedded one and its journal, see `streams.local.proxy`. It
+    cannot be restarted under the others: they are restarted with it. Without `keep`, all records are lost at the end.
     Bootstrap servers, store and metrics ports of the settings are chosen here; port 0 is a free one.
     """
 
