@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streams.cli.options import AsJson, Domain, User, examples
-from streams.cli.output import console, note, print_json, printable, row, table
+from streams.cli.output import note, print_json, print_rows, printable
 from streams.cli.policy.common import gate, snapshot
 
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ def card(
 
 
 def _show(card: "ToldCard", *, with_reason: bool) -> None:
-    title = printable(f"{card.user_id} · version {card.version}")
-    made = table("line", "certain", "since", "how", "id", title=title, whole=("certain", "since", "id"))
+    rows = []
     for line in card.lines:
         how = line.strength.value + (f", {line.times} times" if line.times > 1 else "") + ", pinned" * line.pinned
         how += ", unvouched" * line.held_back + f"; {line.reason}" * with_reason
-        row(made, [line.says, f"{line.certainty:.0%}", f"{line.since:%Y-%m-%d}", how, line.line_id])
-    console().print(made)
+        since = f"{line.since:%Y-%m-%d}"
+        rows.append({"line": line.says, "certain": line.certainty, "since": since, "how": how, "id": line.line_id})
+    print_rows(rows, f"{card.user_id} · version {card.version}", whole=["certain", "since", "id"])
     if card.left_out > 0:
         note(f"{card.left_out} more {'line is' if card.left_out == 1 else 'lines are'} not about this, or had no room")
     names = {line.line_id: line.says for line in (*card.lines, *card.past)}

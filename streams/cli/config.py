@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from streams.cli.options import AsJson, config_file, examples, settings
-from streams.cli.output import console, print_json, row, table
+from streams.cli.output import print_json, print_rows
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -41,12 +41,18 @@ def config(as_json: AsJson = False) -> None:
     if as_json:
         print_json({name: {"value": values[name], "source": sources[name]} for name in fields})
         return
-    made = table("setting", "value", "from", "meaning", title="effective configuration")
-    for name, field in fields.items():
-        value = "" if values[name] is None else values[name]
-        style = "dim" if sources[name] == "default" else None
-        row(made, [f"SAGER_{name.upper()}", value, sources[name], field.description or ""], style)
-    console().print(made)
+    print_rows(
+        [
+            {
+                "setting": f"SAGER_{name.upper()}",
+                "value": values[name],
+                "from": sources[name],
+                "meaning": field.description,
+            }
+            for name, field in fields.items()
+        ],
+        "effective configuration",
+    )
 
 
 def _source(name: str, field: "FieldInfo", environment: set[str], file: set[str]) -> str:

@@ -15,7 +15,7 @@ import typer
 
 from streams.cli.mcp import TOKEN_FILE
 from streams.cli.options import examples, settings
-from streams.cli.output import console, note, row, table
+from streams.cli.output import console, note, print_fields
 from streams.cli.processes import writable
 from streams.exceptions import StreamsError
 from streams.logs import configure
@@ -145,34 +145,29 @@ def _port(asked: int | None, usual: int = USUAL_PORT, option: str = "--port") ->
 
 
 def _show(local: "Local", *, was_chosen: bool) -> None:
-    out, folder = console(), local.settings.data_dir
-    made = table("", "", title="sager is up")
-    made.show_header = False
-    row(made, ["broker", local.bootstrap])
+    folder = local.settings.data_dir
+    fields: dict[str, object] = {"broker": local.bootstrap}
     if local.url is not None:
-        row(made, ["console", local.link() or f"{local.url}/console"])
-        row(made, ["HTTP API", f"{local.url}  (its documentation: /docs)"])
+        fields["console"] = local.link() or f"{local.url}/console"
+        fields["HTTP API"] = f"{local.url}  (its documentation: /docs)"
     if local.token is not None:
-        row(made, ["token", folder / TOKEN_FILE])
-    row(made, ["DuckDB", f"{local.settings.duckdb_file}  (a new one every {local.settings.publish_seconds:g} s)"])
-    for name, url in local.metrics.items():
-        row(made, [f"metrics, {name}", url])
-    for name, log in local.logs.items():
-        row(made, [f"log, {name}", log])
-    if count := local.loaded.records:
-        waiting = f"; {local.loaded.waiting} were still to be done" if local.loaded.waiting else ""
-        row(made, ["restored", f"{count} records{waiting}"])
-    out.print(made)
+        fields["token"] = folder / TOKEN_FILE
+    fields["DuckDB"] = f"{local.settings.duckdb_file}  (a new one every {local.settings.publish_seconds:g} s)"
+    fields |= {f"metrics of the {name}": url for name, url in local.metrics.items()}
+    fields |= {f"log of the {name}": log for name, log in local.logs.items()}
+    if local.loaded.records:
+        fields["restored"] = f"{local.loaded.records} records, {local.loaded.waiting} of them still to be done"
+    print_fields(fields)
     if local.port != USUAL_PORT and not was_chosen:
-        out.print(
-            f"Port {USUAL_PORT} is another process'. Clients of localhost:{USUAL_PORT}, as in the README's examples,\n"
-            "reach that one. In each terminal, before anything else:\n\n"
+        console().print(
+            f"\nPort {USUAL_PORT} is another process'. Clients of localhost:{USUAL_PORT}, as in the README's\n"
+            "examples, reach that one. In each terminal, before anything else:\n\n"
             f"  export SAGER_BOOTSTRAP={local.bootstrap}\n",
             style="bold yellow",
             markup=False,
             soft_wrap=True,
         )
-    print(f"In another terminal:\n\n  export SAGER_BOOTSTRAP={local.bootstrap} SAGER_EMBEDDED=true")
+    print(f"\nIn another terminal:\n\n  export SAGER_BOOTSTRAP={local.bootstrap} SAGER_EMBEDDED=true")
     if os.environ.get("SAGER_DATA_DIR", ".sager") != str(folder):
         print(f"  export SAGER_DATA_DIR={shlex.quote(str(folder.resolve()))}")
     print("  sager topics\n  sager import path/to/a/data/set\n  sager slim --follow\n")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streams.cli.options import AsJson, Domain, User, examples
-from streams.cli.output import console, print_json, printable, row, table
+from streams.cli.output import print_json, print_rows, printable
 from streams.cli.policy.common import InDomain, LineOrStatement, by_domain, gate, snapshot
 from streams.cli.policy.wording import show_said
 from streams.exceptions import StreamsError
@@ -17,7 +17,6 @@ from streams.shown import plain
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-    from rich.console import Console
 
     from schemas import PolicySkill
     from streams.rights.explained import MovedStep, SeededStep, StatementStep
@@ -69,7 +68,7 @@ def show(
         print(skill_document(skills[0], gate()), end="")
     else:
         for each in skills:
-            _show_skill(console(), each)
+            _show_skill(each)
 
 
 def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: AsJson = False) -> None:
@@ -89,11 +88,8 @@ def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: A
     steps: Sequence[SeededStep | MovedStep | StatementStep] = found.steps
     if isinstance(found, explained.Explained):
         steps = found.telling
-    title = printable(f"{found.words}, in {domain}: {found.state}")
-    made = table("when", "what happened", title=title, whole=("when",))
-    for step in steps:
-        row(made, [day(step.occurred_at), step.sentence])
-    console().print(made)
+    rows = [{"when": day(step.occurred_at), "what happened": step.sentence} for step in steps]
+    print_rows(rows, f"{found.words}, in {domain}: {found.state}", whole=["when"])
     if unrelated := len(found.steps) - len(steps):
         print(f"Of {unrelated} other choices a model judged that they have nothing to do with this.")
     if isinstance(found, explained.Explained) and found.unvouched_why is not None:
@@ -134,27 +130,32 @@ def _then(
     )
 
 
-def _show_skill(out: "Console", skill: "PolicySkill") -> None:
+def _show_skill(skill: "PolicySkill") -> None:
     from operators.evidence import is_counted  # noqa: PLC0415
     from operators.stated import live, unwanted  # noqa: PLC0415
     from schemas import ONE  # noqa: PLC0415
 
     vouching, silenced = gate(), unwanted(live(skill, datetime.now(UTC)))
-    title = f"{skill.user_id} · {skill.domain} · version {skill.version}" + (" · frozen" if skill.frozen else "")
-    out.print(printable(title), style="bold", markup=False)
-    print(f"learned from {skill.contrasts} contrasts, the last at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC")
-    made = table("line", "kind", "tier", "taken", "chance", "source", "id", whole=("tier", "taken", "chance", "id"))
-    order = sorted(skill.attributes, key=lambda a: (a.kind.value, -a.tier, -a.confirmed_at, -a.support, a.attribute_id))
-    for line in order:
-        is_unwanted = line.attribute_id in silenced
-        marks = ["pinned"] * line.pinned + ["unvouched"] * (vouching.of_line(line) is not None)
-        source = ", ".join([line.source.value, *marks, *["unwanted"] * is_unwanted])
-        counts = (f"{line.taken / ONE:.1f}", f"{line.expected / ONE:.1f}") if is_counted(line) else ("", "")
-        words = f"{line.value} ({line.dimension})"
-        style = "dim" if is_unwanted else {0: "dim", 1: "dim", 3: "bold"}.get(line.tier)
-        row(made, [words, line.kind.value, line.tier, *counts, source, line.attribute_id], style)
-    out.print(made)
-    show_said(out, skill)
+    rows = []
+    for line in sorted(skill.attributes, key=lambda a: (a.kind.value, -a.tier, -a.confirmed_at, a.attribute_id)):
+        is_vouched, is_counting = vouching.of_line(line) is None, is_counted(line)
+        marks = ", pinned" * line.pinned + ", unvouched" * (not is_vouched)
+        marks += ", unwanted" * (line.attribute_id in silenced)
+        rows.append(
+            {
+                "line": f"{line.value} ({line.dimension})",
+                "tier": line.tier,
+                "taken": f"{line.taken / ONE:.1f}" if is_counting else "",
+                "chance": f"{line.expected / ONE:.1f}" if is_counting else "",
+                "source": f"{line.source.value}{marks}",
+                "id": line.attribute_id,
+            }
+        )
+    title = f"{skill.user_id} · {skill.domain} · version {skill.version}" + " · frozen" * skill.frozen
+    print(printable(title))
+    print(f"learned from {skill.contrasts} choices, the last at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC")
+    print_rows(rows, whole=["tier", "taken", "chance", "id"])
+    show_said(skill)
     if skill.strategy.must_include:
         print(printable(f"must include: {', '.join(skill.strategy.must_include)}"))
     if skill.strategy.tie_breaker:

@@ -3,30 +3,25 @@
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from streams.cli.output import printable, row, table
+from streams.cli.output import print_rows, printable
 from streams.rights.sentences import holds, what
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from rich.console import Console
 
     from schemas import PolicySkill, SkillDiff, Statement, StatementChange
 
 _SIGNS = {"stated": "+", "forgotten": "x", "restored": "<"}
 
 
-def show_said(out: "Console", skill: "PolicySkill") -> None:
+def show_said(skill: "PolicySkill") -> None:
     """Print the statements of a skill and the lines of its sessions."""
     now = datetime.now(UTC)
-    if skill.stated:
-        made = table("Said", "words", "holds", "id", whole=("id",))
-        for said in skill.stated:
-            is_dim = (said.until is not None and said.until <= now) or said.since < skill.shifted
-            words = f"“{said.words}”" if said.words else ""
-            cells = [what(said), words, holds(said, skill.shifted, now), said.statement_id]
-            row(made, cells, "dim" if is_dim else None)
-        out.print(made)
+    rows = [
+        {"said": what(said), "words": said.words, "holds": holds(said, skill.shifted, now), "id": said.statement_id}
+        for said in skill.stated
+    ]
+    print_rows(rows, whole=["id"])
     for session in skill.sessions:
         state = "over" if session.until <= now else f"until {session.until:%Y-%m-%d %H:%M} UTC"
         print(printable(f"Session {session.session_id} · {state} · events: {session.events}"))

@@ -148,14 +148,14 @@ class _Rebuild:
         seal = seal_of(short, self._key)
         if key != compound_key(short.user_id, short.domain):
             return Finding.SLIM_FORGED, "under the key of another"
-        # A slim skill of a log without seals has none.
-        if seal is Seal.WRONG or (seal is Seal.MISSING and not each.bare) or not is_plain(held.value, short):
+        if seal is Seal.WRONG or not is_plain(held.value, short):
             return Finding.SLIM_FORGED, f"version {short.skill_version}"
         if held.highest > newest:
             return Finding.SLIM_AHEAD, f"version {held.highest}, the log is at {newest}"
         if held.highest > short.skill_version:
             return Finding.SLIM_AHEAD, f"version {held.highest} came before version {short.skill_version}"
-        return None
+        # A slim skill of a log without seals has none.
+        return (Finding.SLIM_FORGED, "without a seal") if seal is Seal.MISSING and not each.bare else None
 
     def _apply(self, partition: int, found: _Partition) -> None:
         """Write the skills that differ, and the right slim skill where the topic has a wrong one or none."""
