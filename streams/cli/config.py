@@ -41,18 +41,11 @@ def config(as_json: AsJson = False) -> None:
     if as_json:
         print_json({name: {"value": values[name], "source": sources[name]} for name in fields})
         return
-    print_rows(
-        [
-            {
-                "setting": f"SAGER_{name.upper()}",
-                "value": values[name],
-                "from": sources[name],
-                "meaning": field.description,
-            }
-            for name, field in fields.items()
-        ],
-        "effective configuration",
-    )
+    rows = []
+    for name, field in fields.items():
+        where = {"setting": f"SAGER_{name.upper()}", "value": values[name], "from": sources[name]}
+        rows.append({**where, "meaning": field.description or ""})
+    print_rows(rows, "effective configuration")
 
 
 def _source(name: str, field: "FieldInfo", environment: set[str], file: set[str]) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 import typer
 
-from streams.cli.groups import HEADINGS, HeadedGroup
+from streams.cli.groups import HeadedGroup
 from streams.cli.output import printable
 from streams.exceptions import StreamsError
 
@@ -30,8 +30,6 @@ class Misconfigured(StreamsError, ValueError):
 
 class ReportingGroup(HeadedGroup):
     """The top-level group: errors that commands raise on purpose become a message and an exit code."""
-
-    headings = HEADINGS
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""

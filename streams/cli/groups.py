@@ -5,7 +5,7 @@ A module is loaded with its command: loading all of them takes longer than most 
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import typer
 from typer.core import TyperGroup
@@ -40,19 +40,6 @@ HEADINGS: dict[str, dict[str, str]] = {
     },
     "Evaluation": {"eval": "evaluation.run"},
 }
-POLICY_HEADINGS: dict[str, dict[str, str]] = {
-    "See": {
-        "show": "policy.show",
-        "log": "policy.log",
-        "explain": "policy.show",
-        "verify": "policy.verify",
-    },
-    "Change": dict.fromkeys(
-        ("add", "reword", "remove", "set-tier", "pin", "unpin", "freeze", "unfreeze", "roll-back", "say"),
-        "policy.change",
-    ),
-    "Take along, forget": {"export": "policy.portable", "import": "policy.portable", "forget": "policy.portable"},
-}
 
 
 class Commands(Mapping[str, Any]):
@@ -78,19 +65,17 @@ class Commands(Mapping[str, Any]):
 
 
 class HeadedGroup(TyperGroup):
-    """A group whose help lists its commands under headings."""
-
-    headings: ClassVar[dict[str, dict[str, str]]] = {}
+    """A group whose help lists the commands under headings."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
-        self.commands = cast("dict[str, Any]", Commands(self.headings))
+        self.commands = cast("dict[str, Any]", Commands(HEADINGS))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands, each with its one line."""
         widest = max(map(len, self.commands))
         limit = formatter.width - 6 - widest
-        for heading, listed in self.headings.items():
+        for heading, listed in HEADINGS.items():
             with formatter.section(heading):
                 # Padded, so that the columns of all headings align.
                 lines = [(f"{name:<{widest}}", self.commands[name].get_short_help_str(limit)) for name in listed]

@@ -2,12 +2,12 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from confluent_kafka import Message, TopicPartition
+from confluent_kafka import Message
 
 from schemas import BadRecord, DeadLetter, decode, moment_of
 from schemas.dead_letters import CLIPPED
@@ -83,7 +83,7 @@ class Listing:
     replayed: set[str] = field(default_factory=set)
     unreadable: int = 0
     forgotten: int = 0
-    there: dict[str, set[str]] = field(default_factory=dict)
+    there: dict[str, set[str]] = field(default_factory=lambda: {"reason": set(), "stage": set()})
 
     @property
     def total(self) -> int:
@@ -91,42 +91,35 @@ class Listing:
         return self.by_reason.total()
 
 
-class Letters:
-    """The topic of dead letters, as one scanner reads it, with counts of the records read so far.
+def letters(
+    settings: Settings,
+    scanner: Scanner,
+    since_ms: int = 0,
+    tell: Tell = lambda *_: None,
+    counts: Listing | None = None,
+) -> Iterator[Found]:
+    """Read every dead letter, repeated ones included, oldest first within a partition; fill `counts` meanwhile.
 
     The topic is not compacted: letters of an erased user stay on it for 90 days, but are never returned.
+
+    Raises:
+        NoSuchTopic, BrokerUnreachable: it cannot be read.
     """
-
-    def __init__(self, settings: Settings, scanner: Scanner) -> None:
-        self._scanner, self._barrier = scanner, barrier_of(settings, scanner)
-        self.unreadable = self.forgotten = 0
-        self.there: dict[str, set[str]] = {"reason": set(), "stage": set()}
-
-    def all(self, since_ms: int = 0, tell: Tell = lambda *_: None) -> Iterator[Found]:
-        """Read every dead letter, repeated ones included, oldest first within a partition.
-
-        Raises:
-            NoSuchTopic, BrokerUnreachable: it cannot be read.
-        """
-        where = self._scanner.partitions(DeadLetter.TOPIC)
-        return self.at(self._scanner.since(where, since_ms) if since_ms else where, tell)
-
-    def at(self, where: Sequence[TopicPartition], tell: Tell = lambda *_: None) -> Iterator[Found]:
-        """Read from these offsets on."""
-        for message in self._scanner.read(where, tell):
-            try:
-                letter = decode(DeadLetter, message.value())
-            except BadRecord:
-                self.unreadable += 1
-                continue
-            sent_ms = sent_at_ms(message)
-            if self._barrier.covers(letter, moment_of(sent_ms)):
-                self.forgotten += 1
-                continue
-            self.there["reason"].add(letter.reason)
-            self.there["stage"].add(letter.stage)
-            place = int_of(message.partition()), int_of(message.offset())
-            yield Found(letter, sent_ms, *place, header(message, REPLAYED))
+    barrier, counts = barrier_of(settings, scanner), counts or Listing()
+    where = scanner.partitions(DeadLetter.TOPIC)
+    for message in scanner.read(scanner.since(where, since_ms) if since_ms else where, tell):
+        try:
+            letter = decode(DeadLetter, message.value())
+        except BadRecord:
+            counts.unreadable += 1
+            continue
+        sent_ms = sent_at_ms(message)
+        if barrier.covers(letter, moment_of(sent_ms)):
+            counts.forgotten += 1
+            continue
+        counts.there["reason"].add(letter.reason)
+        counts.there["stage"].add(letter.stage)
+        yield Found(letter, sent_ms, int_of(message.partition()), int_of(message.offset()), header(message, REPLAYED))
 
 
 def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda *_: None) -> Listing:
@@ -138,8 +131,7 @@ def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda 
     done, seen = Listing(), set[str]()
     kept: list[tuple[tuple[int, int, int], Found]] = []
     with Scanner(settings) as scanner:
-        letters = Letters(settings, scanner)
-        for found in letters.all(chosen.since_ms, tell):
+        for found in letters(settings, scanner, chosen.since_ms, tell, done):
             name = found.letter.event_id
             if found.replayed_to is not None:
                 done.replayed.add(name)
@@ -151,7 +143,6 @@ def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda 
             heapq.heappush(kept, ((found.refused_ms, found.partition, found.offset), found))
             if len(kept) > limit:
                 heapq.heappop(kept)
-        done.unreadable, done.forgotten, done.there = letters.unreadable, letters.forgotten, letters.there
     done.replayed &= seen
     done.newest = [found for _, found in sorted(kept, reverse=True)]
     return done
@@ -165,7 +156,8 @@ def one(settings: Settings, event_id: str, tell: Tell = lambda *_: None) -> tupl
         NoSuchTopic, BrokerUnreachable: they cannot be read.
     """
     with Scanner(settings) as scanner:
-        same = [found for found in Letters(settings, scanner).all(tell=tell) if found.letter.event_id == event_id]
+        every = letters(settings, scanner, tell=tell)
+        same = [found for found in every if found.letter.event_id == event_id]
     if not same:
         raise NoSuchLetter(
             f"there is no dead letter {event_id!r} on {settings.topic(DeadLetter.TOPIC)}: "
@@ -184,7 +176,7 @@ def summary(found: Found, replayed: bool) -> dict[str, Any]:
         "reason": letter.reason,
         "detail": letter.detail,
         "source": letter.source.model_dump(mode="json"),
-        "key": text_of(letter.key, KEY_CHARS),
+        "key": None if letter.key is None else letter.key[:KEY_CHARS].decode(errors="backslashreplace"),
         "value_bytes": len(letter.value or b""),
         "replayed": replayed,
     }
@@ -198,15 +190,6 @@ def is_clipped(letter: DeadLetter) -> bool:
 def place_of(letter: DeadLetter) -> str:
     """Format the original's topic, partition and offset."""
     return f"{letter.source.topic}/{letter.source.partition}/{letter.source.offset}"
-
-
-def text_of(value: bytes | None, most: int) -> str:
-    r"""Format a key as text; bytes that are not UTF-8 are escaped.
-
-    >>> text_of(b"ann", 40), text_of(b"\xff", 40), text_of(None, 40)
-    ('ann', '\\xff', 'none')
-    """
-    return "none" if value is None else value[:most].decode(errors="backslashreplace")
 
 
 def header(message: Message, name: str) -> str | None:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from itertools import islice
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -20,7 +21,7 @@ from schemas.topics import by_name
 from streams.exceptions import NotProduced
 from streams.kafka.clients import producer_config
 from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
-from streams.operations.dead_letters.reading import REPLAYED, Chosen, Found, Letters, header, is_clipped
+from streams.operations.dead_letters.reading import REPLAYED, Chosen, Found, header, is_clipped, letters
 from streams.settings import Settings
 
 REPLAY_OF = "sager-replay-of"
@@ -76,8 +77,7 @@ def plan(settings: Settings, chosen: Chosen, tell: Tell = lambda *_: None) -> Pl
     """
     planned, replayed = Plan(), set[str]()
     with Scanner(settings) as scanner:
-        letters = Letters(settings, scanner)
-        for found in letters.all(chosen.since_ms, lambda done, total: tell("dead letters", done, total)):
+        for found in letters(settings, scanner, chosen.since_ms, partial(tell, "dead letters")):
             if found.replayed_to is not None:
                 replayed.add(found.letter.event_id)
             elif chosen.takes(found):
@@ -116,7 +116,7 @@ def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, tell:
         if by_name(source.topic, settings.prefix).compact:
             compacted.setdefault((*where, found.letter.key), []).append((name, source.offset))
     positions = [TopicPartition(*where, offset) for where, offset in starts.items()]
-    for message in scanner.read(positions, lambda done, total: tell("earlier replays", done, total)):
+    for message in scanner.read(positions, partial(tell, "earlier replays")):
         topic, partition, offset = str(message.topic()), int_of(message.partition()), int_of(message.offset())
         sent = planned.hinder(header(message, REPLAY_OF) or "", Hindrance.DONE)
         if sent is not None:
