@@ -170,6 +170,6 @@ def _show(local: "Local", *, was_chosen: bool) -> None:
     print(f"\nIn another terminal:\n\n  export SAGER_BOOTSTRAP={local.bootstrap} SAGER_EMBEDDED=true")
     if os.environ.get("SAGER_DATA_DIR", ".sager") != str(folder):
         print(f"  export SAGER_DATA_DIR={shlex.quote(str(folder.resolve()))}")
-    print("  sager topics\n  sager import path/to/a/data/set\n  sager slim --follow\n")
+    print("  sager topics\n  sager import path/to/a/data/set\n  sager slim USER\n")
     print("Ctrl-C ends it; the next `sager up` in this folder goes on where it ended.")
     sys.stdout.flush()
