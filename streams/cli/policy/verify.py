@@ -6,7 +6,7 @@ import typer
 
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, connected, examples
-from streams.cli.output import note, print_fields, print_json, print_rows
+from streams.cli.output import note, print_json, print_rows
 from streams.cli.progress import Stages
 
 
@@ -37,7 +37,10 @@ def verify(
         print_json({"fine": not done.found, **vars(done), "findings": findings})
     else:
         print_rows(findings)
-        print_fields({name: value for name, value in vars(done).items() if name != "findings"})
+        print(
+            f"{done.skills:,} skills of {done.users:,} users, {done.versions:,} versions, {done.receipts:,} receipts "
+            f"verified; {done.cards:,} cards, {done.forgotten:,} forgotten"
+        )
         print(f"{done.found:,} findings" if done.found else "nothing was edited or left out")
         if chosen.chain_key is None:
             note("SAGER_CHAIN_KEY is not set: any writer of the topics can make new seals without a key")
