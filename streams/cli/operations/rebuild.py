@@ -48,15 +48,11 @@ def rebuild(
     chosen = connected(bootstrap)
     with Stages() as stages:
         report = rebuilding.rebuild(chosen, stages.at, apply=apply)
-    names = {finding: finding.name.lower().replace("_", "-") for finding in rebuilding.Finding}
-    counts = {names[finding]: count for finding, count in report.counts.items()}
-    cases = [{**vars(each), "finding": names[each.finding]} for each in report.examples]
-    found = {**vars(report), "fine": report.is_fine, "counts": counts}
+    cases = [vars(each) for each in report.examples]
     if as_json:
-        print_json({**found, "examples": cases})
+        print_json({**vars(report), "fine": report.is_fine, "examples": cases})
     else:
-        del found["examples"]
-        print_fields(found)
+        print_fields({name: value for name, value in vars(report).items() if name != "examples"})
         print_rows(cases, "examples")
         if not report.is_fine and apply:
             note("run `sager rebuild` again to confirm; docs/operating.md lists the findings that are left alone")

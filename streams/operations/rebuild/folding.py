@@ -16,19 +16,19 @@ EXAMPLES = 10
 
 
 class Finding(StrEnum):
-    """A kind of finding, of a comparison or in the log itself; the values are for people."""
+    """A kind of finding, of a comparison or in the log itself; docs/operating.md explains them."""
 
     EQUAL = "equal"
-    AHEAD = "one diff ahead of the log"
+    AHEAD = "ahead"
     DIFFERS = "differs"
-    MISSING = "missing on the topic"
-    EXTRA = "not in the log"
-    SLIM_AHEAD = "slim skill ahead of the log"
-    SLIM_FORGED = "slim skill not as it was sealed"
-    FORGED = "log not as it was sealed"
-    GAP = "gap in the log"
-    CONFLICT = "two diffs of one version"
-    UNREADABLE = "unreadable record"
+    MISSING = "missing"
+    EXTRA = "extra"
+    SLIM_AHEAD = "slim-ahead"
+    SLIM_FORGED = "slim-forged"
+    FORGED = "forged"
+    GAP = "gap"
+    CONFLICT = "conflict"
+    UNREADABLE = "unreadable"
 
     @property
     def is_fine(self) -> bool:
