@@ -6,29 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from streams.cli.options import AsJson, Bootstrap, Domain, Since, connected, examples, moment_ms
-from streams.cli.output import console, json_text, note, print_json, row, table
+from streams.cli.output import json_text, print_fields, print_json, print_rows
 from streams.cli.progress import Stages
 
 if TYPE_CHECKING:
     from streams.settings import Settings
     from streams.whatif.replay import Report, Totals
-
-MEASURES = {
-    "hit_at_1": "hit rate at 1",
-    "hit_at_3": "hit rate at 3",
-    "hit_at_5": "hit rate at 5",
-    "ndcg_at_5": "NDCG@5",
-    "reciprocal_rank": "MRR",
-}
-FIGURES = (
-    ("choices learned from", "learned", ",.0f"),
-    ("lines per skill", "lines", ".1f"),
-    ("tokens of a slim skill", "slim_tokens", ".1f"),
-    ("LLM calls", "llm_calls", ",.0f"),
-    ("LLM tokens in", "prompt_tokens", ",.0f"),
-    ("LLM tokens out", "completion_tokens", ",.0f"),
-    ("LLM cost in dollars", "cost_dollars", ",.2f"),
-)
 
 
 def register(app: typer.Typer) -> None:
@@ -114,29 +97,15 @@ def _totals(totals: "Totals", configured: "Settings", skills: int) -> dict[str, 
 
 
 def _show(report: "Report", found: dict[str, Any]) -> None:
-    changed = ", ".join(f"{name}={value}" for name, value in report.changed.items()) or "nothing changed"
-    made = table("figure", "live", "what-if", "difference", title=changed)
+    rows = []
     for measure, both in found["measures"].items():
-        delta, margin = both["difference"], both["margin_95"]
-        difference = f"{delta:+.3f}{'' if margin is None else f' ± {margin:.3f}'}"
-        cells = [MEASURES[measure], f"{both['live']:.3f}", f"{both['whatif']:.3f}", difference]
-        row(made, cells, "bold" * (margin is not None and abs(delta) > margin))
-    for figure, name, form in FIGURES:
-        one, two = found["live"][name], found["whatif"][name]
-        if one or two:
-            row(made, [figure, f"{one:{form}}", f"{two:{form}}", f"{two - one:+{form}}"])
-    console().print(made)
-    signs = found["users_by_ndcg_at_5"]
-    print(
-        f"{found['choices']:,} choices of {found['users']:,} users; ± is a 95% interval by users. By NDCG@5 "
-        f"{signs['better']:,} users do better, {signs['worse']:,} worse, {signs['equal']:,} equal "
-        f"(sign test: p = {signs['p']:.3f})\n{report.skills:,} skills, {report.identical:,} of which end alike"
-    )
-    for count, meaning in (
-        (report.skipped, "choices left out: the live skill has not learned from them, or not yet"),
-        (report.missing, "live diffs whose event Kafka no longer has: the what-if goes on without them"),
-        (report.broken, "skills left out because their log has a gap: see `sager rebuild`"),
-        (report.unavailable, "choices from which the what-if learned nothing, because its model did not answer"),
-    ):
-        if count:
-            note(f"{count:,} {meaning}")
+        rows.append({"figure": measure, **both})
+    for name, live in found["live"].items():
+        other = found["whatif"][name]
+        if live or other:
+            difference = {"difference": other - live, "margin_95": None}
+            rows.append({"figure": name, "live": live, "whatif": other, **difference})
+    print_rows(rows, ", ".join(f"{name}={value}" for name, value in report.changed.items()) or "nothing changed")
+    print(f"{found['choices']:,} choices of {found['users']:,} users, {report.skills:,} skills")
+    names = ("identical", "users_by_ndcg_at_5", "skipped", "missing", "broken", "unavailable")
+    print_fields({name: found[name] for name in names})
