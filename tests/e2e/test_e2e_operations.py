@@ -99,6 +99,6 @@ def test_rebuild_compares_writes_a_file_and_mends(settings: Settings, env: dict[
     assert "sager rebuild --apply" in bad.stderr
 
     # Only the skill: one choice makes a line of the lowest tier, which no slim skill says.
-    assert json.loads(sager("rebuild", "--apply", "--json", env=env).stdout)["written"] == 1
+    assert json.loads(sager("rebuild", "--apply", "--json", env=env).stdout)["different"] == 1
     good = sager("rebuild", "--json", env=env)
-    assert (good.returncode, json.loads(good.stdout)["counts"]["equal"]) == (0, 1)
+    assert (good.returncode, json.loads(good.stdout)["fine"]) == (0, True)

@@ -29,8 +29,8 @@ def rebuild(
 ) -> None:
     """Fold every skill from the log alone, without an LLM, and compare with the topic skills byte for byte.
 
-    Workers may keep running, except with --apply. SAGER_CHAIN_KEY has to be the workers'. docs/operating.md explains
-    the findings. With --duckdb the live DuckDB file is removed, and `sager materialize` fills a new one.
+    Workers may keep running, except with --apply. SAGER_CHAIN_KEY has to be the workers'. `sager policy verify` finds
+    the differences. With --duckdb the live DuckDB file is removed, and `sager materialize` fills a new one.
 
     Exit code 1: the log and the topics differ, even if --apply has repaired them.
     """
@@ -48,15 +48,14 @@ def rebuild(
     chosen = connected(bootstrap)
     with Stages() as stages:
         report = rebuilding.rebuild(chosen, stages.at, apply=apply)
-    cases = [vars(each) for each in report.examples]
     if as_json:
-        print_json({**vars(report), "fine": report.is_fine, "examples": cases})
+        print_json({**vars(report), "fine": report.is_fine})
     else:
         print_fields({name: value for name, value in vars(report).items() if name != "examples"})
-        print_rows(cases, "examples")
-        if not report.is_fine and apply:
-            note("run `sager rebuild` again to confirm; docs/operating.md lists the findings that are left alone")
-        elif not report.is_fine:
-            note("stop the workers and run `sager rebuild --apply`: it writes the folded skills in their place")
+        print_rows(report.examples)
+        if report.different and not apply:
+            note(
+                "`sager policy verify` finds the differences; end the workers and run `sager rebuild --apply` to mend them"
+            )
     if not report.is_fine:
         raise typer.Exit(FAILED)

@@ -18,7 +18,7 @@ from streams.kafka.consumer_group import no_workers
 from streams.kafka.packed import pack, unpack
 from streams.kafka.producer import Outbox
 from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
-from streams.operations.rebuild.folding import Finding, Folded, Report, compared, version_in
+from streams.operations.rebuild.folding import Folded, Report, is_ahead, version_in
 from streams.pseudonyms import is_shared, secret_if_any
 from streams.settings import Settings
 from streams.vouching import vouching_of
@@ -57,33 +57,32 @@ def rebuild(settings: Settings, tell: Tell = lambda *_: None, *, apply: bool = F
     if apply:
         no_workers(settings)
     with Scanner(settings) as scanner:
-        return _Rebuild(settings, scanner, tell).run(apply)
+        return _Rebuild(settings, scanner, tell, apply).run()
 
 
 class _Rebuild:
-    def __init__(self, settings: Settings, scanner: Scanner, tell: Tell) -> None:
-        self._settings, self._scanner, self._tell = settings, scanner, tell
+    def __init__(self, settings: Settings, scanner: Scanner, tell: Tell, apply: bool) -> None:
+        self._settings, self._scanner, self._tell, self._apply = settings, scanner, tell, apply
         self._report, self._key, self._outbox = Report(), settings.chain_key_bytes, Outbox(settings)
-        self._ended: set[bytes] = set()
+        self._gate = vouching_of(settings)
+        self._misplaced: set[bytes] = set()
 
-    def run(self, apply: bool) -> Report:
+    def run(self) -> Report:
         bases = (SkillDiff.TOPIC, PolicySkill.TOPIC, SlimSkill.TOPIC)
         logs, skills, slims = (self._scanner.partitions(base) for base in bases)
         if not len(logs) == len(skills) == len(slims):
             raise TopicsDiffer(f"{', '.join(bases)} have different numbers of partitions: run `sager topics`")
-        self._end_misplaced(slims, apply)
+        self._end_misplaced(slims)
         for number, (log, where, slim_where) in enumerate(zip(logs, skills, slims, strict=True)):
             folded, end = self._fold(log)
             # Slim skills before the skills that they follow from.
             found = _Partition(folded, slims=self._slims(slim_where, len(slims), own=True), skills=self._skills(where))
             self._catch_up(TopicPartition(log.topic, log.partition, end), found)
-            self._compare(found)
-            self._report.skills += sum(each.skill is not None for each in folded.values())
-            if apply:
+            if self._apply:
                 no_workers(self._settings)
-                self._apply(log.partition, found)
+            self._mend(log.partition, found)
             self._tell("partitions", number + 1, len(logs))
-        if apply:
+        if self._apply:
             self._rotate()
         return self._report
 
@@ -101,22 +100,22 @@ class _Rebuild:
                 user_id, domain, _ = orjson.loads(message.key() or b"")
                 folded.pop(compound_key(user_id, domain), None)
             except (ValueError, TypeError):
-                self._report.note(Finding.UNREADABLE, message.key() or b"", "a tombstone with an invalid key")
+                self._report.leave(message.key() or b"", "a tombstone with an invalid key")
         return folded, end
 
     def _take(self, folded: dict[bytes, Folded], message: Message, ahead: Mapping[bytes, int] | None = None) -> None:
         try:
             diff = decode(SkillDiff, message.value())
         except BadRecord as error:
-            where = f"{message.topic()}/{message.partition()}/{message.offset()}: {error.reason}"
-            self._report.note(Finding.UNREADABLE, message.key() or b"", where)
+            where = f"{message.topic()}/{message.partition()}/{message.offset()}"
+            self._report.leave(message.key() or b"", f"an unreadable record at {where}: {error.reason}")
             return
         key = compound_key(diff.user_id, diff.domain)
         if ahead is not None and diff.version > ahead.get(key, 0):
             return
         self._report.diffs += ahead is not None
         if not folded.setdefault(key, Folded()).take(diff, self._key):
-            self._report.note(Finding.CONFLICT, key, f"version {diff.version}; the first one is kept")
+            self._report.leave(key, f"two diffs of version {diff.version}; the first one is kept")
 
     def _catch_up(self, log: TopicPartition, found: _Partition) -> None:
         """Fold on to the versions that workers have written since the log was read."""
@@ -126,72 +125,68 @@ class _Rebuild:
             if message.value() is not None:
                 self._take(folded, message, ahead)
 
-    def _compare(self, found: _Partition) -> None:
-        for key in found.folded.keys() | found.skills.keys():
-            each = found.folded.get(key, Folded())
-            if each.broken:
-                self._report.note(Finding.FORGED if each.forged else Finding.GAP, key, each.broken)
-            else:
-                self._report.note(*compared(key, each.skill, found.skills.get(key)))
-        for key in found.slims:
-            if wrong := self._wrong(key, found):
-                self._report.note(wrong[0], key, wrong[1])
-
-    def _wrong(self, key: bytes, found: _Partition) -> tuple[Finding, str] | None:
-        """Return the defect of a slim skill, if it has one."""
-        each, held = found.folded.get(key, Folded()), found.slims[key]
-        newest = max(len(each.seen), version_in(found.skills.get(key, b"")))
-        try:
-            short = decode(SlimSkill, held.value)
-        except BadRecord as error:
-            return Finding.SLIM_FORGED, f"cannot be read: {error}"
-        seal = seal_of(short, self._key)
-        if key != compound_key(short.user_id, short.domain):
-            return Finding.SLIM_FORGED, "under the key of another"
-        if seal is Seal.WRONG or not is_plain(held.value, short):
-            return Finding.SLIM_FORGED, f"version {short.skill_version}"
-        if held.highest > newest:
-            return Finding.SLIM_AHEAD, f"version {held.highest}, the log is at {newest}"
-        if held.highest > short.skill_version:
-            return Finding.SLIM_AHEAD, f"version {held.highest} came before version {short.skill_version}"
-        # A slim skill of a log without seals has none.
-        return (Finding.SLIM_FORGED, "without a seal") if seal is Seal.MISSING and not each.bare else None
-
-    def _apply(self, partition: int, found: _Partition) -> None:
+    def _mend(self, partition: int, found: _Partition) -> None:
         """Write the skills that differ, and the right slim skill where the topic has a wrong one or none."""
-        gate = vouching_of(self._settings)
         for key, each in found.folded.items():
-            if each.skill is None or each.broken:
+            self._report.skills += each.skill is not None
+            held = found.skills.get(key)
+            if each.broken or each.skill is None:
+                self._report.leave(key, each.broken)
                 continue
-            finding = compared(key, each.skill, found.skills.get(key))[0]
-            if finding is Finding.AHEAD:
+            is_equal = held == encode(each.skill)
+            if not is_equal and is_ahead(each.skill, held):
                 continue  # a worker sends the diff, and the slim skill with it
-            if finding in (Finding.DIFFERS, Finding.MISSING):
+            if not is_equal:
                 self._send(PolicySkill.TOPIC, partition, key, pack(encode(each.skill)))
-            is_there = key in found.slims
-            is_wrong = is_there and self._wrong(key, found) is not None
-            if finding is Finding.EQUAL and is_there and not is_wrong and key not in self._ended:
-                continue
-            short = slim(each.skill, count_tokens, self._settings.slim_tokens, vouching=gate)
-            if not is_there and not short.text:
-                continue
-            if is_wrong:
-                # Apps ignore a lower version than the one they have, until a tombstone.
-                self._send(SlimSkill.TOPIC, partition, key, None)
-            self._send(SlimSkill.TOPIC, partition, key, encode(short if each.bare else sealed(short, self._key)))
+            self._mend_slim(partition, key, found, is_equal=is_equal)
+        for key in found.skills.keys() - found.folded.keys():
+            if not is_ahead(None, found.skills[key]):
+                self._report.leave(key, "a skill that is not in the log")
         for key in found.slims.keys() - found.folded.keys():
-            if (wrong := self._wrong(key, found)) and wrong[0] is Finding.SLIM_FORGED:
+            if self._is_forged(key, found):
                 self._send(SlimSkill.TOPIC, partition, key, None)
+            elif self._is_ahead(key, found):
+                self._report.leave(key, "a slim skill ahead of the log")
         self._flush()
 
-    def _end_misplaced(self, partitions: list[TopicPartition], apply: bool) -> None:
-        """Report slim skills on other users' partitions; with `apply`, end them with tombstones."""
+    def _mend_slim(self, partition: int, key: bytes, found: _Partition, *, is_equal: bool) -> None:
+        each, is_there = found.folded[key], key in found.slims
+        is_wrong = is_there and (self._is_forged(key, found) or self._is_ahead(key, found))
+        if each.skill is None or (is_equal and is_there and not is_wrong and key not in self._misplaced):
+            return
+        short = slim(each.skill, count_tokens, self._settings.slim_tokens, vouching=self._gate)
+        if not is_there and not short.text:
+            return
+        if is_wrong:
+            # Apps ignore a lower version than the one they have, until a tombstone.
+            self._send(SlimSkill.TOPIC, partition, key, None)
+        self._send(SlimSkill.TOPIC, partition, key, encode(short if each.bare else sealed(short, self._key)))
+
+    def _is_forged(self, key: bytes, found: _Partition) -> bool:
+        """Return True if a slim skill is not as it was sealed, or is another's."""
+        held = found.slims[key].value
+        try:
+            short = decode(SlimSkill, held)
+        except BadRecord:
+            return True
+        seal = seal_of(short, self._key)
+        # A slim skill of a log without seals has none.
+        is_unsealed = seal is Seal.MISSING and not found.folded.get(key, Folded()).bare
+        is_others = key != compound_key(short.user_id, short.domain)
+        return is_others or is_unsealed or seal is Seal.WRONG or not is_plain(held, short)
+
+    def _is_ahead(self, key: bytes, found: _Partition) -> bool:
+        """Return True if apps have a slim skill of a version that is not there, or that came before a lower one."""
+        held, each = found.slims[key], found.folded.get(key, Folded())
+        newest = max(len(each.seen), version_in(found.skills.get(key, b"")))
+        return held.highest > min(newest, version_in(held.value))
+
+    def _end_misplaced(self, partitions: list[TopicPartition]) -> None:
+        """End slim skills on other users' partitions with tombstones."""
         for where in partitions:
             for key in self._slims(where, len(partitions), own=False):
-                self._report.note(Finding.SLIM_FORGED, key, f"on partition {where.partition}, of others")
-                self._ended.add(key)
-                if apply:
-                    self._send(SlimSkill.TOPIC, where.partition, key, None)
+                self._misplaced.add(key)
+                self._send(SlimSkill.TOPIC, where.partition, key, None)
         self._flush()
 
     def _slims(self, where: TopicPartition, partitions: int, *, own: bool) -> dict[bytes, _Slim]:
@@ -238,8 +233,9 @@ class _Rebuild:
         self._flush()
 
     def _send(self, base: str, partition: int, key: bytes, value: bytes | None) -> None:
-        self._outbox.send(self._settings.topic(base), key, value, partition)
-        self._report.written += 1
+        self._report.different += 1
+        if self._apply:
+            self._outbox.send(self._settings.topic(base), key, value, partition)
 
     def _flush(self) -> None:
         try:
