@@ -54,8 +54,6 @@ def rebuild(
         print_fields({name: value for name, value in vars(report).items() if name != "examples"})
         print_rows(report.examples)
         if report.different and not apply:
-            note(
-                "`sager policy verify` finds the differences; end the workers and run `sager rebuild --apply` to mend them"
-            )
+            note("`sager policy verify` names the differences; `sager rebuild --apply` mends them, without workers")
     if not report.is_fine:
         raise typer.Exit(FAILED)
