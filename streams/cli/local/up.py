@@ -155,8 +155,9 @@ def _show(local: "Local", *, was_chosen: bool) -> None:
     fields["DuckDB"] = f"{local.settings.duckdb_file}  (a new one every {local.settings.publish_seconds:g} s)"
     fields |= {f"metrics of the {name}": url for name, url in local.metrics.items()}
     fields |= {f"log of the {name}": log for name, log in local.logs.items()}
-    if local.loaded.records:
-        fields["restored"] = f"{local.loaded.records} records, {local.loaded.waiting} of them still to be done"
+    if count := local.loaded.records:
+        waiting = f"; {local.loaded.waiting} were still to be done" if local.loaded.waiting else ""
+        fields["restored"] = f"{count} records{waiting}"
     print_fields(fields)
     if local.port != USUAL_PORT and not was_chosen:
         console().print(
