@@ -56,7 +56,7 @@ def _broker(settings: Settings, reached: list[tuple[AdminClient, ClusterMetadata
 
 def _model(settings: Settings) -> Iterator[Finding]:
     uses_rules = settings.reasoner is not ReasonerName.LLM and settings.ranker is RankerName.DETERMINISTIC
-    if uses_rules and By.LLM not in (settings.facets_by, settings.extract_by):
+    if uses_rules and settings.extract_by is By.RULES:
         yield ok("LLM", "none is configured: rules handle everything")
     else:
         yield llm.endpoint(settings)
