@@ -290,5 +290,4 @@ class TestDoctor:
 
         assert [each.status for each in found["broker"]] == [Status.ERROR]
         assert all(found[check][0].status is Status.SKIPPED for check in ("topics", "workers", "ACLs"))
-        assert found["data folder"][0].status is Status.OK
         assert found["DuckDB"][0].status is Status.WARNING

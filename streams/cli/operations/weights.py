@@ -48,7 +48,10 @@ def _register(action: str, text: str) -> None:
         if weights is None:
             unanswered(sent.event_id, wait)
         found = {name: getattr(weights, name) for name in ("domain", "version", "choices", "frozen")}
-        (print_json if as_json else print_fields)(found)
+        if as_json:
+            print_json(found)
+        else:
+            print_fields(found)
 
     group.command(action, help=text, epilog=examples(f"sager weights {action} --domain films"))(command)
 

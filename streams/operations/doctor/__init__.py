@@ -30,7 +30,6 @@ def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Find
     }
     others = {
         "DuckDB": lambda: data.snapshot(settings),
-        "data folder": lambda: data.folder(settings),
         "chain key": lambda: security.chain_key(settings),
         "agreement": lambda: security.settings_agree(settings),
         "HTTP tokens": lambda: security.tokens(settings),
