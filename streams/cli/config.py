@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from streams.cli.options import AsJson, config_file, examples, settings
-from streams.cli.output import print_json, print_rows
+from streams.cli.output import json_text, print_json, print_rows
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -43,7 +43,8 @@ def config(as_json: AsJson = False) -> None:
         return
     rows = []
     for name, field in fields.items():
-        where = {"setting": f"SAGER_{name.upper()}", "value": values[name], "from": sources[name]}
+        value = values[name] if isinstance(values[name], str) else json_text(values[name])
+        where = {"setting": f"SAGER_{name.upper()}", "value": value, "from": sources[name]}
         rows.append({**where, "meaning": field.description or ""})
     print_rows(rows, "effective configuration")
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 FOLDER = Path(".sager")
 """The folder of results and kept replies."""
 EXTRA = ("an evaluation", "eval", "numpy", "scipy")
-INTERVALS = "(intervals: 95 %, bootstrap over users)"
 
 Data = Annotated[Path, typer.Option(help="The folder with the data set's files, as of `sager import`.", metavar="DIR")]
 Domain = Annotated[str | None, typer.Option(help="The items' domain, overriding their own.", metavar="DOMAIN")]
@@ -25,13 +24,13 @@ Budget = Annotated[
 ]
 
 
-def print_lines(lines: Sequence[Mapping[str, Any]], as_json: bool, title: str = "") -> None:
+def print_lines(lines: Sequence[Mapping[str, Any]], as_json: bool, title: str | None = None) -> None:
     """Print one JSON object per line; for people a table with a row per figure and a column per line."""
     if as_json:
         for line in lines:
             print_json_line(line)
         return
-    made = table("figure", *[""] * len(lines), title=f"{title} {INTERVALS}".strip())
+    made = table("figure", *[""] * len(lines), title=title)
     for name in dict.fromkeys(name for line in lines for name in line):
         row(made, [name.replace("_", " "), *(in_words(line.get(name)) for line in lines)])
     console().print(made)

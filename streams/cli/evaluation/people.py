@@ -46,9 +46,10 @@ def feedback(
     found = read(data).of(people)
     with Stages() as stages:
         lines = asyncio.run(evaluate(found, how, passes, asks=ask, progress=stages.at))
-    title = f"{lines[-1]['people']:,} people, replies as {how.value}, no model"
+    title: str | None = f"{lines[-1]['people']:,} people, replies as {how.value}, no model"
     for kind in dict.fromkeys(line["line"] for line in lines):
         print_lines([line for line in lines if line["line"] == kind], as_json, title)
+        title = None
 
 
 def conversations(

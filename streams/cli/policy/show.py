@@ -137,7 +137,7 @@ def _show_skill(skill: "PolicySkill") -> None:
 
     vouching, silenced = gate(), unwanted(live(skill, datetime.now(UTC)))
     rows = []
-    for line in sorted(skill.attributes, key=lambda a: (a.kind.value, -a.tier, -a.confirmed_at, a.attribute_id)):
+    for line in sorted(skill.attributes, key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id)):
         is_vouched, is_counting = vouching.of_line(line) is None, is_counted(line)
         marks = ", pinned" * line.pinned + ", unvouched" * (not is_vouched)
         marks += ", unwanted" * (line.attribute_id in silenced)
