@@ -71,7 +71,8 @@ def schema() -> dict[str, Any]:
     mine = {name: each for name, each in told["properties"].items() if name not in FIXED | STRINGS | FILES}
     known = {name: {key: value for key, value in each.items() if key != "title"} for name, each in mine.items()}
     known["bootstrap"] = known["bootstrap"] | {"default": ""}
-    key = {"type": "object", "additionalProperties": False, "properties": {"secret": _name(), "key": _name()}}
+    name = {"type": "string", "minLength": 1}
+    key = {"type": "object", "additionalProperties": False, "properties": {"secret": name, "key": name}}
     entry = {**key, "properties": {**key["properties"], "value": {"type": "string", "minLength": 1}}}  # type: ignore[dict-item]
     secrets = {name: {"$ref": "#/$defs/entry"} for name in sorted(STRINGS | FILES)}
     definitions = {
@@ -85,10 +86,6 @@ def schema() -> dict[str, Any]:
     # A chart that has this one as a dependency hands down `global`.
     found["properties"]["global"] = {"type": "object"}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found, "$defs": definitions}
-
-
-def _name() -> dict[str, Any]:
-    return {"type": "string", "minLength": 1}
 
 
 def _of(value: Any, name: str = "") -> dict[str, Any]:
@@ -112,13 +109,13 @@ def table() -> str:
         value: Any = defaults
         for name in path:
             value = value[name]
-        shown = "" if isinstance(value, Mapping) and value and path[-1] in ("settings", "pods") else _code(value)
+        shown = (
+            ""
+            if isinstance(value, Mapping) and value and path[-1] in ("settings", "pods")
+            else f"`{json.dumps(value)}`"
+        )
         rows.append(f"| `{'.'.join(path)}` | {shown} | {told} |")
     return "\n".join(rows)
-
-
-def _code(value: Any) -> str:
-    return f"`{json.dumps(value)}`"
 
 
 def _described(lines: list[str]) -> Iterator[tuple[list[str], str]]:
@@ -158,16 +155,10 @@ def helm() -> str | None:
 def rendered(
     helm_at: str, *values: Path, version: str = KUBERNETES, more: tuple[str, ...] = ()
 ) -> list[dict[str, Any]]:
-    """All documents of the chart with these values, hooks and tests included.
-
-    Args:
-        helm_at: the program.
-        values: files of values.
-        version: Kubernetes' version.
-        more: further arguments, such as `--set`.
+    """Return all documents of the chart with these files of values, hooks and tests included.
 
     Raises:
-        ValueError: helm refuses them; the message is what it says.
+        ValueError: helm refuses them; the message is its own.
     """
     files = [part for path in values for part in ("--values", str(path))]
     command = [helm_at, "template", "trial", str(CHART), "--namespace", "sager", "--kube-version", version]

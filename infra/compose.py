@@ -20,12 +20,7 @@ _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0}
 
 @dataclass(frozen=True)
 class Service:
-    """One service with its variables substituted.
-
-    Args:
-        name: its name in the file.
-        raw: its mapping in the file.
-    """
+    """One service of the file with its variables substituted."""
 
     name: str
     raw: Mapping[str, Any]
@@ -71,12 +66,7 @@ def variables(file: Path = EXAMPLE) -> dict[str, str]:
 
 
 def services(values: Mapping[str, str], file: Path = FILE) -> dict[str, Service]:
-    """All services of all profiles.
-
-    Args:
-        values: the variables of the environment and .env.
-        file: the file to read.
-    """
+    """Return all services of all profiles, with these variables of the environment and .env."""
     told = yaml.safe_load(file.read_text(encoding="utf-8"))
     return {name: Service(name, _filled(raw, values)) for name, raw in told["services"].items()}
 

@@ -11,13 +11,7 @@ KNOWN = {"CMD", "COPY", "ENTRYPOINT", "ENV", "FROM", "LABEL", "RUN", "STOPSIGNAL
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage, from its FROM on.
-
-    Args:
-        image: its base image.
-        name: its name; empty if it has none.
-        instructions: each with its arguments, continued lines joined.
-    """
+    """One stage, from its FROM on: each instruction with its arguments, continued lines joined."""
 
     image: str
     name: str
@@ -34,11 +28,7 @@ class Stage:
 
 
 def stages(text: str) -> list[Stage]:
-    """The stages, in order.
-
-    Raises:
-        ValueError: an instruction is not supported.
-    """
+    """Return the stages in order, or raise ValueError if an instruction is not supported."""
     without_comments = re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE)
     found: list[Stage] = []
     for line in without_comments.replace("\\\n", " ").splitlines():

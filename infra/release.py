@@ -14,8 +14,6 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
@@ -104,7 +102,7 @@ def uv() -> Path:
 
 
 def installed(files: list[Path], at: Path) -> Path:
-    """The folder of programs of a fresh environment that has nothing but a wheel and what it depends on."""
+    """Install a wheel into a fresh environment, and return the folder of its programs."""
     (wheel,) = (file for file in files if file.suffix == ".whl")
     run(uv(), "venv", "--quiet", "--python", sys.executable, at, cwd=at.parent)
     run(uv(), "pip", "install", "--quiet", "--python", at, wheel, cwd=at.parent)
@@ -132,13 +130,6 @@ def try_library(name: str, programs: Path, version: str, folder: Path) -> None:
     print(f"{name}: {installed} is importable")
 
 
-TRIALS: dict[str, Callable[[Path, str, Path], None]] = {
-    "sager-streams": try_streams,
-    "sager-client": partial(try_library, "sager-client"),
-    "sager-language": partial(try_library, "sager-language"),
-}
-
-
 def release(tag: str, out: Path | None, repository: Path = ROOT) -> None:
     """Do all that a release needs short of publishing it.
 
@@ -160,7 +151,11 @@ def release(tag: str, out: Path | None, repository: Path = ROOT) -> None:
                 print(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.stat().st_size:>9,}  {file.name}")
             empty = work / f"{name}-empty"
             empty.mkdir()
-            TRIALS[name](installed(files, work / f"{name}-venv"), version, empty)
+            programs = installed(files, work / f"{name}-venv")
+            if name == "sager-streams":
+                try_streams(programs, version, empty)
+            else:
+                try_library(name, programs, version, empty)
 
         _, notes = sections((source / "CHANGELOG.md").read_text(encoding="utf-8"))[version]
         (work / "dist" / "NOTES.md").write_text(f"{notes}\n", encoding="utf-8")

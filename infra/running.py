@@ -30,13 +30,8 @@ class DidNotRun(RuntimeError):
 class Running:
     """Our services on a broker.
 
-    Args:
-        folder: the folder of volumes and logs; USER must be able to reach it if `unprivileged`.
-        bootstrap: the broker.
-        entry: the image's ENTRYPOINT on this machine.
-        environment: each process's variables from the image's ENV and this machine.
-        unprivileged: run as USER when started as root.
-        overrides: settings of the broker and the tenant.
+    `folder` is for volumes and logs, `entry` the image's ENTRYPOINT on this machine; `unprivileged` runs them as USER
+    when started as root, and `overrides` are settings of the broker and the tenant.
     """
 
     folder: Path

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -175,7 +175,6 @@ async def run(
     listen: Listener = by_rules,
     concurrency: int = 1,
     tell: Callable[[int], object] = int,
-    show: Callable[[Played], object] = id,
 ) -> Run:
     """Play persons, `concurrency` of them at a time, and sum up; the sums do not depend on who is done first.
 
@@ -184,7 +183,6 @@ async def run(
         listen: understands a chunk.
         concurrency: more than one is of use only with a model.
         tell: receives the number of persons and unreadable files done.
-        show: receives each play, in the order of the files.
     """
     found, waiting, done = Run(), list[tuple[Person, asyncio.Task[Played]]](), 0
 
@@ -192,9 +190,7 @@ async def run(
         nonlocal done
         who, task = waiting.pop(0)
         try:
-            played = await task
-            found.add(played)
-            show(played)
+            found.add(await task)
         except QualityError:  # the endpoint or the budget: no other person fares better
             raise
         except Exception as error:
@@ -228,25 +224,6 @@ def held_lines(played: Played) -> list[CardLine]:
     """All lines of the card, past ones included, and of the log."""
     held = [] if played.card is None else [*played.card.lines, *played.card.past]
     return held + [change.line for diff in played.log for change in diff.changes if change.line is not None]
-
-
-def listed(played: Played) -> Iterator[Mapping[str, Any]]:
-    """Each line of a card with its match, then each preference that stands and has no line."""
-    truths = truths_of(played.person)
-    judged, who = judged_lines(played, truths), played.person.user_id
-    for line, verdict, truth in judged:
-        yield {
-            "line": "line", "user_id": who, "verdict": verdict.value, "stance": line.stance.value,
-            "dimension": line.dimension, "value": line.value, "words": line.words,
-            "preference": None if truth is None else truth.preference,
-        }  # fmt: skip
-    good = [line for line, verdict, _ in judged if verdict is Verdict.STANDS]
-    for truth in truths:
-        if truth.verdict is Verdict.STANDS and not any(matches(line, truth.preference) for line in good):
-            yield {
-                "line": "missed", "user_id": who, "preference": truth.preference, "said": truth.said,
-                "own_words": truth.own_words, "pref_type": truth.pref_type, "kind": truth.kind,
-            }  # fmt: skip
 
 
 def stored(played: Played) -> str:

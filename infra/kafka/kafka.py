@@ -7,7 +7,7 @@ From a shell::
 
 From a test::
 
-    with Kafka(properties={"log.retention.ms": 1000}) as kafka:
+    with Kafka() as kafka:
         producer = Producer({"bootstrap.servers": kafka.bootstrap})
 
 Every broker is also a KRaft controller and listens on 127.0.0.1 only. Needs only the standard library.
@@ -63,13 +63,7 @@ class KafkaFailed(RuntimeError):
 
 
 def fetch() -> Path:
-    """The folder with Kafka's jars (44 MB), which Maven fills on the first call.
-
-    Its name is a hash of ``pom.xml``, so that a changed pom is downloaded again.
-
-    Raises:
-        KafkaUnavailable: Maven is missing or failed.
-    """
+    """Return the folder with Kafka's jars (44 MB), which Maven fills on the first call; its name is the pom's hash."""
     lib = CACHE / hashlib.sha256(POM.read_bytes()).hexdigest()[:12]
     if lib.is_dir():
         return lib
@@ -93,11 +87,7 @@ def fetch() -> Path:
 
 
 def java() -> str:
-    """The ``java`` that runs Kafka: from ``JAVA_HOME`` if set, else from the ``PATH``.
-
-    Raises:
-        KafkaUnavailable: there is none, or it is older than Java 17.
-    """
+    """Return the ``java`` that runs Kafka: from ``JAVA_HOME`` if set, else from the ``PATH``."""
     home = os.environ.get("JAVA_HOME")
     where = str(Path(home, "bin", "java")) if home else "java"
     found = shutil.which(where)
@@ -139,7 +129,6 @@ class Kafka:
 
     Args:
         brokers: number of brokers, each also a controller. Topics have up to three replicas by default.
-        properties: broker settings that override ours.
         port: the first broker's port, the others follow; 0: free ports.
         data: folder to keep, for a later cluster with as many brokers; None: a temporary one that ``close`` removes.
         log: file for the log (``x-1.log``, ``x-2.log``, ... for several brokers); None: in the data folder.
@@ -153,7 +142,6 @@ class Kafka:
     def __init__(
         self,
         brokers: int = 1,
-        properties: Settings | None = None,
         *,
         port: int = 0,
         data: Path | None = None,
@@ -172,22 +160,14 @@ class Kafka:
 
         self._temporary = Path(tempfile.mkdtemp(prefix="kafka-")) if data is None else None
         folder = (self._temporary or data or Path()).resolve()
-        shared = {
-            **_shared_settings(controllers),
-            **(_secured_settings(secured) if secured else {}),
-            **(properties or {}),
-        }
+        shared = {**_shared_settings(controllers), **(_secured_settings(secured) if secured else {})}
         listeners = LISTENERS + SECURED_LISTENERS * (secured is not None)
         self._brokers = [
             _Broker(
                 command,
                 folder / f"broker-{node}",
                 _log_file(log, folder, node, brokers),
-                {
-                    "node.id": node,
-                    "listeners": listeners.format(*of_node, host=HOST),
-                    **shared,
-                },
+                {"node.id": node, "listeners": listeners.format(*of_node, host=HOST), **shared},
                 secured.format_arguments() if secured else (),
             )
             for node, of_node in enumerate(zip(ports, controllers, passwords, certificates, strict=True), 1)
@@ -201,19 +181,15 @@ class Kafka:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def logs(self) -> list[Path]:
-        """The log file of each broker."""
-        return [broker.log for broker in self._brokers]
+    def wait(self) -> None:
+        """Wait until a broker ends by itself.
 
-    def trouble(self) -> str:
-        """The log excerpts of the brokers that are not running."""
-        return "\n".join(broker.trouble() for broker in self._brokers if not broker.alive)
-
-    @property
-    def running(self) -> bool:
-        """Whether all brokers' processes are alive."""
-        return all(broker.alive for broker in self._brokers)
+        Raises:
+            KafkaFailed: it has; the message quotes its log.
+        """
+        while all(broker.alive for broker in self._brokers):
+            time.sleep(0.5)
+        raise KafkaFailed("\n".join(broker.trouble() for broker in self._brokers if not broker.alive))
 
     def start(self) -> None:
         """Starts the brokers that are not running, with their data, and waits until they serve.
@@ -236,18 +212,17 @@ class Kafka:
             self.kill()
             raise
 
-    def stop(self, broker: int | None = None) -> None:
-        """Stops one broker (1, 2, ...) or all of them gracefully; ``start`` brings them back with their data."""
-        chosen = self._chosen(broker)
-        for one in chosen:
+    def stop(self) -> None:
+        """Stop all brokers gracefully; ``start`` brings them back with their data."""
+        for one in self._brokers:
             one.signal(signal.SIGTERM)
         give_up = time.monotonic() + STOP_LIMIT_S
-        for one in chosen:
+        for one in self._brokers:
             one.wait_ended(give_up)
 
     def kill(self, broker: int | None = None) -> None:
-        """Kills one broker or all of them with SIGKILL, like a power cut; ``start`` brings them back."""
-        for one in self._chosen(broker):
+        """Kill one broker (1, 2, ...) or all of them, like a power cut; ``start`` brings them back."""
+        for one in self._brokers if broker is None else [self._brokers[broker - 1]]:
             one.signal(signal.SIGKILL)
             one.wait_ended()
 
@@ -259,9 +234,6 @@ class Kafka:
             self.kill()
             shutil.rmtree(self._temporary, ignore_errors=True)
         atexit.unregister(self.close)
-
-    def _chosen(self, broker: int | None) -> list[_Broker]:
-        return self._brokers if broker is None else [self._brokers[broker - 1]]
 
 
 class _Broker:
@@ -379,7 +351,6 @@ def _end(text: str) -> str:
 
 
 def _run(args: argparse.Namespace) -> None:
-    properties = dict(item.split("=", 1) for item in args.set)
     secured = None
     if args.secured:
         # Beside this file, which is run as a script here.
@@ -388,37 +359,28 @@ def _run(args: argparse.Namespace) -> None:
         secured = Secured(args.secured, {"sager": uuid.uuid4().hex})
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, lambda *_: sys.exit(0))
-    with Kafka(args.brokers, properties, port=args.port, data=args.data, log=args.log, secured=secured) as kafka:
+    with Kafka(args.brokers, port=args.port, data=args.data, secured=secured) as kafka:
         if secured:
             print(
                 f"over TLS at {kafka.secured}; a client's settings: {secured.client_settings(kafka.secured, 'sager')}"
             )
-        print(f"Kafka serves at {kafka.bootstrap}; log: {', '.join(map(str, kafka.logs))}; Ctrl-C stops it", flush=True)
-        while kafka.running:
-            time.sleep(0.5)
-        raise KafkaFailed(f"a broker exited:\n{kafka.trouble()}")
+        print(f"Kafka serves at {kafka.bootstrap}; Ctrl-C stops it", flush=True)
+        kafka.wait()
 
 
 def main() -> None:
-    """The command line: ``run`` runs a cluster until Ctrl-C or SIGTERM, ``fetch`` only downloads it."""
+    """Run a cluster until Ctrl-C or SIGTERM."""
     parser = argparse.ArgumentParser(description="A real Apache Kafka on this machine, without Docker.")
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("fetch", help="download Kafka and print its folder")
     run = verbs.add_parser("run", help="run a cluster until Ctrl-C")
     run.add_argument("--port", type=int, default=9092, help="the first broker's port, 0 for a free one (default: 9092)")
     run.add_argument("--brokers", type=int, default=1, help="how many (default: 1)")
     run.add_argument("--data", type=Path, help="folder to keep the data in (default: temporary)")
-    run.add_argument("--log", type=Path, help="file for the broker's log (default: in the data folder)")
     run.add_argument(
         "--secured", type=Path, metavar="DIR", help="also listen over TLS with user and password; files go to DIR"
     )
-    run.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="broker properties")
-    args = parser.parse_args()
     try:
-        if args.verb == "fetch":
-            print(fetch())
-        else:
-            _run(args)
+        _run(parser.parse_args())
     except (KafkaUnavailable, KafkaFailed) as error:
         sys.exit(str(error))
 

@@ -26,14 +26,8 @@ class OpensslUnavailable(RuntimeError):
 class Secured:
     """The files and settings of listeners with TLS and SASL, for a cluster and its clients.
 
-    Args:
-        folder: the folder of the PEM files; anyone who can read it can impersonate a broker.
-        users: passwords by name, each valid for PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. Used when a broker's data
-            folder is new.
-        key_password: the password of the client's private key.
-
-    Raises:
-        OpensslUnavailable: certificates cannot be created.
+    Anyone who can read the folder can impersonate a broker. The users' passwords are valid for PLAIN, SCRAM-SHA-256 and
+    SCRAM-SHA-512, and are used when a broker's data folder is new.
     """
 
     def __init__(self, folder: Path, users: Mapping[str, str], key_password: str | None = None) -> None:

@@ -2,12 +2,12 @@
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from streams.cli.options import AsJson, config_file, examples, settings
-from streams.cli.output import console, print_json, row, table
+from streams.cli.output import json_text, print_json, print_rows
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -20,48 +20,40 @@ def register(app: typer.Typer) -> None:
     app.command(
         "config",
         short_help="Print the effective configuration.",
-        epilog=examples("sager config", "SAGER_CONFIG=sager.toml sager config --json"),
+        epilog=examples("SAGER_CONFIG=sager.toml sager config --json"),
     )(config)
 
 
 def config(as_json: AsJson = False) -> None:
-    """Print the effective configuration, and where each value comes from.
+    """Print the effective configuration, and where each value comes from. Secrets are hidden.
 
     Environment variables win over the TOML file that SAGER_CONFIG names, which wins over the defaults. Its keys are
-    the variables' names without SAGER_, in lower case. Secrets are hidden.
+    the variables' names without SAGER_, in lower case.
     """
     chosen = settings()
     fields = type(chosen).model_fields
-    known = chosen.model_dump(mode="json")
-    origins = _origins(fields)
-    values = {name: _shown(known[name]) for name in fields}
+    values = chosen.model_dump(mode="json")  # pydantic hides secrets
+    for name, value in values.items():
+        if isinstance(value, str):
+            values[name] = _CREDENTIALS.sub("***@", value)
+    environment, file = {name.upper() for name in os.environ}, {name.lower() for name in config_file()}
+    sources = {name: _source(name, field, environment, file) for name, field in fields.items()}
     if as_json:
-        print_json({name: {"value": values[name], "source": origins[name]} for name in fields})
+        print_json({name: {"value": values[name], "source": sources[name]} for name in fields})
         return
-    made = table("setting", "value", "from", "meaning", title="effective configuration")
+    rows = []
     for name, field in fields.items():
-        value = "" if values[name] is None else values[name]
-        style = "dim" if origins[name] == "default" else None
-        row(made, [f"SAGER_{name.upper()}", value, origins[name], field.description or ""], style)
-    console().print(made)
+        value = values[name] if isinstance(values[name], str) else json_text(values[name])
+        where = {"setting": f"SAGER_{name.upper()}", "value": value, "from": sources[name]}
+        rows.append({**where, "meaning": field.description or ""})
+    print_rows(rows, "effective configuration")
 
 
-def _shown(value: Any) -> Any:
-    """Return a value without credentials; pydantic has already hidden secrets."""
-    return _CREDENTIALS.sub("***@", value) if isinstance(value, str) else value
-
-
-def _origins(fields: "dict[str, FieldInfo]") -> dict[str, str]:
-    environment = {name.upper() for name in os.environ}
-    file = {name.lower() for name in config_file()}
-    return {name: _origin(name, field, environment, file) for name, field in fields.items()}
-
-
-def _origin(name: str, field: "FieldInfo", environment: set[str], file: set[str]) -> str:
-    choices = getattr(field.validation_alias, "choices", [f"SAGER_{name.upper()}"])
+def _source(name: str, field: "FieldInfo", environment: set[str], file: set[str]) -> str:
+    choices = [str(choice) for choice in getattr(field.validation_alias, "choices", [f"SAGER_{name}"])]
     for variable in choices:
-        if str(variable).upper() in environment:
-            return str(variable).upper()
-    if name in file or file.intersection(str(choice).lower() for choice in choices):
+        if variable.upper() in environment:
+            return variable.upper()
+    if name in file or file.intersection(choice.lower() for choice in choices):
         return os.environ.get("SAGER_CONFIG", "file")
     return "default"

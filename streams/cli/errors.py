@@ -9,7 +9,6 @@
 | 141 | the reader of the output closed it, as `head` does |
 """
 
-import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from typing import Any
 
 import typer
 
-from streams.cli.groups import HEADINGS, HeadedGroup
+from streams.cli.groups import HeadedGroup
 from streams.cli.output import printable
 from streams.exceptions import StreamsError
 
@@ -31,8 +30,6 @@ class Misconfigured(StreamsError, ValueError):
 
 class ReportingGroup(HeadedGroup):
     """The top-level group: errors that commands raise on purpose become a message and an exit code."""
-
-    headings = HEADINGS
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -71,7 +68,7 @@ def message_of(error: Exception) -> str | None:
     if isinstance(error, StreamsError) or any(_is(error, *name) for name in ours):
         return str(error)
     if isinstance(error, OSError):
-        return of_os(error)
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error)
     if _is(error, "pydantic", "ValidationError"):
         return _of_validation(error)
     if _is(error, "confluent_kafka", "KafkaException"):
@@ -79,31 +76,6 @@ def message_of(error: Exception) -> str | None:
     if _is(error, "duckdb", "Error"):
         return f"DuckDB: {error}"
     return None
-
-
-_ADVICE = {
-    errno.ENOENT: "it does not exist, and cannot be made there: check the path",
-    errno.EACCES: "you may not read or write it: check its permissions, or choose another path",
-    errno.EPERM: "you may not read or write it: check its permissions, or choose another path",
-    errno.EROFS: "that file system is read-only: choose another path",
-    errno.ENOTDIR: "it is a file, and a folder is wanted: choose another path",
-    errno.EISDIR: "it is a folder, and a file is wanted: choose another path",
-    errno.EEXIST: "it exists already: choose another path, or move it away",
-    errno.ENOSPC: "the disk is full: make room and start again",
-    errno.EMFILE: "too many files are open: raise the limit (ulimit -n)",
-}
-
-
-def of_os(error: OSError) -> str:
-    """Return the message of an error of the operating system: the path, and what to do.
-
-    >>> of_os(NotADirectoryError(errno.ENOTDIR, "Not a directory", "notes.txt"))
-    'notes.txt: it is a file, and a folder is wanted: choose another path'
-    """
-    advice = _ADVICE.get(error.errno or 0)
-    if advice is None:
-        return str(error)
-    return f"{error.filename}: {advice}" if error.filename else advice
 
 
 def _is(error: Exception, module: str, name: str) -> bool:

@@ -5,7 +5,7 @@ A module is loaded with its command: loading all of them takes longer than most 
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import typer
 from typer.core import TyperGroup
@@ -40,28 +40,10 @@ HEADINGS: dict[str, dict[str, str]] = {
     },
     "Evaluation": {"eval": "evaluation.run"},
 }
-POLICY_HEADINGS: dict[str, dict[str, str]] = {
-    "See": {
-        "show": "policy.show",
-        "log": "policy.log",
-        "diff": "policy.log",
-        "explain": "policy.show",
-        "verify": "policy.verify",
-    },
-    "Change": dict.fromkeys(
-        ("add", "reword", "remove", "set-tier", "pin", "unpin", "freeze", "unfreeze", "roll-back", "say"),
-        "policy.change",
-    ),
-    "Take along, forget": {"export": "policy.portable", "import": "policy.portable", "forget": "policy.portable"},
-}
 
 
 class Commands(Mapping[str, Any]):
-    """The commands under some headings, each loaded on access.
-
-    Args:
-        headings: names by heading; each name with its module in `streams.cli`, whose `register` adds it.
-    """
+    """The commands under some headings, each loaded on access: its module in `streams.cli` has a `register`."""
 
     def __init__(self, headings: Mapping[str, Mapping[str, str]]) -> None:
         self._modules = {name: module for listed in headings.values() for name, module in listed.items()}
@@ -69,7 +51,10 @@ class Commands(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._loaded:
-            self._loaded |= loaded(self._modules[name])
+            module = import_module(f"streams.cli.{self._modules[name]}")
+            app = typer.Typer(rich_markup_mode=None)  # help in rich's boxes takes twice as long
+            module.register(app)
+            self._loaded |= typer.main.get_group(app).commands
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -79,27 +64,18 @@ class Commands(Mapping[str, Any]):
         return len(self._modules)
 
 
-def loaded(module: str) -> dict[str, Any]:
-    """Return the commands that a module of `streams.cli` registers, by name."""
-    app = typer.Typer(rich_markup_mode=None)  # help in rich's boxes takes twice as long
-    import_module(f"streams.cli.{module}").register(app)
-    return dict(typer.main.get_group(app).commands)
-
-
 class HeadedGroup(TyperGroup):
-    """A group whose help lists its commands under headings."""
-
-    headings: ClassVar[dict[str, dict[str, str]]] = {}
+    """A group whose help lists the commands under headings."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
-        self.commands = cast("dict[str, Any]", Commands(self.headings))
+        self.commands = cast("dict[str, Any]", Commands(HEADINGS))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands, each with its one line."""
         widest = max(map(len, self.commands))
         limit = formatter.width - 6 - widest
-        for heading, listed in self.headings.items():
+        for heading, listed in HEADINGS.items():
             with formatter.section(heading):
                 # Padded, so that the columns of all headings align.
                 lines = [(f"{name:<{widest}}", self.commands[name].get_short_help_str(limit)) for name in listed]

@@ -14,8 +14,6 @@ from streams.cli.output import note
 
 TOKEN_FILE = "token"  # noqa: S105 - its name
 """Its name in the data folder, where `sager up` writes it."""
-MOST_BYTES = 1_000
-"""Longer than any token."""
 
 
 def register(app: typer.Typer) -> None:
@@ -23,9 +21,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         "mcp",
         short_help="Give an agent a skill, over MCP.",
-        epilog=examples(
-            "sager mcp --user ann --domain films", "SAGER_URL=https://sager.example SAGER_TOKEN=... sager mcp"
-        ),
+        epilog=examples("SAGER_URL=https://sager.example SAGER_TOKEN=... sager mcp --user ann --domain films"),
     )(mcp)
 
 
@@ -49,31 +45,20 @@ def mcp(
     Its tools call the HTTP API with one token, which limits the users that it may act for.
     """
     need("MCP", "mcp", "mcp")
+    from streams.http.gate import is_loopback  # noqa: PLC0415
     from streams.logs import configure  # noqa: PLC0415
 
     chosen = settings()
     configure("WARNING", chosen.log_format)
-    target = _checked(url)
-    token = _token(token_file, chosen.data_dir)
-    from streams.mcp import server  # noqa: PLC0415
-
-    server.run(target, token, user or None, domain or None)
-
-
-def _checked(url: str) -> str:
-    """Return the API's address.
-
-    Raises:
-        Misconfigured: it is not an address.
-    """
-    from streams.http.gate import is_loopback  # noqa: PLC0415
-
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
         raise Misconfigured("SAGER_URL must be the address of the HTTP API, such as http://127.0.0.1:8088")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         note("warning: the token and all answers cross the network unencrypted: use https")
-    return url.rstrip("/")
+    token = _token(token_file, chosen.data_dir)
+    from streams.mcp import server  # noqa: PLC0415
+
+    server.run(url.rstrip("/"), token, user or None, domain or None)
 
 
 def _token(file: Path | None, data_dir: Path) -> str:
@@ -82,19 +67,16 @@ def _token(file: Path | None, data_dir: Path) -> str:
     Raises:
         Misconfigured: there is none.
     """
-    if file is None and (given := os.environ.get("SAGER_TOKEN", "").strip()):
-        found, where = given, "SAGER_TOKEN"
-    else:
-        path = file or data_dir / TOKEN_FILE
-        where = str(path)
-        try:
-            with path.open(encoding="ascii") as opened:
-                found = opened.read(MOST_BYTES).strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise Misconfigured(
-                f"no token can be read from {path}: `sager up` writes one there; else set SAGER_TOKEN, or name a file "
-                "with --token-file. `sager token new` makes tokens"
-            ) from error
+    path = file or data_dir / TOKEN_FILE
+    given = os.environ.get("SAGER_TOKEN", "").strip() if file is None else ""
+    try:
+        found = given or path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Misconfigured(
+            f"no token can be read from {path}: `sager up` writes one there; else set SAGER_TOKEN, or name a file "
+            "with --token-file. `sager token new` makes tokens"
+        ) from error
     if not re.fullmatch(r"sager_[A-Za-z0-9_-]{43}", found):
+        where = "SAGER_TOKEN" if given else path
         raise Misconfigured(f"{where} holds no token: it begins with sager_, and `sager token new` makes one")
     return found

@@ -24,6 +24,9 @@ Bootstrap = Annotated[
 Domain = Annotated[str | None, typer.Option(help="One domain only, such as films.", metavar="DOMAIN")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 User = Annotated[str, typer.Argument(help="The user, as the app names them.", metavar="USER")]
+Since = Annotated[
+    str | None, typer.Option(help="Since then: 30m, 24h, 7d, or a moment as 2026-01-31T18:00.", metavar="WHEN")
+]
 
 
 def settings(**given: Any) -> "Settings":
@@ -51,8 +54,8 @@ def settings(**given: Any) -> "Settings":
     return chosen
 
 
-def reachable(chosen: "Settings") -> "Settings":
-    """Return the same settings if one of the bootstrap servers listens.
+def connected(bootstrap: str | None) -> "Settings":
+    """Return the effective configuration if one of its bootstrap servers listens.
 
     Kafka's clients wait long for a broker that may still come; a user at a terminal wants an answer at once.
 
@@ -61,7 +64,7 @@ def reachable(chosen: "Settings") -> "Settings":
     """
     from streams.exceptions import BrokerUnreachable  # noqa: PLC0415
 
-    reason = ""
+    chosen, reason = settings(bootstrap=bootstrap), ""
     for server in chosen.bootstrap.split(","):
         host, _, port = server.strip().rpartition(":")
         try:
@@ -75,8 +78,8 @@ def reachable(chosen: "Settings") -> "Settings":
     )
 
 
-def moment_ms(text: str) -> int:
-    """Return a moment, or a time before now, in milliseconds since 1970.
+def moment_ms(text: str | None) -> int:
+    """Return a moment, or a time before now, in milliseconds since 1970; 0 for None.
 
     >>> moment_ms("1970-01-02")
     86400000
@@ -84,6 +87,8 @@ def moment_ms(text: str) -> int:
     Raises:
         BadParameter: it is neither.
     """
+    if text is None:
+        return 0
     unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}.get(text[-1:])
     try:
         if unit:
@@ -97,11 +102,7 @@ def moment_ms(text: str) -> int:
 
 
 def need(purpose: str, extra: str, *packages: str) -> None:
-    """Check for the packages of an extra, before any work starts.
-
-    Raises:
-        MissingExtra: one is not installed; the message names the extra that brings it.
-    """
+    """Raise MissingExtra, which names the extra, if one of its packages is not installed."""
     from importlib.util import find_spec  # noqa: PLC0415
 
     from streams.exceptions import MissingExtra  # noqa: PLC0415

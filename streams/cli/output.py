@@ -1,9 +1,11 @@
 """Output of commands: tables for people, JSON for programs, and never a control character from the data."""
 
+import json
 import math
+import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
@@ -20,8 +22,6 @@ _BMP = 0x10000
 
 def console(*, stderr: bool = False) -> "Console":
     """Return a rich console, wide where no terminal limits it. `COLUMNS` sets another width."""
-    import os  # noqa: PLC0415
-
     from rich.console import Console  # noqa: PLC0415
 
     class Quiet(Console):
@@ -34,30 +34,16 @@ def console(*, stderr: bool = False) -> "Console":
     return Quiet(stderr=stderr, highlight=False, width=width)
 
 
-def table(*columns: str, title: str | None = None, caption: str | None = None, whole: Iterable[str] = ()) -> "Table":
-    """Return an empty table in the style of all commands.
-
-    Args:
-        columns: the headings.
-        title: above the table.
-        caption: below it.
-        whole: headings of columns that are never wrapped: ids, times, numbers. Others shrink in a narrow terminal.
-    """
+def table(*columns: str, title: str | None = None, whole: Iterable[str] = ()) -> "Table":
+    """Return an empty table in the style of all commands; the columns `whole` are never wrapped, such as ids."""
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    made = Table(
-        box=SIMPLE_HEAD,
-        title=None if title is None else Text(title, style="bold"),
-        caption=None if caption is None else Text(caption, style="dim"),
-        title_justify="left",
-        caption_justify="left",
-        pad_edge=False,
-    )
-    kept = frozenset(whole)
+    heading = None if title is None else Text(printable(title), style="bold")
+    made = Table(box=SIMPLE_HEAD, title=heading, title_justify="left", pad_edge=False)
     for column in columns:
-        made.add_column(column, overflow="fold", no_wrap=column in kept)
+        made.add_column(column, overflow="fold", no_wrap=column in whole)
     return made
 
 
@@ -66,6 +52,46 @@ def row(made: "Table", cells: Iterable[object], style: str | None = None) -> Non
     from rich.text import Text  # noqa: PLC0415
 
     made.add_row(*(Text(printable(str(cell))) for cell in cells), style=style)
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]], title: str | None = None, whole: Iterable[str] = ()) -> None:
+    """Print rows of the same keys as a table with a column per key; nothing without a row."""
+    if rows:
+        made = table(*(name.replace("_", " ") for name in rows[0]), title=title, whole=whole)
+        for each in rows:
+            row(made, [in_words(value) for value in each.values()])
+        console().print(made)
+
+
+def print_fields(fields: Mapping[str, Any]) -> None:
+    """Print one line per field."""
+    for name, value in fields.items():
+        print(printable(f"{name.replace('_', ' ')}: {in_words(value)}"))
+
+
+def in_words(value: Any) -> str:  # noqa: PLR0911 - one per kind of value
+    """Format a value for people.
+
+    >>> in_words(0.25), in_words(1200), in_words(None), in_words([0.1, 2]), in_words({"a": 1, "b": True})
+    ('0.250', '1,200', '-', '0.100, 2', 'a 1, b yes')
+    """
+    match value:
+        case None:
+            return "-"
+        case bool():
+            return "yes" if value else "no"
+        case float():
+            return f"{value:.3f}"
+        case int() if not isinstance(value, Enum):
+            return f"{value:,}"
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M:%S}"
+        case Mapping():
+            return ", ".join(f"{key} {in_words(each)}" for key, each in value.items())
+        case list() | tuple():
+            return ", ".join(map(in_words, value))
+        case _:
+            return str(value)
 
 
 def printable(text: str) -> str:
@@ -80,14 +106,12 @@ def printable(text: str) -> str:
 def json_text(value: Any, indent: int | None = None) -> str:
     r"""Return the value as JSON, in the encoding of every `--json`.
 
-    Times are ISO 8601 in UTC and end in `Z`; a time without a zone is UTC. Numbers are numbers; NaN and infinity, which
-    JSON lacks, are null. Text is UTF-8, and characters that a terminal would obey or hide are escaped.
+    Times are ISO 8601 in UTC and end in `Z`; a time without a zone is UTC. NaN and infinity, which JSON lacks, are
+    null. Text is UTF-8, and characters that a terminal would obey or hide are escaped.
 
     >>> json_text({"at": datetime(2026, 1, 31, 18), "title": "Amélie", "share": float("nan"), "raw": "\x9b2J"})
     '{"at": "2026-01-31T18:00:00Z", "title": "Amélie", "share": null, "raw": "\\u009b2J"}'
     """
-    import json  # noqa: PLC0415
-
     return _BEYOND_ASCII.sub(_escaped, json.dumps(plain(value), ensure_ascii=False, indent=indent))
 
 

@@ -44,12 +44,12 @@ def worker(bootstrap: Bootstrap = None) -> None:
     chosen = _prepared(bootstrap)
     writable(chosen.data_dir, chosen.group)
     from streams import agreement  # noqa: PLC0415
-    from streams.http.process_health import serve  # noqa: PLC0415
+    from streams.http import process_health  # noqa: PLC0415
     from streams.worker.runtime.health import WorkerHealth  # noqa: PLC0415
 
     health = WorkerHealth()
     agreement.publish(chosen, agreement.ALL)
-    serve(chosen, health)
+    process_health.serve(chosen, health)
     from streams.worker.run import run  # noqa: PLC0415 - Faust takes seconds to import
 
     run(chosen, health)
@@ -63,7 +63,7 @@ def materialize(bootstrap: Bootstrap = None) -> None:
     chosen = _prepared(bootstrap)
     writable(chosen.data_dir, chosen.group)
     from streams import agreement, shutdown  # noqa: PLC0415
-    from streams.http.process_health import serve  # noqa: PLC0415
+    from streams.http import process_health  # noqa: PLC0415
     from streams.materializer.health import MaterializerHealth  # noqa: PLC0415
     from streams.materializer.run import materialize as run  # noqa: PLC0415
 
@@ -77,7 +77,7 @@ def materialize(bootstrap: Bootstrap = None) -> None:
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, end)
     agreement.publish(chosen, agreement.FILTERS)
-    serve(chosen, health)
+    process_health.serve(chosen, health)
     run(chosen, stop, health=health)
 
 
@@ -93,10 +93,9 @@ def serve(bootstrap: Bootstrap = None) -> None:
 
 
 def console(bootstrap: Bootstrap = None) -> None:
-    """Serve the console, pages for people with a browser, beside a deployment; and the HTTP API with it.
+    """Serve the console, pages for people with a browser, and the HTTP API, where the materializer's data folder is.
 
-    Sign in with a token of the file that SAGER_HTTP_TOKENS names; its scopes decide what it may do. The console reads
-    the DuckDB snapshot, so run it where the materializer's data folder is.
+    Sign in with a token of the file that SAGER_HTTP_TOKENS names; its scopes decide what it may do.
     """
     chosen = _prepared(bootstrap)
     from streams.http.run import run  # noqa: PLC0415
@@ -110,8 +109,7 @@ def webhooks(
 ) -> None:
     """Post slim skills to the endpoints of the file that SAGER_WEBHOOKS names, signed, whenever they change.
 
-    Run one. After a restart each endpoint goes on where it was. docs/webhooks.md has the file, the messages and a
-    receiver.
+    Run one. After a restart each endpoint goes on where it was. docs/webhooks.md has the file and a receiver.
     """
     from streams.webhooks.endpoints import WebhooksUnusable, new_secret, read  # noqa: PLC0415
 
@@ -123,12 +121,12 @@ def webhooks(
         raise WebhooksUnusable("there is no endpoint: set SAGER_WEBHOOKS to a file of endpoints; see docs/webhooks.md")
     endpoints = read(chosen.webhooks)
     from streams import agreement  # noqa: PLC0415
-    from streams.http.process_health import serve  # noqa: PLC0415
+    from streams.http import process_health  # noqa: PLC0415
     from streams.webhooks.run import Webhooks, WebhooksHealth  # noqa: PLC0415
 
     health = WebhooksHealth()
     agreement.publish(chosen, agreement.EVERY)
-    serve(chosen, health)
+    process_health.serve(chosen, health)
     asyncio.run(Webhooks(chosen, health).run(endpoints))
 
 

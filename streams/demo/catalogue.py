@@ -46,12 +46,3 @@ def load() -> Mapping[str, tuple[Candidate, ...]]:
     'Alfred Hitchcock'
     """
     return MappingProxyType({domain: _read(domain) for domain in DOMAINS})
-
-
-def domain_of(item_id: str) -> str:
-    """Return the domain in an item's id.
-
-    >>> domain_of("books:emma")
-    'books'
-    """
-    return item_id.partition(":")[0]

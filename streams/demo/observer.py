@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import orjson
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
 from schemas import (
     Card,
@@ -35,7 +35,7 @@ class Stalled(Exception):
 
 @dataclass
 class Seen:
-    """The outputs so far, each once; `rankings` are our ranker's, `reasoned` are diffs and rankings in order."""
+    """The outputs so far, each once; `rankings` are our ranker's."""
 
     interactions: dict[bytes, int] = field(default_factory=dict)
     rankings: dict[str, Ranking] = field(default_factory=dict)
@@ -46,46 +46,39 @@ class Seen:
     card_diffs: dict[tuple[str, int], CardDiff] = field(default_factory=dict)
     cards: dict[str, Card] = field(default_factory=dict)
     dead_letters: dict[str, DeadLetter] = field(default_factory=dict)
-    reasoned: list[SkillDiff | Ranking] = field(default_factory=list)
 
     def take(self, model: type, key: bytes, value: bytes) -> None:
         """Keep one record."""
         if model is Profile:
             self.interactions[key] = orjson.loads(value)["interactions"]
-        elif model is PolicySkill:
+            return
+        if model is PolicySkill:
             head = orjson.loads(value)
             self.skills[head["user_id"], head["domain"]] = value
-        else:
-            self._keep(decode(model, value))
-
-    def _keep(self, event: object) -> None:
-        match event:
-            case Ranking(ranked_by=RankedBy.SAGER) if event.ranking_id not in self.rankings:
+            return
+        decoded: object = decode(model, value)
+        match decoded:
+            case Ranking(ranked_by=RankedBy.SAGER) as event:
                 self.rankings[event.ranking_id] = event
-                self.reasoned.append(event)
-            case Contrast():
+            case Contrast() as event:
                 self.contrasts[event.event_id] = event
-            case SkillDiff():
-                if event.event_id not in self.diffs:
-                    self.reasoned.append(event)
+            case SkillDiff() as event:
                 self.diffs[event.event_id] = event
-            case SlimSkill():
+            case SlimSkill() as event:
                 self.slims[event.user_id, event.domain] = event
-            case CardDiff():
+            case CardDiff() as event:
                 self.card_diffs[event.user_id, event.version] = event
-            case Card():
+            case Card() as event:
                 self.cards[event.user_id] = event
-            case DeadLetter():
+            case DeadLetter() as event:
                 self.dead_letters[event.event_id] = event
 
 
 class Observer:
     """Follows the pipeline's outputs from their beginning.
 
-    Args:
-        settings: the deployment.
-        check: called while waiting; raises if a process has died.
-        patience_seconds: the longest time without a new record.
+    While it waits it calls `check`, which raises if a process has died; `patience_seconds` is the longest time without
+    a new record.
     """
 
     def __init__(
@@ -114,15 +107,11 @@ class Observer:
             if error is None:
                 count += 1
                 self._next[where] = int_of(message.offset()) + 1
-                self._take(message)
+                if (value := message.value()) is not None:
+                    self.seen.take(self._topics[where[0]], message.key() or b"", unpack(value))
             elif error.code() == KafkaError._PARTITION_EOF:
                 self._unread.discard(where)
         return count
-
-    def _take(self, message: Message) -> None:
-        if message.value() is not None:
-            model = self._topics[str(message.topic())]
-            self.seen.take(model, message.key() or b"", unpack(message.value() or b""))
 
     def read_to_end(self) -> None:
         """Read every record that the broker holds by now.

@@ -3,7 +3,7 @@
 import shlex
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,38 +14,20 @@ from rich.text import Text
 
 from operators.render import line_of
 from operators.whatif import history, place
-from schemas import Attribute, ChangeKind, Contrast, SkillDiff, Tier
-from streams.demo.costs import Costs
+from schemas import Attribute, Contrast, SkillDiff, Tier
 from streams.demo.run import Hits, Result
 from streams.demo.scenario import Simulated
 
-SHOWN_USERS, SHOWN_LINES, SHOWN_DIFFS = 3, 8, 3
-BAR_CHARS = 50
-USD_DIGITS = 8
+SHOWN_LINES, SHOWN_DIFFS = 8, 3
 BUCKETS = (0, 1, 2, 3, 5, 9, 17)
 """The least number of choices of each bucket of the curve; the last one is open-ended."""
-QUERIES = {
-    "how often the ranker was right, by version of the skill": """
-        SELECT skill_version, count(*) AS choices, round(avg(hit_at_1::INT), 3) AS hit_at_1
-        FROM outcomes GROUP BY ALL ORDER BY ALL""",
-    "what most users turned out to want": """
-        SELECT attribute_id, count(*) AS users FROM skill_attributes
-        WHERE tier IN ('medium', 'high') GROUP BY ALL ORDER BY users DESC LIMIT 10""",
-    "how one user's policy came about": """
-        SELECT version, kind, attribute_id, before, after, reason FROM skill_changes
-        WHERE user_id = '{user}' ORDER BY version""",
-}
-"""Three questions for the DuckDB file, with their SQL."""
 
 
 @dataclass(frozen=True)
 class Point:
     """One bucket of the curve: hit rates at 1 by how many choices a skill had learned from.
 
-    Attributes:
-        seen: the bucket's name.
-        choices: the number of choices in it.
-        learned, prior: the hit rates with the skill at that choice, and with the skill that the user began with.
+    `learned` is the rate with the skill at that choice, `prior` with the skill that the user began with.
     """
 
     seen: str
@@ -55,12 +37,7 @@ class Point:
 
 
 def curve(diffs: Iterable[SkillDiff], contrasts: Mapping[str, Contrast]) -> list[Point]:
-    """Rank the lists that users chose from by the skill alone, as it was at each choice.
-
-    Args:
-        diffs: the whole log.
-        contrasts: the choices by event id.
-    """
+    """Rank the lists that users chose from by the skill alone, as the whole log has it at each choice."""
     logs: dict[tuple[str, str], list[SkillDiff]] = defaultdict(list)
     for diff in sorted(diffs, key=lambda each: each.version):
         logs[diff.user_id, diff.domain].append(diff)
@@ -123,7 +100,6 @@ def summary(result: Result) -> dict[str, Any]:
         "evolve_seconds": round(result.evolve_seconds, 2),
         "seconds": round(result.seconds, 2),
         "duckdb": str(result.duckdb),
-        "llm": None if result.llm is None else _llm(result.llm),
     }
 
 
@@ -132,49 +108,20 @@ def _hits(hits: Hits, when: str) -> dict[str, float]:
     return {f"hit_at_{top}_{when}": round(rate, 4) for top, rate in rates.items()}
 
 
-def _llm(costs: Costs) -> dict[str, Any]:
-    return {
-        "model": costs.model,
-        "asked": costs.asked,
-        "answered": costs.answered,
-        "valid_share": round(costs.valid_share, 4),
-        "gated": costs.gated,
-        "fallback": costs.fallbacks,
-        "dead_letters": costs.dead_letters,
-        "usd": round(costs.usd, USD_DIGITS),
-        "prompts": [{**vars(each), "usd": round(each.usd, USD_DIGITS)} for each in costs.prompts],
-    }
-
-
 def show(result: Result, scenario: Simulated, console: Console) -> None:
-    """Print the run as tables: a few users, the figures, the cost of an LLM, and what to try next."""
-    users = _most_changed(result)
-    for key in users:
-        console.print(_user(result, scenario, key))
-    console.print(_curve(curve(result.learned, result.seen.contrasts)))
-    console.print(_figures(result))
-    if result.llm is not None:
-        console.print(_costs(result.llm))
-    console.print(Text(f"DuckDB file: {result.duckdb}", style="bold"))
-    console.print(Text(f"Ask it: sager sql --duckdb {shlex.quote(str(result.duckdb))}", style="bold"))
-    console.print("Try, for instance:")
-    for what, query in QUERIES.items():
-        console.print(Text(f"  -- {what}", style="dim"))
-        filled = f"{query};".format(user=users[0][0] if users else "")
-        for line in filled.strip().splitlines():
-            console.print(Text(f"  {line.strip()}"))
-
-
-def _most_changed(result: Result) -> list[tuple[str, str]]:
-    """Pick the users whose skills changed most, one per domain first."""
+    """Print the run as tables: the user whose skill changed most, and the figures."""
 
     def discovered(key: tuple[str, str]) -> int:
         return sum(a.tier >= Tier.MEDIUM and a.source == "discovered" for a in result.skills[key].attributes)
 
-    changed = sorted(result.skills, key=discovered, reverse=True)
-    best = {domain: (user, domain) for user, domain in reversed(changed)}
-    first = sorted(best.values(), key=changed.index)
-    return [*first, *(key for key in changed if key not in first)][:SHOWN_USERS]
+    if result.skills:
+        console.print(_user(result, scenario, max(result.skills, key=discovered)))
+    table = _table("How it learns: hit rate at 1, ranked by the skill alone", "choices seen", "learned", "prior alone")
+    for point in curve(result.learned, result.seen.contrasts):
+        table.add_row(point.seen, f"{point.learned:.2f}", f"{point.prior:.2f}")
+    console.print(table, _figures(result))
+    console.print(Text(f"DuckDB file: {result.duckdb}", style="bold"))
+    console.print(Text(f"Ask it: sager sql --duckdb {shlex.quote(str(result.duckdb))} --list", style="bold"))
 
 
 def _user(result: Result, scenario: Simulated, key: tuple[str, str]) -> RenderableType:
@@ -202,14 +149,13 @@ def _lines(attributes: tuple[Attribute, ...]) -> Text:
 
 
 def _diff(diff: SkillDiff) -> Text:
-    told = [
-        f"{change.kind.value} {change.attribute_id}"
-        + ("" if change.kind in (ChangeKind.DISCOVERED, ChangeKind.EVICTED) else f" {change.before}→{change.after}")
+    changes = [
+        f"{change.kind.value} {change.attribute_id} {change.before or ''}→{change.after or ''}"
         for change in diff.changes
-        if change.kind in (ChangeKind.DISCOVERED, ChangeKind.EVICTED) or change.before != change.after
+        if change.before != change.after
     ]
     text = Text(f"v{diff.version}  chose {diff.evidence.item_id}: ", style="cyan")
-    return text.append("; ".join(told) or "confirmed what was known", style="default")
+    return text.append("; ".join(changes) or "confirmed what was known", style="default")
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -217,24 +163,6 @@ def _table(title: str, *columns: str) -> Table:
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left")
     return table
-
-
-def _curve(points: Sequence[Point]) -> Table:
-    """Draw hit rates by choices seen as bars: with the learned skill, and with the prior alone."""
-    table = Table(title="How it learns: hit rate at 1, ranked by the skill alone", title_justify="left")
-    table.add_column("choices seen", justify="right")
-    table.add_column("choices", justify="right")
-    table.add_column("with what was learned, and with the prior alone", no_wrap=True)
-    for point in points:
-        bars = [(point.learned, "green"), (point.prior, "dim")]
-        told = Text("\n").join(Text(f"{_bar(share)} {share:.2f}", style=style) for share, style in bars)
-        table.add_row(point.seen, str(point.choices), told)
-    return table
-
-
-def _bar(share: float) -> str:
-    eighths = round(share * BAR_CHARS * 8)
-    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
 def _figures(result: Result) -> Table:
@@ -257,23 +185,3 @@ def _figures(result: Result) -> Table:
     ):
         table.add_row(name, "", str(value))
     return table
-
-
-def _costs(costs: Costs) -> Group:
-    """Show the cost of each prompt, and the share of usable answers."""
-    table = _table(
-        f"What each prompt cost, by {costs.model}",
-        *("prompt", "answered", "calls", "tokens in", "tokens out", "median ms", "USD"),
-    )
-    for each in costs.prompts:
-        sums = (each.answered, each.calls, each.prompt_tokens, each.completion_tokens, each.median_ms)
-        usd = f"{each.usd:.6f}" if costs.priced else "-"
-        table.add_row(Text(each.prompt), *(f"{count:,}" for count in sums), usd)
-    total = "for USD set SAGER_LLM_PRICE_PROMPT and SAGER_LLM_PRICE_COMPLETION"
-    if costs.priced:
-        total = f"{costs.usd:.6f} USD in all"
-    told = (
-        f"{costs.valid_share:.1%} valid replies to {costs.asked} questions; {costs.gated} choices kept from the LLM by "
-        f"the gate, {costs.fallbacks} questions answered by rules instead, {costs.dead_letters} dead letters; {total}"
-    )
-    return Group(table, Text(told))

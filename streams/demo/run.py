@@ -24,18 +24,20 @@ from schemas import (
     Utterance,
     encode,
 )
-from streams.demo.costs import Costs, costs, patience_seconds, uses_llm
 from streams.demo.observer import STALLED_SECONDS, Observer, Seen
 from streams.demo.scenario import Choice, Simulated
 from streams.kafka.producer import EventOutbox, envelope
 from streams.local.launch import Local
 from streams.materializer import read
 from streams.materializer.exceptions import MaterializerError
+from streams.settings import By, RankerName, ReasonerName, Settings
 
 LOOK_SECONDS = 0.5
 IDLE_LOOKS = 2
 """A worker that has committed a selection has sent its contrast: the second look includes that."""
 DUCKDB_SECONDS = 60.0
+CALLS = 10
+"""A record may wait for about so many calls of an LLM, and until then nothing new is seen of a healthy pipeline."""
 COUNTS = """
     SELECT (SELECT count(*) FROM skill_diffs), (SELECT count(*) FROM corrections), (SELECT count(*) FROM feedback),
            (SELECT count(*) FROM card_diffs)
@@ -61,17 +63,12 @@ class Result:
 
     Attributes:
         events_in: the number of events that the app produced, by topic.
-        seen: the pipeline's outputs.
         learned: the log of diffs up to the last choice.
-        skills: the final skills.
         firsts: the first diff of every skill, with its seed.
-        selections: the number of choices.
         before, after: the ranker on the held-back choices, with the prior alone and with the evolved skills.
         agreement: learned against hidden policy, before and after.
         fold_agrees: True if the fold of the log equals the skills topic and DuckDB, byte for byte.
         evolve_seconds: from the first streamed choice to the last diff.
-        seconds: the whole run.
-        llm: the LLM's calls and costs; None without an LLM.
     """
 
     events_in: dict[str, int]
@@ -87,24 +84,16 @@ class Result:
     evolve_seconds: float
     seconds: float
     duckdb: Path
-    llm: Costs | None = None
 
 
 class Demo:
-    """One run of a scenario against a local pipeline.
-
-    Args:
-        scenario: the users and their choices.
-        local: the running pipeline.
-        progress: receives progress.
-    """
+    """One run of a scenario against a local pipeline."""
 
     def __init__(self, scenario: Simulated, local: Local, progress: Progress) -> None:
         self._scenario = scenario
         self._local = local
         self._progress = progress
-        # A call may take long, and until it is answered nothing new is seen of a healthy pipeline.
-        waiting = patience_seconds(local.settings) if uses_llm(local.settings) else 0.0
+        waiting = CALLS * local.settings.llm_timeout_seconds if uses_llm(local.settings) else 0.0
         self._observer = Observer(local.settings, local.check, STALLED_SECONDS + waiting)
         self._events = EventOutbox(local.settings)
         self._counts: Counter[str] = Counter()
@@ -154,7 +143,6 @@ class Demo:
             evolve_seconds=evolve_seconds,
             seconds=time.monotonic() - began,
             duckdb=self._local.settings.duckdb_file,
-            llm=costs(seen, self._local.settings) if uses_llm(self._local.settings) else None,
         )
 
     def _send(self, event: Event) -> None:
@@ -209,7 +197,7 @@ class Demo:
         )
 
     def _stream(self, choices: Sequence[Choice]) -> None:
-        """Stream one round of choices: shown as our ranker or the app orders them, then taken."""
+        """Stream one round of choices, shown as our ranker or the app orders them, and wait for their diffs."""
         asked = [choice for choice in choices if self._scenario.has_skill(choice.user_id)]
         for choice in choices:
             if choice not in asked:
@@ -220,17 +208,11 @@ class Demo:
             self._send(Selection(**_after(choice), ranking_id=choice.choice_id, item_id=choice.target))
         self._selections += len(choices)
         self._events.flush()
-        self._wait_for_choices()
-
-    def _wait_for_choices(self) -> None:
-        """Wait until every choice has its diff, or the worker is idle.
-
-        A skill that is frozen or past its warm-up makes no diff from a choice.
-        """
         seen = self._observer.seen
         self._look_for_idleness()
 
         def done() -> bool:
+            # A skill that is frozen or past its warm-up makes no diff from a choice.
             return len(seen.diffs) + len(seen.dead_letters) >= self._selections or self._is_idle()
 
         self._observer.wait(
@@ -312,3 +294,9 @@ class Demo:
 def _after(choice: Choice) -> dict[str, Any]:
     """The envelope and user of an event one minute after a choice."""
     return {**envelope(choice.at + timedelta(minutes=1)), "user_id": choice.user_id}
+
+
+def uses_llm(settings: Settings) -> bool:
+    """Return True if any part of these settings uses an LLM."""
+    uses_rules = settings.reasoner is not ReasonerName.LLM and settings.ranker is RankerName.DETERMINISTIC
+    return not uses_rules or settings.extract_by is By.LLM

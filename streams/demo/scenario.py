@@ -25,7 +25,10 @@ from streams.demo import catalogue, people
 from streams.demo.people import Person
 from streams.kafka.producer import envelope
 
-SLATE = 10
+HISTORY = 12
+"""Interactions per user before the streamed choices."""
+HELD = 6
+"""Held-back choices per user."""
 NO_SKILL_EVERY = 5
 """One simulated user in five is in the arm without skills, for comparison."""
 PAUSE_DAYS = 14
@@ -87,24 +90,16 @@ class Choice:
 
 
 class Simulated:
-    """Simulated users of the built-in catalogue, with hidden policies.
+    """Simulated users of the built-in catalogue, with hidden policies; the seed decides everything."""
 
-    Args:
-        users: how many.
-        n_rounds: streamed choices per user.
-        seed: decides everything.
-        history: interactions per user before that.
-        held: held-back choices per user.
-    """
-
-    def __init__(self, users: int, n_rounds: int, seed: int, history: int = 12, held: int = 6) -> None:
-        self._n_rounds, self._seed, self._history, self._held = n_rounds, seed, history, held
+    def __init__(self, users: int, n_rounds: int, seed: int) -> None:
+        self._n_rounds, self._seed = n_rounds, seed
         self._items = catalogue.load()
         facts = {item.item_id: parser_for(domain, {})(item) for domain, items in self._items.items() for item in items}
         self._facts_of: Callable[[Candidate], tuple[Fact, ...]] = lambda item: facts[item.item_id]
         self.people = people.simulate(users, seed, self._items, self._facts_of)
         self._start = datetime(2025, 12, 24, tzinfo=UTC)
-        self._after = self._start + timedelta(days=history + n_rounds)
+        self._after = self._start + timedelta(days=HISTORY + n_rounds)
 
     def describe(self) -> str:
         """Describe the scenario in one line."""
@@ -121,7 +116,7 @@ class Simulated:
     def past(self) -> Iterator[Past]:
         """Yield each user's earlier phase, when they had only part of their wants."""
         for person in self.people:
-            taken = people.history(person, self._items, self._facts_of, self._rng(person, "past"), self._history)
+            taken = people.history(person, self._items, self._facts_of, self._rng(person, "past"), HISTORY)
             for place, item in enumerate(taken):
                 yield Past(person.user_id, person.domain, item, self._start + timedelta(days=place))
 
@@ -129,7 +124,7 @@ class Simulated:
         """Yield one choice of every user per round."""
         rngs = [self._rng(person, "rounds") for person in self.people]
         for turn in range(self._n_rounds):
-            at = self._start + timedelta(days=self._history + turn)
+            at = self._start + timedelta(days=HISTORY + turn)
             yield [self._choice(person, rng, f"{turn}", at) for person, rng in zip(self.people, rngs, strict=True)]
 
     def held_back(self) -> Sequence[Choice]:
@@ -138,7 +133,7 @@ class Simulated:
             self._choice(person, rng, f"held-{place}", self._after)
             for person in self.people
             for rng in [self._rng(person, "held")]
-            for place in range(self._held)
+            for place in range(HELD)
         ]
 
     def has_skill(self, user_id: str) -> bool:
@@ -147,12 +142,28 @@ class Simulated:
 
     def words(self, skills: Mapping[Key, PolicySkill]) -> Sequence[Event]:
         """Return the users' words, two weeks after the last choice."""
+        events: list[Event] = []
+        start = self._after + timedelta(days=PAUSE_DAYS)
 
-        def first_line(person: people.Person) -> str | None:
+        def common(person: Person) -> dict[str, Any]:
+            moment = start + timedelta(minutes=len(events))
+            return {**envelope(moment), "user_id": person.user_id, "domain": person.domain}
+
+        for number, person in enumerate(self.people, 1):
+            events += [Correction(**common(person), text=text) for text in CORRECTIONS.get(number, ())]
+            if number in SIGNALS:
+                signal, value = SIGNALS[number]
+                item = self._items[person.domain][number]
+                events.append(Feedback(**common(person), item=item, signal=signal.value, value=value))
             skill = skills.get((person.user_id, person.domain))
-            return skill.attributes[0].attribute_id if skill and skill.attributes else None
-
-        return _words(self.people, self._items, first_line, self._after + timedelta(days=PAUSE_DAYS))
+            if number in PINS and skill is not None and skill.attributes:
+                pin = {"action": Action.PIN, "attribute_id": skill.attributes[0].attribute_id}
+                events.append(SkillCommand(**common(person), **pin, actor=person.user_id))
+            chat = CHATS.get(number, ())
+            for turn, text in enumerate(chat):
+                given = {**common(person), "domain": None, "conversation_id": "chat", "turn": turn}
+                events.append(Utterance(**given, text=text, ends=turn == len(chat) - 1))
+        return events
 
     def last_lists(self) -> Sequence[Choice]:
         """Return one list each for a few users, an hour after the words."""
@@ -175,45 +186,10 @@ class Simulated:
         person = next(p for p in self.people if p.user_id == user_id)
         return [fact_id(want.fact) for want in person.policy.wants]
 
-    def _rng(self, person: people.Person, what: str) -> random.Random:
+    def _rng(self, person: Person, what: str) -> random.Random:
         return random.Random(f"{self._seed}:{person.user_id}:{what}")  # noqa: S311 - a simulation
 
-    def _choice(self, person: people.Person, rng: random.Random, name: str, at: datetime) -> Choice:
-        shown = people.candidates(person, self._items, rng, SLATE)
+    def _choice(self, person: Person, rng: random.Random, name: str, at: datetime) -> Choice:
+        shown = people.candidates(person, self._items, rng)
         taken = people.choose(person, shown, self._facts_of, rng)
         return Choice(f"{person.user_id}-{name}", person.user_id, person.domain, shown, taken, at)
-
-
-def _words(
-    people: Sequence[Person],
-    items: Mapping[Any, Sequence[Candidate]],
-    line_of: Callable[[Person], str | None],
-    at: datetime,
-) -> list[Event]:
-    """The people's events, in order.
-
-    Args:
-        people: all of the demo.
-        items: the catalogue, by domain.
-        line_of: the id of a line of a person's skill; None if the person has none.
-        at: the time of the first event.
-    """
-    events: list[Event] = []
-
-    def common(person: Person) -> dict[str, Any]:
-        moment = at + timedelta(minutes=len(events))
-        return {**envelope(moment), "user_id": person.user_id, "domain": person.domain}
-
-    for number, person in enumerate(people, 1):
-        events += [Correction(**common(person), text=text) for text in CORRECTIONS.get(number, ())]
-        if number in SIGNALS:
-            signal, value = SIGNALS[number]
-            item = items[person.domain][number]
-            events.append(Feedback(**common(person), item=item, signal=signal.value, value=value))
-        if number in PINS and (line := line_of(person)) is not None:
-            events.append(SkillCommand(**common(person), action=Action.PIN, attribute_id=line, actor=person.user_id))
-        said = CHATS.get(number, ())
-        for turn, text in enumerate(said):
-            given = {**common(person), "domain": None, "conversation_id": "chat", "turn": turn}
-            events.append(Utterance(**given, text=text, ends=turn == len(said) - 1))
-    return events

@@ -103,12 +103,9 @@ def records(batch: bytes) -> Iterator[Record]:
 def built(held: Sequence[Record], end: int = 0) -> Iterator[bytes]:
     """Yield batches that hold these records at their offsets and span all offsets from 0 to the end.
 
-    The embedded broker never finishes an answer whose last batch has fewer records than offsets. So the last offset
-    has a batch of its own. Where it has no record, it has a control batch, which every client skips.
-
-    Args:
-        held: records of one partition in the order of their offsets.
-        end: the offset behind the partition's last record, if that record is not among them.
+    The embedded broker never finishes an answer whose last batch has fewer records than offsets. So the last offset has
+    a batch of its own. Where it has no record, it has a control batch, which every client skips. `end` is the offset
+    behind the partition's last record, if that record is not among them.
     """
     last = max(end, held[-1].offset + 1 if held else 0) - 1
     base, pending, size = 0, list[Record](), 0

@@ -40,9 +40,6 @@ def free_port() -> int:
 
     It lies below the usual range of outgoing connections. A client could take a port of that range before the process
     that will listen on it has started.
-
-    Raises:
-        OSError: no port is free.
     """
     for port in random.sample(_FREE_PORTS, len(_FREE_PORTS)):
         if port in _given:
@@ -55,12 +52,9 @@ def free_port() -> int:
 
 
 class EmbeddedBroker:
-    """A broker on a port of this machine. Use it as a context manager.
+    """A broker on a port of this machine, 0 for a free one. Use it as a context manager.
 
-    Args:
-        log: the file that takes its output, which is plenty.
-        port: where it listens; 0 takes a free one.
-        public: the port that clients connect to, where another process forwards their requests.
+    `public` is the port that clients connect to, where another process forwards their requests.
     """
 
     def __init__(self, log: Path, port: int = 0, public: int = 0) -> None:
@@ -75,10 +69,7 @@ class EmbeddedBroker:
         return f"127.0.0.1:{self.port}"
 
     def start(self, preexec: Callable[[], None] | None = None) -> Self:
-        """Start it and wait until it answers.
-
-        Args:
-            preexec: called in the child before it becomes the broker.
+        """Start it and wait until it answers; `preexec` is called in the child before it becomes the broker.
 
         Raises:
             MissingExtra: the wheel with the broker is not installed.

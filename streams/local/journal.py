@@ -43,12 +43,9 @@ class JournalUnusable(StreamsError, RuntimeError):
 
 @dataclass
 class Log:
-    """The contents of a journal.
+    """The contents of a journal: records in the order of their offsets, and the workers' committed offsets.
 
-    Attributes:
-        records: the records of each partition, in the order of their offsets.
-        commits: the offsets that the workers' group has committed.
-        ends: the offset behind each partition's last record, which compaction may have removed.
+    `ends` has the offset behind each partition's last record, which compaction may have removed.
     """
 
     records: dict[Partition, list[Record]] = field(default_factory=dict)

@@ -86,13 +86,8 @@ def child(args: Sequence[str], settings: Settings, log: Path, keeps: Sequence[in
     """Start `sager ARGS` as a child with these settings, its output going to the end of a log file.
 
     It is in a process group of its own, so that Ctrl-C reaches us alone and we end children in order, and it ends when
-    we do, see `die_with_parent`. Secrets go by the environment, never by the command line.
-
-    Args:
-        args: the command.
-        settings: its settings.
-        log: the file for its output.
-        keeps: file descriptors that it inherits.
+    we do, see `die_with_parent`. Secrets go by the environment, never by the command line. It inherits the file
+    descriptors `keeps`.
     """
     return _started(["streams.cli", *args], settings, log, keeps, subprocess.DEVNULL)
 
@@ -137,14 +132,9 @@ def own_token(settings: Settings) -> str:
 class Local:
     """Broker, topics, worker and materializer, and the console if it has a port. Use it as a context manager.
 
-    With `keep`, the broker is a process that owns the embedded one and its journal, see `streams.local.proxy`.
-    It cannot be restarted under the others: they are restarted with it.
-
-    Args:
-        settings: the configuration; bootstrap servers, store and metrics ports are chosen here.
-        port: where the broker listens; 0 takes a free one.
-        keep: whether a journal is loaded and kept; without it all records are lost at the end.
-        http_port: where the HTTP API and the console listen; None for neither.
+    With `keep`, the broker is a process that owns the embedded one and its journal, see `streams.local.proxy`. It
+    cannot be restarted under the others: they are restarted with it. Without `keep`, all records are lost at the end.
+    Bootstrap servers, store and metrics ports of the settings are chosen here; port 0 is a free one.
     """
 
     def __init__(self, settings: Settings, *, port: int = 0, keep: bool = False, http_port: int | None = None) -> None:
@@ -196,11 +186,7 @@ class Local:
         return f"http://{self.settings.metrics_host}:{self._ports[name]}"
 
     def start(self) -> Self:
-        """Start everything, in order.
-
-        Raises:
-            StreamsError: a process failed to start; the others are ended again.
-        """
+        """Start everything, in order; if a process fails to start, the others are ended again."""
         try:
             if self._keep:
                 self._lock = lock(self.settings)
@@ -276,7 +262,7 @@ class Local:
         """Restart processes that have ended, once all were ready, and rotate logs.
 
         Raises:
-            ChildDied: a process ends again and again, or was never ready; with the last lines of its log.
+            ChildDied: a process ends again and again, or was never ready.
             JournalUnusable: the journal cannot be written.
         """
         for log in self.logs.values():
@@ -308,11 +294,7 @@ class Local:
             raise self._died(BROKER, self._proxy.returncode)
 
     def _note_death(self, name: str, died: ChildDied) -> None:
-        """Count a process that has ended.
-
-        Raises:
-            ChildDied: it is not started again.
-        """
+        """Count a process that has ended; raise `died` if it is not started again."""
         deaths, now = self._deaths[name], time.monotonic()
         deaths.append(now)
         while now - deaths[0] > DEATHS_SECONDS:
@@ -328,12 +310,7 @@ class Local:
         return ChildDied("\n".join([f"the {name} has ended{how}; its log is {log}, which ends:", *lines]))
 
     def wait_until_ready(self, seconds: float = 60.0) -> None:
-        """Wait until every process is ready.
-
-        Raises:
-            ChildDied: one of them ended instead.
-            StreamsError: one was not ready in time.
-        """
+        """Wait until every process is ready, and raise if one was not ready in time, or ended instead."""
         give_up = time.monotonic() + seconds
         wanted = {name: f"{self._address(name)}/ready" for name in self._ports}
         if self.url is not None:
@@ -355,13 +332,8 @@ class Local:
     def work_off(self, seconds: float, report: Callable[[int], None], *, per_record: bool) -> int:
         """Wait until the worker has processed all records there are now, and those that it writes because of them.
 
-        Args:
-            seconds: how long it may take.
-            report: called with the number of records that are left.
-            per_record: whether the time is for each record instead of for all.
-
-        Returns:
-            How many records are left.
+        Reports how many are left again and again, and returns that in the end. The time is for all records, or with
+        `per_record` for each.
         """
         give_up = time.monotonic() + seconds
         for _ in range(ROUNDS):
@@ -389,8 +361,7 @@ class Local:
     def stop(self, *, at_once: bool = False) -> None:
         """End the worker, then the materializer once it has everything, then the broker, which acknowledges until then.
 
-        Args:
-            at_once: whether to kill the first two instead, which loses nothing where a journal is kept.
+        `at_once` kills the first two instead, which loses nothing where a journal is kept.
         """
         try:
             if at_once:

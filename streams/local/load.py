@@ -20,13 +20,9 @@ REQUEST_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Loaded:
-    """The records that the broker got back.
+    """The number of records that the broker got back, and of those that the workers have yet to process.
 
-    Attributes:
-        records: the number of records.
-        waiting: the number of records that the workers have yet to process.
-        ends: the offset behind each partition's last record.
-        topic_ids: the ids that the last broker gave the topics.
+    `ends` has the offset behind each partition's last record, `topic_ids` the ids that the last broker gave the topics.
     """
 
     records: int = 0
@@ -38,9 +34,7 @@ class Loaded:
 def load(settings: Settings, broker: str) -> Loaded:
     """Compact the journal, or begin one, and give a fresh broker its records before any client reaches it.
 
-    Args:
-        settings: the deployment.
-        broker: the address where only this process reaches the broker.
+    Only this process reaches the broker at the given address.
 
     Raises:
         JournalUnusable: it belongs to another deployment, or is missing beside a DuckDB file.

@@ -17,11 +17,7 @@ def _get(request: str | urllib.request.Request) -> str:
 
 
 def why_not_ready(url: str) -> str:
-    """Return the reason why a process is not ready yet; empty once it is.
-
-    Args:
-        url: an address that answers with 200 once it is, else with the reasons or not at all.
-    """
+    """Return the reason why a process is not ready yet; empty once its address answers with 200."""
     try:
         _get(url)
     except urllib.error.HTTPError as refusal:

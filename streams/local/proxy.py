@@ -63,14 +63,10 @@ _Future = asyncio.Future[None]
 
 @dataclass
 class _Pending:
-    """A request that the broker has not answered.
+    """A request that the broker has not answered, decoded if the proxy decodes its kind.
 
-    Attributes:
-        api: the kind of request.
-        version: the kind's version.
-        request: the decoded request, of those kinds that the proxy decodes.
-        wants_answer: false for a Produce request without acknowledgement.
-        journaled: of a Produce request; done once the journal has its batches, or the broker has refused them.
+    A Produce request without acknowledgement wants no answer. `journaled`, of a Produce request, is done once the
+    journal has its batches, or the broker has refused them.
     """
 
     api: int
@@ -81,13 +77,7 @@ class _Pending:
 
 
 class Proxy:
-    """Serves clients, and keeps the journal.
-
-    Args:
-        settings: the deployment, whose journal has been loaded into the broker.
-        broker_port: where the broker listens.
-        compaction_bytes: how much the journal may grow before it is compacted.
-    """
+    """Serves clients, and keeps the journal, which has been loaded into the broker and may grow before compaction."""
 
     def __init__(self, settings: Settings, broker_port: int, compaction_bytes: int = COMPACTION_BYTES) -> None:
         self._settings, self._broker_port, self._compaction_bytes = settings, broker_port, compaction_bytes

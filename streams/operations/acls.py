@@ -81,15 +81,10 @@ WEBHOOK_GROUPS = f"{APP_ID}-webhooks-"
 
 @dataclass(frozen=True)
 class Access:
-    """The needs of a role.
+    """The needs of a role: topics by the registry's names, and consumer groups.
 
-    Attributes:
-        does: its description, for people.
-        reads, writes: topics, by the registry's names.
-        looks_at: topics that it describes, besides those it reads or writes.
-        joins: consumer groups that it joins.
-        asks: groups that it describes for their lag, and group names that librdkafka requires but never joins.
-        makes_topics: True if it creates and alters topics.
+    `looks_at` are topics that it only describes; `asks` are groups that it describes for their lag, and group names
+    that librdkafka requires but never joins.
     """
 
     does: str

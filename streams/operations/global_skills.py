@@ -13,7 +13,6 @@ from typing import TypeVar
 from operators.global_skill import GlobalLimits, Population, global_skill
 from schemas import BadRecord, GlobalSkill, Memory, Profile, decode, derived_id
 from streams.kafka.packed import unpack
-from streams.kafka.producer import EventOutbox
 from streams.kafka.scanner import NoSuchTopic, Scanner
 from streams.settings import Settings
 
@@ -82,17 +81,6 @@ def build(populations: Iterable[Population], occurred_at: datetime, limits: Glob
         global_skill(each, derived_id("global-skill", each.domain, occurred_at.isoformat()), occurred_at, limits)
         for each in sorted(populations, key=lambda each: each.domain)
     ]
-
-
-def publish(settings: Settings, skills: Iterable[GlobalSkill]) -> None:
-    """Publish these global skills, replacing the existing ones.
-
-    Raises:
-        NotProduced: the broker did not accept all of them.
-    """
-    with EventOutbox(settings) as outbox:
-        for skill in skills:
-            outbox.send(skill)
 
 
 def read_published(settings: Settings) -> dict[str, GlobalSkill]:

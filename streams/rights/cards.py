@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -19,10 +19,6 @@ from schemas import Card, CardChange, CardCommand, CardDiff, CardLine, Model
 from schemas.cards import MAX_CARD_LINES
 from schemas.fields import UtcDatetime
 from streams.exceptions import StreamsError
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
 
 MOST_FOR_A_REQUEST = 12
 DIGITS = 3
@@ -142,16 +138,6 @@ def card_versions(diffs: Iterable[CardDiff]) -> list[CardVersion]:
     return versions
 
 
-def logged_card(con: "DuckDBPyConnection", user: str) -> list[CardDiff]:
-    """Return the log of a card from the snapshot."""
-    from streams.materializer import read  # noqa: PLC0415
-
-    diffs = read.card_diffs(con, user)
-    if not diffs:
-        raise unknown_card(user)
-    return diffs
-
-
 def card_at(diffs: Sequence[CardDiff], user: str, moment: datetime) -> Card:
     """Return the card at a moment."""
     found = as_of(diffs, moment)
@@ -196,4 +182,4 @@ def line_of_card(card: Card | None, line_id: str) -> CardLine:
     for line in () if card is None else (*card.lines, *card.past):
         if line.line_id == line_id:
             return line
-    raise UnknownCardLine("the card has no such line: `sager card show USER` prints the ids")
+    raise UnknownCardLine("the card has no such line: `sager card USER` prints the ids")

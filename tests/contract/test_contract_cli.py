@@ -1,6 +1,5 @@
 """What the command line owes whoever looks for a command: a heading, a whole line of help, and what may be chosen."""
 
-import errno
 import os
 import subprocess
 import sys
@@ -9,11 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from streams.cli import app
-from streams.cli.errors import of_os
 from tests.analytics_world import published
 
 
-@pytest.mark.parametrize("words", [[], ["policy"], ["card"]], ids=["sager", "policy", "card"])
+@pytest.mark.parametrize("words", [[], ["policy"]], ids=["sager", "policy"])
 def test_help_is_whole_at_80_columns(words) -> None:
     shown = CliRunner(env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"}).invoke(app, [*words, "--help"]).stdout
 
@@ -40,14 +38,6 @@ def test_an_unknown_choice_is_told_with_those_there_are(words, choices) -> None:
 
     assert done.exit_code == 2
     assert choices in done.stderr
-
-
-@pytest.mark.parametrize("code", [errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.EROFS, errno.ENOSPC, errno.EEXIST])
-def test_an_error_of_the_system_is_told_with_what_to_do_and_without_its_number(code) -> None:
-    told = of_os(OSError(code, "reason", "somewhere"))
-
-    assert told.startswith("somewhere: ")
-    assert "Errno" not in told
 
 
 HEAVY = {

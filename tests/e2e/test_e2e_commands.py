@@ -19,7 +19,6 @@ COMMANDS = (
     "policy",
     "policy show",
     "policy log",
-    "policy diff",
     "policy explain",
     "policy say",
     "policy verify",
@@ -31,8 +30,6 @@ COMMANDS = (
     "schemas export",
     "demo",
     "eval",
-    "eval arms",
-    "eval report",
 )
 NOBODY = {"SAGER_BOOTSTRAP": "127.0.0.1:1"}
 

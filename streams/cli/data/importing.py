@@ -1,20 +1,21 @@
 """`sager import`: a data set into Kafka."""
 
 import time
+from collections import Counter
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
-from streams.cli.output import console, note, print_json, row, table
+from streams.cli.options import AsJson, Bootstrap, connected, examples
+from streams.cli.output import note, print_fields, print_json
+from streams.cli.progress import Stages
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from schemas import Event
-    from streams.cli.progress import Stages
     from streams.importers import Dataset
     from streams.kafka.producer import EventOutbox
     from streams.settings import Settings
@@ -58,23 +59,20 @@ def import_(
 ) -> None:
     """Stream a data set into Kafka: its items into the catalogue, its users' histories as events.
 
-    docs/datasets.md has the layouts. As interactions, histories feed the prior. As a replay, the first half of each
-    does, and each later visit becomes a ranking of that item among nine others, drawn by a fixed seed, and its
-    selection: this needs a running worker.
-
-    Events that Kafka still holds are not sent again: a repeated import goes on where an interrupted one stopped.
+    As interactions, histories feed the prior. As a replay, the first half of each does, and each later visit becomes a
+    ranking of that item among nine others, and its selection: this needs a running worker. Events that Kafka still
+    holds are not sent again. docs/datasets.md has the layouts.
     """
-    from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.importers import Format, load  # noqa: PLC0415
     from streams.kafka import topics  # noqa: PLC0415
     from streams.kafka.producer import EventOutbox  # noqa: PLC0415
 
-    chosen = settings(bootstrap=bootstrap)
     if layout not in ("auto", *Format):
         raise typer.BadParameter(f"there is no format {layout!r}; there are auto, {', '.join(Format)}")
     which = None if layout == "auto" else Format(layout)
     data = load(path, limit_users, format=which, domain=domain, min_rating=min_rating)
-    for name in topics.ensure(reachable(chosen)):
+    chosen = connected(bootstrap)
+    for name in topics.ensure(chosen):
         note(f"created {name}")
     began = time.monotonic()
     with Stages() as stages, EventOutbox(chosen) as outbox:
@@ -82,15 +80,26 @@ def import_(
         run.load(PRIOR_SHARE if become is As.REPLAY else 1.0)
         if become is As.REPLAY:
             run.replay(PRIOR_SHARE)
-    _tell(data, run, time.monotonic() - began, as_json)
+    found = {
+        "domain": data.domain,
+        "users": len(data.histories),
+        "sent": run.sent,
+        "already_there": run.held,
+        "skipped": dict(data.skipped),
+        "seconds": round(time.monotonic() - began, 3),
+    }
+    if as_json:
+        print_json(found)
+    else:
+        print_fields(found)
 
 
 class _Import:
     """One import. `sent` and `held` count events by topic: what went out, and what Kafka had already."""
 
     def __init__(self, chosen: "Settings", data: "Dataset", outbox: "EventOutbox", stages: "Stages") -> None:
-        self.sent: dict[str, int] = {}
-        self.held: dict[str, int] = {}
+        self.sent: Counter[str] = Counter()
+        self.held: Counter[str] = Counter()
         self._settings, self._data, self._outbox, self._stages = chosen, data, outbox, stages
 
     def load(self, share: float) -> None:
@@ -135,29 +144,6 @@ class _Import:
 
     def _one(self, event: "Event", held: set[str]) -> None:
         known = event.event_id in held
-        counts = self.held if known else self.sent
-        counts[event.TOPIC] = counts.get(event.TOPIC, 0) + 1
+        (self.held if known else self.sent)[event.TOPIC] += 1
         if not known:
             self._outbox.send(event)
-
-
-def _tell(data: "Dataset", run: _Import, seconds: float, as_json: bool) -> None:
-    if as_json:
-        print_json(
-            {
-                "domain": data.domain,
-                "users": len(data.histories),
-                "sent": run.sent,
-                "already_there": run.held,
-                "skipped": dict(data.skipped),
-                "seconds": round(seconds, 3),
-            }
-        )
-        return
-    made = table("topic", "sent", "already there", title=f"{data.domain}: {len(data.histories):,} users")
-    for topic in dict.fromkeys([*run.sent, *run.held]):
-        row(made, [topic, f"{run.sent.get(topic, 0):,}", f"{run.held.get(topic, 0):,}"])
-    made.caption = f"{sum(run.sent.values()) / max(seconds, 0.001):,.0f} events/s, {seconds:.1f} s"
-    console().print(made)
-    for reason, number in data.skipped.items():
-        note(f"left out: {number:,} {reason}")

@@ -2,21 +2,16 @@
 
 import csv
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import Annotated, Any
 
 import typer
 
 from streams.cli.options import AsJson, examples, settings
 from streams.cli.output import console, note, plain, print_json_rows, printable, row, table
 
-if TYPE_CHECKING:
-    from streams.cli.progress import Stages
-
-QUIET_SECONDS = 2.0
 GIB = 1024**3
 MOST_ROWS = 1_000
 """People see so many rows: a table is laid out as a whole."""
@@ -25,9 +20,6 @@ LONG_VALUE = 600
 LONG_FRACTION = 12
 _GAP = 3
 """Columns between two cells."""
-
-
-Rows = Iterator[Sequence[Any]]
 
 LISTED = """
     SELECT table_name AS name, 'table' AS kind, comment FROM duckdb_tables() WHERE database_name = 'snapshot'
@@ -43,6 +35,8 @@ DESCRIBED = """
     WHERE database_name = 'snapshot' AND table_name = $1 ORDER BY column_index
 """
 
+Rows = Iterator[Sequence[Any]]
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -50,10 +44,7 @@ def register(app: typer.Typer) -> None:
         "sql",
         epilog=examples(
             "sager sql --list",
-            'sager sql "FROM learning_curve ORDER BY domain, nth"',
             "sager sql \"FROM policy_at('ann', '2026-01-31')\" --json",
-            "sager sql --describe outcomes",
-            "sager sql --duckdb /tmp/sager-demo/sager.duckdb --list",
             "sager sql - < question.sql",
         ),
     )(sql)
@@ -71,13 +62,10 @@ def sql(
 ) -> None:
     """Query the newest DuckDB snapshot.
 
-    The snapshot is some seconds behind. For a prompt use `duckdb -readonly FILE`. A query only reads, with SELECT, FROM
-    or DESCRIBE: it can neither change nor slow down the pipeline, nor open another file. A table that is too wide for
-    the terminal is printed vertically, one value per line. People see the first 1,000 rows and the beginning of long
-    values; --json and --csv print everything.
+    It is some seconds behind. A query only reads: it can neither change nor slow down the pipeline, nor open another
+    file. People see the first 1,000 rows, and the beginning of long values; --json and --csv print everything.
     """
-    asked_for = sum([query is not None, list_all, describe is not None])
-    if asked_for != 1:
+    if sum([query is not None, list_all, describe is not None]) != 1:
         raise typer.BadParameter("give one of QUERY, --list and --describe; for a prompt: duckdb -readonly FILE")
     if as_json and as_csv:
         raise typer.BadParameter("give at most one of --json and --csv")
@@ -94,49 +82,18 @@ def sql(
     if not (query or "").strip():
         raise QueryFailed("the query is empty; `sager sql --list` lists tables, views and macros")
     values = [describe] if describe is not None else []
-    limits = {"seconds": seconds, "memory_bytes": int(memory * GIB)}
-    with (
-        _Progress() as progress,
-        Query(settings(duckdb=duckdb), query or "", values, **limits, on_progress=progress.at) as asked,  # type: ignore[arg-type]
-    ):
+    chosen, most_bytes = settings(duckdb=duckdb), int(memory * GIB)
+    with Query(chosen, query or "", values, seconds=seconds, memory_bytes=most_bytes) as asked:
+        columns = asked.columns()
         if as_json:
-            columns = asked.columns()
             print_json_rows(dict(zip(columns, cells, strict=True)) for cells in asked.rows())
         elif as_csv:
-            _print_csv(asked.columns(), asked.rows())
-        elif not _print_table(asked.columns(), asked.rows(), wrap=query in (LISTED, DESCRIBED)) and describe:
+            _print_csv(columns, asked.rows())
+        elif not _print_table(columns, asked.rows(), wrap=query in (LISTED, DESCRIBED)) and describe:
             raise QueryFailed(f"there is no table or view {describe!r}; `sager sql --list` lists them")
 
 
-class _Progress:
-    """A bar for a query that takes long, until its rows come. A context manager."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._stages: Stages | None = None
-
-    def at(self, percent: int | None) -> None:
-        """Show the progress of the query, in percent; None when a part of the answer has come."""
-        if percent is None:
-            self.__exit__()
-        elif self._stages is not None or time.monotonic() - self._began > QUIET_SECONDS:
-            if self._stages is None:
-                from streams.cli.progress import Stages  # noqa: PLC0415
-
-                self._stages = Stages().__enter__()
-            self._stages.at("query", percent, 100)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._stages is not None:
-            self._stages.__exit__()
-        self._stages, self._began = None, time.monotonic()
-
-
 def _print_csv(columns: Sequence[str], rows: Rows) -> None:
-    """Print rows as CSV."""
     # Programs get the data as they are; a terminal would obey them.
     shown = printable if sys.stdout.isatty() else str
     out = csv.writer(sys.stdout, lineterminator="\n")
@@ -146,48 +103,27 @@ def _print_csv(columns: Sequence[str], rows: Rows) -> None:
 
 
 def _print_table(columns: Sequence[str], rows: Rows, *, wrap: bool) -> int:
-    """Print rows for people; return how many.
-
-    Args:
-        columns: their headings.
-        rows: the values, as they come.
-        wrap: always print a table, and wrap its last column.
-    """
+    """Print rows for people, vertically if they are too wide, and return how many; `wrap`: wrap the last column."""
     if not columns:
         return 0
     shown = [["" if cell is None else _shown(cell) for cell in cells] for cells in islice(rows, MOST_ROWS)]
     if next(rows, None) is not None:
         note(f"the first {MOST_ROWS:,} rows; --csv and --json print all")
     headings = [printable(name) for name in columns]
-    if not wrap and _width(headings, shown) > console().width:
-        _print_vertical(headings, shown)
-    else:
+    if wrap or _width(headings, shown) <= console().width:
         made = table(*headings, whole=headings[:-1] if wrap else headings)
         for cells in shown:
             row(made, cells)
         console().print(made)
-    return len(shown)
-
-
-def _print_vertical(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from textwrap import wrap  # noqa: PLC0415
-
-    width, name_width, cut = console().width, max(map(len, headings)), False
-    for number, cells in enumerate(rows, 1):
-        print(f"─── row {number} ".ljust(min(width, 60), "─"))
+        return len(shown)
+    widest = max(map(len, headings))
+    for number, cells in enumerate(shown, 1):
+        print(f"─── row {number} ".ljust(60, "─"))
         for heading, cell in zip(headings, cells, strict=True):
-            if len(cell) > LONG_VALUE:
-                cut, cell = True, f"{cell[:LONG_VALUE]}… (+{len(cell) - LONG_VALUE:,} characters)"  # noqa: PLW2901
-            lines = [
-                part
-                for line in cell.split("\n")
-                for part in wrap(line, max(width - name_width - 2, 20), break_on_hyphens=False) or [""]
-            ]
-            print(f"{heading:<{name_width}}  {lines[0]}".rstrip())
-            for line in lines[1:]:
-                print(f"{'':<{name_width}}  {line}")
-    if cut:
-        note("… marks a value that is cut: --csv and --json print all of it")
+            more = len(cell) - LONG_VALUE
+            cut = f"… (+{more:,} characters)" if more > 0 else ""
+            print(f"{heading:<{widest}}  {cell[:LONG_VALUE]}{cut}".rstrip())
+    return len(shown)
 
 
 def _width(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
@@ -198,7 +134,7 @@ def _width(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 
 
 def _shown(cell: Any) -> str:
-    """The value as people read it: six digits of a long fraction; --csv and --json have all."""
+    """Format a value for people: six digits of a long fraction."""
     text = printable(_text(cell))
     return f"{cell:.6g}" if isinstance(cell, float) and len(text) > LONG_FRACTION and abs(cell) < 1e6 else text  # noqa: PLR2004
 

@@ -6,6 +6,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +15,7 @@ import typer
 
 from streams.cli.mcp import TOKEN_FILE
 from streams.cli.options import examples, settings
-from streams.cli.output import console, note, row, table
+from streams.cli.output import console, note, print_fields
 from streams.cli.processes import writable
 from streams.exceptions import StreamsError
 from streams.logs import configure
@@ -31,7 +32,7 @@ CATCH_UP_SECONDS = 120.0
 
 
 class PortTaken(StreamsError, OSError):
-    """Another process listens on the port that was asked for."""
+    """Another process listens on the requested port."""
 
 
 class _Asked(BaseException):
@@ -49,29 +50,18 @@ def register(app: typer.Typer) -> None:
 
 def up(
     port: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=65_535, help=f"The broker's port. [default: {USUAL_PORT}, or a free one if it is taken]"
-        ),
+        int | None, typer.Option(min=1, max=65_535, help=f"The broker's port. [default: {USUAL_PORT}, or a free one]")
     ] = None,
     data_dir: Annotated[Path | None, typer.Option(help="The folder, instead of SAGER_DATA_DIR.", metavar="DIR")] = None,
     http_port: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            max=65_535,
-            help=f"The port of the HTTP API and the console. [default: {USUAL_HTTP_PORT}, or a free one]",
-        ),
+        typer.Option(min=1, max=65_535, help=f"That of API and console. [default: {USUAL_HTTP_PORT}, or a free one]"),
     ] = None,
-    with_console: Annotated[
-        bool, typer.Option("--console/--no-console", help="Serve the HTTP API and console.")
-    ] = True,
 ) -> None:
     """Run a broker, a worker, the materializer, the HTTP API and the console on this machine, until Ctrl-C.
 
     A journal in the data folder keeps the records: the next start continues where this one ended, however it ended. The
-    link to the console signs in once, within an hour; the file `token` has the token for everything else. For one
-    machine: production has a Kafka, and `sager worker`, `sager materialize` and `sager console` beside it.
+    link to the console signs in once; the file `token` has the token for everything else.
     """
     from streams.local.broker import free_port  # noqa: PLC0415
     from streams.local.journal import lock  # noqa: PLC0415
@@ -82,13 +72,10 @@ def up(
     writable(chosen.data_dir, chosen.group)
     # A `sager up` that was killed leaves a worker that finishes, and the broker on its port for as long.
     os.close(lock(chosen))
-    broker_port = _port(port)
-    served = (_port(http_port, chosen.http_port, "--http-port") or free_port()) if with_console else None
+    broker_port, served = _port(port), _port(http_port, chosen.http_port, "--http-port") or free_port()
     before = [(name, signal.signal(name, _ask)) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     try:
         note("starting ...")
-        if not broker_port:
-            note(f"port {USUAL_PORT} is taken by another process: this broker listens on the port shown below")
         _run(Local(chosen, port=broker_port, keep=True, http_port=served), was_chosen=port is not None)
     except _Asked:
         note("ended: every accepted event is kept, and the next start continues from there")
@@ -106,7 +93,7 @@ def _run(local: "Local", *, was_chosen: bool) -> None:
     try:
         local.start()
         local.wait_until_ready(READY_SECONDS)
-        if left := local.work_off(CATCH_UP_SECONDS, _Progress("catching up with restored records"), per_record=True):
+        if left := local.work_off(CATCH_UP_SECONDS, _progress("catching up with restored records"), per_record=True):
             note(f"the worker has done nothing for {CATCH_UP_SECONDS:.0f} s, and {left} records wait: see its log")
         is_up = True
         _show(local, was_chosen=was_chosen)
@@ -118,7 +105,7 @@ def _run(local: "Local", *, was_chosen: bool) -> None:
         if is_up:
             seconds = local.settings.shutdown_seconds
             note("ending: the worker finishes, the materializer publishes (Ctrl-C again ends at once) ...")
-            if left := local.work_off(seconds, _Progress("finishing"), per_record=False):
+            if left := local.work_off(seconds, _progress("finishing"), per_record=False):
                 note(f"{left} records are not done after {seconds:.0f} s; they are kept, and come first next time")
         at_once = False
         raise
@@ -126,25 +113,21 @@ def _run(local: "Local", *, was_chosen: bool) -> None:
         local.stop(at_once=at_once)
 
 
-class _Progress:
-    """Prints how many records are left, every few seconds."""
+def _progress(doing: str) -> Callable[[int], None]:
+    """Return a function that prints the number of records left, every few seconds."""
+    printed_at = time.monotonic()
 
-    def __init__(self, doing: str) -> None:
-        self._doing, self._printed_at = doing, time.monotonic()
+    def report(left: int) -> None:
+        nonlocal printed_at
+        if time.monotonic() - printed_at > PROGRESS_SECONDS:
+            printed_at = time.monotonic()
+            note(f"{doing}: {left} records left ...")
 
-    def __call__(self, left: int) -> None:
-        if time.monotonic() - self._printed_at > PROGRESS_SECONDS:
-            self._printed_at = time.monotonic()
-            note(f"{self._doing}: {left} records left ...")
+    return report
 
 
 def _port(asked: int | None, usual: int = USUAL_PORT, option: str = "--port") -> int:
-    """Return the port to listen on; 0 for any.
-
-    Args:
-        asked: the port that the user named with `option`.
-        usual: taken if none was named and it is free.
-        option: the option.
+    """Return the port to listen on: the one that the user named with `option`, else the usual one; 0 for any.
 
     Raises:
         PortTaken: the named port is in use.
@@ -162,38 +145,32 @@ def _port(asked: int | None, usual: int = USUAL_PORT, option: str = "--port") ->
 
 
 def _show(local: "Local", *, was_chosen: bool) -> None:
-    out = console()
-    made = table("", "", title="sager is up")
-    made.show_header = False
-    row(made, ["broker", local.bootstrap])
+    folder = local.settings.data_dir
+    fields: dict[str, object] = {"broker": local.bootstrap}
     if local.url is not None:
-        row(made, ["console", local.link() or f"{local.url}/console"])
-        row(made, ["HTTP API", f"{local.url}  (its documentation: /docs)"])
+        fields["console"] = local.link() or f"{local.url}/console"
+        fields["HTTP API"] = f"{local.url}  (its documentation: /docs)"
     if local.token is not None:
-        row(made, ["token", local.settings.data_dir / TOKEN_FILE])
-    row(made, ["DuckDB", f"{local.settings.duckdb_file}  (a new one every {local.settings.publish_seconds:g} s)"])
-    for name, url in local.metrics.items():
-        row(made, [f"metrics, {name}", url])
-    for name, log in local.logs.items():
-        row(made, [f"log, {name}", log])
+        fields["token"] = folder / TOKEN_FILE
+    fields["DuckDB"] = f"{local.settings.duckdb_file}  (a new one every {local.settings.publish_seconds:g} s)"
+    fields |= {f"metrics of the {name}": url for name, url in local.metrics.items()}
+    fields |= {f"log of the {name}": log for name, log in local.logs.items()}
     if count := local.loaded.records:
         waiting = f"; {local.loaded.waiting} were still to be done" if local.loaded.waiting else ""
-        row(made, ["restored", f"{count} records{waiting}"])
-    out.print(made)
+        fields["restored"] = f"{count} records{waiting}"
+    print_fields(fields)
     if local.port != USUAL_PORT and not was_chosen:
-        out.print(
-            f"Port {USUAL_PORT} is another process'. Clients of localhost:{USUAL_PORT}, as in the README's examples,\n"
-            "reach that one. In each terminal, before anything else:\n",
+        console().print(
+            f"\nPort {USUAL_PORT} is another process'. Clients of localhost:{USUAL_PORT}, as in the README's\n"
+            "examples, reach that one. In each terminal, before anything else:\n\n"
             f"  export SAGER_BOOTSTRAP={local.bootstrap}\n",
-            sep="\n",
             style="bold yellow",
             markup=False,
             soft_wrap=True,
         )
-    steps = [f"export SAGER_BOOTSTRAP={local.bootstrap} SAGER_EMBEDDED=true"]
-    if os.environ.get("SAGER_DATA_DIR", ".sager") != str(local.settings.data_dir):
-        steps.append(f"export SAGER_DATA_DIR={shlex.quote(str(local.settings.data_dir.resolve()))}")
-    steps += ["sager topics", "sager import path/to/a/data/set", "sager slim --follow"]
-    out.print("In another terminal:\n", *steps, sep="\n  ", markup=False, soft_wrap=True)
-    out.print("\nCtrl-C ends it; the next `sager up` in this folder goes on where it ended.", markup=False)
+    print(f"\nIn another terminal:\n\n  export SAGER_BOOTSTRAP={local.bootstrap} SAGER_EMBEDDED=true")
+    if os.environ.get("SAGER_DATA_DIR", ".sager") != str(folder):
+        print(f"  export SAGER_DATA_DIR={shlex.quote(str(folder.resolve()))}")
+    print("  sager topics\n  sager import path/to/a/data/set\n  sager slim USER\n")
+    print("Ctrl-C ends it; the next `sager up` in this folder goes on where it ended.")
     sys.stdout.flush()

@@ -5,29 +5,26 @@ from typing import Annotated, Any
 import typer
 
 from streams.cli.errors import FAILED
-from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
-from streams.cli.output import console, note, print_json, printable, row, table
+from streams.cli.options import AsJson, Bootstrap, connected, examples, settings
+from streams.cli.output import console, note, print_json, print_rows, printable
 
-_MARKS = {"ok": ("ok", "green"), "warning": ("warn", "yellow"), "error": ("ERROR", "bold red"), "skipped": ("-", "dim")}
+_STYLES = {"ok": "green", "warning": "yellow", "error": "bold red", "skipped": "dim"}
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for command, short_help, *lines in (
-        (doctor, "Examine broker, topics, workers, DuckDB and LLM.", "sager doctor", "sager doctor --json"),
-        (topics, "Compare the broker's topics with the registry.", "sager topics --create", "sager topics --json"),
-        (acls, "Print the Kafka ACLs that each role needs.", "sager acls", "sager acls app --principal User:shop"),
+    for command, short_help, line in (
+        (doctor, "Examine broker, topics, workers, DuckDB and LLM.", "sager doctor --json"),
+        (topics, "Compare the broker's topics with the registry.", "sager topics --create"),
+        (acls, "Print the Kafka ACLs that each role needs.", "sager acls app --principal User:shop"),
     ):
-        app.command(command.__name__, short_help=short_help, epilog=examples(*lines))(command)
+        app.command(command.__name__, short_help=short_help, epilog=examples(line))(command)
 
 
 def doctor(as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
-    """Examine the deployment: broker, topics, workers, DuckDB, LLM, settings, and access of others.
+    """Examine the deployment: broker, topics, workers, DuckDB, LLM, and access of others. Nothing is changed.
 
-    Each line states a finding and, if something is wrong, what to do. Nothing is changed. It ends within about half a
-    minute.
-
-    Exit code 1: there is an error. Warnings alone give code 0.
+    Each line states a finding and, if something is wrong, what to do. Exit code 1: there is an error.
     """
     chosen = settings(bootstrap=bootstrap)
     from rich.text import Text  # noqa: PLC0415
@@ -38,17 +35,17 @@ def doctor(as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
     for each in examine(chosen):
         found.append(each)
         if not as_json:
-            mark, style = _MARKS[each.status.value]
-            line = Text.assemble((f"{mark:<6}", style), f"{each.check:<13}", printable(each.found))
+            status = (f"{each.status:<8}", _STYLES[each.status])
+            line = Text.assemble(status, f"{each.check:<13}", printable(each.found))
             if each.todo:
-                line.append(f"\n{'':<19}→ {printable(each.todo)}", style="bold" if each.status == "error" else "")
+                line.append(f"\n{'':<21}→ {printable(each.todo)}", style="bold" if each.status == "error" else "")
             out.print(line, soft_wrap=True)
-    errors, warnings = (sum(each.status is status for each in found) for status in (Status.ERROR, Status.WARNING))
+    errors = sum(each.status is Status.ERROR for each in found)
+    warnings = sum(each.status is Status.WARNING for each in found)
     if as_json:
         print_json([vars(each) for each in found])
     else:
-        counts = (f"{number} {what}{'s'[: number != 1]}" for number, what in ((errors, "error"), (warnings, "warning")))
-        out.print(f"\n{', '.join(counts)}", markup=False)
+        print(f"\nerrors: {errors}, warnings: {warnings}")
     if errors:
         raise typer.Exit(FAILED)
 
@@ -64,7 +61,7 @@ def topics(
     """
     from streams.kafka import topics as broker  # noqa: PLC0415
 
-    chosen = reachable(settings(bootstrap=bootstrap))
+    chosen = connected(bootstrap)
     if create:
         for name in broker.ensure(chosen):
             note(f"created {name}")
@@ -87,13 +84,7 @@ def topics(
     if as_json:
         print_json(rows)
     else:
-        made = table("topic", "key", "partitions", "kept", "state", title=f"topics at {chosen.bootstrap}")
-        styles = {"ok": None, "missing": "yellow", "differs": "red"}
-        for each in rows:
-            told = " and ".join(each["differs"]) or each["state"]
-            partitions = each["wanted_partitions"] if each["partitions"] is None else each["partitions"]
-            row(made, [each["name"], each["key"], partitions, each["kept"], told], styles[each["state"]])
-        console().print(made)
+        print_rows(rows, f"topics at {chosen.bootstrap}")
         if any(each["state"] == "missing" for each in rows):
             note("`sager topics --create` creates what is missing; so does every worker at its start")
     if any(each["state"] != "ok" for each in rows):
@@ -101,12 +92,7 @@ def topics(
 
 
 def acls(
-    roles: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="app, importer, worker, materializer, advocate, serve, analyst, operator. [all]", metavar="[ROLE]..."
-        ),
-    ] = None,
+    roles: Annotated[list[str] | None, typer.Argument(help="Such as app or worker. [all]", metavar="[ROLE]...")] = None,
     principal: Annotated[
         str | None, typer.Option(help="The roles' Kafka user, for commands.", metavar="User:NAME")
     ] = None,
@@ -130,20 +116,18 @@ def acls(
         if as_json:
             print_json(lines)
         else:
-            print("\n".join(printable(line) for line in lines))
+            print("\n".join(map(printable, lines)))
         return
-    found = {role: by_resource(grants(role, chosen)) for role in asked}
+    found = {
+        role: [
+            {"kind": kind, "name": name, "operations": operations}
+            for (kind, name), operations in by_resource(grants(role, chosen)).items()
+        ]
+        for role in asked
+    }
     if as_json:
-        print_json(
-            {
-                role: [{"kind": kind, "name": name, "operations": each} for (kind, name), each in rules.items()]
-                for role, rules in found.items()
-            }
-        )
+        print_json(found)
         return
-    out = console()
     for role, rules in found.items():
-        made = table("", "name", "operations", title=f"{role}: {ROLES[role].does.replace('`', '')}")
-        for (kind, name), operations in rules.items():
-            row(made, [kind, name, ", ".join(operations)])
-        out.print(made)
+        print(f"{role}: {ROLES[role].does}")
+        print_rows(rules)

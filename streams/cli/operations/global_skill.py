@@ -1,24 +1,23 @@
-"""`sager global-skill`: the skill that a domain's new users start with."""
+"""`sager global-skill build`: the skill that a domain's new users start with."""
 
+from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
 
-from streams.cli.options import AsJson, Bootstrap, Domain, examples, reachable, settings
-from streams.cli.output import console, note, print_json, row, table
+from streams.cli.options import AsJson, Bootstrap, Domain, connected, examples
+from streams.cli.output import note, print_json, printable
+from streams.cli.progress import Stages
 from streams.exceptions import StreamsError
 
 FLOOR = 5
+_EXAMPLES = examples("sager global-skill build --domain films --floor 20 --dry-run", 'sager sql "FROM global_skills"')
 
-group = typer.Typer(
-    no_args_is_help=True,
-    help="The skill that a domain's new users start with.",
-    epilog=examples("sager global-skill build", 'sager sql "FROM global_skills"'),
-)
+group = typer.Typer(no_args_is_help=True, help="The skill that a domain's new users start with.", epilog=_EXAMPLES)
 
 
 class NoGlobalSkill(StreamsError, LookupError):
-    """There is nothing to build from, or nothing has been built."""
+    """There is nothing to build from."""
 
 
 def register(app: typer.Typer) -> None:
@@ -31,10 +30,7 @@ def _group() -> None:
     """A group with one command would become that command."""
 
 
-@group.command(
-    short_help="Build global skills from all users' histories.",
-    epilog=examples("sager global-skill build --dry-run", "sager global-skill build --domain films --floor 20"),
-)
+@group.command(epilog=_EXAMPLES)
 def build(
     domain: Domain = None,
     floor: Annotated[int, typer.Option(min=1, help="Fewest users behind any attribute.", metavar="N")] = FLOOR,
@@ -44,45 +40,35 @@ def build(
 ) -> None:
     """Build the global skill of every domain from its users' histories, and publish it.
 
-    Reads the workers' table of profiles. An attribute held by fewer users than the floor is left out. With
-    --json: a list, one global skill per domain.
-
-    Run it regularly, for instance from cron: workers pick up the new one by themselves.
+    An attribute held by fewer users than the floor is left out. Run it regularly, for instance from cron: workers pick
+    up the new one by themselves.
     """
-    from datetime import UTC, datetime  # noqa: PLC0415
-
     from operators.global_skill import GlobalLimits  # noqa: PLC0415
-    from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.kafka import topics  # noqa: PLC0415
+    from streams.kafka.producer import EventOutbox  # noqa: PLC0415
     from streams.operations import global_skills  # noqa: PLC0415
 
-    chosen = reachable(settings(bootstrap=bootstrap))
+    chosen = connected(bootstrap)
     with Stages() as stages:
         read = global_skills.read_populations(chosen, domain, stages.at)
         if not read.populations:
-            where = "" if domain is None else f" in the domain {domain!r}"
             raise NoGlobalSkill(
-                f"none of the {read.unreadable:,} profiles can be read: were they written by a newer version?"
-                if read.unreadable
-                else f"no user has a history{where} yet: `sager import`, or interactions from an app, while a "
-                "`sager worker` runs"
+                f"there is no history, and {read.unreadable:,} profiles cannot be read: run `sager import`, or send "
+                "interactions from an app, while a `sager worker` runs"
             )
         skills = global_skills.build(read.populations.values(), datetime.now(UTC), GlobalLimits(floor=floor))
     if not dry_run:
-        for name in topics.ensure(chosen):
-            note(f"created {name}")
-        global_skills.publish(chosen, skills)
+        topics.ensure(chosen)
+        with EventOutbox(chosen) as outbox:
+            for skill in skills:
+                outbox.send(skill)
     if as_json:
         print_json([skill.model_dump(mode="json") for skill in skills])
     else:
-        made = table("domain", "users", "lines", "shares", "most shared")
-        made.caption = (
-            "a dry run: nothing was published" if dry_run else f"published on {chosen.topic('global-skills')}"
-        )
         for skill in skills:
             most = ", ".join(line.value for line in skill.attributes[:3])
-            row(made, [skill.domain, f"{skill.users:,}", len(skill.attributes), len(skill.shares), most])
-        console().print(made)
+            print(printable(f"{skill.domain}: {len(skill.attributes)} lines of {skill.users:,} users, such as {most}"))
+        print("nothing was published" if dry_run else f"published on {chosen.topic('global-skills')}")
     if read.unreadable:
         note(f"left out: {read.unreadable:,} profiles that cannot be read")
     for skill in skills:

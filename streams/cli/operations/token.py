@@ -11,7 +11,7 @@ from streams.cli.output import note, print_json
 
 
 class ScopeName(StrEnum):
-    """The scopes of a token."""
+    """The scopes of a token, as `streams.http.tokens` has them: importing that takes time."""
 
     READ_USER = "read-user"
     READ_ALL = "read-all"
@@ -23,7 +23,6 @@ class ScopeName(StrEnum):
 
 
 _EXAMPLES = examples(
-    "sager token new --name console --scope read-all >> tokens.toml",
     "sager token new --name ann-app --scope read-user --scope change-user --user ann --days 90 >> tokens.toml",
     "sager token new --name shop --scope produce --scope read-slim --user '*' --rate 2000 >> tokens.toml",
     "sager token new --name prometheus --scope operate --json",

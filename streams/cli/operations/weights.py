@@ -4,8 +4,8 @@ from typing import Any
 
 import typer
 
-from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
-from streams.cli.output import print_json
+from streams.cli.options import AsJson, Bootstrap, connected, examples
+from streams.cli.output import print_fields, print_json
 from streams.cli.policy.common import WAIT_SECONDS, Actor, InDomain, Reason, Wait, Yes, confirm, signed_in, unanswered
 
 group = typer.Typer(
@@ -38,7 +38,7 @@ def _register(action: str, text: str) -> None:
         from streams.kafka.producer import envelope  # noqa: PLC0415
         from streams.rights.commander import Commander  # noqa: PLC0415
 
-        chosen = reachable(settings(bootstrap=bootstrap))
+        chosen = connected(bootstrap)
         if action == "reset":
             confirm(f"Erase the weights that choices have taught {domain}?", yes=yes)
         sender: Any = {"actor": actor or signed_in(), "reason": reason}
@@ -47,11 +47,11 @@ def _register(action: str, text: str) -> None:
             weights = commander.weigh(sent, wait)
         if weights is None:
             unanswered(sent.event_id, wait)
+        found = {name: getattr(weights, name) for name in ("domain", "version", "choices", "frozen")}
         if as_json:
-            print_json({name: getattr(weights, name) for name in ("domain", "version", "choices", "frozen")})
+            print_json(found)
         else:
-            state = "frozen" if weights.frozen else "learning"
-            print(f"{domain}: {action} done; {state}, version {weights.version}, {weights.choices:,} choices")
+            print_fields(found)
 
     group.command(action, help=text, epilog=examples(f"sager weights {action} --domain films"))(command)
 

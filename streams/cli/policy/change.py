@@ -1,6 +1,5 @@
 """`sager policy add`, `reword`, `remove`, `say`, `pin`, `freeze`, `roll-back` ...: changes by a person."""
 
-import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from streams.cli.errors import FAILED
-from streams.cli.options import AsJson, Bootstrap, User, examples, reachable, settings
+from streams.cli.options import AsJson, Bootstrap, User, connected, examples
 from streams.cli.output import note, print_json, printable
 from streams.cli.policy.common import (
     WAIT_SECONDS,
@@ -29,7 +28,7 @@ from streams.cli.policy.common import (
 from streams.rights.reading import NoSuchVersion, doubt, near
 
 if TYPE_CHECKING:
-    from schemas import PolicySkill, SkillDiff
+    from schemas import Correction, PolicySkill, SkillCommand, SkillDiff
 
 Line = Annotated[str, typer.Argument(help="The line's id, as `policy show` prints it.", metavar="ATTRIBUTE")]
 
@@ -51,16 +50,15 @@ class KindName(StrEnum):
 
 
 class ScopeName(StrEnum):
-    """For how long something is meant."""
+    """For how long something is meant; a session is the app's own."""
 
     NOW = "now"
-    SESSION = "session"
     ALWAYS = "always"
 
 
 @dataclass(frozen=True)
 class Change:
-    """The options that every verb on a skill shares."""
+    """The options that the verbs on a skill share."""
 
     user: User
     domain: InDomain
@@ -72,43 +70,33 @@ class Change:
     as_json: AsJson = False
 
     def carry_out(self, action: str, question: str = "", **about: Any) -> None:
-        """Send a command, wait for its diff and print it.
-
-        Args:
-            action: the command's action.
-            question: asked first, if the action takes something away.
-            about: the other fields of the command.
-        """
+        """Send a command with these fields, wait for its diff and print it; a question is asked first."""
         from schemas import SkillCommand  # noqa: PLC0415
+
+        by = {"action": action, "actor": self.actor or signed_in(), "reason": self.reason}
+        if self.send(SkillCommand, question, **by, **about).refused:
+            raise typer.Exit(FAILED)
+
+    def send(self, kind: "type[SkillCommand | Correction]", question: str = "", **about: Any) -> "SkillDiff":
+        """Send an event of this kind with these fields, wait for its diff and print it."""
+        from streams.kafka.producer import envelope  # noqa: PLC0415
         from streams.rights.commander import Commander  # noqa: PLC0415
         from streams.rights.holdings import look  # noqa: PLC0415
 
-        chosen = reachable(settings(bootstrap=self.bootstrap))
-        command = SkillCommand.model_validate(
-            {
-                "event_id": uuid.uuid4().hex,
-                "occurred_at": datetime.now(UTC),
-                "user_id": self.user,
-                "domain": self.domain,
-                "action": action,
-                "actor": self.actor or signed_in(),
-                "reason": self.reason,
-                **about,
-            }
-        )
+        fields = {**envelope(datetime.now(UTC)), "user_id": self.user, "domain": self.domain, **about}
+        event = kind.model_validate(fields)
+        chosen = connected(self.bootstrap)
         held = look(chosen, self.user, self.domain)
-        skill, doubtful = held.skill(self.domain), doubt(held, chosen, self.domain)
-        if doubtful:
+        if doubtful := doubt(held, chosen, self.domain):
             question = f"{doubtful} This would start a new skill. Go on?"
         if question:
             confirm(question, yes=self.yes)
         with Commander(chosen, self.user) as commander:
-            diff = commander.carry_out(command, self.wait)
+            diff = commander.carry_out(event, self.wait)
         if diff is None:
-            unanswered(command.event_id, self.wait)
-        _print_diff(diff, skill, f"version {diff.version}", as_json=self.as_json)
-        if diff.refused:
-            raise typer.Exit(FAILED)
+            unanswered(event.event_id, self.wait)
+        _print_diff(diff, held.skill(self.domain), as_json=self.as_json)
+        return diff
 
 
 def register(group: typer.Typer) -> None:
@@ -123,15 +111,9 @@ def register(group: typer.Typer) -> None:
         ("freeze", freeze, "sager policy freeze ann --domain films --reason holidays"),
         ("unfreeze", unfreeze, "sager policy unfreeze ann --domain films"),
         ("roll-back", roll_back, "sager policy roll-back ann 3 --domain films"),
+        ("say", say, 'sager policy say ann "no horror, please" --domain films'),
     ):
         group.command(name, epilog=examples(example))(verb(Change, act))
-    group.command(
-        "say",
-        epilog=examples(
-            'sager policy say ann "no horror, please" --domain films',
-            'sager policy say ann "heute keine Krimis" --domain films --language de',
-        ),
-    )(say)
 
 
 def add(
@@ -197,7 +179,7 @@ def roll_back(
 ) -> None:
     """Go back to the lines of an earlier version.
 
-    They become a new version; what was between stays in the log. Asks first; scripts confirm with --yes.
+    They become a new version. Asks first; scripts confirm with --yes.
     """
     from operators.history import at_version  # noqa: PLC0415
     from streams.materializer import read  # noqa: PLC0415
@@ -212,65 +194,29 @@ def roll_back(
 
 
 def say(
-    user: User,
-    domain: InDomain,
+    change: Change,
     words: Annotated[str, typer.Argument(help="What the person says, in their own words.", metavar="WORDS")],
     scope: Annotated[
-        ScopeName | None,
-        typer.Option(
-            help="For how long it is meant. [default: what the words say, else always]", metavar="now|session|always"
-        ),
+        ScopeName | None, typer.Option(help="For how long it is meant. [default: as the words say, else always]")
     ] = None,
-    language: Annotated[str | None, typer.Option(help="Such as de. [read from the words]", metavar="TAG")] = None,
-    session: Annotated[str | None, typer.Option(help="The session that it is said in.", metavar="ID")] = None,
-    wait: Wait = WAIT_SECONDS,
-    yes: Yes = False,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
 ) -> None:
-    """Say what a person wants or does not want, in their own words.
+    """State a wish of a person in their own words.
 
-    A worker reads the words, and the next ranking of that person goes by them. What was understood is printed, with the
-    ids of the statements: `policy remove` takes one back. Words that are not understood are kept in the log and change
-    nothing; then the reason and an example are printed, and the exit code is 1.
-    """  # fmt: skip
+    The understood statements are printed with their ids: `policy remove` takes one back. Words that are not understood
+    are kept in the log and change nothing; then the exit code is 1.
+    """
     from schemas import Correction  # noqa: PLC0415
-    from streams.rights.commander import Commander  # noqa: PLC0415
-    from streams.rights.holdings import look  # noqa: PLC0415
 
-    if scope is ScopeName.SESSION and session is None:
-        raise typer.BadParameter("--scope session needs its --session")
-    chosen = reachable(settings(bootstrap=bootstrap))
-    envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "domain": domain}
-    about = {"text": words, "scope": scope, "language": language, "session_id": session}
-    correction = Correction.model_validate({**envelope, **about})
-    if doubtful := doubt(look(chosen, user, domain), chosen, domain):
-        confirm(f"{doubtful} This would start a new skill. Go on?", yes=yes)
-    with Commander(chosen, user) as commander:
-        diff = commander.carry_out(correction, wait)
-    if diff is None:
-        unanswered(correction.event_id, wait)
-    _print_heard(diff, as_json)
-
-
-def _print_heard(diff: "SkillDiff", as_json: bool) -> None:
-    """Print the effect of a correction; exit with 1 if it has none."""
-    heard = diff.heard
-    if heard is not None and not heard.understood:
-        if as_json:
-            print_json(diff.model_dump(mode="json"))
-        code = f" ({heard.why.value})" if heard.why is not None else ""
-        note(f"not understood{code}: it changes nothing. {heard.explanation}")
-        raise typer.Exit(FAILED)
-    is_empty = not diff.stated and not diff.changes
-    _print_diff(diff, None, f"{'understood, and nothing changed' * is_empty}\nversion {diff.version}", as_json=as_json)
-    if heard is not None and heard.explanation:
-        note(heard.explanation)
-    if diff.refused and is_empty:
+    diff = change.send(Correction, text=words, scope=scope)
+    if diff.heard is not None and diff.heard.explanation:
+        note(diff.heard.explanation)
+    if not diff.stated and not diff.changes:
+        note("nothing changed")
+    if diff.heard is not None and not diff.heard.understood:
         raise typer.Exit(FAILED)
 
 
-def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", last_line: str, *, as_json: bool = False) -> None:
+def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", *, as_json: bool) -> None:
     """Print the changes of a version, then its refusals, each with the nearest lines that there are."""
     from streams.cli.policy.wording import changed  # noqa: PLC0415
     from streams.rights.sentences import change_of  # noqa: PLC0415
@@ -282,7 +228,7 @@ def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", last_line: str, 
         lines = [*map(change_of, diff.changes), *(changed(each, known) for each in diff.stated)]
         if diff.frozen is not None:
             lines.append("frozen" if diff.frozen else "learns again")
-        print(printable("\n".join([*lines, last_line.strip()])))
+        print(printable("\n".join([*lines, f"version {diff.version}"])))
     for refused in diff.refused:
         names = []
         if skill is not None and refused.why.value == "unknown-attribute":

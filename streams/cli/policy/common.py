@@ -22,15 +22,10 @@ if TYPE_CHECKING:
     from schemas import Attribute, SkillDiff
 
 WAIT_SECONDS = 30.0
-LAST = 20
-MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S"]
 
 InDomain = Annotated[str, typer.Option("--domain", help="The domain of the skill, such as films.", metavar="DOMAIN")]
 LineOrStatement = Annotated[
     str, typer.Argument(help="The id of the line or statement, as `policy show` prints it.", metavar="ATTRIBUTE")
-]
-Last = Annotated[
-    int | None, typer.Option(min=0, help=f"Only the newest versions; 0: all. [default: {LAST}; all with --json]")
 ]
 Actor = Annotated[
     str | None, typer.Option(help="Who changes it, for the log. [default: who is signed in]", metavar="NAME")
@@ -87,7 +82,7 @@ def signed_in() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError) as error:  # a container's user may have no name
-        raise StreamsError("nobody is signed in here: say with --actor who changes the skill") from error
+        raise StreamsError("no user is signed in here: name the one who changes the skill with --actor") from error
 
 
 def unanswered(event_id: str, wait: float) -> NoReturn:
@@ -119,18 +114,15 @@ def note_unvouched(lines: "Iterable[Attribute]") -> None:
         held = vouching.of_line(line)
         if held is not None:
             note(
-                f"unvouched: {printable(line.value)!r} is kept and shown to people, but it is {why_unvouched(held)}: "
-                "no slim skill and no prompt has it, unless a line of the file in SAGER_VOUCHED says\n"
-                f"  {line.dimension}: {printable(line.value)}"
+                f"unvouched: {line.value!r} is for people only, because it is {why_unvouched(held)}. To vouch for it, "
+                f"write a line into the file of SAGER_VOUCHED:\n  {line.dimension}: {line.value}"
             )
 
 
 def verb(options: type[Any], act: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the user, the arguments of `act`, and the options that it shares with other verbs.
+    """Return a command with the user, the own arguments of `act`, and the options that it shares with other verbs.
 
-    Args:
-        options: a dataclass; its first field is the user.
-        act: takes an instance of it and arguments of its own.
+    `options` is a dataclass whose first field is the user; `act` takes an instance of it first.
     """
     user, *shared = inspect.signature(options).parameters.values()
     own = list(inspect.signature(act).parameters.values())[1:]

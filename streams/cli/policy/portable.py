@@ -13,9 +13,10 @@ import typer
 
 from streams import private
 from streams.cli.errors import FAILED, Misconfigured
-from streams.cli.options import AsJson, Bootstrap, Domain, User, examples, reachable, settings
-from streams.cli.output import console, note, print_json, printable, row, table
+from streams.cli.options import AsJson, Bootstrap, Domain, User, connected, examples
+from streams.cli.output import note, print_fields, print_json, print_rows, printable
 from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, Yes, confirm, signed_in, unanswered
+from streams.cli.progress import Stages
 from streams.rights.reading import doubt
 
 if TYPE_CHECKING:
@@ -44,20 +45,17 @@ def export(
     DuckDB snapshot. Of records about several users it has the user's part only. Only the owner of the file can read it.
     After a failure there is no file.
     """
-    from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.rights import portable  # noqa: PLC0415
 
-    chosen = reachable(settings(bootstrap=bootstrap))
+    chosen = connected(bootstrap)
     with new_file(to) as out, Stages() as stages:
         done = portable.export(chosen, user, out, stages.at)
     if as_json:
         print_json({"user_id": user, **vars(done)})
     else:
-        made = table("what", "records", title=printable(f"{user}: {to}"))
-        for kind, counts in (("topic", done.topics), ("table", done.tables)):
-            for name, records in counts.items():
-                row(made, [f"{kind} {name}", f"{records:,}"])
-        console().print(made)
+        counted = [(f"topic {name}", count) for name, count in done.topics.items()]
+        counted += [(f"table {name}", count) for name, count in done.tables.items()]
+        print_rows([{"what": name, "records": count} for name, count in counted], f"{user}: {to}")
     if not done.topics and not done.tables:
         note(f"nothing is held about {user!r} in the deployment {chosen.prefix!r}: is the id right?")
     elif done.snapshot_at is None:
@@ -103,7 +101,7 @@ def import_(
 
     with file.open("rb") as source:
         bundle = portable.load(source)
-    chosen = reachable(settings(bootstrap=bootstrap))
+    chosen = connected(bootstrap)
     user = as_user or bundle.header.user_id
     order = portable.Order(actor or signed_in(), reason)
     replaced = [each.domain for each in comes(chosen, bundle, user, order.at, domain) if each.replaces is not None]
@@ -148,7 +146,7 @@ def forget(
         raise typer.BadParameter("say --everything to forget the whole person, or a --domain")
     if domain is not None and everything:
         raise typer.BadParameter("--everything is every domain: leave out --domain, or --everything")
-    chosen = reachable(settings(bootstrap=bootstrap))
+    chosen = connected(bootstrap)
     request = forget_request(user, domain, line, actor or signed_in(), uuid.uuid4().hex, datetime.now(UTC))
     if dry_run:
         _preview(chosen, user, domain, line, as_json)
@@ -171,7 +169,6 @@ def forget(
 
 def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None, as_json: bool) -> None:
     """Print how much each store holds of what would be erased."""
-    from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.rights.preview import goes  # noqa: PLC0415
 
     with Stages() as stages:
@@ -181,29 +178,20 @@ def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None
         note(doubtful)
     if as_json:
         counts = {each.store: each.records for each in found.stores}
-        print_json({"dry_run": True, "user_id": user, "domain": domain, "line": line, "held": counts,
-                    "unread": held.unread})  # fmt: skip
+        asked = {"user_id": user, "domain": domain, "line": line}
+        print_json({"dry_run": True, **asked, "held": counts, "unread": held.unread})
         return
     print(printable(found.sentence))
     print(found.stays)
-    title = printable(f"held of {user}" + (f" in {domain}" if domain else ""))
-    made = table("store", "records", "what happens", title=title)
-    for each in found.stores:
-        row(made, [each.store, f"{each.records:,}", each.fate])
-    console().print(made)
+    print_rows([dict(each) for each in found.stores], f"held of {user}")
     if held.unread:
         note(f"not counted, because they cannot be read here: {', '.join(held.unread)}")
     note("nothing was forgotten")
 
 
 def _print_imported(user: str, done: "Imported") -> None:
-    from streams.rights.sentences import counted  # noqa: PLC0415
-
-    if done.lines:
-        print(counted(done.lines, "change of the card", "changes of the card"))
-    if done.statements:
-        print(counted(done.statements, "statement said again", "statements said again"))
+    sent = {"changes of the card": done.lines, "statements": done.statements}
+    print_fields({f"{kind} sent": count for kind, count in sent.items() if count})
     for each in done.skills:
-        refused = f", {each.refused} refused" if each.refused else ""
-        counts = f"version {each.version}, {each.lines_in} lines in, {each.lines_out} out{refused}"
+        counts = f"version {each.version}, {each.lines_in} lines in, {each.lines_out} out, {each.refused} refused"
         print(printable(f"{user} · {each.domain}: {'sent' if each.version is None else counts}"))

@@ -1,15 +1,13 @@
 """`sager policy verify`: finds edited and removed records."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from streams.cli.errors import FAILED
-from streams.cli.options import AsJson, Bootstrap, Domain, examples, reachable, settings
-from streams.cli.output import console, note, print_json, row, table
-
-if TYPE_CHECKING:
-    from streams.rights.verify import Verified
+from streams.cli.options import AsJson, Bootstrap, Domain, connected, examples
+from streams.cli.output import note, print_json, print_rows
+from streams.cli.progress import Stages
 
 
 def register(group: typer.Typer) -> None:
@@ -25,46 +23,33 @@ def verify(
 ) -> None:
     """Verify that nothing was edited or left out.
 
-    Every version, slim skill and receipt is checked by its seal, every skill and card by folding its log.
-    SAGER_CHAIN_KEY must be the workers' key. Workers may keep running. DuckDB is not read: `sager rebuild --duckdb`
-    makes a file in doubt again.
-
-    Exit code 1: something is not as it was written.
+    Each record is checked by its seal, each skill and card by folding its log. SAGER_CHAIN_KEY must be the workers'
+    key. Workers may keep running. DuckDB is not read: `sager rebuild --duckdb` makes a file in doubt again. Exit code
+    1: something is not as it was written.
     """
-    from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.rights import verify as verifying  # noqa: PLC0415
 
-    chosen = reachable(settings(bootstrap=bootstrap))
+    chosen = connected(bootstrap)
     with Stages() as stages:
         done = verifying.verify(chosen, user, domain, stages.at)
-    _show(done, as_json)
-    if not as_json:
-        kinds = {each.kind.value for each in done.findings}
+    findings = [vars(each) for each in done.findings]
+    if as_json:
+        print_json({"fine": not done.found, **vars(done), "findings": findings})
+    else:
+        print_rows(findings)
+        print(
+            f"{done.skills:,} skills of {done.users:,} users, {done.versions:,} versions, {done.receipts:,} receipts "
+            f"verified; {done.cards:,} cards, {done.forgotten:,} forgotten"
+        )
+        print(f"{done.found:,} findings" if done.found else "nothing was edited or left out")
         if chosen.chain_key is None:
             note("SAGER_CHAIN_KEY is not set: any writer of the topics can make new seals without a key")
         if done.users and len({each.user_id for each in done.findings if each.kind == "log-forged"}) == done.users:
             note("no log has the right seal: is SAGER_CHAIN_KEY the key of the workers that wrote them?")
-        if any(kind.startswith("slim-") for kind in kinds):
+        if any(each.kind.startswith("slim-") for each in done.findings):
             note(
                 "apps keep a forged slim skill until its key gets a tombstone: stop the workers and run "
                 "`sager rebuild --apply`, which writes that, and then the right one"
             )
     if done.found:
         raise typer.Exit(FAILED)
-
-
-def _show(done: "Verified", as_json: bool) -> None:
-    if as_json:
-        print_json({"fine": not done.found, **vars(done), "findings": [vars(each) for each in done.findings]})
-        return
-    if done.found:
-        made = table("kind", "user", "domain", "what")
-        for each in done.findings:
-            row(made, [each.kind.value, each.user_id, each.domain, each.what])
-        console().print(made)
-    more = [(done.cards, "cards"), (done.forgotten, "forgotten")]
-    print(
-        f"{done.skills:,} skills of {done.users:,} users, {done.versions:,} versions, {done.receipts:,} receipts "
-        "verified" + "".join(f"; {count:,} {what}" for count, what in more if count)
-    )
-    print(f"{done.found:,} findings" if done.found else "nothing was edited or left out")

@@ -3,64 +3,48 @@
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from streams.cli.output import printable, row, table
+from streams.cli.output import print_rows, printable
 from streams.rights.sentences import holds, what
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from rich.console import Console
+    from schemas import PolicySkill, SkillDiff, Statement, StatementChange
 
-    from schemas import PolicySkill, Session, SkillDiff, Statement, StatementChange
-
-_SIGNS = {
-    "stated": "+",
-    "withdrawn": "-",
-    "removed": "-",
-    "expired": "-",
-    "full": "-",
-    "forgotten": "x",
-    "restored": "<",
-}
+_SIGNS = {"stated": "+", "forgotten": "x", "restored": "<"}
 
 
-def show_said(out: "Console", skill: "PolicySkill") -> None:
+def show_said(skill: "PolicySkill") -> None:
     """Print the statements of a skill and the lines of its sessions."""
     now = datetime.now(UTC)
-    if skill.stated:
-        made = table("Said", "words", "holds", "id", whole=("id",))
-        for said in skill.stated:
-            is_dim = (said.until is not None and said.until <= now) or said.since < skill.shifted
-            words = f"“{said.words}”" if said.words else ""
-            cells = [what(said), words, holds(said, skill.shifted, now), said.statement_id]
-            row(made, cells, "dim" if is_dim else None)
-        out.print(made)
+    rows = [
+        {"said": what(said), "words": said.words, "holds": holds(said, skill.shifted, now), "id": said.statement_id}
+        for said in skill.stated
+    ]
+    print_rows(rows, whole=["id"])
     for session in skill.sessions:
-        _show_session(out, session, now)
+        state = "over" if session.until <= now else f"until {session.until:%Y-%m-%d %H:%M} UTC"
+        print(printable(f"Session {session.session_id} · {state} · events: {session.events}"))
+        for line in session.lines:
+            print(printable(f"  {line.value} ({line.dimension})"))
 
 
 def changed(change: "StatementChange", known: "Mapping[str, Statement]") -> str:
     """Return one change of a statement as a line."""
     kind, said = change.kind.value, change.statement or known.get(change.statement_id)
     words = change.statement_id if said is None else f"{what(said)} [{change.statement_id}]"
+    sign = _SIGNS.get(kind, "-")
     if kind != "stated":
-        return f"{_SIGNS[kind]} {words}, {kind}"
+        return f"{sign} {words}, {kind}"
     times = f", said {said.times} times" if said is not None and said.times > 1 else ""
-    scope = "" if said is None or said.scope.value == "always" else f", for {_SCOPES[said.scope.value]}"
-    return f"{_SIGNS[kind]} {words}{scope}{times}"
-
-
-_SCOPES = {"now": "now", "session": "this session"}
+    scope = "" if said is None or said.scope.value == "always" else f", scope: {said.scope.value}"
+    return f"{sign} {words}{scope}{times}"
 
 
 def all_said(diffs: "Iterable[SkillDiff]") -> "dict[str, Statement]":
     """Return the statements that a log names, each with its newest words."""
-    return {
-        change.statement_id: change.statement
-        for diff in diffs
-        for change in diff.stated
-        if change.statement is not None
-    }
+    changes = (change for diff in diffs for change in diff.stated)
+    return {change.statement_id: change.statement for change in changes if change.statement is not None}
 
 
 def heard(diff: "SkillDiff") -> list[tuple[str, str]]:
@@ -74,24 +58,7 @@ def heard(diff: "SkillDiff") -> list[tuple[str, str]]:
         value = "" if event.value is None else f" {event.value:g}"
         unknown = "" if event.understood else "of no kind that is configured: it changes nothing"
         return [(f"signal {event.what}{value}", unknown)]
+    words = f"“{event.words}”" if event.words else "something by a form"
     if event.understood:
-        words = f"“{event.words}”" if event.words else "by a form"
         return [(f"said {words}", f"read by {event.by_pattern}" if event.by_pattern else "")]
-    words = f"“{event.words}”" if event.words else "something"
     return [(f"said {words}", f"not understood: it changes nothing. {event.explanation}".rstrip())]
-
-
-def _show_session(out: "Console", session: "Session", now: datetime) -> None:
-    from schemas import ONE  # noqa: PLC0415
-
-    state = "over" if session.until <= now else f"until {session.until:%Y-%m-%d %H:%M} UTC"
-    events = "event" if session.events == 1 else "events"
-    heading = f"Session {session.session_id} · {state} · {session.events} {events}"
-    if not session.lines:
-        out.print(printable(heading), markup=False)
-        return
-    made = table(heading, "taken", "chance", whole=("taken", "chance"))
-    for line in session.lines:
-        cells = [f"{line.value} ({line.dimension})", f"{line.taken / ONE:.1f}", f"{line.expected / ONE:.1f}"]
-        row(made, cells, "dim" if session.until <= now else None)
-    out.print(made)

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from streams.exceptions import StreamsError
 from streams.kafka.clients import reach
-from streams.operations.doctor import kafka, llm, local, security
+from streams.operations.doctor import data, kafka, llm, security
 from streams.operations.doctor.findings import Bounded, Finding, Status, error, ok
 from streams.settings import By, RankerName, ReasonerName, Settings
 
@@ -21,20 +21,15 @@ BROKER_SECONDS = 5.0
 
 def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Finding]:
     """Run all checks, each for at most this many seconds, and yield their findings in reading order."""
-    yield from Bounded("versions", local.versions, seconds).findings()
-    yield from Bounded("settings", lambda: local.contradictions(settings), seconds).findings()
     reached: list[tuple[AdminClient, ClusterMetadata]] = []
     yield from Bounded("broker", lambda: _broker(settings, reached), seconds).findings()
-    client, cluster = reached[0] if reached else (None, None)
     of_kafka = {
-        "topics": lambda: kafka.topics(settings, client, cluster),
-        "workers": lambda: kafka.workers(settings, client),
-        "dead letters": lambda: kafka.dead_letters(settings),
-        "ACLs": lambda: security.rules(settings, client),
+        "topics": lambda: kafka.topics(settings, *reached[0]),
+        "workers": lambda: kafka.workers(settings, reached[0][0]),
+        "ACLs": lambda: security.rules(settings, reached[0][0]),
     }
     others = {
-        "DuckDB": lambda: local.snapshot(settings, client),
-        "data folder": lambda: local.folder(settings),
+        "DuckDB": lambda: data.snapshot(settings),
         "chain key": lambda: security.chain_key(settings),
         "agreement": lambda: security.settings_agree(settings),
         "HTTP tokens": lambda: security.tokens(settings),
@@ -55,7 +50,7 @@ def _broker(settings: Settings, reached: list[tuple[AdminClient, ClusterMetadata
     except StreamsError as failed:
         yield error("broker", str(failed), "start Kafka, or set SAGER_BOOTSTRAP to its address")
     else:
-        yield from kafka.broker(settings, reached[0][1])
+        yield kafka.broker(settings, reached[0][1])
 
 
 def _model(settings: Settings) -> Iterator[Finding]:
@@ -63,4 +58,4 @@ def _model(settings: Settings) -> Iterator[Finding]:
     if uses_rules and settings.extract_by is By.RULES:
         yield ok("LLM", "none is configured: rules handle everything")
     else:
-        yield from llm.endpoint(settings)
+        yield llm.endpoint(settings)

@@ -50,7 +50,7 @@ class Bounded:
     def __init__(self, name: str, check: Callable[[], Iterable[Finding]], seconds: float) -> None:
         self._name, self._check, self._seconds = name, check, seconds
         self._answer: queue.Queue[list[Finding]] = queue.Queue()
-        threading.Thread(target=self._run, name=f"doctor-{name}", daemon=True).start()
+        threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
         try:

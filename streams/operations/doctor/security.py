@@ -4,7 +4,6 @@ import asyncio
 import os
 import stat
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -24,10 +23,8 @@ from streams.settings import Settings
 
 ANSWER_SECONDS = 8.0
 _SHOWN = 3
-_MOST = 100_000
 _EVERYBODY = ("User:*", "User:ANONYMOUS")
 _ONE_PERSON = "one person's machine needs none"
-_US = "this command"
 
 
 def chain_key(settings: Settings) -> Iterator[Finding]:
@@ -37,12 +34,21 @@ def chain_key(settings: Settings) -> Iterator[Finding]:
     elif settings.embedded:
         yield ok("chain key", f"none; {_ONE_PERSON}")
     else:
-        yield warning(
-            "chain key",
-            "SAGER_CHAIN_KEY is not set: edits of the log of skills go unnoticed",
-            "set it to the same secret for workers and readers, such as `openssl rand -hex 32`; keep it away from "
-            "Kafka's administrators",
-        )
+        found = "SAGER_CHAIN_KEY is not set: edits of the log of skills go unnoticed"
+        todo = "set it to the same secret for workers and readers, such as `openssl rand -hex 32`"
+        yield warning("chain key", found, f"{todo}; keep it away from Kafka's administrators")
+
+
+def tokens(settings: Settings) -> Iterator[Finding]:
+    """Check that metrics, health and the HTTP API require a token."""
+    if settings.http_tokens is not None:
+        yield ok("HTTP tokens", f"{settings.http_tokens}")
+    elif settings.embedded:
+        yield ok("HTTP tokens", f"none; {_ONE_PERSON}")
+    else:
+        found = "SAGER_HTTP_TOKENS is not set: metrics and reasons of health answer any client that reaches their port"
+        todo = "`sager token new --name prometheus --scope operate > tokens.toml`, chmod 600"
+        yield warning("HTTP tokens", found, f"{todo}, and SAGER_HTTP_TOKENS for every process")
 
 
 def settings_agree(settings: Settings) -> Iterator[Finding]:
@@ -63,66 +69,39 @@ def settings_agree(settings: Settings) -> Iterator[Finding]:
     away = [f"{reading.source} ({reading.away})" for reading in readings if reading.away]
     if away:
         yield warning(check, f"not compared: {', '.join(away)}", "start them, or correct SAGER_CONSOLE_METRICS")
-    if not published:
-        return
     between = dict(agreement.differences(published))
     ours = {name: agreement.fingerprint(settings, name) for name in agreement.ALL}
-    with_us = dict(agreement.differences({**published, _US: ours}))
+    with_us = dict(agreement.differences({**published, "this command": ours}))
     for name, held in with_us.items():
-        told = " differs from ".join(" and ".join(processes) for processes in held.values())
+        sides = " differs from ".join(" and ".join(processes) for processes in held.values())
         variable = f"SAGER_{name.upper()}"
         if name in between:
             todo = f"set {variable} to one value for all, and restart them: erased events may come back until then"
-            yield error(check, f"{variable}: {told}", todo)
+            yield error(check, f"{variable}: {sides}", todo)
         else:
-            yield warning(check, f"{variable}: {told}", f"run this command with the processes' {variable}")
+            yield warning(check, f"{variable}: {sides}", f"run this command with the processes' {variable}")
     if not with_us and not away:
         yield ok(check, f"{len(published)} processes have the same settings where they must")
 
 
-def tokens(settings: Settings) -> Iterator[Finding]:
-    """Check that metrics, health and the HTTP API require a token."""
-    if settings.http_tokens is not None:
-        yield ok("HTTP tokens", f"{settings.http_tokens}")
-    elif settings.embedded:
-        yield ok("HTTP tokens", f"none; {_ONE_PERSON}")
-    else:
-        yield warning(
-            "HTTP tokens",
-            "SAGER_HTTP_TOKENS is not set: metrics and reasons of health answer any client that reaches their port",
-            "`sager token new --name prometheus --scope operate > tokens.toml`, chmod 600, and SAGER_HTTP_TOKENS for "
-            "every process",
-        )
-
-
 def files(settings: Settings) -> Iterator[Finding]:
     """Look for data and secrets that other users of the machine can read."""
-    exposed = list(islice(_exposed(settings), _MOST))
+    exposed = list(private.exposed(settings.data_dir, settings.group)) if settings.data_dir.exists() else []
+    if settings.duckdb_file.exists():
+        exposed += set(private.exposed(settings.duckdb_file, settings.group)) - set(exposed)
     if exposed:
         shown = ", ".join(f"{path} ({_mode(path)})" for path in exposed[:_SHOWN])
         more = f" and {len(exposed) - _SHOWN:,} more" if len(exposed) > _SHOWN else ""
-        yield warning(
-            "files",
-            f"others can read people's data: {shown}{more}",
-            "restart what runs there, which closes its own files; close the rest with chmod (folders 700, files 640), "
-            "or set SAGER_GROUP to the group that may read",
-        )
+        todo = "restart the processes there, which close their own files; close the rest with chmod (folders 700, files"
+        found = f"others can read people's data: {shown}{more}"
+        yield warning("files", found, f"{todo} 640), or set SAGER_GROUP to the group that may read")
     config = os.environ.get("SAGER_CONFIG")
     secrets = (Path(config) if config else None, settings.http_tokens, settings.http_key, settings.kafka_ssl_key)
     lax = [path for path in secrets if path is not None and path.exists() and not private.is_secret(path)]
     for path in lax:
         yield warning("files", f"others can read or change {path} ({_mode(path)}), a secret", f"chmod 600 {path}")
     if not exposed and not lax:
-        group = f" and the group {settings.group}" if settings.group else ""
-        yield ok("files", f"people's data and secrets are readable for their owner{group} only")
-
-
-def _exposed(settings: Settings) -> Iterator[Path]:
-    if settings.data_dir.exists():
-        yield from private.exposed(settings.data_dir, settings.group)
-    snapshot = settings.duckdb_file
-    if snapshot.exists() and not snapshot.resolve().is_relative_to(settings.data_dir.resolve()):
-        yield from private.exposed(snapshot, settings.group)
+        yield ok("files", "people's data and secrets are readable for their owner and SAGER_GROUP only")
 
 
 def _mode(path: Path) -> str:
@@ -168,4 +147,4 @@ def _not_listed(failed: Exception) -> Finding:
         return warning("ACLs", found, todo)
     if name.endswith("AUTHORIZATION_FAILED"):
         return ok("ACLs", "the brokers have an authorizer; only an administrator may list its rules")
-    return Finding("ACLs", Status.SKIPPED, f"the brokers do not tell ({name or 'no answer in time'})")
+    return Finding("ACLs", Status.SKIPPED, f"the brokers do not list their rules ({name or 'no answer in time'})")

@@ -1,8 +1,7 @@
-"""Fold a skill from its log, compare it with the topic's record, and report the findings."""
+"""Fold a skill from its log, compare it with the topic's record, and report what a rebuild does."""
 
 from array import array
 from dataclasses import dataclass, field
-from enum import StrEnum
 from hashlib import blake2b
 from typing import Any
 
@@ -12,75 +11,41 @@ from operators.chain import is_sealed
 from operators.merge import OutOfOrder, merge
 from schemas import BadRecord, PolicySkill, SkillDiff, decode, encode
 
-EXAMPLES = 10
-
-
-class Finding(StrEnum):
-    """A kind of finding, of a comparison or in the log itself; the values are for people."""
-
-    EQUAL = "equal"
-    AHEAD = "one diff ahead of the log"
-    DIFFERS = "differs"
-    MISSING = "missing on the topic"
-    EXTRA = "not in the log"
-    SLIM_AHEAD = "slim skill ahead of the log"
-    SLIM_FORGED = "slim skill not as it was sealed"
-    SLIM_UNSEALED = "slim skill without a seal"
-    FORGED = "log not as it was sealed"
-    GAP = "gap in the log"
-    CONFLICT = "two diffs of one version"
-    UNREADABLE = "unreadable record"
-
-    @property
-    def is_fine(self) -> bool:
-        """True if there is nothing to repair: a worker sends a missing diff when it starts."""
-        return self in (Finding.EQUAL, Finding.AHEAD)
-
-
-@dataclass(frozen=True)
-class Example:
-    """One case of a finding."""
-
-    finding: Finding
-    user_id: str
-    domain: str
-    detail: str
+EXAMPLES = 20
 
 
 @dataclass
 class Report:
-    """The result of a rebuild.
+    """The result of a rebuild, as counts.
 
     Attributes:
         diffs: records of the log that were read, repeated ones included.
-        skills: the number of folded skills.
-        counts: the number of cases of each finding.
-        examples: at most ten of each finding except `equal`.
-        written: records written to the compacted topics.
+        different: records of skills and slim skills that are written, or would be.
+        left_alone: findings that the log cannot repair; the first ones are in `examples`.
         rotated: items that lost takers under pseudonyms of another secret.
     """
 
     diffs: int = 0
     skills: int = 0
-    counts: dict[Finding, int] = field(default_factory=lambda: dict.fromkeys(Finding, 0))
-    examples: list[Example] = field(default_factory=list)
-    written: int = 0
+    different: int = 0
+    left_alone: int = 0
     rotated: int = 0
+    examples: list[dict[str, str]] = field(default_factory=list)
 
     @property
     def is_fine(self) -> bool:
         """True if the log and the topics agree."""
-        return all(finding.is_fine or not count for finding, count in self.counts.items())
+        return not self.different and not self.left_alone
 
-    def note(self, finding: Finding, key: bytes, detail: str = "") -> None:
-        """Count a case, and keep the first ones of its kind."""
-        self.counts[finding] += 1
-        if finding is not Finding.EQUAL and self.counts[finding] <= EXAMPLES:
+    def leave(self, key: bytes, why: str) -> None:
+        """Count a finding that the log cannot repair."""
+        self.left_alone += 1
+        if len(self.examples) < EXAMPLES:
             try:
                 user, domain = map(str, orjson.loads(key))
             except (ValueError, TypeError):
                 user, domain = key.decode(errors="replace"), ""
-            self.examples.append(Example(finding, user, domain, detail))
+            self.examples.append({"user_id": user, "domain": domain, "left alone": why})
 
 
 @dataclass
@@ -88,12 +53,11 @@ class Folded:
     """A skill being folded from its log.
 
     Attributes:
-        seen: a digest per version, which tells a second diff of a version from a repeat.
+        seen: a digest per version: another diff of the same version is a conflict, an equal one a repeat.
         gap: where the log has a gap, unless later records close it.
         forged: a version that is not as it was sealed.
         bare: True if a version has no seal.
-        rewritten: the number of the log's rewriting, after an erasure of a line.
-        had: the versions before the rewriting.
+        rewritten, had: how often erasures have rewritten the log, and its versions before the last time.
     """
 
     skill: PolicySkill | None = None
@@ -126,32 +90,26 @@ class Folded:
         elif diff.version == len(self.seen) + 1:
             before = self.skill.chain if self.skill else None
             if not is_sealed(diff, before, secret):
-                self.forged = self.forged or f"version {diff.version}"
+                self.forged = self.forged or f"version {diff.version} is not as it was sealed"
         try:
             self.skill = merge(self.skill, diff)
             self.seen.append(digest)
         except OutOfOrder:
-            self.gap = f"version {diff.version} follows {len(self.seen)}"
+            self.gap = f"a gap in the log: version {diff.version} follows {len(self.seen)}"
         return True
 
 
-def compared(key: bytes, skill: PolicySkill | None, held: bytes | None) -> tuple[Finding, bytes, str]:
-    """Compare the topic's record of this key with the fold of the log."""
-    version = version_in(held or b"")
-    if held is None:
-        return Finding.MISSING, key, f"the log is at version {skill.version if skill else 0}"
-    if skill is not None and held == encode(skill):
-        return Finding.EQUAL, key, ""
-    try:  # a worker that ended between writing a skill and sending its newest diff has kept the diff in the skill
-        newest = decode(PolicySkill, held)
-        if newest.last_diff is not None and held == encode(merge(skill, newest.last_diff)):
-            return Finding.AHEAD, key, f"version {version}, a worker sends its diff when it starts"
+def is_ahead(skill: PolicySkill | None, held: bytes | None) -> bool:
+    """Return True if the topic's record is one diff ahead of the log.
+
+    A worker that ended between writing a skill and sending its newest diff has kept the diff in the skill, and sends it
+    when it starts.
+    """
+    try:
+        newest = decode(PolicySkill, held or b"")
+        return newest.last_diff is not None and held == encode(merge(skill, newest.last_diff))
     except (BadRecord, OutOfOrder):
-        pass
-    if skill is None:
-        return Finding.EXTRA, key, f"version {version}"
-    detail = "different contents" if version == skill.version else f"version {version}, the log is at {skill.version}"
-    return Finding.DIFFERS, key, detail
+        return False
 
 
 def version_in(value: bytes) -> int:

@@ -1,6 +1,6 @@
 """Run over all partitions: fold, catch up, compare, and write the records that differ."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import orjson
@@ -17,7 +17,7 @@ from streams.kafka.consumer_group import no_workers
 from streams.kafka.packed import pack, unpack
 from streams.kafka.producer import Outbox
 from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
-from streams.operations.rebuild.folding import Finding, Folded, Report, compared, version_in
+from streams.operations.rebuild.folding import Folded, Report, is_ahead, version_in
 from streams.pseudonyms import is_shared, secret_if_any
 from streams.settings import Settings
 from streams.vouching import vouching_of
@@ -36,13 +36,17 @@ class _Slim:
     highest: int
 
 
-def rebuild(settings: Settings, tell: Tell = lambda *_: None, *, apply: bool = False) -> Report:
-    """Fold the whole log and compare; with `apply`, write the skills that differ.
+@dataclass(frozen=True)
+class _Partition:
+    """One partition by compound key: the folds of the log, and the newest records of the other two topics."""
 
-    Args:
-        settings: the deployment.
-        tell: receives progress.
-        apply: write skills that differ or are missing, with their slim skills. No worker may be running.
+    folded: dict[bytes, Folded]
+    skills: dict[bytes, bytes]
+    slims: dict[bytes, _Slim]
+
+
+def rebuild(settings: Settings, tell: Tell = lambda *_: None, *, apply: bool = False) -> Report:
+    """Fold the whole log and compare; with `apply`, write the skills and slim skills that differ.
 
     Raises:
         NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
@@ -52,35 +56,32 @@ def rebuild(settings: Settings, tell: Tell = lambda *_: None, *, apply: bool = F
     if apply:
         no_workers(settings)
     with Scanner(settings) as scanner:
-        return _Rebuild(settings, scanner, tell).run(apply)
+        return _Rebuild(settings, scanner, tell, apply).run()
 
 
 class _Rebuild:
-    def __init__(self, settings: Settings, scanner: Scanner, tell: Tell) -> None:
-        self._settings, self._scanner, self._tell = settings, scanner, tell
+    def __init__(self, settings: Settings, scanner: Scanner, tell: Tell, apply: bool) -> None:
+        self._settings, self._scanner, self._tell, self._apply = settings, scanner, tell, apply
         self._report, self._key, self._outbox = Report(), settings.chain_key_bytes, Outbox(settings)
-        self._read = {SkillDiff.TOPIC: 0, PolicySkill.TOPIC: 0}
-        self._totals: dict[str, int] = {}
-        self._ended: set[bytes] = set()
+        self._gate = vouching_of(settings)
+        self._misplaced: set[bytes] = set()
 
-    def run(self, apply: bool) -> Report:
+    def run(self) -> Report:
         bases = (SkillDiff.TOPIC, PolicySkill.TOPIC, SlimSkill.TOPIC)
         logs, skills, slims = (self._scanner.partitions(base) for base in bases)
         if not len(logs) == len(skills) == len(slims):
             raise TopicsDiffer(f"{', '.join(bases)} have different numbers of partitions: run `sager topics`")
-        self._totals = {base: self._scanner.size(where) for base, where in zip(self._read, (logs, skills), strict=True)}
-        self._end_misplaced(slims, apply)
-        for log, where, slim_where in zip(logs, skills, slims, strict=True):
+        self._end_misplaced(slims)
+        for number, (log, where, slim_where) in enumerate(zip(logs, skills, slims, strict=True)):
             folded, end = self._fold(log)
-            told = self._slims(slim_where, len(slims), own=True)  # before the skills that they follow from
-            held = self._held(where)
-            self._catch_up(TopicPartition(log.topic, log.partition, end), folded, held)
-            self._compare(folded, held, told)
-            self._report.skills += sum(each.skill is not None for each in folded.values())
-            if apply:
+            # Slim skills before the skills that they follow from.
+            found = _Partition(folded, slims=self._slims(slim_where, len(slims), own=True), skills=self._skills(where))
+            self._catch_up(TopicPartition(log.topic, log.partition, end), found)
+            if self._apply:
                 no_workers(self._settings)
-                self._apply(log.partition, folded, held, told)
-        if apply:
+            self._mend(log.partition, found)
+            self._tell("partitions", number + 1, len(logs))
+        if self._apply:
             self._rotate()
         return self._report
 
@@ -88,7 +89,7 @@ class _Rebuild:
         """Return the partition's skills, and the offset after the last diff."""
         folded: dict[bytes, Folded] = {}
         end = 0
-        for message in self._counted(SkillDiff.TOPIC, log):
+        for message in self._scanner.read([log], lambda done, total: self._tell(SkillDiff.TOPIC, done, total)):
             end = int_of(message.offset()) + 1
             self._report.diffs += 1
             if message.value() is not None:
@@ -98,110 +99,93 @@ class _Rebuild:
                 user_id, domain, _ = orjson.loads(message.key() or b"")
                 folded.pop(compound_key(user_id, domain), None)
             except (ValueError, TypeError):
-                self._report.note(Finding.UNREADABLE, message.key() or b"", "a tombstone with an invalid key")
+                self._report.leave(message.key() or b"", "a tombstone with an invalid key")
         return folded, end
 
     def _take(self, folded: dict[bytes, Folded], message: Message, ahead: Mapping[bytes, int] | None = None) -> None:
         try:
             diff = decode(SkillDiff, message.value())
         except BadRecord as error:
-            where = f"{message.topic()}/{message.partition()}/{message.offset()}: {error.reason}"
-            self._report.note(Finding.UNREADABLE, message.key() or b"", where)
+            where = f"{message.topic()}/{message.partition()}/{message.offset()}"
+            self._report.leave(message.key() or b"", f"an unreadable record at {where}: {error.reason}")
             return
         key = compound_key(diff.user_id, diff.domain)
         if ahead is not None and diff.version > ahead.get(key, 0):
             return
         self._report.diffs += ahead is not None
         if not folded.setdefault(key, Folded()).take(diff, self._key):
-            self._report.note(Finding.CONFLICT, key, f"version {diff.version}; the first one is kept")
+            self._report.leave(key, f"two diffs of version {diff.version}; the first one is kept")
 
-    def _catch_up(self, log: TopicPartition, folded: dict[bytes, Folded], held: Mapping[bytes, bytes]) -> None:
+    def _catch_up(self, log: TopicPartition, found: _Partition) -> None:
         """Fold on to the versions that workers have written since the log was read."""
-        versions = {key: version_in(value) for key, value in held.items()}
+        folded, versions = found.folded, {key: version_in(value) for key, value in found.skills.items()}
         ahead = {k: version for k, version in versions.items() if version > len(folded[k].seen if k in folded else ())}
         for message in self._scanner.read([log]) if ahead else ():
             if message.value() is not None:
                 self._take(folded, message, ahead)
 
-    def _compare(
-        self, folded: Mapping[bytes, Folded], held: Mapping[bytes, bytes], told: Mapping[bytes, _Slim]
-    ) -> None:
-        for key in folded.keys() | held.keys():
-            each = folded.get(key, Folded())
-            if each.broken:
-                self._report.note(Finding.FORGED if each.forged else Finding.GAP, key, each.broken)
-            else:
-                self._report.note(*compared(key, each.skill, held.get(key)))
-        for key in told:
-            if wrong := self._wrong(key, told, folded, held):
-                self._report.note(wrong[0], key, wrong[1])
-
-    def _wrong(
-        self,
-        key: bytes,
-        told: Mapping[bytes, _Slim],
-        folded: Mapping[bytes, Folded],
-        held: Mapping[bytes, bytes],
-    ) -> tuple[Finding, str] | None:
-        """Return what is wrong with a slim skill, if anything."""
-        each = folded.get(key, Folded())
-        newest = max(len(each.seen), version_in(held.get(key, b"")))
-        try:
-            short = decode(SlimSkill, told[key].value)
-        except BadRecord as error:
-            return Finding.SLIM_FORGED, f"cannot be read: {error}"
-        seal, highest, version = seal_of(short, self._key), told[key].highest, f"version {short.skill_version}"
-        if key != compound_key(short.user_id, short.domain):
-            return Finding.SLIM_FORGED, "under the key of another"
-        if seal is Seal.WRONG or not is_plain(told[key].value, short):
-            return Finding.SLIM_FORGED, version
-        if highest > newest:
-            return Finding.SLIM_AHEAD, f"version {highest}, the log is at {newest}"
-        if highest > short.skill_version:
-            return Finding.SLIM_AHEAD, f"version {highest} came before {version}"
-        # A slim skill of a log without seals has none.
-        return (Finding.SLIM_UNSEALED, version) if seal is Seal.MISSING and not each.bare else None
-
-    def _apply(
-        self,
-        partition: int,
-        folded: Mapping[bytes, Folded],
-        held: Mapping[bytes, bytes],
-        told: Mapping[bytes, _Slim],
-    ) -> None:
+    def _mend(self, partition: int, found: _Partition) -> None:
         """Write the skills that differ, and the right slim skill where the topic has a wrong one or none."""
-        gate = vouching_of(self._settings)
-        for key, each in folded.items():
-            if each.skill is None or each.broken:
+        for key, each in found.folded.items():
+            self._report.skills += each.skill is not None
+            held = found.skills.get(key)
+            if each.broken or each.skill is None:
+                self._report.leave(key, each.broken)
                 continue
-            finding = compared(key, each.skill, held.get(key))[0]
-            if finding is Finding.AHEAD:
+            is_equal = held == encode(each.skill)
+            if not is_equal and is_ahead(each.skill, held):
                 continue  # a worker sends the diff, and the slim skill with it
-            if finding in (Finding.DIFFERS, Finding.MISSING):
+            if not is_equal:
                 self._send(PolicySkill.TOPIC, partition, key, pack(encode(each.skill)))
-            wrong = self._wrong(key, told, folded, held) if key in told else None
-            if finding is Finding.EQUAL and key in told and wrong is None and key not in self._ended:
-                continue
-            short = slim(each.skill, self._settings.slim_tokens, vouching=gate)
-            if key not in told and not short.text:
-                continue
-            if wrong is not None and wrong[0] is not Finding.SLIM_UNSEALED:
-                # Apps ignore a lower version than the one they have, until a tombstone.
+            self._mend_slim(partition, key, found, is_equal=is_equal)
+        for key in found.skills.keys() - found.folded.keys():
+            if not is_ahead(None, found.skills[key]):
+                self._report.leave(key, "a skill that is not in the log")
+        for key in found.slims.keys() - found.folded.keys():
+            if self._is_forged(key, found):
                 self._send(SlimSkill.TOPIC, partition, key, None)
-            self._send(SlimSkill.TOPIC, partition, key, encode(short if each.bare else sealed(short, self._key)))
-        for key in told.keys() - folded.keys():
-            if (wrong := self._wrong(key, told, folded, held)) and wrong[0] is Finding.SLIM_FORGED:
-                self._send(SlimSkill.TOPIC, partition, key, None)
+            elif self._is_ahead(key, found):
+                self._report.leave(key, "a slim skill ahead of the log")
         self._flush()
 
-    def _end_misplaced(self, partitions: list[TopicPartition], apply: bool) -> None:
-        """Report slim skills on other users' partitions; with `apply`, end them with tombstones."""
+    def _mend_slim(self, partition: int, key: bytes, found: _Partition, *, is_equal: bool) -> None:
+        each, is_there = found.folded[key], key in found.slims
+        is_wrong = is_there and (self._is_forged(key, found) or self._is_ahead(key, found))
+        if each.skill is None or (is_equal and is_there and not is_wrong and key not in self._misplaced):
+            return
+        short = slim(each.skill, self._settings.slim_tokens, vouching=self._gate)
+        if not is_there and not short.text:
+            return
+        if is_wrong:
+            # Apps ignore a lower version than the one they have, until a tombstone.
+            self._send(SlimSkill.TOPIC, partition, key, None)
+        self._send(SlimSkill.TOPIC, partition, key, encode(short if each.bare else sealed(short, self._key)))
+
+    def _is_forged(self, key: bytes, found: _Partition) -> bool:
+        """Return True if a slim skill is not as it was sealed, or is another's."""
+        held = found.slims[key].value
+        try:
+            short = decode(SlimSkill, held)
+        except BadRecord:
+            return True
+        seal = seal_of(short, self._key)
+        # A slim skill of a log without seals has none.
+        is_unsealed = seal is Seal.MISSING and not found.folded.get(key, Folded()).bare
+        is_others = key != compound_key(short.user_id, short.domain)
+        return is_others or is_unsealed or seal is Seal.WRONG or not is_plain(held, short)
+
+    def _is_ahead(self, key: bytes, found: _Partition) -> bool:
+        """Return True if apps have a slim skill of a version that is not there, or that came before a lower one."""
+        held, each = found.slims[key], found.folded.get(key, Folded())
+        newest = max(len(each.seen), version_in(found.skills.get(key, b"")))
+        return held.highest > min(newest, version_in(held.value))
+
+    def _end_misplaced(self, partitions: list[TopicPartition]) -> None:
+        """End slim skills on other users' partitions with tombstones."""
         for where in partitions:
             for key in self._slims(where, len(partitions), own=False):
-                self._report.note(Finding.SLIM_FORGED, key, f"on partition {where.partition}, of others")
-                self._ended.add(key)
-                if apply:
-                    self._send(SlimSkill.TOPIC, where.partition, key, None)
+                self._misplaced.add(key)
+                self._send(SlimSkill.TOPIC, where.partition, key, None)
         self._flush()
 
     def _slims(self, where: TopicPartition, partitions: int, *, own: bool) -> dict[bytes, _Slim]:
@@ -220,15 +204,9 @@ class _Rebuild:
                 found[key] = _Slim(value, max(version_in(value), before))
         return found
 
-    def _held(self, where: TopicPartition) -> dict[bytes, bytes]:
-        found: dict[bytes, bytes] = {}
-        for message in self._counted(PolicySkill.TOPIC, where):
-            key, value = message.key() or b"", message.value()
-            if value is None:
-                found.pop(key, None)
-            else:
-                found[key] = unpack(value)
-        return found
+    def _skills(self, where: TopicPartition) -> dict[bytes, bytes]:
+        newest = {message.key() or b"": message.value() for message in self._scanner.read([where])}
+        return {key: unpack(value) for key, value in newest.items() if value is not None}
 
     def _rotate(self) -> None:
         """Remove takers under an earlier secret's pseudonyms from items; later choices add them again.
@@ -254,20 +232,12 @@ class _Rebuild:
         self._flush()
 
     def _send(self, base: str, partition: int, key: bytes, value: bytes | None) -> None:
-        self._outbox.send(self._settings.topic(base), key, value, partition)
-        self._report.written += 1
+        self._report.different += 1
+        if self._apply:
+            self._outbox.send(self._settings.topic(base), key, value, partition)
 
     def _flush(self) -> None:
         try:
             self._outbox.flush(FLUSH_SECONDS, "skills")
         except NotProduced as error:
             raise NotProduced(f"{error}. Run `sager rebuild --apply` again: equal skills are left alone") from error
-
-    def _counted(self, base: str, where: TopicPartition) -> Iterator[Message]:
-        before = self._read[base]
-
-        def tell(done: int, _: int) -> None:
-            self._read[base] = before + done
-            self._tell(base, before + done, max(self._totals[base], before + done))
-
-        return self._scanner.read([where], tell)

@@ -39,7 +39,7 @@ def log() -> list[SkillDiff]:
 
 
 def test_a_skill_is_shown_as_a_document_that_agents_load(ask):
-    _, front, body = ask("show", USER, "--format", "skill").stdout.split("---\n")
+    _, front, body = ask("show", USER, "--skill").stdout.split("---\n")
 
     assert yaml.safe_load(front)["metadata"]["version"] == len(log())
     assert body.lstrip().startswith(f"# How {USER} decides: {DOMAIN}\n")
@@ -84,21 +84,6 @@ def test_the_log_tells_what_each_version_cost_and_whose_command_it_was(told, ask
     table = ask("log", paid[0]["user_id"], "--last", "0").stdout
     assert f"${paid[0]['cost_dollars']:.6f}" in table
     assert f"#{paid[0]['reasoned_by']['prompt_hash'][:8]}" in table
-
-
-def test_two_versions_are_compared_line_by_line(told, ask):
-    first, second = (at_version(log(), version) for version in (3, 7))
-    names = {line.attribute_id for line in first.attributes}
-
-    found = told("diff", USER, "3", "7", "--domain", DOMAIN)
-
-    added = [line["attribute_id"] for line in found["added"]]
-    assert added == [line.attribute_id for line in second.attributes if line.attribute_id not in names]
-    assert found["changed"]
-    assert f"+   {added[0]}" in ask("diff", USER, "3", "7", "--domain", DOMAIN).stdout
-    assert "the lines are the same" in ask("diff", USER, "3", "3", "--domain", DOMAIN).stdout
-    missing = ask("diff", USER, "3", "99", "--domain", DOMAIN)
-    assert (missing.exit_code, f"the newest is {len(log())}" in missing.stderr) == (1, True)
 
 
 def test_a_line_is_explained_by_each_event_that_touched_it_and_the_ranking_it_was_chosen_from(told, ask):

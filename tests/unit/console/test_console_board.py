@@ -14,7 +14,7 @@ from streams.console.board.figures import OF_A_DOMAIN, OF_ALL, figure
 from streams.console.board.query import QueryFailed, answer, guarded
 from streams.operations.dead_letters import reading, replay
 from streams.operations.dead_letters.reading import Found, Listing, NoSuchLetter
-from streams.operations.dead_letters.replay import Hindrance, Letter, Plan
+from streams.operations.dead_letters.replay import Hindrance, Plan
 from streams.settings import Settings
 from tests.analytics_world import published
 from tests.builders import a_position
@@ -63,7 +63,7 @@ def kafka(monkeypatch):
 
     def plan(settings, chosen):
         ids = sorted(chosen.ids)
-        ready = {ids[0]: Letter(there[0].letter.source, 0, 0, None)}
+        ready = {ids[0]: there[0]}
         return Plan(ready, dict.fromkeys(ids[1:], Hindrance.DONE), unknown=[EVIL])
 
     def send(settings, planned):

@@ -19,7 +19,6 @@ from streams.demo.people import (
     Want,
     agreement,
     candidates,
-    history,
     offered,
     simulate,
 )
@@ -44,7 +43,7 @@ def item(item_id: str, *genres: str) -> Candidate:
 
 
 def person(*wants: Want, temperature: float = 0.5) -> Person:
-    return Person(UserId("ada"), Domain("films"), Policy(wants, "picks by the poster", temperature))
+    return Person(UserId("ada"), Domain("films"), Policy(wants, temperature))
 
 
 @cache
@@ -81,12 +80,6 @@ class TestCandidates:
     def test_more_than_the_domain_has_is_an_error(self) -> None:
         with pytest.raises(ValueError, match=r"[Ss]ample"):
             candidates(person(WESTERN), load(), random.Random(2), n=101)
-
-
-class TestHistory:
-    def test_more_than_the_domain_has_is_an_error(self) -> None:
-        with pytest.raises(ValueError, match="a history of 101 needs as many items; films has 100 for ada"):
-            history(person(WESTERN), load(), facts_as_given, random.Random(1), n=101)
 
 
 class TestAgreement:

@@ -151,8 +151,8 @@ def rule(principal: str, name: str = "sager.skills") -> AclBinding:
     [
         (KafkaException(KafkaError(KafkaError.SECURITY_DISABLED)), {}, Status.WARNING, "no authorizer"),
         (KafkaException(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED)), NAMED, Status.OK, "authorizer"),
-        (KafkaException(KafkaError(KafkaError._UNSUPPORTED_FEATURE)), NAMED, Status.SKIPPED, "do not tell"),
-        (TimeoutError(), NAMED, Status.SKIPPED, "do not tell"),
+        (KafkaException(KafkaError(KafkaError._UNSUPPORTED_FEATURE)), NAMED, Status.SKIPPED, "do not list"),
+        (TimeoutError(), NAMED, Status.SKIPPED, "do not list"),
         ([rule("User:us")], {}, Status.WARNING, "without a name"),
         ([rule("User:*")], NAMED, Status.WARNING, "read on topic sager.skills"),
         ([rule("User:ANONYMOUS", "*")], NAMED, Status.WARNING, "everybody"),

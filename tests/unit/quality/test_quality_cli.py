@@ -23,7 +23,7 @@ def eval_(*args):
 
 def test_json_is_one_line_per_arm_and_all_is_kept(tmp_path):
     folder, results = data_set(tmp_path / "films"), tmp_path / "results.jsonl"
-    wanted = ("--arm", "random,popularity", "--arm", "profile", "--candidates", "popular", "--users", "20")
+    wanted = ("--arm", "random,popularity,profile", "--candidates", "popular", "--users", "20")
 
     done = eval_("--data", folder, *wanted, "--seed", 3, "--results", results, "--json")
 
@@ -48,7 +48,6 @@ def test_json_is_one_line_per_arm_and_all_is_kept(tmp_path):
         (("--arm", "random"), "--data"),
         (("--data", "x"), "--arm"),
         (("--data", "x", "--arm", "nope"), "popularity"),
-        (("--data", "x", "--arm", "random", "--baseline", "popularity"), "--baseline"),
     ],
 )
 def test_a_wrong_command_line_is_told(args, told):
