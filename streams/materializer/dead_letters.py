@@ -35,9 +35,14 @@ class DeadLetters:
     """Sends refused records to the topic dead-letters."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self._prefix = settings.prefix
         self._topic = TOPICS["dead-letters"]
-        self._producer: Producer | None = None
+        config = {
+            "client.id": "sager-materializer",
+            "message.max.bytes": self._topic.max_message_bytes,
+            "message.timeout.ms": (_FLUSH_SECONDS - 10) * 1000,
+        }
+        self._producer = Producer(producer_config(settings, **config), logger=logging.getLogger("sager.kafka"))
         self._failed: list[KafkaError] = []
 
     def send(self, refused: Sequence[tuple[Record, BadRecord]]) -> None:
@@ -56,25 +61,17 @@ class DeadLetters:
             self._deliver(refused, limit=_SMALL)
         if self._failed:
             raise MaterializerError(
-                f"{self._topic.name(self._settings.prefix)} refuses dead letters ({self._failed[0].str()}); "
-                "nothing of this batch is committed. Look at the broker and start again"
+                f"{self._topic.name(self._prefix)} refuses dead letters ({self._failed[0].str()}); nothing of this "
+                "batch is committed. Look at the broker and start again"
             )
         for _, why in refused:
             DEAD_LETTERS.labels(stage=STAGE, reason=why.reason).inc()
 
     def _deliver(self, refused: Sequence[tuple[Record, BadRecord]], limit: int = MAX_ORIGINAL_BYTES) -> None:
         self._failed = []
-        now, name = datetime.now(UTC), self._topic.name(self._settings.prefix)
-        if self._producer is None:
-            settings = {
-                "client.id": "sager-materializer",
-                "message.max.bytes": self._topic.max_message_bytes,
-                "message.timeout.ms": (_FLUSH_SECONDS - 10) * 1000,
-            }
-            logger = logging.getLogger("sager.kafka")
-            self._producer = Producer(producer_config(self._settings, **settings), logger=logger)
+        now, name = datetime.now(UTC), self._topic.name(self._prefix)
         for record, why in refused:
-            letter = dead_letter(record, why, self._settings.prefix, now, limit)
+            letter = dead_letter(record, why, self._prefix, now, limit)
             try:
                 self._producer.produce(name, encode(letter), letter.key, on_delivery=self._on_delivery)
             except KafkaException as error:

@@ -1,17 +1,15 @@
-"""Publishes the live file to analysts, and rewrites it after an erasure, while rows go on.
+"""Publishes the live file to analysts.
 
 A DuckDB file has one read-write process or many readers, never both. Readers therefore get a copy, and an open reader
-keeps it while the next one takes its name. The writer stops for the derived tables and the checkpoint only: from then
-until the next checkpoint it appends to its write-ahead log, and another process copies the file.
+keeps it while the next one takes its name. The writer stops for the derived tables and the checkpoint only, and after
+an erasure for rewriting the file: from then until the next checkpoint it appends to its write-ahead log, and another
+process copies the file.
 """
 
 import logging
-import multiprocessing
 import os
 import shutil
 import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,7 +21,6 @@ import duckdb
 from streams import private
 from streams.materializer import metrics
 from streams.materializer.exceptions import MaterializerError
-from streams.materializer.files import copy_rows, remove_database
 from streams.materializer.read import strays
 from streams.materializer.store import Store
 
@@ -43,9 +40,6 @@ LOG_BYTES = 1024**3
 
 INVALIDATED = "has been invalidated"
 """DuckDB's message for this or an earlier failure when only reopening the file helps."""
-
-_NICENESS = 10
-"""Of a process that rewrites the file: rows and readers come first."""
 
 
 class Publisher:
@@ -79,11 +73,7 @@ class Publisher:
         self._due = self._began = self._ended = clock()
         self._thread = ThreadPoolExecutor(1, "publisher")
         self._copying: Future[None] | None = None
-        self._rewriting: Rewriting | None = None
-        self._is_stained = False
         self.is_failing = False
-        self.is_held = False
-        """True while the file has fewer rows than the published one, because rows are read again after a rewriting."""
 
     def note(self, newest: datetime | None = None) -> None:
         """Note a change to publish, up to a record of this Kafka timestamp."""
@@ -91,8 +81,8 @@ class Publisher:
         if newest is not None:
             self._newest = max(newest, self._newest or newest)
 
-    def publish_if_due(self) -> bool:
-        """Begin a publication if something changed and one is due; return true if an earlier one has ended.
+    def publish_if_due(self) -> None:
+        """Begin a publication if something changed and one is due.
 
         A failure is logged, counted and retried later: a full disk must not stop the rows.
 
@@ -104,90 +94,66 @@ class Publisher:
         except OSError as error:
             self._count_failure()
             log.error("no reader opens the snapshot: %s", error)  # noqa: TRY400
-        has_ended = self._collect()
+        self.finish(wait=False)
         is_due = self._clock() >= self._due or (_size(self._wal) > LOG_BYTES and not self.is_failing)
-        if self._copying is None and self._dirty and is_due and not self.is_held:
+        if self._copying is None and self._dirty and is_due:
             try:
                 self._begin()
-            except (OSError, duckdb.Error) as error:
+            except (MaterializerError, OSError, duckdb.Error) as error:
                 if self._store.is_broken or INVALIDATED in str(error):
                     self._count_failure()
                     raise
                 self._fail(error)
-        return has_ended
 
-    def adopt_if_rewritten(self) -> bool:
-        """Replace the live file by a rewritten one, if that is ready; return true if reading must go back.
-
-        The new file has the rows and offsets of the snapshot that it was made from. Kafka has the later ones.
-        """
-        if self._rewriting is None or self._copying is not None or self._rewriting.is_running():
+    def finish(self, *, wait: bool = True) -> bool:
+        """Take note of the end of a publication under way; return true if it succeeded."""
+        if self._copying is None or not (wait or self._copying.done()):
             return False
-        rewriting, self._rewriting = self._rewriting, None
-        try:
-            fresh = rewriting.result()
-            try:
-                self._store.adopt(fresh)
-            except OSError as error:  # the old file is open again, perhaps without its newest rows
-                self._fail(error)
-        except MaterializerError as error:
+        error, self._copying = self._copying.exception(), None
+        self._due = max(self._began + self._seconds, self._ended + PAUSE * (self._ended - self._began))
+        if isinstance(error, (MaterializerError, OSError)):
             self._fail(error)
             return False
-        finally:
-            rewriting.stop()
-        self._dirty = True
+        if error is not None:
+            raise error
+        self.is_failing = False
         return True
-
-    def abandon_rewriting(self) -> None:
-        """Stop a rewriting whose offsets have become void; a later publication begins another."""
-        if self._rewriting is not None:
-            self._rewriting.stop()
-            self._rewriting, self._dirty = None, True
-
-    def finish(self) -> bool:
-        """Wait until a publication under way has ended; return true if it succeeded."""
-        if self._copying is not None:
-            self._copying.exception()
-        return self._collect()
 
     def publish_if_changed(self) -> None:
         """Publish at shutdown, if something changed, and leave no erased row in a file; log a failure."""
         try:
             self.finish()
-            if self._dirty or self._rewriting is not None:
+            if self._dirty:
                 self.publish()
         except (MaterializerError, OSError) as error:
             self._fail(error)
 
     def publish(self) -> None:
-        """Publish now, and leave no erased row in a file. Nothing may be written meanwhile.
+        """Publish now, and leave no erased row in a file.
 
         Raises:
             MaterializerError: the copy failed.
             OSError: the folder cannot be written.
         """
         self.finish()
-        self.abandon_rewriting()
-        self._begin()
-        if self._copying is not None:
-            self._copying.result()
-        self._collect()
-        if self._rewriting is not None:
-            self._store.adopt(self._rewriting.result())
-            self.publish()
+        self._begin().result()
+        self.finish()
 
     def close(self) -> None:
-        """End what is under way. The live file may be closed after that."""
-        self.abandon_rewriting()
+        """Wait for a copy under way. The live file may be closed after that."""
         self._thread.shutdown()
 
-    def _begin(self) -> None:
+    def _begin(self) -> Future[None]:
         """Stop the writer for as long as it takes to bring the live file up to date, and copy it in a thread."""
         self._began = self._clock()
         now = datetime.now(UTC)
         self._store.checkpoint(now.replace(tzinfo=None), self._newest)
-        self._dirty, self._is_stained = False, self._store.is_stained()
+        if self._store.is_stained():
+            log.info("rewriting %s without the rows that were deleted; new rows wait", self._store.path)
+            self._store.rewrite()
+        self._dirty = False
         self._copying = self._thread.submit(self._copy, now)
+        return self._copying
 
     def _copy(self, now: datetime) -> None:
         try:
@@ -199,84 +165,16 @@ class Publisher:
         for name, file in {"live": self._store.path, "wal": self._wal, "snapshot": self._target}.items():
             metrics.FILE_BYTES.labels(file=name).set(_size(file))
 
-    def _collect(self) -> bool:
-        """Return true if a publication has ended well; one that has failed is tried again."""
-        if self._copying is None or not self._copying.done():
-            return False
-        error, self._copying = self._copying.exception(), None
-        self._due = max(self._began + self._seconds, self._ended + PAUSE * (self._ended - self._began))
-        if isinstance(error, (MaterializerError, OSError)):
-            self._fail(error)
-            return False
-        if error is not None:
-            raise error
-        self.is_failing = False
-        if self._is_stained and self._rewriting is None:
-            log.info("rewriting %s beside its rows, without those that were deleted", self._store.path)
-            self._rewriting = Rewriting(self._target, self._store.path)
-        return True
-
     def _fail(self, error: Exception) -> None:
         self._count_failure()
         self._dirty = True
-        self._due = self._clock() + self._seconds
-        log.error("could not publish %s, trying again in %g s: %s", self._target, self._seconds, error)
+        now = self._clock()
+        self._due = now + max(self._seconds, PAUSE * (now - self._began))
+        log.error("could not publish %s, trying again in %g s: %s", self._target, self._due - now, error)
 
     def _count_failure(self) -> None:
         self.is_failing = True
         metrics.PUBLISH_FAILURES.inc()
-
-
-class Rewriting:
-    """Makes a new live file from a snapshot, in a process of its own at a low priority.
-
-    DuckDB leaves deleted rows in free blocks and in indexes, so only a new file is without them.
-    """
-
-    def __init__(self, snapshot: Path, live: Path) -> None:
-        self._live, self._fresh = live, live.with_name(live.name + ".fresh")
-        # Not a fork: DuckDB's threads would be missing in it. The snapshot is opened at once, and stays open.
-        context = multiprocessing.get_context("spawn")
-        self._process = context.Process(target=_rewrite, args=(snapshot, self._fresh), daemon=True)
-        self._process.start()
-
-    def is_running(self) -> bool:
-        """True until the new file is ready, or has failed."""
-        return self._process.is_alive()
-
-    def result(self) -> Path:
-        """Wait for the new file.
-
-        Raises:
-            MaterializerError: it could not be made.
-        """
-        self._process.join()
-        if self._process.exitcode:
-            raise MaterializerError(
-                f"could not rewrite {self._live}: its process ended with {self._process.exitcode}; is the disk full?"
-            )
-        return self._fresh
-
-    def stop(self) -> None:
-        """End the process and remove its files."""
-        self._process.kill()
-        self._process.join()
-        remove_database(self._fresh)
-
-
-def _rewrite(snapshot: Path, fresh: Path) -> None:
-    os.nice(_NICENESS)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    try:
-        copy_rows(snapshot, fresh)
-    except (duckdb.Error, MaterializerError) as error:
-        sys.exit(f"could not write {fresh}: {error}")
-
-
-def _end_with_parent() -> None:
-    if (parent := multiprocessing.parent_process()) is not None:
-        parent.join()
-        os._exit(1)
 
 
 def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:

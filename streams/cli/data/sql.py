@@ -2,22 +2,23 @@
 
 import csv
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from streams.cli.options import AsJson, examples, settings
 from streams.cli.output import console, note, plain, print_json_rows, printable, row, table
+from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
-    from streams.cli.progress import Stages
+    from duckdb import DuckDBPyConnection
 
-QUIET_SECONDS = 2.0
 GIB = 1024**3
+CHUNK = 5_000
+"""Rows that are read at once."""
 MOST_ROWS = 1_000
 """People see so many rows: a table is laid out as a whole."""
 LONG_VALUE = 600
@@ -25,7 +26,6 @@ LONG_VALUE = 600
 LONG_FRACTION = 12
 _GAP = 3
 """Columns between two cells."""
-
 
 Rows = Iterator[Sequence[Any]]
 
@@ -42,6 +42,10 @@ DESCRIBED = """
     SELECT column_name AS column, data_type AS type, comment FROM duckdb_columns()
     WHERE database_name = 'snapshot' AND table_name = $1 ORDER BY column_index
 """
+
+
+class QueryFailed(StreamsError, ValueError):
+    """The query was refused, failed, or was stopped; the message gives the reason and advice."""
 
 
 def register(app: typer.Typer) -> None:
@@ -71,8 +75,8 @@ def sql(
 ) -> None:
     """Query the newest DuckDB snapshot.
 
-    The snapshot is some seconds behind. For a prompt use `duckdb -readonly FILE`. A query only reads, with SELECT, FROM
-    or DESCRIBE: it can neither change nor slow down the pipeline, nor open another file. A table that is too wide for
+    The snapshot is some seconds behind. For a prompt use `duckdb -readonly FILE`. A query only reads: it can neither
+    change the snapshot nor open another file. A table that is too wide for
     the terminal is printed vertically, one value per line. People see the first 1,000 rows and the beginning of long
     values; --json and --csv print everything.
     """
@@ -89,50 +93,44 @@ def sql(
         query = sys.stdin.read()
     if query and any("\ud800" <= sign <= "\udfff" for sign in query):
         raise typer.BadParameter("the query is not UTF-8")
-    from streams.materializer.asking import Query, QueryFailed  # noqa: PLC0415
-
-    if not (query or "").strip():
+    if not query or not query.strip():
         raise QueryFailed("the query is empty; `sager sql --list` lists tables, views and macros")
-    values = [describe] if describe is not None else []
-    limits = {"seconds": seconds, "memory_bytes": int(memory * GIB)}
-    with (
-        _Progress() as progress,
-        Query(settings(duckdb=duckdb), query or "", values, **limits, on_progress=progress.at) as asked,  # type: ignore[arg-type]
-    ):
-        if as_json:
-            columns = asked.columns()
-            print_json_rows(dict(zip(columns, cells, strict=True)) for cells in asked.rows())
-        elif as_csv:
-            _print_csv(asked.columns(), asked.rows())
-        elif not _print_table(asked.columns(), asked.rows(), wrap=query in (LISTED, DESCRIBED)) and describe:
-            raise QueryFailed(f"there is no table or view {describe!r}; `sager sql --list` lists them")
+    from duckdb import Error  # noqa: PLC0415
+
+    from streams.materializer import read  # noqa: PLC0415
+
+    with read.connect(settings(duckdb=duckdb)) as con:
+        read.restrict(con, seconds, int(memory * GIB))
+        try:
+            con.execute(query, [describe] if describe is not None else [])
+            columns, rows = [name for name, *_ in con.description or ()], _rows(con)
+            if as_json:
+                print_json_rows(dict(zip(columns, cells, strict=True)) for cells in rows)
+            elif as_csv:
+                _print_csv(columns, rows)
+            elif not _print_table(columns, rows, wrap=query in (LISTED, DESCRIBED)) and describe:
+                raise QueryFailed(f"there is no table or view {describe!r}; `sager sql --list` lists them")
+        except (Error, MemoryError) as error:
+            raise QueryFailed(_why(error, seconds, memory)) from error
 
 
-class _Progress:
-    """A bar for a query that takes long, until its rows come. A context manager."""
+def _rows(con: "DuckDBPyConnection") -> Rows:
+    while con.description and (chunk := con.fetchmany(CHUNK)):
+        yield from chunk
 
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._stages: Stages | None = None
 
-    def at(self, percent: int | None) -> None:
-        """Show the progress of the query, in percent; None when a part of the answer has come."""
-        if percent is None:
-            self.__exit__()
-        elif self._stages is not None or time.monotonic() - self._began > QUIET_SECONDS:
-            if self._stages is None:
-                from streams.cli.progress import Stages  # noqa: PLC0415
-
-                self._stages = Stages().__enter__()
-            self._stages.at("query", percent, 100)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._stages is not None:
-            self._stages.__exit__()
-        self._stages, self._began = None, time.monotonic()
+def _why(error: Exception, seconds: float, memory: float) -> str:
+    """Return DuckDB's message, or advice where its own names settings that are locked."""
+    text = f"DuckDB says: {error}"
+    if "maximum execution time" in text:
+        return f"the query was stopped after {seconds:g} s: ask for less, or allow more with --seconds"
+    if isinstance(error, MemoryError) or any(part in text for part in ("Out of Memory", "bad_alloc", "bad allocation")):
+        return f"the query took more than {memory:g} GiB of memory: ask for less, or allow more with --memory"
+    if "does not exist" in text:
+        return f"{text}\n`sager sql --list` lists tables, views and macros; `sager sql --describe NAME` lists columns"
+    if "read-only" in text or "disabled by configuration" in text:
+        return f"{text}. Only the snapshot can be read; `duckdb -readonly FILE` writes files"
+    return text
 
 
 def _print_csv(columns: Sequence[str], rows: Rows) -> None:

@@ -234,13 +234,13 @@ CREATE TABLE stale_users (user_id VARCHAR);
 
 -- How far each partition has been read into this file; written in the same transaction as the rows
 CREATE TABLE sink_offsets (
-    topic VARCHAR, kafka_partition INTEGER, next_offset BIGINT, topic_id VARCHAR, furthest BIGINT,
+    topic VARCHAR, kafka_partition INTEGER, next_offset BIGINT, topic_id VARCHAR,
     PRIMARY KEY (topic, kafka_partition));
 
 -- One row: the identity of this file
 CREATE TABLE meta (
-    schema_version BIGINT PRIMARY KEY, prefix VARCHAR, cluster_id VARCHAR, llm_price_prompt DOUBLE,
-    llm_price_completion DOUBLE, queries VARCHAR, is_stained BOOLEAN);
+    schema_version BIGINT PRIMARY KEY, prefix VARCHAR, llm_price_prompt DOUBLE, llm_price_completion DOUBLE,
+    queries VARCHAR, is_stained BOOLEAN);
 
 -- One row: the freshness of this file
 CREATE TABLE snapshot_info (published_at TIMESTAMP PRIMARY KEY, newest_record_at TIMESTAMP, records BIGINT);

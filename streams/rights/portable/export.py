@@ -17,7 +17,7 @@ from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.materializer import read
-from streams.materializer.receipts import barrier_of
+from streams.materializer.forgetting import barrier_of
 from streams.materializer.schema import quoted
 from streams.rights.portable.archive import (
     MANIFEST,
@@ -37,7 +37,8 @@ from streams.settings import Settings
 
 Progress = Callable[[str, int, int], None]
 """Receives the stage's name, the amount done, and about the total."""
-_LETTERS = 200
+_LETTERS, _ROWS = 200, 1_000
+"""Read at once."""
 
 
 def _quiet(stage: str, done: int, total: int) -> None:
@@ -79,16 +80,11 @@ def _fill(settings: Settings, user: str, folder: Path, progress: Progress) -> Ma
             if topic.key in ABOUT_USERS and (file := _export_topic(scanner, topic, owner, folder, progress)):
                 topics[topic.base] = file
     tables, snapshot_at = {}, None
-    con = read.connect_own(settings, files=True)
-    if con is not None:
-        try:
-            read.confine(con, folder)
+    if settings.duckdb_file.exists():
+        with read.connect(settings) as con:
             tables = export_rows(con, owner, folder / TABLES_FOLDER, progress)
             [(published_at,)] = con.execute("SELECT max(published_at) FROM snapshot_info").fetchall()
             snapshot_at = published_at and published_at.replace(tzinfo=UTC)
-        finally:
-            con.close()
-            shutil.rmtree(folder / ".spill", ignore_errors=True)
     return Manifest(
         user_id=owner.user_id,
         prefix=settings.prefix,
@@ -176,11 +172,12 @@ def export_rows(con: duckdb.DuckDBPyConnection, owner: Owner, folder: Path, prog
     done: dict[str, File] = {}
     conditions = list(_conditions(con, owner))
     for number, (table, condition) in enumerate(conditions, 1):
-        file = folder / f"{table}.jsonl"
-        [(rows,)] = con.execute(
-            f'COPY (SELECT * FROM "{table}" WHERE {condition}) TO {quoted(str(file))} (FORMAT json)'  # noqa: S608 - our own names; the id is quoted  # nosec B608
-        ).fetchall()
-        file.chmod(0o600)
+        file, rows = _private(folder / f"{table}.jsonl"), 0
+        found = con.execute(f'SELECT to_json(t) FROM "{table}" t WHERE {condition}')  # noqa: S608 - our own names; the id is quoted  # nosec B608
+        with file.open("w", encoding="utf-8") as out:
+            while part := found.fetchmany(_ROWS):
+                out.writelines(f"{line}\n" for (line,) in part)
+                rows += len(part)
         if rows:
             done[table] = File(records=rows, sha256=digest_of(file))
         else:
