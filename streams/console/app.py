@@ -14,9 +14,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streams.console.board import figures, letters, live, query  # noqa: F401 - declare their pages
+from streams.console import cards, changes, history, letters, live, query, skill  # noqa: F401 - declare pages
 from streams.console.pages import PAGES, Page, Visit
-from streams.console.people import cards, changes, history, lines, skill  # noqa: F401
 from streams.console.rendering import STATIC, address, render
 from streams.console.security import (
     CSRF_FIELD,

@@ -1,8 +1,11 @@
 """`sager sql`: query the newest DuckDB snapshot without DuckDB's own command line."""
 
 import csv
+import os
+import stat
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 GIB = 1024**3
+SPARE_BYTES = GIB // 2
+"""Memory on top of that which DuckDB accounts for: threads, and rows on their way out."""
 CHUNK = 5_000
 """Rows that are read at once."""
 MOST_ROWS = 1_000
@@ -99,8 +104,9 @@ def sql(
 
     from streams.materializer import read  # noqa: PLC0415
 
-    with read.connect(settings(duckdb=duckdb)) as con:
-        read.restrict(con, seconds, int(memory * GIB))
+    most_bytes = int(memory * GIB)
+    with read.connect(settings(duckdb=duckdb)) as con, _limited(most_bytes):
+        read.restrict(con, seconds, most_bytes)
         try:
             con.execute(query, [describe] if describe is not None else [])
             columns, rows = [name for name, *_ in con.description or ()], _rows(con)
@@ -112,6 +118,31 @@ def sql(
                 raise QueryFailed(f"there is no table or view {describe!r}; `sager sql --list` lists them")
         except (Error, MemoryError) as error:
             raise QueryFailed(_why(error, seconds, memory)) from error
+
+
+@contextmanager
+def _limited(memory_bytes: int) -> Iterator[None]:
+    """Limit this process beside DuckDB, some of whose functions allocate memory outside of its accounts.
+
+    It writes no file either, unless its output is redirected to one.
+    """
+    import resource  # noqa: PLC0415
+
+    limits = {resource.RLIMIT_CORE: 0}
+    if sys.platform.startswith("linux"):
+        space = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        limits[resource.RLIMIT_AS] = space + memory_bytes + SPARE_BYTES
+    if not any(stat.S_ISREG(os.fstat(stream).st_mode) for stream in (1, 2)):
+        limits[resource.RLIMIT_FSIZE] = 0
+    before = {limit: resource.getrlimit(limit) for limit in limits}
+    for limit, most in limits.items():
+        with suppress(ValueError):  # a lower limit is in force
+            resource.setrlimit(limit, (most, before[limit][1]))
+    try:
+        yield
+    finally:
+        for limit, known in before.items():
+            resource.setrlimit(limit, known)
 
 
 def _rows(con: "DuckDBPyConnection") -> Rows:

@@ -12,7 +12,7 @@ from operators.merge import merge, resolve_correction, resolve_unheard
 from operators.privacy import Privacy
 from operators.statinit import facts_of, parser_for, vocabulary_for
 from schemas import Bound, Candidate, Fact, Measure, NotUnderstood, SkillDiff, Stance
-from streams.console.people.skill import examples
+from streams.console.skill import examples
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW, facts, item_facts

@@ -39,15 +39,8 @@ async def listed(visit: Visit) -> Response:
     since_ms = int((datetime.now(UTC) - age).timestamp() * 1000) if age else 0
     chosen = Chosen(reasons=frozenset({reason} - {""}), stages=frozenset({stage} - {""}), since_ms=since_ms)
     found = await _kafka(visit, lambda: reading.listing(visit.api.settings, chosen, MOST_SHOWN))
-    values: dict[str, Any] = {
-        "reason": reason,
-        "stage": stage,
-        "since": since,
-        "words": words,
-        "sinces": SINCE,
-        "prefix": PREFIX,
-    }
-    return visit.show("letters.html", found=found, is_clipped=reading.is_clipped, **values)
+    asked: dict[str, Any] = {"reason": reason, "stage": stage, "since": since, "words": words, "sinces": SINCE}
+    return visit.show("letters.html", found=found, is_clipped=reading.is_clipped, prefix=PREFIX, **asked)
 
 
 @page("GET", "/letters/one", Scope.OPERATE, under="/letters")
@@ -56,8 +49,8 @@ async def one(visit: Visit) -> Response:
     found, replayed = await _kafka(visit, lambda: reading.one(visit.api.settings, visit.fields.get("id", "")))
     letter = found.letter
     parts = [(name, value, readable(value)) for name, value in (("Key", letter.key), ("Value", letter.value))]
-    values: dict[str, Any] = {"clipped": reading.is_clipped(letter), "most": SHOWN_BYTES, "prefix": PREFIX}
-    return visit.show("letter.html", found=found, letter=letter, replayed=replayed, parts=parts, **values)
+    shown: dict[str, Any] = {"letter": letter, "replayed": replayed, "parts": parts, "clipped": reading.is_clipped(letter)}
+    return visit.show("letter.html", found=found, most=SHOWN_BYTES, prefix=PREFIX, **shown)
 
 
 @page("POST", "/letters/plan", Scope.OPERATE, under="/letters")

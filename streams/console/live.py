@@ -5,15 +5,15 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import pairwise
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
 
-from streams.console.board import scrape
-from streams.console.board.figures import Figure
-from streams.console.board.scrape import OWN, Reading, Series
-from streams.console.formats import NOTHING, cut, duration, number, text
+from streams.console import scrape
 from streams.console.pages import Visit, page
+from streams.console.rendering import NOTHING, cut, duration, number, table, text
+from streams.console.scrape import OWN, Reading, Series
 from streams.http.api import Api
 from streams.http.tokens import Scope
 from streams.settings import Settings
@@ -46,13 +46,7 @@ ERRORS = {
 class Watch:
     """Readings of a deployment's processes, taken when a page asks and shared by all pages.
 
-    Args:
-        fetch: reads all processes.
-        clock: monotonic seconds.
-
-    Attributes:
-        readings: the newest.
-        rates: of all counters, a second, since the reading before; None after a pause.
+    `readings` are the newest; `rates` those of all counters, a second, since the reading before; None after a pause.
     """
 
     def __init__(self, fetch: Callable[[], Awaitable[Sequence[Reading]]], clock: Callable[[], float] = time.monotonic):
@@ -138,7 +132,7 @@ async def now(visit: Visit) -> Response:
         "live.html",
         tiles=tiles(watch),
         processes=[process(each) for each in watch.readings],
-        figures=[by_agent(watch), by_topic(watch), errors(watch)],
+        tables=[by_agent(watch), by_topic(watch), errors(watch)],
         only_us=visit.api.settings.console_metrics is None,
         still="still" in visit.fields,
         seconds=SECONDS,
@@ -182,26 +176,26 @@ def tiles(watch: Watch) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def by_agent(watch: Watch) -> Figure:
+def by_agent(watch: Watch) -> dict[str, Any]:
     """The agents' rates, and their events in flight and queued."""
     names = ("in_flight", "in_flight_limit", "queued")
     busy, limits, queued = (by("stage", watch.readings, f"sager_{name}") for name in names)
     finished = by("stage", [watch.rates], "sager_events_total")
     rows = [(each, finished.get(each), busy[each], limits[each], queued[each]) for each in sorted(limits)]
-    return Figure("by-agent", ("agent", "events/s", "in flight", "at most", "queued"), rows)
+    return table("by-agent", ("agent", "events/s", "in flight", "at most", "queued"), rows)
 
 
-def by_topic(watch: Watch) -> Figure:
+def by_topic(watch: Watch) -> dict[str, Any]:
     """The topics' rates and lag."""
     taken, sent = (by("topic", [watch.rates], f"sager_records_{name}_total") for name in ("taken", "sent"))
     names = ("sager_lag_records", "sager_materializer_lag_records")
     lag, behind = (by("topic", watch.readings, name) for name in names)
     topics = {name for found in (taken, sent, behind) for name, value in found.items() if value} | lag.keys()
     rows = [(each, *(found.get(each) for found in (taken, sent, lag, behind))) for each in sorted(topics)]
-    return Figure("by-topic", ("topic", "taken/s", "sent/s", "lag of workers", "lag of the snapshot"), rows)
+    return table("by-topic", ("topic", "taken/s", "sent/s", "lag of workers", "lag of the snapshot"), rows)
 
 
-def errors(watch: Watch) -> Figure:
+def errors(watch: Watch) -> dict[str, Any]:
     """The counters of errors that are not zero, the largest first."""
     found = Counter[tuple[str, str]]()
     for metric, meaning in ERRORS.items():
@@ -209,4 +203,4 @@ def errors(watch: Watch) -> Figure:
             for labels, value in reading.of(metric):
                 found[meaning, ", ".join(labels.values())] += int(value)
     rows = [(*error, amount) for error, amount in found.most_common() if amount]
-    return Figure("errors", ("error", "where and why", "count"), rows)
+    return table("errors", ("error", "where and why", "count"), rows)
