@@ -12,11 +12,12 @@ from enum import Enum
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 
-from schemas import Topic
+if TYPE_CHECKING:
+    from schemas import Topic
 
 LAYOUT_VERSION = 1
 """Incremented when a table changes. `sager rebuild --duckdb` replaces a file of another layout."""
@@ -159,7 +160,7 @@ def tables() -> tuple[Table, ...]:
     return tuple(all_tables()[name] for name in _OF_TOPICS)
 
 
-def table_of(topic: Topic) -> Table:
+def table_of(topic: "Topic") -> Table:
     """Return the table of a public topic's records."""
     return all_tables()[TOPIC_TABLES[topic.base]]
 
