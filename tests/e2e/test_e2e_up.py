@@ -63,6 +63,11 @@ def over_http(up):
     return found
 
 
+def version(up, user):
+    skills, _ = stored(up.data, user)
+    return skills[0].version
+
+
 def test_an_evening(folder):
     data = data_set(folder / "data-set")
     with Up(folder) as up:
