@@ -46,5 +46,5 @@ for _table in tables():
         ROWS.labels(table=_each.name)
 for _reason in UNREADABLE:
     DEAD_LETTERS.labels(STAGE, _reason)
-for _file in ("live", "wal", "snapshot"):
+for _file in ("live", "snapshot"):
     FILE_BYTES.labels(file=_file)

@@ -61,8 +61,6 @@ def _materialize(settings: Settings, stop: threading.Event, health: Materializer
             publisher.publish_if_changed()
         except duckdb.Error as error:
             raise cannot_write(store.path, error) from error
-        finally:
-            publisher.close()
 
 
 class _Loop:

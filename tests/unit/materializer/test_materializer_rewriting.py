@@ -90,17 +90,11 @@ def test_the_next_publication_rewrites_the_file_without_the_erased_rows(live, tm
     erase(live, "ann")
     erase(live, "bob")
     publisher.note()
-
-    def is_published():
-        publisher.publish_if_due()
-        return publisher.finish()
-
-    until(is_published, "a publication, which waits for a while after the one before")
+    until(publisher.publish_if_due, "a publication, which waits for a while after the one before")
     assert not live.is_stained()
     live.write(batch_of(interaction("late", "cyd")), {("sager.interactions", 0): Progress(6, "id-1")})
     publisher.note()
     publisher.publish_if_changed()
-    publisher.close()
 
     assert holding(tmp_path, "x-ann") == holding(tmp_path, "x-bob") == []
     assert set(holding(tmp_path, "x-cyd")) == {"live.duckdb", "sager.duckdb"}
