@@ -48,12 +48,7 @@ logger = logging.getLogger("sager.console")
 
 
 class Console:
-    """The console of a deployment.
-
-    Attributes:
-        app: the ASGI application.
-        sessions: all sessions.
-    """
+    """The console of a deployment: its ASGI application and its sessions."""
 
     def __init__(self, api: Api) -> None:
         self._api, self.sessions = api, Sessions(api.gate)

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,7 +11,7 @@ from starlette.responses import Response
 
 from streams.console import scrape
 from streams.console.pages import Visit, page
-from streams.console.rendering import NOTHING, cut, duration, number, table, text
+from streams.console.rendering import NOTHING, cut, number, table, text
 from streams.console.scrape import OWN, Reading, Series
 from streams.http.api import Api
 from streams.http.tokens import Scope
@@ -24,13 +23,12 @@ LEAST_SECONDS, GAP_SECONDS = 2.0, 60.0
 """A reading serves all pages for 2 s; after a minute without one, rates begin again."""
 LAGGING = 1_000
 """Records; from here on lag is worth a look."""
-CLOSED, HALF_OPEN, OPEN = 0.0, 1.0, 2.0
 ROLES = {
     "sager_in_flight": "worker",
     "sager_materializer_snapshot_timestamp_seconds": "materializer",
     "sager_http_auth_failures_total": "API",
 }
-"""Roles by a metric that only such a process has; every process has the last one, which answers at `/metrics`."""
+"""Roles by a metric that only such a process has; every process has the last one."""
 ERRORS = {
     "sager_dead_letters_total": "dead letter",
     "sager_rerouted_total": "on the wrong partition, sent on",
@@ -70,15 +68,14 @@ class Watch:
 def rates(before: Iterable[Reading], after: Iterable[Reading], seconds: float) -> Reading:
     """The rates of all counters, summed over the processes that answered both times.
 
-    A counter that fell began again with its process. A process that was away counts for nothing: the time in which it
-    counted is unknown.
+    A counter that fell began again with its process.
     """
     known = {reading.source: reading.samples for reading in before}
     found = defaultdict[Series, float](float)
     for reading in after:
         earlier = known.get(reading.source, {})
         for series, value in reading.samples.items() if earlier else ():
-            if series[0].endswith(("_total", "_bucket")):
+            if series[0].endswith("_total"):
                 rise = value - earlier.get(series, 0.0)
                 found[series] += (value if rise < 0 else rise) / seconds
     return Reading("rates", found)
@@ -96,17 +93,6 @@ def by(label: str, readings: Iterable[Reading | None], name: str) -> dict[str, f
 def total(readings: Iterable[Reading | None], name: str) -> float:
     """The sum of a metric."""
     return sum(by("", readings, name).values())
-
-
-def quantile(rates: Reading | None, name: str, share: float) -> str:
-    """A quantile of a histogram of durations, spread evenly within a bucket as Prometheus does."""
-    buckets = sorted((float(le), value) for le, value in by("le", [rates], f"{name}_bucket").items())
-    wanted = share * buckets[-1][1] if buckets else 0
-    for (low, before), (high, until) in pairwise([(0.0, 0.0), *buckets]):
-        if until >= wanted > 0:
-            inside = low + (high - low) * (wanted - before) / (until - before)
-            return duration(inside) if high < float("inf") else f"over {duration(low)}"
-    return NOTHING
 
 
 _WATCHES: WeakKeyDictionary[Api, Watch] = WeakKeyDictionary()
@@ -159,20 +145,14 @@ def tiles(watch: Watch) -> list[tuple[str, str, str, str]]:
     taken, called = (
         number(total([rates], f"sager_{name}_total")) if rates else NOTHING for name in ("records_taken", "llm_calls")
     )
-    circuit = max((value for each in readings for _, value in each.of("sager_llm_circuit_state")), default=CLOSED)
-    llm = {
-        CLOSED: ("LLM calls", called, "a second", ""),
-        HALF_OPEN: ("LLM", "on trial", "after an outage, one call tests whether it answers again", "wait"),
-        OPEN: ("LLM", "out of order", "calls pause, and start again by themselves", "bad"),
-    }
-    answering, slow = f"{len(readings) - away} of {len(readings)}", quantile(rates, "sager_end_to_end_seconds", 0.95)
+    is_out = any(value for each in readings for _, value in each.of("sager_llm_circuit_state"))
+    answering = f"{len(readings) - away} of {len(readings)}"
     return [
         ("Processes", answering, f"{away} away, see below" if away else "answer", "bad" if away else "good"),
         ("Records taken", taken, "a second, from Kafka", ""),
-        ("Choice to slim skill", slow, "95th percentile", ""),
         ("Lag", text(lag), "records not done yet", "wait" if lag > LAGGING else ""),
         ("Dead letters", text(dead), "since the processes began", "wait" if dead else "good"),
-        llm[circuit],
+        ("LLM calls", called, "a second; paused after an outage" if is_out else "a second", "bad" if is_out else ""),
     ]
 
 

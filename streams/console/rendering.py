@@ -27,7 +27,6 @@ SURE = {Tier.HIGH: "sure", Tier.MEDIUM: "likely", Tier.LOW: "first sign", Tier.S
 _JOINERS = "\u200c\u200d"
 """Signs without a shape that words and emoji need; all others could turn or hide the text around them."""
 _STARRED = re.compile(r"\*([^*]+)\*")
-_DURATIONS = ((3_600, "h"), (60, "min"), (1, "s"))
 _AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
@@ -105,18 +104,6 @@ def number(value: float) -> str:
     if not isfinite(value):
         return NOTHING
     return f"{value:,.1f}".removesuffix(".0") if abs(value) >= 1_000 else f"{value:.3g}"  # noqa: PLR2004
-
-
-def duration(seconds: float) -> str:
-    """A duration in the unit that fits.
-
-    >>> duration(0.0042), duration(1.5), duration(95)
-    ('4 ms', '1.5 s', '1.6 min')
-    """
-    for size, unit in _DURATIONS:
-        if seconds >= size:
-            return f"{seconds / size:.1f}".removesuffix(".0") + f" {unit}"
-    return f"{1000 * seconds:.0f} ms"
 
 
 def moment(when: datetime) -> str:

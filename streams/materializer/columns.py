@@ -94,7 +94,6 @@ COLUMNS: Mapping[str, Mapping[str, Source]] = {
         "scale_best": lambda event: event.scale and event.scale[1],
     },
     "corrections": {"item_ids": "items.item_id"},
-    "correction_directives": _BOUND,
     "abstentions": {"item_ids": "shown.item_id"},
     "contrasts": {
         "chosen_item_id": "chosen.item_id",
@@ -170,17 +169,12 @@ COLUMNS: Mapping[str, Mapping[str, Source]] = {
 ITEMS: Mapping[str, Source] = {
     "ranking_facets": "injected.facets",
     "ranking_calls": lambda ranking: [{"part": part, **dict(by)} for part, by in _calls(ranking)],
-    "correction_directives": "says",
     "skill_changes": _changes,
     "skill_refusals": "refused",
     "skill_places": _places,
     "statement_changes": "stated",
     "skill_attributes": "attributes",
     "statements": "stated",
-    "skill_sessions": "sessions",
-    "session_lines": lambda skill: [
-        {"session_id": session.session_id, **dict(line)} for session in skill.sessions for line in session.lines
-    ],
     "card_changes": "changes",
     "card_receipts": "not_kept",
     "card_lines": lambda card: (*card.lines, *card.past),

@@ -27,8 +27,8 @@ _QUOTING: dict[str, dict[str, str | None]] = {
     "skill_commands": {"attribute_id": None, "value": None, "reason": ""},
 }
 """Columns that may quote an erased line, with their blank value."""
-_QUOTING_CHILDREN = frozenset({"ranking_facets", "correction_directives"})
-"""Child tables whose rows may."""
+_FACETS = "ranking_facets"
+"""The child table whose rows may."""
 _LETTERS_BYTES = 16 * 1024 * 1024
 
 
@@ -86,7 +86,7 @@ class Barrier:
         until = max((line.until for line in receipt.lines.values()), default=None) if receipt else None
         if blanks is None or until is None or event.occurred_at > until:  # type: ignore[attr-defined]
             return put
-        children = tuple([] if table.name in _QUOTING_CHILDREN else list(rows) for table, rows in [*put.tables()][1:])
+        children = tuple([] if table.name == _FACETS else list(rows) for table, rows in [*put.tables()][1:])
         return replace(put, row=put.row | blanks, children=children)
 
 
@@ -226,4 +226,4 @@ def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: datetime) -> int
         values = ", ".join(f"{name} = {'NULL' if blank is None else repr(blank)}" for name, blank in blanks.items())
         has_words = " OR ".join(f"{name} <> ''" if b == "" else f"{name} IS NOT NULL" for name, b in blanks.items())
         rows += _changed(con, f"UPDATE {table} SET {values} WHERE {whose} AND ({has_words})", given)
-    return rows + sum(_changed(con, f"DELETE FROM {child} WHERE {whose}", given) for child in _QUOTING_CHILDREN)
+    return rows + _changed(con, f"DELETE FROM {_FACETS} WHERE {whose}", given)

@@ -6,7 +6,6 @@ from schemas import (
     Abstention,
     Contrast,
     Correction,
-    Directive,
     Feedback,
     Injected,
     Interaction,
@@ -40,23 +39,12 @@ def redacted(event: Model, privacy: Privacy) -> Model:
                 kept["instruction"] = "" if forgets else privacy.redact(event.instruction, event.domain).text
         case Correction(text=text) if text and privacy.wish(text) is Wish.NOT_REMEMBERED:
             # Only the fact that there was one is kept.
-            kept = {"text": "", "says": (), "suits": ()}
-        case Correction(domain=domain):
-            kept["text"] = privacy.redact_about_person(event.text, domain, 2_000).text
-            kept["says"] = tuple([_directive(each, domain, privacy) for each in event.says])
+            kept = {"text": "", "suits": ()}
+        case Correction():
+            kept["text"] = privacy.redact_about_person(event.text, event.domain, 2_000).text
         case SkillCommand():
             kept = _of_command(event, privacy)
     return event.model_copy(update=kept) if kept else event
-
-
-def _directive(directive: Directive, domain: str, privacy: Privacy) -> Directive:
-    values = {name: getattr(directive, name) for name in ("value", "over")}
-    kept: dict[str, object] = {
-        name: _WITHHELD + kind
-        for name, value in values.items()
-        if value is not None and (kind := privacy.refuses(domain, directive.dimension or "", value)) is not None
-    }
-    return directive.model_copy(update={**kept, "dimension": "private"}) if kept else directive
 
 
 def _of_command(event: SkillCommand, privacy: Privacy) -> dict[str, object]:

@@ -49,8 +49,7 @@ def kafka(monkeypatch):
     there = [letter(b"no json", 0), letter(f"{EVIL}\u202e".encode() + b"\n\x1b", 1), letter(b"\xff\x00" * 9, 2)]
 
     def listing(settings, chosen, limit):
-        known = {"reason": {EVIL}, "stage": {"contrast"}}
-        return Listing(there, Counter({EVIL: 3}), {there[2].letter.event_id}, there=known)
+        return Listing(there, Counter({EVIL: 3}), {there[2].letter.event_id})
 
     def one(settings, name):
         for found in there:
@@ -122,7 +121,6 @@ def test_dead_letters_are_shown_so_that_they_do_nothing(signed_in, kafka):
     assert "\\x1b" in text
     assert r"b&#39;\xff\x00" in binary
     assert browser.get("/console/letters/one?id=nothing").status == 404
-    assert browser.get("/console/letters?since=yesterday").status == 400
 
 
 def test_letters_are_sent_again_only_after_a_look_at_what_would_be(signed_in, kafka):
