@@ -7,25 +7,14 @@ a method has to predict.
 import re
 from typing import Any
 
-from streams.importers.reader import Join, Layout, Row
+from streams.importers.reader import Layout, Row
 
-MAX_TAGS, MIN_TAGGERS = 8, 2
-"""MovieLens: a tag counts when two users gave it, so that no private note becomes a fact."""
 _INSTRUCTREC_DOMAINS = {"books": "books", "movietv": "movietv", "reads": "goodreads", "yelp": "yelp"}
 
 
 def _sager_metadata(row: Row) -> dict[str, Any]:
     own = ("item_id", "title", "description", "domain")
     return {name: value for name, value in row.items() if name not in own and value is not None}
-
-
-def _tags(row: Row) -> list[str]:
-    """Return the tags of a film that several users gave, the most frequent first."""
-    users: dict[str, set[str]] = {}
-    for tag, user in row["@tags"].get(row["movieId"], ()):
-        users.setdefault(tag, set()).add(user)
-    shared = [tag for tag, by in users.items() if tag and len(by) >= MIN_TAGGERS]
-    return sorted(shared, key=lambda tag: (-len(users[tag]), tag))[:MAX_TAGS]
 
 
 def _title_year(row: Row) -> int | None:
@@ -58,10 +47,6 @@ LAYOUTS = (
         metadata={
             "genres": lambda row: row["genres"].replace("(no genres listed)", ""),
             "year": _title_year,
-            "tags": _tags,
-        },
-        joins={
-            "@tags": Join("tags.csv", "movieId", lambda row: (" ".join(row["tag"].casefold().split()), row["userId"]))
         },
         user="userId",
         item="movieId",

@@ -6,7 +6,7 @@ import io
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,15 +29,6 @@ Column: TypeAlias = str | Callable[[Row], Any]
 """The name of a column, or a function of a row."""
 
 
-@dataclass(frozen=True)
-class Join:
-    """A further file that items refer to: `value` by `key`."""
-
-    file: str
-    key: str
-    value: Callable[[Row], Any]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """A mapping of a data set's files and columns to our fields.
@@ -46,7 +37,6 @@ class Layout:
         domain: the items' domain, or a function of the name of their file; None: each item names its own.
         items, visits: glob patterns of the two files.
         metadata: columns of raw facts by the fact's name, without empty ones; or a function that gives all facts.
-        joins: a row of items has under each name the joined file: lists of values by key.
         user, item, time: columns of visits; `rating` is one too. Without a user each row is one, numbered from 0, and
             `item` is the list of all their items, oldest first.
         order: a column that replaces a missing time, in seconds; without it, too, the file's order counts.
@@ -59,7 +49,6 @@ class Layout:
     item_id: str
     title: Column = "title"
     metadata: Mapping[str, Column] | Callable[[Row], dict[str, Any]]
-    joins: Mapping[str, Join] = field(default_factory=dict)
     visits: str
     user: str = ""
     item: str
@@ -104,11 +93,10 @@ class Layout:
     def _catalogue(self, file: Path) -> tuple[dict[str, Candidate], Counter[str], set[str]]:
         """Return the items by id, the number of skipped ones by reason, and the domains that they name."""
         kept, skipped, domains = dict[str, Candidate](), Counter[str](), set[str]()
-        joined = {name: _joined(file.parent, join) for name, join in self.joins.items()}
         for number, row in _rows(file):
             try:
                 item_id = _id_of(row[self.item_id])
-                item = self._item(item_id, {**row, **joined})
+                item = self._item(item_id, row)
             except _WRONG as error:
                 raise _broken(file, number, (self.item_id,), error) from error
             if row.get("domain"):
@@ -143,18 +131,6 @@ def _text_of(value: Any) -> str:
 
 def _cell(row: Row, column: Column) -> Any:
     return column(row) if callable(column) else row.get(column)
-
-
-def _joined(folder: Path, join: Join) -> dict[str, list[Any]]:
-    """Return the values of a further file by key; none without the file."""
-    found: dict[str, list[Any]] = {}
-    for file in _files(folder, join.file):
-        for number, row in _rows(file):
-            try:
-                found.setdefault(_id_of(row[join.key]), []).append(join.value(row))
-            except _WRONG as error:
-                raise _broken(file, number, (join.key,), error) from error
-    return found
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:

@@ -33,11 +33,9 @@ _LETTERS_BYTES = 16 * 1024 * 1024
 
 
 class Barrier:
-    """Refuses erased records, by the receipts it has seen.
+    """Refuses erased records, by the receipts it has seen: at first those that the file holds, as JSON.
 
-    Args:
-        documents: the receipts that the file holds, as JSON.
-        secret: the key of the digests of erased events.
+    `secret` is the key of the digests of erased events.
     """
 
     def __init__(self, documents: Iterable[str] = (), secret: bytes = b"") -> None:

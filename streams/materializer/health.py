@@ -10,11 +10,7 @@ STUCK_SECONDS = 3_600.0
 
 
 class MaterializerHealth:
-    """The loop updates it; the HTTP server's threads read it.
-
-    Args:
-        clock: a monotonic clock, in seconds.
-    """
+    """The loop updates it; the HTTP server's threads read it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

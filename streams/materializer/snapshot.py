@@ -40,13 +40,7 @@ INVALIDATED = "has been invalidated"
 class Publisher:
     """Publishes at most every `seconds`, less often if that takes long, and only after changes.
 
-    Args:
-        target: the file that analysts open.
-        clock: a monotonic clock, in seconds.
-        group: the group that may read the file, besides its owner.
-
-    Raises:
-        MaterializerError: the target is the live file itself.
+    Analysts open `target`; `group` may read it, besides its owner.
     """
 
     def __init__(

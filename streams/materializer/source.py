@@ -2,9 +2,7 @@
 
 Partitions are assigned manually and no group offset is ever committed: the file's own offsets are the only ones, so
 that they cannot disagree with its rows. The topics' ids are kept with the offsets: a topic with another id was
-recreated, its old offsets are void, and it is read from its beginning. That is safe because every table is keyed. End
-offsets are not compared: the embedded broker's are too low, and they would not reveal a log that has grown past the old
-offset.
+recreated, its old offsets are void, and it is read from its beginning. That is safe because every table is keyed.
 """
 
 import logging
@@ -25,7 +23,6 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from schemas import Topic
-from streams.exceptions import BrokerUnreachable
 from streams.kafka.clients import client_config, reach
 from streams.materializer import metrics
 from streams.materializer.exceptions import MaterializerError
@@ -106,18 +103,11 @@ class Source:
         """Find the topics and start reading after these offsets; return the topics recreated since.
 
         Raises:
-            MaterializerError: the broker does not answer within 10 s, or topics are missing.
+            BrokerUnreachable: no broker answers within 10 s.
+            MaterializerError: topics are missing.
         """
-        try:
-            _, cluster = reach(self._settings, _START_SECONDS)
-            states = self._describe(cluster, _START_SECONDS)
-        except BrokerUnreachable as error:
-            raise MaterializerError(str(error)) from error
-        except KafkaException as error:
-            raise MaterializerError(
-                f"Kafka at {self._settings.bootstrap} does not describe its topics: {error.args[0].str()}. "
-                "Run `sager doctor` to examine the broker"
-            ) from error
+        _, cluster = reach(self._settings, _START_SECONDS)
+        states = self._describe(cluster, _START_SECONDS)
         if missing := sorted(self.topics.keys() - states.keys()):
             raise MaterializerError(
                 f"{len(missing)} topics are missing at {self._settings.bootstrap}: {', '.join(missing)}. "
@@ -186,21 +176,17 @@ class Source:
 
     def _assign(self, states: dict[str, TopicState], done: Offsets) -> set[str]:
         recreated = {
-            name
-            for (name, _), progress in done.items()
-            if name in states and progress.topic_id != states[name].topic_id
+            name for (name, _), each in done.items() if name in states and each.topic_id != states[name].topic_id
         }
         for name in recreated:
             log.warning("%s was recreated; it is read from its beginning, and existing rows are kept", name)
             metrics.RECREATED.labels(topic=self.topics[name].base).inc()
-        self._states = states
-        self._consumer.assign(
-            [
-                TopicPartition(name, partition, state.start(done.get((name, partition))))
-                for name, state in states.items()
-                for partition in range(state.partitions)
+        self._states, starts = states, list[TopicPartition]()
+        for name, state in states.items():
+            starts += [
+                TopicPartition(name, each, state.start(done.get((name, each)))) for each in range(state.partitions)
             ]
-        )
+        self._consumer.assign(starts)
         return recreated
 
     def _error(self, error: KafkaError) -> None:

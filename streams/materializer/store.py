@@ -47,14 +47,10 @@ Offsets = Mapping[tuple[str, int], Progress]
 
 
 class Store:
-    """The live DuckDB file, open for writing.
-
-    Args:
-        path: the file; it and its parents are created.
-        prefix: the deployment's topic prefix. A file of another deployment is refused, so that tenants stay apart.
+    """The live DuckDB file, open for writing; it and its folders are created.
 
     Raises:
-        MaterializerError: another process holds the file, or it is not a file of the materializer.
+        MaterializerError: another process holds the file, or it belongs to another deployment or program.
     """
 
     def __init__(self, path: Path, prefix: str) -> None:
@@ -126,10 +122,9 @@ class Store:
         self._all("INSERT INTO stale_users SELECT user_id FROM selections UNION SELECT user_id FROM skill_diffs")
 
     def write(self, batch: Batch, offsets: Offsets, receipts: Sequence[Receipt] = ()) -> dict[str, int]:
-        """Write a batch with its offsets and delete what receipts cover, in one transaction.
+        """Write a batch with its offsets and delete the rows that receipts cover, in one transaction.
 
-        Returns:
-            The number of rows written to each table, without duplicates and older versions.
+        Return the number of rows written to each table, without duplicates and older versions.
         """
         written: dict[str, int] = {}
         with self._transaction():
