@@ -109,12 +109,6 @@ def chromium(playwright: Playwright, folder: Path, **more: object) -> Iterator[B
         context.close()
 
 
-def drawn(page: Page) -> None:
-    """Waits until the page's charts are drawn, if it has any."""
-    if page.locator("[data-chart]").count():
-        page.wait_for_selector("html[data-drawn] [data-chart] canvas")
-
-
 def accessible(page: Page) -> None:
     """The page has no violation that axe-core finds; its contrast is as it is drawn, so call it per theme."""
     found = Axe().run(page)

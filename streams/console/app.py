@@ -14,9 +14,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streams.console.board import figures, letters, live, query  # noqa: F401 - declare their pages
+from streams.console import cards, changes, history, letters, live, query, skill  # noqa: F401 - declare pages
 from streams.console.pages import PAGES, Page, Visit
-from streams.console.people import cards, changes, history, lines, skill  # noqa: F401
 from streams.console.rendering import STATIC, address, render
 from streams.console.security import (
     CSRF_FIELD,
@@ -49,12 +48,7 @@ logger = logging.getLogger("sager.console")
 
 
 class Console:
-    """The console of a deployment.
-
-    Attributes:
-        app: the ASGI application.
-        sessions: all sessions.
-    """
+    """The console of a deployment: its ASGI application and its sessions."""
 
     def __init__(self, api: Api) -> None:
         self._api, self.sessions = api, Sessions(api.gate)

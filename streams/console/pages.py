@@ -33,7 +33,6 @@ class Page:
     Attributes:
         method, path: GET or POST, and the path below /console.
         needs: the token must have one of these scopes; the handler checks for which user.
-        handler: answers a visit.
         under: the path of the page that the navigation marks instead.
     """
 
@@ -47,19 +46,8 @@ class Page:
 PAGES: list[Page] = []
 NAVIGATION = {
     "People": [("/people", "Find a person", "people")],
-    "Operate": [
-        ("/live", "Live", "pulse"),
-        ("/letters", "Dead letters", "letter"),
-        ("/shifts", "Shifts in taste", "shift"),
-        ("/costs", "LLM cost", "coin"),
-    ],
-    "Analyse": [
-        ("/learning", "Learning curve", "curve"),
-        ("/lines", "Lines and tiers", "flow"),
-        ("/arms", "Arms", "arms"),
-        ("/calibration", "Calibration", "target"),
-        ("/query", "Query", "query"),
-    ],
+    "Operate": [("/live", "Live", "pulse"), ("/letters", "Dead letters", "letter")],
+    "Analyse": [("/query", "Query", "query")],
 }
 """Paths, names and icons by section."""
 
@@ -76,7 +64,10 @@ def page(method: str, path: str, *needs: Scope, under: str = "") -> Callable[["H
 
 @dataclass(frozen=True)
 class Visit:
-    """One request of a signed-in browser; `fields` are those of the form, or of the address if there is none."""
+    """One request of a signed-in browser; `fields` are those of the form, or of the address if there is none.
+
+    Methods that read a field raise Problem if it is missing or invalid.
+    """
 
     request: Request
     api: Api
@@ -104,18 +95,11 @@ class Visit:
         """True if this token has the scope for the user."""
         return self.token.may(scope, user)
 
-    def user(self, *scopes: Scope) -> str:
-        """The user in the fields, for whom this token has all these scopes; by default, whom it may read.
-
-        Raises:
-            Problem: the field is missing or invalid, or the token lacks a scope. So do the methods below.
-        """
+    def user(self, scope: Scope | None = None) -> str:
+        """The user in the fields; Problem if the token lacks the scope for them, or by default may not read them."""
         user = self._field(_USER, "user")
-        if not scopes and not self.token.may_read(user):
-            raise refuse(READERS)
-        for scope in scopes:
-            if not self.may(scope, user):
-                raise refuse((scope,))
+        if not (self.token.may_read(user) if scope is None else self.may(scope, user)):
+            raise refuse(READERS if scope is None else (scope,))
         return user
 
     def domain(self) -> str:

@@ -1,21 +1,33 @@
-"""Jinja templates with autoescape, in which a missing value is an error; and addresses of pages and files."""
+"""Jinja templates with autoescape, addresses of pages and files, and values as people read them."""
 
 import hashlib
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import lru_cache
+from math import isfinite
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from operators.evidence import is_counted, number_of
-from streams.console import formats
+from schemas import Tier
 from streams.http.tokens import Scope
+from streams.rights.sentences import day
 
 ROOT = "/console"
 FOLDER = Path(__file__).parent
 STATIC = FOLDER / "static"
-HTMX, ECHARTS = "vendor/htmx-2.0.11.min.js", "vendor/echarts-6.1.0.min.js"
+HTMX = "vendor/htmx-2.0.11.min.js"
+NOTHING = "—"
+SURE = {Tier.HIGH: "sure", Tier.MEDIUM: "likely", Tier.LOW: "first sign", Tier.SILENT: "says nothing yet"}
+_JOINERS = "\u200c\u200d"
+"""Signs without a shape that words and emoji need; all others could turn or hide the text around them."""
+_STARRED = re.compile(r"\*([^*]+)\*")
+_AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
 def address(path: str, **query: Any) -> str:
@@ -36,7 +48,7 @@ def static(name: str) -> str:
 
 
 def render(template: str, **values: Any) -> str:
-    """Render a template below `templates`."""
+    """Render a template below `templates`; a missing value is an error."""
     return environment().get_template(template).render(values)
 
 
@@ -50,8 +62,68 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"address": address, "static": static, "Scope": Scope, "HTMX": HTMX, "ECHARTS": ECHARTS}
-    for name in ("day", "moment", "ago", "story", "text", "cut", "sure"):
-        made.filters[name] = getattr(formats, name)
-    made.filters |= {"choices": number_of, "counted": is_counted}
+    made.globals |= {"address": address, "static": static, "Scope": Scope, "HTMX": HTMX}
+    made.filters |= {"day": day, "moment": moment, "ago": ago, "story": story, "text": text, "cut": cut}
+    made.filters |= {"sure": SURE.__getitem__, "choices": number_of, "counted": is_counted}
     return made
+
+
+def table(name: str, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    """A table for a template: its headings, each with true if its cells are numbers, and its cells as text."""
+    columns = zip(*rows, strict=True) if rows else ((),) * len(headings)
+    numeric = [any(isinstance(value, int | float) for value in column) for column in columns]
+    cells = [[text(value) for value in row] for row in rows]
+    return {"name": name, "headings": list(zip(headings, numeric, strict=True)), "cells": cells}
+
+
+def text(value: Any) -> str:
+    """Any value as a cell of a table."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, float):
+        return number(value)
+    return f"{value:,}" if isinstance(value, int) else cut(str(value))
+
+
+def cut(value: str, longest: int = 240) -> str:
+    r"""Drop signs that a page would act on, and letters beyond the longest length.
+
+    >>> cut("a" * 500, 5), cut("a\u202eb\x00")
+    ('aaaa…', 'a�b�')
+    """
+    shown = value if len(value) <= longest else value[: longest - 1] + "…"
+    return "".join(sign if sign.isprintable() or sign in _JOINERS else " " if sign in "\n\t" else "�" for sign in shown)
+
+
+def number(value: float) -> str:
+    """A number with three significant digits.
+
+    >>> number(0.00012345), number(1234.5), number(0.0)
+    ('0.000123', '1,234.5', '0')
+    """
+    if not isfinite(value):
+        return NOTHING
+    return f"{value:,.1f}".removesuffix(".0") if abs(value) >= 1_000 else f"{value:.3g}"  # noqa: PLR2004
+
+
+def moment(when: datetime) -> str:
+    """A date and a time of day in UTC."""
+    return f"{day(when)}, {when:%H:%M} UTC"
+
+
+def ago(when: datetime) -> str:
+    """A past moment by its distance from now, in the largest unit."""
+    seconds = int((datetime.now(UTC) - when).total_seconds())
+    for size, unit in _AGES:
+        if amount := seconds // size if seconds > 0 else 0:
+            return f"{amount} {unit}{'' if amount == 1 else 's'} ago"
+    return "just now"
+
+
+def story(sentence: str) -> Markup:
+    """A sentence as HTML, with `*titles*` in italics.
+
+    >>> story("You took *A <b>* and left it.")
+    Markup('You took <em>A &lt;b&gt;</em> and left it.')
+    """
+    return Markup(_STARRED.sub(r"<em>\1</em>", str(escape(sentence))))  # noqa: S704 - escaped before

@@ -1,4 +1,7 @@
-"""Protection from other pages: headers, host names, the origin of forms, and their size."""
+"""Protection from other pages: headers, host names, the origin of forms, and their size.
+
+Each check raises Problem.
+"""
 
 import hmac
 import ipaddress
@@ -31,10 +34,9 @@ HEADERS = {
 
 
 def check_host(request: Request, settings: Settings) -> None:
-    """Refuse a request to a name that is not the console's: DNS rebinding points a foreign name here.
+    """Refuse a request to a foreign name, which DNS rebinding points here.
 
-    Raises:
-        Problem: the name is neither the loopback's nor in `console_hosts`, nor an address behind TLS.
+    The console's names are the loopback's, those in `console_hosts`, and addresses behind TLS.
     """
     name = host_of(request.headers.get("host", ""))
     named = {each.strip().lower() for each in (settings.console_hosts or "").split(",")} - {""}
@@ -66,9 +68,6 @@ def check_origin(request: Request) -> None:
     """Refuse a form that does not come from a page of the console.
 
     Browsers send `Origin` with every form, and `Sec-Fetch-Site` where they trust the connection.
-
-    Raises:
-        Problem: a header names another origin, or both are missing.
     """
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     host = request.headers.get("host", "").lower()
@@ -78,21 +77,13 @@ def check_origin(request: Request) -> None:
 
 
 def check_csrf(presented: str, expected: str) -> None:
-    """Refuse a form that lacks the secret of its session.
-
-    Raises:
-        Problem: it is missing or another session's.
-    """
+    """Refuse a form that lacks the secret of its session."""
     if not hmac.compare_digest(presented.encode(errors="surrogateescape"), expected.encode()):
         raise Problem(403, "this form is not from the session that you are in: load the page again, and send it again")
 
 
 async def form_of(request: Request) -> dict[str, str]:
-    """The fields of a form.
-
-    Raises:
-        Problem: the body is too large, or not a form.
-    """
+    """The fields of a form."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise Problem(415, "this is not a form")
@@ -105,11 +96,7 @@ async def form_of(request: Request) -> dict[str, str]:
 
 
 def fields(encoded: str) -> dict[str, str]:
-    """Names and values of a form or an address, each name once.
-
-    Raises:
-        Problem: they are not percent-encoded UTF-8, too many, or a name appears twice.
-    """
+    """Names and values of a form or an address, each name once."""
     try:
         pairs = parse_qsl(encoded, keep_blank_values=True, errors="strict", max_num_fields=FIELDS)
     except ValueError:

@@ -37,12 +37,7 @@ class Session:
 
 
 class Sessions:
-    """All sessions and one-time codes; a restart ends them. Thread-safe.
-
-    Args:
-        gate: looks up tokens; raises TokensUnusable if the tokens file is invalid.
-        clock: monotonic seconds.
-    """
+    """All sessions and one-time codes; a restart ends them. Thread-safe."""
 
     def __init__(self, gate: Gate, clock: Callable[[], float] = time.monotonic) -> None:
         self._gate, self._clock = gate, clock
@@ -63,9 +58,7 @@ class Sessions:
     def find(self, secret: str, *, used: bool = True) -> tuple[Session, Token] | None:
         """The session of a cookie and its current token; None if either has ended.
 
-        Args:
-            secret: the cookie.
-            used: whether the request keeps the session alive; one that a page sends by itself does not.
+        A request that a page sends by itself is no use, and does not keep the session alive.
         """
         now = self._clock()
         with self._lock:

@@ -2,7 +2,9 @@
 
 from contextlib import suppress
 from http import HTTPStatus
+from typing import TYPE_CHECKING, cast
 
+from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -12,19 +14,34 @@ from streams.console.security import CSRF_FIELD, CSRF_HEADER, check_csrf, check_
 from streams.console.session import COOKIE, LONGEST_SECONDS, Sessions
 from streams.http.gate import Gate, Unauthorized, is_loopback
 from streams.http.limits import RateLimited
+from streams.http.routing import TheToken
+from streams.http.routing import router as router_of
 from streams.http.tokens import Token
+
+if TYPE_CHECKING:
+    from streams.console.app import Console
 
 WRONG_TOKEN = "This token is not valid. It begins with sager_, and whoever runs this deployment has made it for you."  # noqa: S105
 WRONG_CODE = "This link is not valid: it signs in once, within an hour. Sign in with a token instead."
 
+router = router_of("console")
+
+
+class Link(BaseModel):
+    """A link to the console."""
+
+    path: str = Field(description="Where it leads, on this server; whoever opens it first within an hour is signed in.")
+
+
+@router.post("/v1/console/links")
+async def link_to_the_console(request: Request, token: TheToken) -> Link:
+    """A link that signs in to the console with the request's token, once, within an hour."""
+    console = cast("Console", request.app.state.console)
+    return Link(path=console.code(token.sha256))
+
 
 class SignIn:
-    """The pages that need no session.
-
-    Args:
-        gate: checks tokens, and limits failures by address.
-        sessions: all sessions.
-    """
+    """The pages that need no session."""
 
     def __init__(self, gate: Gate, sessions: Sessions) -> None:
         self._gate, self._sessions = gate, sessions
@@ -89,7 +106,7 @@ class SignIn:
         return reply
 
     def _refuse(self, request: Request) -> Response:
-        """The answer to a wrong code, which counts as a failure like a wrong token."""
+        """Answer to a wrong code, which counts as a failure like a wrong token."""
         with suppress(Unauthorized):
             self._gate.enter(None, _address_of(request))
         return _form(WRONG_CODE, HTTPStatus.UNAUTHORIZED)

@@ -17,7 +17,6 @@ class Format(StrEnum):
 
     SAGER = "sager"
     MOVIELENS = "movielens"
-    YELP = "yelp"
     INSTRUCTREC = "instructrec"
 
 
@@ -39,10 +38,9 @@ def load(
     domain: str | None = None,
     min_rating: float | None = None,
 ) -> Dataset:
-    """Read the data set in a folder.
+    """Read the data set in a folder; by default its layout is detected, and its items name their domain.
 
-    `path`: the folder. `limit_users`: keep only the first users of the file, for a quick look. `format`: its
-    layout; detected by default. `min_rating`: skip visits rated lower.
+    `limit_users` keeps only the first users of the file; `min_rating` skips visits rated lower.
     """
     if domain is not None:
         try:

@@ -1,7 +1,7 @@
 """A data set in memory: items, and each user's visits in order."""
 
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -38,16 +38,13 @@ class Dataset:
         domain: the items' domain, such as `films`.
         items: the catalogue, in file order.
         histories: every user's visits, oldest first; users in file order.
-        instructions: users' requests before their last visit, in their own words, if the data has them.
-        candidates: the items among which a user's last visit is ranked, in the given order, if the data has them.
+        skipped: the number of rows that were left out, by reason.
     """
 
     domain: str
     items: dict[str, Candidate]
     histories: dict[str, list[Visit]]
     skipped: Mapping[str, int] = field(default_factory=dict)
-    instructions: Mapping[str, str] = field(default_factory=dict)
-    candidates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def visits(self) -> int:
@@ -59,17 +56,14 @@ class Histories:
     """Collects visits by user.
 
     Args:
+        items: the catalogue; visits to other items are skipped.
         limit_users: how many of the file's first users to keep; None: all.
         min_rating: visits with a lower rating are skipped; those without a rating are kept.
-
-    Attributes:
-        visited: the ids of all visited items, in the catalogue or not.
     """
 
-    def __init__(self, limit_users: int | None = None, min_rating: float | None = None) -> None:
-        self._limit, self._min_rating = limit_users, min_rating
+    def __init__(self, items: Mapping[str, Candidate], limit_users: int | None, min_rating: float | None) -> None:
+        self._items, self._limit, self._min_rating = items, limit_users, min_rating
         self._rows: dict[str, list[tuple[float, str, datetime | None]]] = {}
-        self.visited: dict[str, str] = {}
         self.skipped: Counter[str] = Counter()
 
     def add(self, user_id: str, item_id: str, order: float, at: datetime | None, rating: float | None = None) -> None:
@@ -83,21 +77,22 @@ class Histories:
                 self.skipped["visits of users with an invalid id"] += 1
                 return
             self._rows[user_id] = []
+        item = self._items.get(item_id)
         if self._min_rating is not None and rating is not None and rating < self._min_rating:
             self.skipped[f"visits rated below {self._min_rating:g}"] += 1
+        elif item is None:
+            self.skipped["visits to items that are not in the catalogue"] += 1
         else:
-            # All visits to an item share one string: with tens of millions of visits, copies would take gigabytes.
-            self._rows[user_id].append((order, self.visited.setdefault(item_id, item_id), at))
+            # The catalogue's own string: with tens of millions of visits, copies would take gigabytes.
+            self._rows[user_id].append((order, item.item_id, at))
 
-    def take(self, items: Container[str]) -> dict[str, list[Visit]]:
-        """Return the histories of all users with a visit to one of these items, and empty this collection."""
+    def take(self) -> dict[str, list[Visit]]:
+        """Return the histories of all users with a visit, and empty this collection."""
         histories: dict[str, list[Visit]] = {}
         for user_id in list(self._rows):
             rows = self._rows.pop(user_id)  # as it goes, so that rows and visits are not all in memory at once
-            known = sorted((row for row in rows if row[1] in items), key=lambda row: row[0])  # ties keep file order
-            if len(known) < len(rows):
-                self.skipped["visits to items that are not in the catalogue"] += len(rows) - len(known)
-            if known:
-                times = [at or BEGINNING + place * APART for place, (_, _, at) in enumerate(known)]
-                histories[user_id] = [Visit(row[1], at) for row, at in zip(known, times, strict=True)]
+            rows.sort(key=lambda row: row[0])  # ties keep file order
+            if rows:
+                times = [at or BEGINNING + place * APART for place, (_, _, at) in enumerate(rows)]
+                histories[user_id] = [Visit(row[1], at) for row, at in zip(rows, times, strict=True)]
         return histories

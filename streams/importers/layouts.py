@@ -5,14 +5,10 @@ a method has to predict.
 """
 
 import re
-from datetime import UTC, datetime
 from typing import Any
 
-from streams.importers.reader import Join, Layout, Row, id_of, text_of
+from streams.importers.reader import Layout, Row
 
-MAX_TAGS, MIN_TAGGERS = 8, 2
-"""MovieLens: a tag counts when two users gave it, so that no private note becomes a fact."""
-MAX_INSTRUCTION = 2_000
 _INSTRUCTREC_DOMAINS = {"books": "books", "movietv": "movietv", "reads": "goodreads", "yelp": "yelp"}
 
 
@@ -21,95 +17,51 @@ def _sager_metadata(row: Row) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in own and value is not None}
 
 
-SAGER = Layout(
-    name="sager",
-    words="items.jsonl.gz with interactions.jsonl.gz",
-    domain=None,
-    items="items.jsonl*",
-    visits="interactions.jsonl*",
-    item_id="item_id",
-    metadata=_sager_metadata,
-    visited_only=False,
-    user="user_id",
-    item="item_id",
-    rating="rating",
-    time="timestamp",
-    order="order",
-)
-
-
-def _tags(row: Row) -> list[str]:
-    """Return the tags of a film that several users gave, the most frequent first."""
-    users: dict[str, set[str]] = {}
-    for tag, user in row["@tags"].get(row["movieId"], ()):
-        users.setdefault(tag, set()).add(user)
-    shared = [tag for tag, by in users.items() if tag and len(by) >= MIN_TAGGERS]
-    return sorted(shared, key=lambda tag: (-len(users[tag]), tag))[:MAX_TAGS]
-
-
 def _title_year(row: Row) -> int | None:
     found = re.search(r"\((\d{4})\)\s*$", row["title"])
     return int(found[1]) if found else None
 
 
-MOVIELENS = Layout(
-    name="movielens",
-    words="MovieLens' movies.csv with ratings.csv",
-    domain="films",
-    items="movies.csv",
-    visits="ratings.csv",
-    item_id="movieId",
-    title=lambda row: row["title"].strip(),
-    metadata={
-        "genres": lambda row: row["genres"].replace("(no genres listed)", ""),
-        "year": _title_year,
-        "tags": _tags,
-    },
-    joins={"@tags": Join("tags.csv", "movieId", lambda row: (" ".join(row["tag"].casefold().split()), row["userId"]))},
-    visited_only=False,
-    user="userId",
-    item="movieId",
-    rating="rating",
-    time="timestamp",
+LAYOUTS = (
+    Layout(
+        name="sager",
+        words="items.jsonl.gz with interactions.jsonl.gz",
+        domain=None,
+        items="items.jsonl*",
+        visits="interactions.jsonl*",
+        item_id="item_id",
+        metadata=_sager_metadata,
+        user="user_id",
+        item="item_id",
+        time="timestamp",
+        order="order",
+    ),
+    Layout(
+        name="movielens",
+        words="MovieLens' movies.csv with ratings.csv",
+        domain="films",
+        items="movies.csv",
+        visits="ratings.csv",
+        item_id="movieId",
+        title=lambda row: row["title"].strip(),
+        metadata={
+            "genres": lambda row: row["genres"].replace("(no genres listed)", ""),
+            "year": _title_year,
+        },
+        user="userId",
+        item="movieId",
+        time="timestamp",
+    ),
+    Layout(
+        name="instructrec",
+        words=(
+            "InstructRec's <set>All_recagent.jsonl with combined_<set>_asin_mapping.csv (see docs/datasets.md for .pkl)"
+        ),
+        domain=lambda file: _INSTRUCTREC_DOMAINS.get(file.split("_")[1], "instructrec"),
+        items="combined_*_asin_mapping.csv",
+        visits="*All_recagent*",
+        item_id="index",
+        metadata={"asin": "asin"},
+        item="asin",
+    ),
 )
-
-
-YELP = Layout(
-    name="yelp",
-    words="Yelp's yelp_academic_dataset_business.json with yelp_academic_dataset_review.json",
-    domain="yelp",
-    items="yelp_academic_dataset_business*",
-    visits="yelp_academic_dataset_review*",
-    item_id="business_id",
-    title="name",
-    description=lambda _: "",
-    metadata={name: name for name in ("categories", "city", "state", "attributes")},
-    user="user_id",
-    item="business_id",
-    rating="stars",
-    time="date",
-    clock=lambda text: datetime.fromisoformat(text).replace(tzinfo=UTC),  # the data has no time zone
-)
-
-
-def _instructrec_request(number: int, row: Row) -> tuple[str, str, str, tuple[str, ...]]:
-    offered = tuple(id_of(item) for item in row["ranked_lists"])
-    last = id_of(row["asin"][-1]) if row["asin"] else ""
-    return str(number - 1), last, text_of(row.get("instruction"))[:MAX_INSTRUCTION], offered
-
-
-INSTRUCTREC = Layout(
-    name="instructrec",
-    words="InstructRec's <set>All_recagent.jsonl with combined_<set>_asin_mapping.csv (see docs/datasets.md for .pkl)",
-    domain=lambda file: _INSTRUCTREC_DOMAINS.get(file.split("_")[1], "instructrec"),
-    items="combined_*_asin_mapping.csv",
-    visits="*All_recagent*",
-    item_id="index",
-    metadata={"asin": "asin"},
-    visited_only=False,
-    item="asin",
-    request=_instructrec_request,
-)
-
-
-LAYOUTS = (SAGER, MOVIELENS, YELP, INSTRUCTREC)

@@ -1,15 +1,12 @@
-"""Reads the files of a data set as a layout maps their columns to our fields.
-
-Files are read line by line: a file of many gigabytes takes no more memory than one line and the visited items.
-"""
+"""Reads the files of a data set as a layout maps their columns to our fields, line by line."""
 
 import csv
 import gzip
 import io
 import zlib
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -32,15 +29,6 @@ Column: TypeAlias = str | Callable[[Row], Any]
 """The name of a column, or a function of a row."""
 
 
-@dataclass(frozen=True)
-class Join:
-    """A further file that items refer to: `value` by `key`."""
-
-    files: str
-    key: str
-    value: Column
-
-
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """A mapping of a data set's files and columns to our fields.
@@ -48,15 +36,10 @@ class Layout:
     Attributes:
         domain: the items' domain, or a function of the name of their file; None: each item names its own.
         items, visits: glob patterns of the two files.
-        item_id, title, description: columns of items.
         metadata: columns of raw facts by the fact's name, without empty ones; or a function that gives all facts.
-        joins: a row of items has under each name the joined file: lists of values by key.
-        visited_only: True if the catalogue holds only items that the kept users visited.
-        user, item, rating, time: columns of visits. Without a user each row is one, numbered from 0, and `item` is
-            the list of all their items, oldest first.
-        clock: makes a moment of a time.
-        order: a column that replaces a missing time; without it, too, the file's order counts.
-        request: of a row of visits the user, the last item, the instruction before that visit, and its candidates.
+        user, item, time: columns of visits; `rating` is one too. Without a user each row is one, numbered from 0, and
+            `item` is the list of all their items, oldest first.
+        order: a column that replaces a missing time, in seconds; without it, too, the file's order counts.
     """
 
     name: str
@@ -65,77 +48,55 @@ class Layout:
     items: str
     item_id: str
     title: Column = "title"
-    description: Column = "description"
     metadata: Mapping[str, Column] | Callable[[Row], dict[str, Any]]
-    joins: Mapping[str, Join] = field(default_factory=dict)
-    visited_only: bool = True
     visits: str
     user: str = ""
     item: str
-    rating: Column = ""
     time: str = ""
-    clock: Callable[[Any], datetime] = lambda seconds: datetime.fromtimestamp(float(seconds), UTC)
     order: str = ""
-    request: Callable[[int, Row], tuple[str, str, str, tuple[str, ...]]] | None = None
 
     def recognises(self, folder: Path) -> bool:
         """Return True if the folder has a file of items and one of visits."""
-        items = _files(folder, self.items)
-        return bool(items and set(_files(folder, self.visits)).difference(items))
+        return bool(_files(folder, self.items) and _files(folder, self.visits))
 
     def read(self, folder: Path, limit_users: int | None, domain: str | None, min_rating: float | None) -> Dataset:
         """Read the data set in a folder; see `streams.importers.load`."""
-        items_file = _only(_files(folder, self.items), folder, self.items)
-        file = _only([file for file in _files(folder, self.visits) if file != items_file], folder, self.visits)
-        histories = Histories(limit_users, min_rating)
-        requests = []
-        for number, row in _rows(file):
-            try:
-                self._add(histories, number, row)
-                if self.request is not None:
-                    requests.append(self.request(number, row))
-            except _WRONG as error:
-                raise _broken(file, number, (self.user, self.item, self.time), error) from error
-        items, skipped, domains = self._catalogue(items_file, histories.visited)
+        items_file = _only(folder, self.items)
+        items, skipped, domains = self._catalogue(items_file)
         if domain is None and self.domain is None and len(domains) != 1:
             raise DataSetError(
                 f"the items of {folder} name {len(domains)} domains ({', '.join(sorted(domains)[:5]) or 'none'}): "
                 "name one with --domain"
             )
-        kept = histories.take(items)
-        known = [each for each in requests if each[0] in kept]
-        return Dataset(
-            domain or (self.domain(items_file.name) if callable(self.domain) else self.domain) or domains.pop(),
-            items,
-            kept,
-            skipped + histories.skipped,
-            {user: text for user, _, text, _ in known if text},
-            # Without the last item in the catalogue the candidates would be attributed to the visit before.
-            {user: ids for user, last, _, ids in known if ids and all(item_id in items for item_id in (last, *ids))},
-        )
+        histories, file = Histories(items, limit_users, min_rating), _only(folder, self.visits)
+        for number, row in _rows(file):
+            try:
+                self._add(histories, number, row)
+            except _WRONG as error:
+                raise _broken(file, number, (self.user, self.item, self.time), error) from error
+        named = self.domain(items_file.name) if callable(self.domain) else self.domain
+        return Dataset(domain or named or domains.pop(), items, histories.take(), skipped + histories.skipped)
 
     def _add(self, histories: Histories, number: int, row: Row) -> None:
         if not self.user:
             for place, item in enumerate(row[self.item]):
-                histories.add(str(number - 1), id_of(item), place, None)
+                histories.add(str(number - 1), _id_of(item), place, None)
             return
-        rating = _cell(row, self.rating)
-        at = None if self.order and row.get(self.time) is None else self.clock(row[self.time])
+        rating = row.get("rating")
+        has_time = not self.order or row.get(self.time) is not None
+        at = datetime.fromtimestamp(float(row[self.time]), UTC) if has_time else None
         order = float(row.get(self.order, number)) if at is None else at.timestamp()
         histories.add(
-            id_of(row[self.user]), id_of(row[self.item]), order, at, None if rating is None else float(rating)
+            _id_of(row[self.user]), _id_of(row[self.item]), order, at, None if rating is None else float(rating)
         )
 
-    def _catalogue(self, file: Path, visited: Container[str]) -> tuple[dict[str, Candidate], Counter[str], set[str]]:
+    def _catalogue(self, file: Path) -> tuple[dict[str, Candidate], Counter[str], set[str]]:
         """Return the items by id, the number of skipped ones by reason, and the domains that they name."""
         kept, skipped, domains = dict[str, Candidate](), Counter[str](), set[str]()
-        joined = {name: _joined(file.parent, join) for name, join in self.joins.items()}
         for number, row in _rows(file):
             try:
-                item_id = id_of(row[self.item_id])
-                if self.visited_only and item_id not in visited:
-                    continue
-                item = self._item(item_id, {**row, **joined})
+                item_id = _id_of(row[self.item_id])
+                item = self._item(item_id, row)
             except _WRONG as error:
                 raise _broken(file, number, (self.item_id,), error) from error
             if row.get("domain"):
@@ -151,19 +112,19 @@ class Layout:
             facts = self.metadata(row)
         else:
             facts = {name: value for name, column in self.metadata.items() if (value := _cell(row, column))}
-        title, description = text_of(_cell(row, self.title)), text_of(_cell(row, self.description))
+        title, description = _text_of(_cell(row, self.title)), _text_of(row.get("description"))
         texts = {"title": title[:MAX_TITLE], "description": description[:MAX_DESCRIPTION]}
         return {"item_id": item_id, **texts, "metadata": facts}
 
 
-def id_of(value: Any) -> str:
+def _id_of(value: Any) -> str:
     """Return an id as text; some files write it as a number."""
     if not isinstance(value, str | int) or isinstance(value, bool):
         raise TypeError(f"{value!r} is not an id")
     return str(value)
 
 
-def text_of(value: Any) -> str:
+def _text_of(value: Any) -> str:
     """Return the text, or "" for anything else, such as null."""
     return value if isinstance(value, str) else ""
 
@@ -172,24 +133,13 @@ def _cell(row: Row, column: Column) -> Any:
     return column(row) if callable(column) else row.get(column)
 
 
-def _joined(folder: Path, join: Join) -> dict[str, list[Any]]:
-    """Return the values of a further file by key; none without the file."""
-    found: dict[str, list[Any]] = {}
-    for file in _files(folder, join.files):
-        for number, row in _rows(file):
-            try:
-                found.setdefault(id_of(row[join.key]), []).append(_cell(row, join.value))
-            except _WRONG as error:
-                raise _broken(file, number, (join.key,), error) from error
-    return found
-
-
 def _files(folder: Path, pattern: str) -> list[Path]:
     """Return the folder's files of that name that hold rows, sorted."""
     return sorted(file for file in folder.glob(pattern) if file.name.endswith(ENDINGS) and file.is_file())
 
 
-def _only(files: list[Path], folder: Path, pattern: str) -> Path:
+def _only(folder: Path, pattern: str) -> Path:
+    files = _files(folder, pattern)
     if not files:
         raise DataSetError(f"{folder} has no {pattern}")
     if len(files) > 1:

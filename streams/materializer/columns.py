@@ -30,21 +30,19 @@ def _tier(tier: Tier) -> Source:
 
 
 def _changes(diff: SkillDiff) -> Iterator[Row]:
-    """The changes of a diff, those of its seed first, each with its addition to the line's counts.
-
-    For a new line, or one that a person set, these are its counts.
-    """
+    """The changes of a diff, those of its seed first, each with its addition to the line's counts, or a new line's."""
     for line in diff.seed or ():
         yield {**dict(line), "kind": "seeded", "before": None, "after": line.tier, "reason": ""}
     for change in diff.changes:
-        counts: tuple[int | None, int | None] = (None, None)
+        taken: int | None = None
+        expected: int | None = None
         if change.discovered is not None:
-            counts = change.discovered.taken, change.discovered.expected
+            taken, expected = change.discovered.taken, change.discovered.expected
         elif change.counts is not None:
-            counts = change.counts
+            taken, expected = change.counts
         elif diff.tally is not None:
-            counts = diff.tally.lines.get(change.attribute_id, (0, 0))
-        yield {**dict(change), "taken": counts[0], "expected": counts[1]}
+            taken, expected = diff.tally.lines.get(change.attribute_id, (0, 0))
+        yield {**dict(change), "taken": taken, "expected": expected}
 
 
 def _places(diff: SkillDiff) -> Iterator[Row]:
@@ -96,7 +94,6 @@ COLUMNS: Mapping[str, Mapping[str, Source]] = {
         "scale_best": lambda event: event.scale and event.scale[1],
     },
     "corrections": {"item_ids": "items.item_id"},
-    "correction_directives": _BOUND,
     "abstentions": {"item_ids": "shown.item_id"},
     "contrasts": {
         "chosen_item_id": "chosen.item_id",
@@ -172,17 +169,12 @@ COLUMNS: Mapping[str, Mapping[str, Source]] = {
 ITEMS: Mapping[str, Source] = {
     "ranking_facets": "injected.facets",
     "ranking_calls": lambda ranking: [{"part": part, **dict(by)} for part, by in _calls(ranking)],
-    "correction_directives": "says",
     "skill_changes": _changes,
     "skill_refusals": "refused",
     "skill_places": _places,
     "statement_changes": "stated",
     "skill_attributes": "attributes",
     "statements": "stated",
-    "skill_sessions": "sessions",
-    "session_lines": lambda skill: [
-        {"session_id": session.session_id, **dict(line)} for session in skill.sessions for line in session.lines
-    ],
     "card_changes": "changes",
     "card_receipts": "not_kept",
     "card_lines": lambda card: (*card.lines, *card.past),

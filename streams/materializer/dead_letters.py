@@ -35,9 +35,13 @@ class DeadLetters:
     """Sends refused records to the topic dead-letters."""
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._topic = TOPICS["dead-letters"]
-        self._producer: Producer | None = None
+        self._prefix, self._topic = settings.prefix, settings.topic(DeadLetter.TOPIC)
+        config = {
+            "client.id": "sager-materializer",
+            "message.max.bytes": TOPICS[DeadLetter.TOPIC].max_message_bytes,
+            "message.timeout.ms": (_FLUSH_SECONDS - 10) * 1000,
+        }
+        self._producer = Producer(producer_config(settings, **config), logger=logging.getLogger("sager.kafka"))
         self._failed: list[KafkaError] = []
 
     def send(self, refused: Sequence[tuple[Record, BadRecord]]) -> None:
@@ -52,31 +56,23 @@ class DeadLetters:
         if any(error.code() == KafkaError.MSG_SIZE_TOO_LARGE for error in self._failed):
             # The broker's limit is below ours. Keeping the position and the first bytes is better than stopping at this
             # record for ever.
-            log.warning("%s refuses large records; dead letters are clipped", self._topic.base)
+            log.warning("%s refuses large records; dead letters are clipped", self._topic)
             self._deliver(refused, limit=_SMALL)
         if self._failed:
             raise MaterializerError(
-                f"{self._topic.name(self._settings.prefix)} refuses dead letters ({self._failed[0].str()}); "
-                "nothing of this batch is committed. Look at the broker and start again"
+                f"{self._topic} refuses dead letters ({self._failed[0].str()}); nothing of this batch is committed. "
+                "Look at the broker and start again"
             )
         for _, why in refused:
             DEAD_LETTERS.labels(stage=STAGE, reason=why.reason).inc()
 
     def _deliver(self, refused: Sequence[tuple[Record, BadRecord]], limit: int = MAX_ORIGINAL_BYTES) -> None:
         self._failed = []
-        now, name = datetime.now(UTC), self._topic.name(self._settings.prefix)
-        if self._producer is None:
-            settings = {
-                "client.id": "sager-materializer",
-                "message.max.bytes": self._topic.max_message_bytes,
-                "message.timeout.ms": (_FLUSH_SECONDS - 10) * 1000,
-            }
-            logger = logging.getLogger("sager.kafka")
-            self._producer = Producer(producer_config(self._settings, **settings), logger=logger)
+        now = datetime.now(UTC)
         for record, why in refused:
-            letter = dead_letter(record, why, self._settings.prefix, now, limit)
+            letter = dead_letter(record, why, self._prefix, now, limit)
             try:
-                self._producer.produce(name, encode(letter), letter.key, on_delivery=self._on_delivery)
+                self._producer.produce(self._topic, encode(letter), letter.key, on_delivery=self._on_delivery)
             except KafkaException as error:
                 # Above the producer's own limit: raised here, and not reported to the callback.
                 self._failed.append(error.args[0])
@@ -95,12 +91,8 @@ def dead_letter(
     record: Record, why: BadRecord, prefix: str, now: datetime, limit: int = MAX_ORIGINAL_BYTES
 ) -> DeadLetter:
     """Return the dead letter of a record that the materializer refused."""
-    source = Position(
-        topic=record.topic.name(prefix),
-        partition=record.partition,
-        offset=record.offset,
-        timestamp_ms=record.timestamp_ms,
-    )
+    at = {"partition": record.partition, "offset": record.offset, "timestamp_ms": record.timestamp_ms}
+    source = Position(topic=record.topic.name(prefix), **at)
     # Unpacked, as a worker's: the users that its bytes name may have it erased.
     value = unpack(record.value) if record.topic.packed and record.value else record.value
     return DeadLetter.of(STAGE, source, why.reason, why.detail, record.key, value, now, limit)

@@ -1,10 +1,9 @@
-"""The materializer's errors; their messages say what to do next.
+"""The materializer's errors; their messages name the next step.
 
 MaterializerError
 ├── Damaged             the live file
 ├── AnotherDeployment   a snapshot of another topic prefix
-├── StrayLog            a write-ahead log beside a snapshot
-└── NotAnExport         a folder that an export would replace
+└── StrayLog            a write-ahead log beside a snapshot
 """
 
 from pathlib import Path
@@ -21,13 +20,7 @@ class Damaged(MaterializerError):
 
 
 class AnotherDeployment(MaterializerError):
-    """A snapshot has another topic prefix, perhaps another tenant's.
-
-    Args:
-        path: the file.
-        found: the file's prefix.
-        ours: the configured prefix.
-    """
+    """A snapshot has another topic prefix, perhaps another tenant's."""
 
     def __init__(self, path: Path, found: str, ours: str) -> None:
         super().__init__(

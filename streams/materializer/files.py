@@ -7,7 +7,7 @@ import duckdb
 
 from streams.materializer import schema
 from streams.materializer.exceptions import Damaged, MaterializerError
-from streams.materializer.read import LOGS, refuse_strays
+from streams.materializer.read import LOGS
 from streams.materializer.schema import quoted
 
 _ROW_GROUP = 32_768
@@ -32,7 +32,7 @@ def open_for_writing(path: Path) -> duckdb.DuckDBPyConnection:
         }
     )
     try:
-        con.execute(f"ATTACH {quoted(str(path))} AS live (ROW_GROUP_SIZE {_ROW_GROUP})")
+        attach(con, path, "live")
         con.execute("USE live")
     except BaseException:
         con.close()
@@ -40,26 +40,25 @@ def open_for_writing(path: Path) -> duckdb.DuckDBPyConnection:
     return con
 
 
-def copy_rows(source: Path, fresh: Path) -> None:
-    """Copy all rows of a snapshot into a new file, which gets its tables and keys as an empty one does.
+def attach(con: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:
+    """Attach a file for writing."""
+    con.execute(f"ATTACH {quoted(str(path))} AS {name} (ROW_GROUP_SIZE {_ROW_GROUP})")
 
-    Neither free blocks nor indexes are copied: both still hold deleted rows, and indexes may be damaged.
 
-    Raises:
-        StrayLog: a write-ahead log lies beside the snapshot.
-        duckdb.Error: the snapshot cannot be read, or the new file not written.
+def copy_rows(con: duckdb.DuckDBPyConnection, source: str, target: str) -> None:
+    """Copy all rows from one attached database to an empty one, which gets its tables and keys first.
+
+    Neither free blocks nor indexes are copied: both still hold deleted rows, and indexes may be damaged. Afterwards
+    the connection uses the target.
     """
-    remove_database(fresh)
-    refuse_strays(source)
-    with open_for_writing(fresh) as con:
-        con.execute(f"ATTACH {quoted(str(source))} AS source (READ_ONLY)")
-        schema.create_tables(con)
-        for name, table in schema.all_tables().items():
-            columns = ", ".join(f'"{column}"' for column in table.names)
-            con.execute(f"INSERT INTO live.{name} SELECT {columns} FROM source.{name}")
-        schema.create_queries(con)
-        con.execute("UPDATE meta SET is_stained = NULL")
-        con.execute("CHECKPOINT live").fetchall()
+    con.execute(f"USE {target}")
+    schema.create_tables(con)
+    for name, table in schema.all_tables().items():
+        columns = ", ".join(f'"{column}"' for column in table.names)
+        con.execute(f"INSERT INTO {target}.{name} SELECT {columns} FROM {source}.{name}")
+    schema.create_queries(con)
+    con.execute("UPDATE meta SET is_stained = NULL")
+    con.execute(f"CHECKPOINT {target}").fetchall()
 
 
 def remove_logs(path: Path) -> None:
@@ -113,7 +112,6 @@ def cannot_open(path: Path, error: duckdb.Error) -> MaterializerError:
 
 
 def _damage(path: Path, error: duckdb.Error) -> Damaged | None:
-    """Return the error for a damaged file; None if the file is whole."""
     text = str(error)
     if any(shortage in text for shortage in _NO_DAMAGE) or not any(sign in text for sign in _DAMAGE):
         return None

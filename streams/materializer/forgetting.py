@@ -13,8 +13,10 @@ import orjson
 from operators.admit import Refused, refused
 from operators.clocks import TOLERANCE, after, is_ahead
 from schemas import BadRecord, DeadLetter, Model, Receipt, decode, subject_of
+from streams.kafka.scanner import Scanner
 from streams.materializer.records import Put, utc
 from streams.materializer.schema import Table, tables
+from streams.settings import Settings
 
 SUBJECT = "sha256('sager ' || {})"
 """The SQL of `schemas.subject_of`."""
@@ -25,17 +27,15 @@ _QUOTING: dict[str, dict[str, str | None]] = {
     "skill_commands": {"attribute_id": None, "value": None, "reason": ""},
 }
 """Columns that may quote an erased line, with their blank value."""
-_QUOTING_CHILDREN = frozenset({"ranking_facets", "correction_directives"})
-"""Child tables whose rows may."""
+_FACETS = "ranking_facets"
+"""The child table whose rows may."""
 _LETTERS_BYTES = 16 * 1024 * 1024
 
 
 class Barrier:
-    """Refuses erased records, by the receipts it has seen.
+    """Refuses erased records, by the receipts it has seen: at first those that the file holds, as JSON.
 
-    Args:
-        documents: the receipts that the file holds, as JSON.
-        secret: the key of the digests of erased events.
+    `secret` is the key of the digests of erased events.
     """
 
     def __init__(self, documents: Iterable[str] = (), secret: bytes = b"") -> None:
@@ -54,17 +54,14 @@ class Barrier:
     def covers(self, event: Model, logged_at: datetime | None = None) -> bool:
         """True if a receipt covers this event: its user was erased after it happened, or its id is known.
 
-        Args:
-            event: a record.
-            logged_at: its Kafka timestamp, in UTC; None where there is none.
+        `logged_at` is its Kafka timestamp, in UTC; None where there is none.
 
         Raises:
             BadRecord: an app sent it, and it is ahead of Kafka's time. Workers refuse it for the same reason.
         """
         if isinstance(event, DeadLetter):
-            moments = [moment for moment in (event.source.moment, logged_at) if moment]
             named = _named_in(event.key, event.value) if self._receipts else ()
-            return any(self._is_forgotten(user, None, moments) for user in named)
+            return any(self.covers_moment(user, None, event.source.moment, logged_at) for user in named)
         user_id, occurred_at = getattr(event, "user_id", None), getattr(event, "occurred_at", None)
         if user_id is None or occurred_at is None:
             return False
@@ -72,27 +69,35 @@ class Barrier:
         why = refused(event, logged_at, datetime.now(UTC), receipt, self._secret)
         if why is Refused.FROM_THE_FUTURE:
             raise BadRecord(why.value, "it is ahead of Kafka's time")
-        moments = [moment for moment in (occurred_at, logged_at) if moment]
-        return why is not None or self._is_forgotten(user_id, getattr(event, "domain", None), moments)
+        return why is not None or self.covers_moment(user_id, getattr(event, "domain", None), occurred_at, logged_at)
 
-    def covers_moment(self, user_id: str, domain: str | None, moment: datetime) -> bool:
-        """True if records about this user from this moment are erased."""
-        return self._is_forgotten(user_id, domain, [moment])
+    def covers_moment(self, user_id: str, domain: str | None, *moments: datetime | None) -> bool:
+        """True if records about this user from any of these moments are erased."""
+        receipt = self._receipts.get(subject_of(user_id)) if self._receipts else None
+        return receipt is not None and receipt.covers(domain, *(moment for moment in moments if moment is not None))
 
     def blanked(self, put: Put, event: Model) -> Put:
         """Return the row without words that may quote a line that was erased since."""
         blanks = _QUOTING.get(put.table.name)
         receipt = self._receipts.get(subject_of(put.row["user_id"])) if blanks and self._receipts else None
-        if blanks is None or receipt is None or not receipt.lines:
+        until = max((line.until for line in receipt.lines.values()), default=None) if receipt else None
+        if blanks is None or until is None or event.occurred_at > until:  # type: ignore[attr-defined]
             return put
-        if event.occurred_at > max(line.until for line in receipt.lines.values()):  # type: ignore[attr-defined]
-            return put
-        children = tuple([] if table.name in _QUOTING_CHILDREN else list(rows) for table, rows in [*put.tables()][1:])
+        children = tuple([] if table.name == _FACETS else list(rows) for table, rows in [*put.tables()][1:])
         return replace(put, row=put.row | blanks, children=children)
 
-    def _is_forgotten(self, user_id: str, domain: str | None, moments: list[datetime]) -> bool:
-        receipt = self._receipts.get(subject_of(user_id)) if self._receipts else None
-        return receipt is not None and receipt.covers(domain, *moments)
+
+def barrier_of(settings: Settings, scanner: Scanner) -> Barrier:
+    """Return a barrier with the receipts on their topic, for readers of topics that keep records for a while.
+
+    Raises:
+        BrokerUnreachable: they cannot be read.
+    """
+    barrier = Barrier(secret=settings.event_key_bytes)
+    for message in scanner.read(scanner.partitions(Receipt.TOPIC)):
+        with suppress(BadRecord):  # a tombstone, or no receipt
+            barrier.add(decode(Receipt, message.value()))
+    return barrier
 
 
 def _reach(receipt: Receipt) -> datetime:
@@ -108,7 +113,7 @@ _ESCAPED = re.compile(rb"\\u00([46][1-9a-f]|[57][0-9a]|5f)", re.IGNORECASE)
 
 
 def _named_in(key: bytes | None, value: bytes | None) -> set[str]:
-    """The users that a refused record may belong to: its key, and every user that its bytes name, however spelled."""
+    """The users that a refused record may belong to: its key, and every user whom its bytes name, however spelled."""
     text = (key or b"").decode(errors="ignore")
     found = {text}
     if first := re.match(r'\s*\[\s*("(?:[^"\\]|\\.)*")', text):  # of a compound key, such as of a skill
@@ -145,7 +150,7 @@ def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[st
 
 
 def _of_users() -> list[Table]:
-    """The tables of users. A selection names only its ranking, so that rankings come after it."""
+    """The tables of users; rankings come after selections, which name a domain by their ranking only."""
     return sorted((t for t in tables() if t.key[0] == "user_id"), key=lambda table: "domain" in table.names)
 
 
@@ -218,4 +223,4 @@ def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: datetime) -> int
         values = ", ".join(f"{name} = {'NULL' if blank is None else repr(blank)}" for name, blank in blanks.items())
         has_words = " OR ".join(f"{name} <> ''" if b == "" else f"{name} IS NOT NULL" for name, b in blanks.items())
         rows += _changed(con, f"UPDATE {table} SET {values} WHERE {whose} AND ({has_words})", given)
-    return rows + sum(_changed(con, f"DELETE FROM {child} WHERE {whose}", given) for child in _QUOTING_CHILDREN)
+    return rows + _changed(con, f"DELETE FROM {_FACETS} WHERE {whose}", given)

@@ -3,37 +3,23 @@
 import time
 from collections.abc import Callable
 
-from streams.materializer.snapshot import COPY_SECONDS
-
 IDLE_SECONDS = 60.0
-"""Not ready after this long without a turn of the loop: a long copy, or a slow disk."""
-STUCK_SECONDS = COPY_SECONDS + 60.0
-"""Not live after this long: no copy takes longer."""
+"""Not ready after this long without a turn of the loop: a long rewriting, or a slow disk."""
+STUCK_SECONDS = 3_600.0
+"""Not live after this long: no checkpoint and no rewriting takes longer."""
 
 
 class MaterializerHealth:
-    """The loop updates it; the HTTP server's threads read it.
-
-    Args:
-        clock: a monotonic clock, in seconds.
-    """
+    """The loop updates it; the HTTP server's threads read it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._doing = "opening the DuckDB file"
-        self._is_ending = False
         self._turned_at = clock()
+        self._is_ending = False
+        self.doing = "opening the DuckDB file"
+        """The step of the start that is under way; empty once records are read."""
         self.broker_answers = True
         self.can_publish = True
-
-    def starts(self, doing: str) -> None:
-        """Enter a step of the start, before records are read."""
-        self._doing = doing
-
-    def reads(self) -> None:
-        """Mark the start as done: the file is open and the topics are assigned."""
-        self._doing = ""
-        self.turn()
 
     def ends(self) -> None:
         """Mark the shutdown: no new batch begins."""
@@ -41,7 +27,7 @@ class MaterializerHealth:
 
     def turn(self) -> None:
         """Mark one turn of the loop."""
-        self._turned_at = self._clock()
+        self._turned_at, self.doing = self._clock(), ""
 
     def why_not_live(self) -> list[str]:
         """Return reasons to restart this materializer; none while it is live."""
@@ -53,7 +39,7 @@ class MaterializerHealth:
         still = self._clock() - self._turned_at
         return [
             *(["shutting down"] if self._is_ending else []),
-            *([self._doing] if self._doing else []),
+            *([self.doing] if self.doing else []),
             *([f"no poll for {still:.0f} s"] if still > IDLE_SECONDS else []),
             *(["no broker answers"] if not self.broker_answers else []),
             *(["the snapshot cannot be published; see the log"] if not self.can_publish else []),

@@ -20,18 +20,10 @@ BATCH_SECONDS = Histogram(
     "Time to decode and commit one batch.",
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
-BATCH_RECORDS = Histogram(
-    "sager_materializer_batch_records",
-    "Records in one batch.",
-    buckets=(1, 10, 50, 100, 250, 500, 1_000, 2_000, 5_000, 10_000),
-)
 DELAY_SECONDS = Histogram(
     "sager_materializer_delay_seconds",
     "From the Kafka timestamp of a batch's oldest record to its commit.",
     buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600),
-)
-NEWEST_TIMESTAMP = Gauge(
-    "sager_materializer_newest_record_timestamp_seconds", "Kafka timestamp of the newest record in DuckDB; 0: none yet."
 )
 DISK_FREE = Gauge("sager_materializer_disk_free_bytes", "Free disk space at the live file.")
 PUBLISH_SECONDS = Histogram(
@@ -54,5 +46,5 @@ for _table in tables():
         ROWS.labels(table=_each.name)
 for _reason in UNREADABLE:
     DEAD_LETTERS.labels(STAGE, _reason)
-for _file in ("live", "wal", "snapshot"):
+for _file in ("live", "snapshot"):
     FILE_BYTES.labels(file=_file)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -33,13 +34,10 @@ CONFINED = (
 """Settings of a connection that opens no file but its snapshot. DuckDB takes none of them back."""
 
 
-def connect(settings: Settings, *, files: bool = False) -> duckdb.DuckDBPyConnection:
+def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
     """Return a read-only connection to the newest snapshot; it does not change when a newer one is published.
 
-    Args:
-        settings: the file's path and the deployment that it must belong to.
-        files: true if it may open further files, as an export must, which then calls `confine`; otherwise no statement
-            can.
+    No statement on it opens another file: a view in a forged snapshot runs with the rights of its reader.
 
     Raises:
         MaterializerError: there is no snapshot yet; StrayLog: a write-ahead log lies beside it; AnotherDeployment: it
@@ -51,20 +49,17 @@ def connect(settings: Settings, *, files: bool = False) -> duckdb.DuckDBPyConnec
             f"there is no snapshot {path} yet. Run `sager materialize` (or `sager up`), which publishes one at its "
             "start; if it runs elsewhere, set SAGER_DATA_DIR or SAGER_DUCKDB to its file"
         )
-    refuse_strays(path)
-    if files:
-        connect(settings).close()
+    _refuse_strays(path)
     # Attached, not opened: DuckDB would reuse the database that this process has open under this path, although
     # a newer file has replaced it since. An empty temp_directory: rows of people are spilled nowhere.
     con = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false", "temp_directory": ""})
     try:
         con.execute(f"ATTACH {quoted(str(path))} AS snapshot (READ_ONLY)")
-        refuse_strays(path)  # once more: one could have come while DuckDB looked for it
+        _refuse_strays(path)  # once more: one could have come while DuckDB looked for it
         con.execute("USE snapshot")
-        for setting in () if files else CONFINED:
+        for setting in CONFINED:
             con.execute(f"SET {setting}")
-        # With files open, nothing of the snapshot is read before `confine`: the other connection has read its prefix.
-        [(found,)] = [(settings.prefix,)] if files else con.execute("SELECT prefix FROM meta").fetchall()
+        [(found,)] = con.execute("SELECT prefix FROM meta").fetchall()
         if found != settings.prefix:
             raise AnotherDeployment(path, found, settings.prefix)
     except duckdb.Error as error:
@@ -76,27 +71,8 @@ def connect(settings: Settings, *, files: bool = False) -> duckdb.DuckDBPyConnec
     return con
 
 
-def confine(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
-    """Restrict a connection of `connect` with `files` to the snapshot and one folder, where it also spills.
-
-    A view or a macro in a forged snapshot runs with the rights of its reader.
-    """
-    for setting in (
-        f"temp_directory = {quoted(str(folder / '.spill'))}",
-        f"allowed_directories = [{quoted(str(folder))}]",
-        "enable_external_access = false",
-        "python_enable_replacements = false",
-        "lock_configuration = true",
-    ):
-        con.execute(f"SET {setting}")
-
-
-def refuse_strays(path: Path) -> None:
-    """Refuse a snapshot with a write-ahead log beside it: DuckDB would replay it, whoever wrote it.
-
-    Raises:
-        StrayLog: there is one.
-    """
+def _refuse_strays(path: Path) -> None:
+    """Refuse a snapshot with a write-ahead log beside it: DuckDB would replay it, whoever wrote it."""
     for stray in strays(path):
         raise StrayLog(path, stray)
 
@@ -109,26 +85,15 @@ def strays(path: Path) -> list[Path]:
     return [each for each in found if os.path.lexists(each)]
 
 
-def connect_own(settings: Settings, *, files: bool = False) -> duckdb.DuckDBPyConnection | None:
-    """Return the same, for comparisons with the deployment's topics; None if there is no snapshot.
-
-    Raises:
-        AnotherDeployment: the snapshot belongs to another, where the same ids are other people.
-    """
-    return connect(settings, files=files) if settings.duckdb_file.exists() else None
-
-
 def restrict(con: duckdb.DuckDBPyConnection, seconds: float, memory_bytes: int) -> None:
-    """Restrict a connection of `connect` further, for statements that people write.
+    """Restrict a connection further, for statements that people write; some functions exceed both limits.
 
     Args:
-        con: the connection.
-        seconds: time limit for one statement. Some functions ignore it.
-        memory_bytes: limit of the memory that DuckDB accounts for. Some functions allocate more.
+        con: a connection of `connect`.
+        seconds: time limit for one statement.
+        memory_bytes: limit of the memory that DuckDB accounts for.
     """
     for setting in (
-        "enable_progress_bar = true",  # so that `query_progress` has a value
-        "enable_progress_bar_print = false",
         f"memory_limit = '{memory_bytes}B'",
         "max_temp_directory_size = '0B'",
         f"max_execution_time = {max(1, int(seconds * 1000))}",
@@ -207,3 +172,53 @@ def titles(con: duckdb.DuckDBPyConnection, user: str, items: Sequence[str]) -> d
     An app may send no catalogue. Events of other users name no title here: they are not this user's data.
     """
     return dict(con.execute(_TITLES, [user, list(items)]).fetchall())
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The choice behind a piece of evidence.
+
+    Attributes:
+        place: the rank at which the item was shown; 1 is the top.
+        taken: the ids of all items that were taken, the chosen one first.
+        shown: the ranking's item ids, in order; the contrast's, where the snapshot lacks the ranking.
+        ranked_by: app or sager; None where the snapshot lacks the ranking.
+    """
+
+    title: str
+    ranking_id: str
+    place: int
+    taken: list[str]
+    shown: list[str]
+    instruction: str
+    ranked_by: str | None
+    skill_version: int | None
+
+
+_CHOICES = """
+SELECT k.event_id, coalesce(nullif(k.chosen_title, ''), i.title, ''), k.ranking_id, k.chosen_rank,
+       [k.chosen_item_id] || k.also_item_ids,
+       coalesce(r.item_ids, [k.chosen_item_id] || k.also_item_ids || k.unchosen_item_ids),
+       coalesce(k.instruction, ''), r.ranked_by, coalesce(r.skill_version, k.skill_version)
+FROM contrasts k
+LEFT JOIN rankings r ON r.user_id = k.user_id AND r.ranking_id = k.ranking_id
+LEFT JOIN items i ON i.item_id = k.chosen_item_id
+WHERE k.user_id = $1 AND k.event_id IN (SELECT unnest($2))
+"""
+
+
+def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) -> dict[str, Choice]:
+    """Return the choices behind these events, by event, as far as the snapshot has them."""
+    return {event: Choice(*row) for event, *row in con.execute(_CHOICES, [user, list(events)]).fetchall()}
+
+
+def interactions_until(
+    con: duckdb.DuckDBPyConnection, user: str, domain: str, until: datetime
+) -> tuple[int, dict[str, str]]:
+    """Return how many interactions there were until a moment (naive, in UTC), and the newest five titles by item."""
+    query = (
+        "SELECT item_id, title FROM interactions WHERE user_id = $1 AND domain = $2 AND occurred_at <= $3 "
+        "ORDER BY occurred_at DESC, item_id"
+    )
+    taken = con.execute(query, [user, domain, until]).fetchall()
+    return len(taken), dict(taken[:5])

@@ -98,8 +98,10 @@ class Batch:
     def add(self, change: Put | Drop) -> None:
         """Add the next record's change."""
         pending = self._pending.setdefault(change.table.name, {}).setdefault(change.key, Pending())
-        if isinstance(change, Drop) or change.replaces:
-            pending.dropped, pending.put = True, None if isinstance(change, Drop) else change
+        if isinstance(change, Drop):
+            pending.dropped, pending.put = True, None
+        elif change.replaces:
+            pending.dropped, pending.put = True, change
         elif pending.put is None or _wins(change, pending.put):
             pending.put = change
 

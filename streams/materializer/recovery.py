@@ -8,6 +8,7 @@ import duckdb
 from streams.materializer import read
 from streams.materializer.exceptions import Damaged, MaterializerError
 from streams.materializer.files import cannot_open, copy_rows, open_for_writing, remove_database
+from streams.materializer.schema import quoted
 from streams.materializer.store import Store
 from streams.settings import Settings
 
@@ -42,8 +43,10 @@ def replace(settings: Settings, damage: Damaged) -> None:
     path = live_file(settings)
     remove_database(path)
     try:
-        read.connect(settings).close()  # refuses the snapshot of another deployment
-        copy_rows(settings.duckdb_file, path)
+        read.connect(settings).close()  # refuses the snapshot of another deployment, or one with a log beside it
+        with open_for_writing(path) as con:
+            con.execute(f"ATTACH {quoted(str(settings.duckdb_file))} AS source (READ_ONLY)")
+            copy_rows(con, "source", "live")
         source = str(settings.duckdb_file)
     except (MaterializerError, duckdb.Error) as error:
         remove_database(path)

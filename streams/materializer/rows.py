@@ -19,7 +19,7 @@ from streams.materializer.records import Drop, Put, Record, Row, RowKey, from_ms
 from streams.materializer.schema import TOPIC_TABLES, Table, table_of
 
 _BIGINT = 2**63
-RECORD = ("document", "logged_at", "kafka_partition", "kafka_offset")
+_RECORD = ("document", "logged_at", "kafka_partition", "kafka_offset")
 """Columns of the record itself."""
 
 PUBLIC_TOPICS: tuple[Topic, ...] = tuple(topic for topic in TOPICS.values() if topic.base in TOPIC_TABLES)
@@ -31,13 +31,8 @@ def read(
 ) -> Put | Drop | None:
     """Return the change that one record makes; None for a record from before its user was erased.
 
-    A record without a value on a compacted topic is a tombstone.
-
-    Args:
-        record: of any public topic.
-        privacy: the filter of free text.
-        barrier: the erased events.
-        ranking_key: the secret that seals rankings; None where this process has none.
+    A record without a value on a compacted topic is a tombstone. `ranking_key` is the secret that seals rankings, None
+    where this process has none.
 
     Raises:
         BadRecord: its bytes are not a value of the topic, or hold a number too large for any column.
@@ -51,7 +46,7 @@ def read(
             return None
         if isinstance(event, Ranking):
             event = authenticated(event, ranking_key)
-        put = rows_of(redacted(event, privacy), record)
+        put = _rows_of(redacted(event, privacy), record)
         return put if barrier is None else barrier.blanked(put, event)
     except BadRecord:
         raise
@@ -60,8 +55,7 @@ def read(
         raise BadRecord("invalid", f"{type(error).__name__}: {error}") from error
 
 
-def rows_of(event: Model, record: Record) -> Put:
-    """Return the row of an event and those of its child tables."""
+def _rows_of(event: Model, record: Record) -> Put:
     table = table_of(record.topic)
     row = _reader(table)(event)
     row["logged_at"] = from_ms(record.timestamp_ms)
@@ -88,13 +82,7 @@ def _child_rows(table: Table, event: Model) -> list[Row]:
 
 
 class _Reader:
-    """Reads columns of an object: plain fields all at once, others by their source. Then it converts them.
-
-    Args:
-        table: their table.
-        names: the columns.
-        is_dict: true if the object is a dictionary.
-    """
+    """Reads columns of an object: plain fields all at once, others by their source. Then it converts them."""
 
     def __init__(self, table: Table, names: Sequence[str], *, is_dict: bool = False) -> None:
         sources = {name: COLUMNS.get(table.name, {}).get(name, name) for name in names}
@@ -118,12 +106,12 @@ class _Reader:
 
 @cache
 def _reader(table: Table) -> _Reader:
-    return _Reader(table, [name for name in table.names if name not in RECORD])
+    return _Reader(table, [name for name in table.names if name not in _RECORD])
 
 
 @cache
 def _child_readers(table: Table, fields: frozenset[str], is_dict: bool) -> tuple[_Reader, _Reader]:
-    """Read the columns of the event, and those of an item."""
+    """Return the reader of the event's columns, and that of an item's."""
     declared = COLUMNS.get(table.name, {})
     of_item = [name for name in table.names if name in fields or name in declared]
     of_event = [name for name in table.names if name not in (*of_item, "seq", "place")]
@@ -131,7 +119,6 @@ def _child_readers(table: Table, fields: frozenset[str], is_dict: bool) -> tuple
 
 
 def _at(item: Any, path: str) -> Any:
-    """The value at the end of a path."""
     first, _, rest = path.partition(".")
     value = getattr(item, first)
     if not rest or value is None:
@@ -140,7 +127,7 @@ def _at(item: Any, path: str) -> Any:
 
 
 def _converter(name: str, kind: Any) -> Callable[[Any], Any] | None:
-    """The function that converts a model's value for a column; None if there is nothing to convert."""
+    """Return the function that converts a model's value for a column; None if there is nothing to convert."""
     if pa.types.is_timestamp(kind):
         return utc
     if pa.types.is_floating(kind):

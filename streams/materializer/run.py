@@ -5,8 +5,7 @@ import shutil
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 import duckdb
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
@@ -24,7 +23,7 @@ from streams.materializer.records import Batch, Record, from_ms
 from streams.materializer.rows import read
 from streams.materializer.snapshot import Publisher
 from streams.materializer.source import Source
-from streams.materializer.store import Offsets, Progress, Store
+from streams.materializer.store import Progress, Store
 from streams.metrics import report_clock
 from streams.privacy import privacy_of
 from streams.pseudonyms import ranking_key_if_any
@@ -35,36 +34,9 @@ log = logging.getLogger(__name__)
 CHECK_SECONDS = 10.0
 """How often to check the topics for recreation, new partitions and lag."""
 
-HOLD_SECONDS = 60.0
-"""How long to publish nothing while records are read again after a rewriting: readers should not go back in time."""
 
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """The result of one batch."""
-
-    records: int
-    bad: int
-    seconds: float
-    rows: dict[str, int] = field(default_factory=dict)
-
-
-OnBatch = Callable[[Written], None]
-
-
-def materialize(
-    settings: Settings,
-    stop: threading.Event,
-    on_batch: OnBatch = lambda _: None,
-    health: MaterializerHealth | None = None,
-) -> None:
-    """Keep the DuckDB file up to date until `stop` is set.
-
-    Args:
-        settings: the broker, the files and the batch size.
-        stop: when set, the loop publishes once more and ends within about a second.
-        on_batch: called after each commit, in this thread.
-        health: updated as the loop runs.
+def materialize(settings: Settings, stop: threading.Event, health: MaterializerHealth | None = None) -> None:
+    """Keep the DuckDB file up to date until `stop` is set; then publish once more.
 
     Raises:
         MaterializerError: with advice.
@@ -74,23 +46,21 @@ def materialize(
     for folder in dict.fromkeys((settings.data_dir, settings.duckdb_file.parent)):
         private.tighten(private.make(folder, settings.group), settings.group, [f"{settings.duckdb_file.name}*"])
     try:
-        _materialize(settings, stop, on_batch, health)
+        _materialize(settings, stop, health)
     except Damaged as error:
         recovery.replace(settings, error)
-        _materialize(settings, stop, on_batch, health)
+        _materialize(settings, stop, health)
 
 
-def _materialize(settings: Settings, stop: threading.Event, on_batch: OnBatch, health: MaterializerHealth) -> None:
+def _materialize(settings: Settings, stop: threading.Event, health: MaterializerHealth) -> None:
     with recovery.open_store(settings) as store, Source(settings) as source:
         publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds, group=settings.group)
         try:
             store.use_prices(settings.llm_price_prompt, settings.llm_price_completion)
-            _Loop(settings, store, source, publisher, health).run(stop, on_batch)
+            _Loop(settings, store, source, publisher, health).run(stop)
             publisher.publish_if_changed()
         except duckdb.Error as error:
             raise cannot_write(store.path, error) from error
-        finally:
-            publisher.close()
 
 
 class _Loop:
@@ -105,27 +75,25 @@ class _Loop:
         self._ranking_key: bytes | None = None
         self._done = store.offsets()
         self._next_check = 0.0
-        self._held_until: Offsets = {}
-        self._hold_ends = 0.0
 
-    def run(self, stop: threading.Event, on_batch: OnBatch) -> None:
-        self._health.starts("looking for Kafka and its topics")
+    def run(self, stop: threading.Event) -> None:
+        self._health.doing = "looking for Kafka and its topics"
         self._forget(self._source.start(self._done))
-        self._store.use_cluster(self._source.cluster_id)
         log.info("materializing %s topics into %s", len(self._source.topics), self._store.path)
         self._report_offsets()
-        self._health.reads()
+        self._health.turn()
         while not stop.is_set():
             messages = self._source.read(self._settings.batch_rows, self._settings.batch_seconds, stop)
             self._health.turn()
             if messages:
-                on_batch(self._write(messages))
-            self._publish()
-            self._check()
+                self._write(messages)
+            self._publisher.publish_if_due()
+            if time.monotonic() >= self._next_check:
+                self._check()
             self._health.can_publish = not self._publisher.is_failing
             self._health.broker_answers = self._source.broker_answers
 
-    def _write(self, messages: Sequence[Message]) -> Written:
+    def _write(self, messages: Sequence[Message]) -> None:
         began = time.perf_counter()
         batch = Batch()
         offsets: dict[tuple[str, int], Progress] = {}
@@ -151,9 +119,10 @@ class _Loop:
         rows = self._store.write(batch, offsets, receipts)
         self._done.update(offsets)
         self._report_offsets()
-        written = Written(len(messages), len(refused), time.perf_counter() - began, rows)
-        self._report(records, refused, written)
-        return written
+        metrics.BATCH_SECONDS.observe(time.perf_counter() - began)
+        for table, count in rows.items():
+            metrics.ROWS.labels(table=table).inc(count)
+        self._report(records, refused)
 
     def _record(self, message: Message) -> Record:
         kind, timestamp_ms = message.timestamp()
@@ -166,33 +135,17 @@ class _Loop:
             value=message.value(),
         )
 
-    def _publish(self) -> None:
-        """Publish if due. After a rewriting, first go back to its offsets and read up to where the old file was."""
-        before = dict(self._done)
-        if self._publisher.adopt_if_rewritten():
-            self._held_until, self._hold_ends = before, time.monotonic() + HOLD_SECONDS
-            self._done = self._store.offsets()
-            self._source.seek(self._done)
-        is_behind = any(
-            partition not in self._done or self._done[partition].next_offset < progress.next_offset
-            for partition, progress in self._held_until.items()
-        )
-        self._publisher.is_held = is_behind and time.monotonic() < self._hold_ends
-        self._publisher.publish_if_due()
+    def _check(self) -> None:
+        self._forget(self._source.check(self._done))
+        self._source.measure_lag(self._done)
+        metrics.DISK_FREE.set(shutil.disk_usage(self._store.path.parent).free)
+        self._next_check = time.monotonic() + CHECK_SECONDS
 
     def _forget(self, recreated: set[str]) -> None:
+        """Read recreated topics from their beginning."""
         if recreated:
-            self._publisher.abandon_rewriting()
-            self._held_until = {}
             self._store.forget_offsets({name: self._source.topic_id(name) for name in recreated})
             self._done = self._store.offsets()
-
-    def _check(self) -> None:
-        if time.monotonic() >= self._next_check:
-            self._forget(self._source.check(self._done))
-            self._source.measure_lag(self._done)
-            metrics.DISK_FREE.set(shutil.disk_usage(self._store.path.parent).free)
-            self._next_check = time.monotonic() + CHECK_SECONDS
 
     def _report_offsets(self) -> None:
         offsets: Counter[str] = Counter()
@@ -201,16 +154,12 @@ class _Loop:
         for name, topic in self._source.topics.items():
             metrics.NEXT_OFFSET.labels(topic=topic.base).set(offsets[name])
 
-    def _report(self, records: Sequence[Record], refused: Sequence[tuple[Record, BadRecord]], written: Written) -> None:
-        """Report a batch in the metrics: its size, its time, and the age of its records, which is never negative."""
-        metrics.BATCH_SECONDS.observe(written.seconds)
-        metrics.BATCH_RECORDS.observe(written.records)
+    def _report(self, records: Sequence[Record], refused: Sequence[tuple[Record, BadRecord]]) -> None:
+        """Report a batch in the metrics: its records, the bad ones, and the age of the oldest, never negative."""
         for base, count in Counter(record.topic.base for record in records).items():
             metrics.RECORDS.labels(topic=base).inc(count)
-        for base, count in Counter(record.topic.base for record, _ in refused).items():
-            metrics.BAD_RECORDS.labels(topic=base).inc(count)
-        for table, count in written.rows.items():
-            metrics.ROWS.labels(table=table).inc(count)
+        for record, _ in refused:
+            metrics.BAD_RECORDS.labels(topic=record.topic.base).inc()
         if refused:
             record, why = refused[-1]
             log.warning(
@@ -222,10 +171,6 @@ class _Loop:
         for stamp in stamps:
             report_clock(stamp - now, TOLERANCE.total_seconds())
         if stamps:
-            # A clock that ran ahead must not make the file look newer than it is.
-            newest = min(now, max(stamps))
             metrics.DELAY_SECONDS.observe(max(0.0, now - min(stamps)))
-            metrics.NEWEST_TIMESTAMP.set(newest)
-            self._publisher.note(from_ms(int(newest * 1_000)))
-        else:
-            self._publisher.note()
+        # A clock that ran ahead must not make the file look newer than it is.
+        self._publisher.note(from_ms(int(1_000 * min(now, max(stamps)))) if stamps else None)

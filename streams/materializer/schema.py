@@ -12,11 +12,12 @@ from enum import Enum
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 
-from schemas import Topic
+if TYPE_CHECKING:
+    from schemas import Topic
 
 LAYOUT_VERSION = 1
 """Incremented when a table changes. `sager rebuild --duckdb` replaces a file of another layout."""
@@ -33,24 +34,34 @@ class Keep(Enum):
     """Compacted topics with a version: an older version never overwrites a newer one, an equal one does."""
 
 
-_KEEP = {
-    **dict.fromkeys(("items", "card_diffs", "receipts", "global_skills", "weights"), Keep.LAST),
-    **dict.fromkeys(("skills", "slim_skills", "cards"), Keep.NEWEST),
+_OF_TOPICS: dict[str, tuple[Keep, tuple[str, ...]]] = {
+    "items": (Keep.LAST, ()),
+    "interactions": (Keep.FIRST, ()),
+    "rank_requests": (Keep.FIRST, ()),
+    "rankings": (Keep.FIRST, ("ranking_facets", "ranking_calls")),
+    "selections": (Keep.FIRST, ()),
+    "feedback": (Keep.FIRST, ()),
+    "corrections": (Keep.FIRST, ()),
+    "abstentions": (Keep.FIRST, ()),
+    "contrasts": (Keep.FIRST, ()),
+    "skill_diffs": (Keep.FIRST, ("skill_changes", "skill_refusals", "skill_places", "statement_changes")),
+    "skills": (Keep.NEWEST, ("skill_attributes", "statements")),
+    "slim_skills": (Keep.NEWEST, ()),
+    "skill_commands": (Keep.FIRST, ()),
+    "card_diffs": (Keep.LAST, ("card_changes", "card_receipts")),
+    "cards": (Keep.NEWEST, ("card_lines",)),
+    "receipts": (Keep.LAST, ()),
+    "global_skills": (Keep.LAST, ()),
+    "dead_letters": (Keep.FIRST, ()),
+    "weights": (Keep.LAST, ()),
 }
-_CHILDREN = {
-    "rankings": ("ranking_facets", "ranking_calls"),
-    "corrections": ("correction_directives",),
-    "skill_diffs": ("skill_changes", "skill_refusals", "skill_places", "statement_changes"),
-    "skills": ("skill_attributes", "statements", "skill_sessions", "session_lines"),
-    "card_diffs": ("card_changes", "card_receipts"),
-    "cards": ("card_lines",),
-}
+"""The table of each public topic: its rule, and the child tables whose rows come and go with its own."""
+TOPIC_TABLES = {name.replace("_", "-"): name for name in _OF_TOPICS}
+"""The table of each public topic, by its base name."""
 DERIVED = ("skill_versions", "skill_history", "outcomes")
 """Tables that each publication derives from others, in this order: later ones read earlier ones."""
 SOURCES = frozenset({"rankings", "selections", "skill_diffs"})
 """The tables that they are derived from."""
-INTERNAL = ("sink_offsets", "meta", "snapshot_info", "stale_users")
-"""The writer's own tables."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -65,7 +76,6 @@ class Table:
     """
 
     name: str
-    comment: str
     key: tuple[str, ...]
     arrow: Any
     keep: Keep
@@ -83,7 +93,7 @@ class Table:
 
 
 class Statement(NamedTuple):
-    """A CREATE statement with its comment."""
+    """A CREATE statement of a TABLE, VIEW or MACRO, with its comment."""
 
     kind: str
     name: str
@@ -102,20 +112,12 @@ def _text(name: str) -> str:
 
 @cache
 def statements(file: str) -> tuple[Statement, ...]:
-    """Return the CREATE statements of `schema`, `views` or `macros`, in the order of their execution."""
+    """Return the CREATE statements of `schema` or `queries`, in the order of their execution."""
     found = _CREATE.finditer(_text(f"{file}.sql"))
     return tuple(
         Statement(each["kind"], each["name"], each["comment"].replace("\n-- ", " ")[3:].strip(), each["sql"])
         for each in found
     )
-
-
-TOPIC_TABLES = {
-    each.name.replace("_", "-"): each.name
-    for each in statements("schema")
-    if each.name not in {*DERIVED, *INTERNAL, *(child for names in _CHILDREN.values() for child in names)}
-}
-"""The table of each public topic, by its base name."""
 
 
 @cache
@@ -134,31 +136,31 @@ def column_comments() -> tuple[Mapping[str, str], Mapping[tuple[str, str], str]]
 
 @cache
 def all_tables() -> Mapping[str, Table]:
-    """Return every table by name; parents of child tables are complete."""
+    """Return every table by name."""
+    names = [each.name for each in statements("schema")]
     with duckdb.connect() as con:
-        for statement in statements("schema"):
-            con.execute(statement.sql)
+        create_tables(con)
         query = (
             "SELECT table_name, constraint_column_names FROM duckdb_constraints() WHERE constraint_type LIKE 'PRIM%'"
         )
         keys = {name: tuple(columns) for name, columns in con.execute(query).fetchall()}
-        arrow = {each.name: con.table(each.name).to_arrow_table().schema for each in statements("schema")}
-    parents = {child: parent for parent, children in _CHILDREN.items() for child in children}
+        arrow = {name: con.table(name).to_arrow_table().schema for name in names}
+    parents = {child: parent for parent, (_, children) in _OF_TOPICS.items() for child in children}
     found: dict[str, Table] = {}
-    for _, name, comment, _ in reversed(statements("schema")):  # children are defined after their parents
-        key = keys.get(parents.get(name, name), ())
-        children = tuple(found[child] for child in _CHILDREN.get(name, ()))
-        found[name] = Table(name, comment, key, arrow[name], _KEEP.get(name, Keep.FIRST), children)
-    return {each.name: found[each.name] for each in statements("schema")}
+    for name in reversed(names):  # children are defined after their parents
+        keep, children = _OF_TOPICS.get(name, (Keep.FIRST, ()))
+        of_it = tuple(found[child] for child in children)
+        found[name] = Table(name, keys.get(parents.get(name, name), ()), arrow[name], keep, of_it)
+    return {name: found[name] for name in names}
 
 
 @cache
 def tables() -> tuple[Table, ...]:
     """Return the tables with a topic; child tables come with their parents."""
-    return tuple(all_tables()[name] for name in TOPIC_TABLES.values())
+    return tuple(all_tables()[name] for name in _OF_TOPICS)
 
 
-def table_of(topic: Topic) -> Table:
+def table_of(topic: "Topic") -> Table:
     """Return the table of a public topic's records."""
     return all_tables()[TOPIC_TABLES[topic.base]]
 
@@ -166,8 +168,7 @@ def table_of(topic: Topic) -> Table:
 @cache
 def fingerprint() -> str:
     """Return a digest that changes with any view, macro, derivation or comment."""
-    names = ("views.sql", "macros.sql", "derived.sql", "columns.toml")
-    return sha256("\n".join(map(_text, names)).encode()).hexdigest()[:16]
+    return sha256("\n".join(map(_text, ("queries.sql", "derived.sql", "columns.toml"))).encode()).hexdigest()[:16]
 
 
 def create_tables(con: duckdb.DuckDBPyConnection) -> None:
@@ -184,9 +185,9 @@ def create_queries(con: duckdb.DuckDBPyConnection) -> None:
     for kind, names in (("VIEW", views), ("MACRO TABLE", macros)):
         for (name,) in names:
             con.execute(f'DROP {kind} "{name}"')
-    for statement in (*statements("views"), *statements("macros")):
+    for statement in statements("queries"):
         con.execute(statement.sql)
-    for kind, name, comment, _ in (*statements("schema"), *statements("views"), *statements("macros")):
+    for kind, name, comment, _ in (*statements("schema"), *statements("queries")):
         con.execute(f"COMMENT ON {'MACRO TABLE' if kind == 'MACRO' else kind} {name} IS {quoted(comment)}")
     shared, exceptions = column_comments()
     columns = f"SELECT table_name, column_name FROM duckdb_columns() WHERE {ours}"

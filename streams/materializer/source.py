@@ -2,9 +2,7 @@
 
 Partitions are assigned manually and no group offset is ever committed: the file's own offsets are the only ones, so
 that they cannot disagree with its rows. The topics' ids are kept with the offsets: a topic with another id was
-recreated, its old offsets are void, and it is read from its beginning. That is safe because every table is keyed. End
-offsets are not compared: the embedded broker's are too low, and they would not reveal a log that has grown past the old
-offset.
+recreated, its old offsets are void, and it is read from its beginning. That is safe because every table is keyed.
 """
 
 import logging
@@ -25,7 +23,6 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from schemas import Topic
-from streams.exceptions import BrokerUnreachable
 from streams.kafka.clients import client_config, reach
 from streams.materializer import metrics
 from streams.materializer.exceptions import MaterializerError
@@ -67,19 +64,13 @@ class TopicState:
 
 
 class Source:
-    """The consumer. Use it as a context manager.
-
-    Raises:
-        MaterializerError: the broker does not answer within 10 s, or topics are missing.
-    """
+    """The consumer, as a context manager."""
 
     def __init__(self, settings: Settings) -> None:
         self.topics: dict[str, Topic] = {topic.name(settings.prefix): topic for topic in PUBLIC_TOPICS}
-        self.cluster_id = ""
         self.broker_answers = False
         self._settings = settings
         self._states: dict[str, TopicState] = {}
-        self._expected: dict[tuple[str, int], int] = {}
         self._last_error = ""
         # librdkafka also reports its errors to `_error`; its log goes to ours, not to stderr.
         logger = logging.getLogger("sager.kafka")
@@ -108,22 +99,15 @@ class Source:
         """Return the topic's id at the assignment: the current offsets count in it."""
         return self._states[name].topic_id
 
-    def seek(self, done: Offsets) -> None:
-        """Go back to these offsets."""
-        self._assign(self._states, done)
-
     def start(self, done: Offsets) -> set[str]:
-        """Find the topics and start reading after these offsets; return the topics recreated since."""
-        try:
-            _, cluster = reach(self._settings, _START_SECONDS)
-            states = self._describe(cluster, _START_SECONDS)
-        except BrokerUnreachable as error:
-            raise MaterializerError(str(error)) from error
-        except KafkaException as error:
-            raise MaterializerError(
-                f"Kafka at {self._settings.bootstrap} does not describe its topics: {error.args[0].str()}. "
-                "Run `sager doctor` to examine the broker"
-            ) from error
+        """Find the topics and start reading after these offsets; return the topics recreated since.
+
+        Raises:
+            BrokerUnreachable: no broker answers within 10 s.
+            MaterializerError: topics are missing.
+        """
+        _, cluster = reach(self._settings, _START_SECONDS)
+        states = self._describe(cluster, _START_SECONDS)
         if missing := sorted(self.topics.keys() - states.keys()):
             raise MaterializerError(
                 f"{len(missing)} topics are missing at {self._settings.bootstrap}: {', '.join(missing)}. "
@@ -161,7 +145,6 @@ class Source:
                 if (error := message.error()) is not None:
                     self._error(error)
                     continue
-                self._notice_reset(message)
                 size += len(message.value() or b"") + len(message.key() or b"")
                 messages.append(message)
         return messages
@@ -172,14 +155,11 @@ class Source:
             behind = 0
             for partition in range(state.partitions):
                 _, end = self._consumer.get_watermark_offsets(TopicPartition(name, partition), cached=True) or (0, 0)
-                progress = done.get((name, partition))
-                at = progress.next_offset if progress and progress.topic_id == state.topic_id else 0
-                behind += max(0, end - at)
+                behind += max(0, end - max(0, state.start(done.get((name, partition)))))
             metrics.LAG.labels(topic=self.topics[name].base).set(behind)
 
     def _describe(self, cluster: ClusterMetadata, seconds: float) -> dict[str, TopicState]:
-        """The state of our existing topics."""
-        self.cluster_id = cluster.cluster_id or ""
+        """Return the state of our existing topics."""
         partitions = {name: len(cluster.topics[name].partitions) for name in self.topics if name in cluster.topics}
         described = self._admin.describe_topics(TopicCollection(list(partitions)), request_timeout=seconds)
         states = {}
@@ -190,35 +170,24 @@ class Source:
                 if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:  # deleted in between
                     continue
                 raise
-            states[name] = TopicState(self.cluster_id if topic_id == _NO_ID else topic_id, partitions[name])
+            found = (cluster.cluster_id or "") if topic_id == _NO_ID else topic_id
+            states[name] = TopicState(found, partitions[name])
         return states
 
     def _assign(self, states: dict[str, TopicState], done: Offsets) -> set[str]:
         recreated = {
-            name
-            for (name, _), progress in done.items()
-            if name in states and progress.topic_id != states[name].topic_id
+            name for (name, _), each in done.items() if name in states and each.topic_id != states[name].topic_id
         }
         for name in recreated:
             log.warning("%s was recreated; it is read from its beginning, and existing rows are kept", name)
             metrics.RECREATED.labels(topic=self.topics[name].base).inc()
-        found = {
-            (name, partition): state.start(done.get((name, partition)))
-            for name, state in states.items()
-            for partition in range(state.partitions)
-        }
-        self._states = states
-        self._expected = {partition: offset for partition, offset in found.items() if offset > 0}
-        self._consumer.assign([TopicPartition(name, partition, at) for (name, partition), at in found.items()])
+        self._states, starts = states, list[TopicPartition]()
+        for name, state in states.items():
+            starts += [
+                TopicPartition(name, each, state.start(done.get((name, each)))) for each in range(state.partitions)
+            ]
+        self._consumer.assign(starts)
         return recreated
-
-    def _notice_reset(self, message: Message) -> None:
-        name, partition, offset = str(message.topic()), int(message.partition() or 0), int(message.offset() or 0)
-        expected = self._expected.pop((name, partition), offset)
-        if offset < expected:
-            log.warning("%s[%s] ends before offset %s; it is read from %s", name, partition, expected, offset)
-        elif offset > expected and not self.topics[name].compact:
-            log.warning("%s[%s] begins at offset %s; %s to %s are gone", name, partition, offset, expected, offset - 1)
 
     def _error(self, error: KafkaError) -> None:
         if error.fatal() or error.code() in _HOPELESS:

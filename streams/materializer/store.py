@@ -6,8 +6,8 @@ copy it: closing any descriptor of it drops DuckDB's lock.
 """
 
 import shutil
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,8 +21,10 @@ from streams import private
 from streams.materializer import forgetting, schema
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.files import (
+    attach,
     cannot_open,
     cannot_write,
+    copy_rows,
     open_for_writing,
     remove_database,
     remove_logs,
@@ -45,18 +47,15 @@ Offsets = Mapping[tuple[str, int], Progress]
 
 
 class Store:
-    """The live DuckDB file, open for writing.
-
-    Args:
-        path: the file; it and its parents are created.
-        prefix: the deployment's topic prefix. A file of another deployment is refused, so that tenants stay apart.
+    """The live DuckDB file, open for writing; it and its folders are created.
 
     Raises:
-        MaterializerError: another process holds the file, or it is not a file of the materializer.
+        MaterializerError: another process holds the file, or it belongs to another deployment or program.
     """
 
     def __init__(self, path: Path, prefix: str) -> None:
         self.path = path
+        self._fresh = path.with_name(path.name + ".fresh")
         self.is_broken = False
         """True if a commit failed. DuckDB's memory may disagree with the file: write nothing more, open it again."""
         private.make(path.parent)
@@ -67,8 +66,9 @@ class Store:
         try:
             # A killed process may have left rows of erased users.
             shutil.rmtree(spill_of(path), ignore_errors=True)
-            remove_database(path.with_name(path.name + ".fresh"))
-            self._prepare(prefix)
+            remove_database(self._fresh)
+            with self._transaction():  # a kill leaves nothing half done
+                self._prepare(prefix)
         except duckdb.Error as error:
             self._db.close()
             raise cannot_write(path, error) from error
@@ -102,21 +102,12 @@ class Store:
             self._db.execute("UPDATE sink_offsets SET next_offset = 0, topic_id = ? WHERE topic = ?", [topic_id, name])
 
     def move_offsets(self, offsets: Offsets) -> None:
-        """Continue partitions at these offsets; `furthest` never decreases, even if a log becomes shorter."""
-        if not offsets:
-            return
-        table = all_tables()["sink_offsets"]
-        rows = [(*key, each.next_offset, each.topic_id, each.next_offset) for key, each in offsets.items()]
-        self._register(table, [dict(zip(table.names, row, strict=True)) for row in rows])
-        self._all(
-            "INSERT INTO sink_offsets BY NAME SELECT * FROM batch ON CONFLICT DO UPDATE SET "
-            "next_offset = excluded.next_offset, topic_id = excluded.topic_id, "
-            "furthest = greatest(furthest, excluded.furthest)"
-        )
-
-    def use_cluster(self, cluster_id: str) -> None:
-        """Record the Kafka cluster that the rows come from."""
-        self._db.execute("UPDATE meta SET cluster_id = ?", [cluster_id])
+        """Continue partitions at these offsets."""
+        if offsets:
+            table = all_tables()["sink_offsets"]
+            rows = [(*key, each.next_offset, each.topic_id) for key, each in offsets.items()]
+            self._register(table, [dict(zip(table.names, row, strict=True)) for row in rows])
+            self._all("INSERT OR REPLACE INTO sink_offsets BY NAME SELECT * FROM batch")
 
     def use_prices(self, prompt: float, completion: float) -> None:
         """Record token prices, in US dollars per million, for cost queries."""
@@ -131,14 +122,12 @@ class Store:
         self._all("INSERT INTO stale_users SELECT user_id FROM selections UNION SELECT user_id FROM skill_diffs")
 
     def write(self, batch: Batch, offsets: Offsets, receipts: Sequence[Receipt] = ()) -> dict[str, int]:
-        """Write a batch with its offsets and delete what receipts cover, in one transaction.
+        """Write a batch with its offsets and delete the rows that receipts cover, in one transaction.
 
-        Returns:
-            The number of rows written to each table, without duplicates and older versions.
+        Return the number of rows written to each table, without duplicates and older versions.
         """
         written: dict[str, int] = {}
-        self._db.execute("BEGIN")
-        try:
+        with self._transaction():
             dropped = 0
             for table in tables():
                 pending = batch.pending(table)
@@ -150,16 +139,11 @@ class Store:
             stale = _users(batch, with_dropped=dropped > 0) | forgotten
             self._insert(all_tables()["stale_users"], [{"user_id": user} for user in sorted(stale)])
             self.move_offsets(offsets)
-            self._commit()
-        except BaseException:
-            self._roll_back()
-            raise
         return written
 
     def checkpoint(self, published_at: datetime, newest_record_at: datetime | None) -> None:
         """Update the derived tables and write everything into the main file, ready to be copied."""
-        self._db.execute("BEGIN")
-        try:
+        with self._transaction():
             if self._all("SELECT 1 FROM stale_users LIMIT 1"):
                 for name, derivation in zip(schema.DERIVED, schema.derivations(), strict=True):
                     self._all(f"DELETE FROM {name} WHERE user_id IN (FROM stale_users)")
@@ -172,27 +156,38 @@ class Store:
                 "INSERT INTO snapshot_info SELECT ?, ?, coalesce(sum(next_offset), 0) FROM sink_offsets",
                 [published_at, newest],
             )
-            self._commit()
-        except BaseException:
-            self._roll_back()
-            raise
         self._all("FORCE CHECKPOINT")
 
     def is_stained(self) -> bool:
         """True if free blocks of the file may still hold deleted rows."""
         return bool(self._all("SELECT 1 FROM meta WHERE is_stained"))
 
-    def adopt(self, fresh: Path) -> None:
-        """Replace the file by one that `copy_rows` made; reading continues at the offsets in that one.
+    def rewrite(self) -> None:
+        """Replace the file by one with the same rows: free blocks and indexes of this one may hold deleted rows.
 
-        The log of the old file must not lie beside the new one: DuckDB would refuse to open it. A kill in between
-        leaves the old file without its newest rows and with the offsets from before them.
+        Call it after a checkpoint. A kill in between leaves the old file, which is still marked as stained.
+
+        Raises:
+            MaterializerError: the disk has no room for a second file.
         """
+        if shutil.disk_usage(self.path.parent).free < self.path.stat().st_size:
+            raise MaterializerError(f"no room to rewrite {self.path}, which still holds erased rows: make room for it")
+        remove_database(self._fresh)
+        try:
+            attach(self._db, self._fresh, "fresh")
+            copy_rows(self._db, "live", "fresh")
+        except BaseException:
+            remove_database(self._fresh)
+            raise
+        finally:
+            self._db.execute("USE live")
+            self._db.execute("DETACH DATABASE IF EXISTS fresh")
+        # The log of the old file must not lie beside the new one: DuckDB would refuse to open it.
         self._db.execute("PRAGMA disable_checkpoint_on_shutdown")
         self._db.close()
         try:
             remove_logs(self.path)
-            fresh.replace(self.path)
+            self._fresh.replace(self.path)
         finally:
             self._db = open_for_writing(self.path)
 
@@ -238,20 +233,21 @@ class Store:
         # Fetches even where there are no rows: an unread result blocks the connection.
         return self._db.execute(query).fetchall()
 
-    def _commit(self) -> None:
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN")
         try:
-            self._db.execute("COMMIT")
-        except duckdb.Error:
+            yield
             self.is_broken = True
+            self._db.execute("COMMIT")
+            self.is_broken = False
+        except BaseException:
+            with suppress(duckdb.Error):  # the transaction may have ended already; the error before this one matters
+                self._db.execute("ROLLBACK")
             raise
 
-    def _roll_back(self) -> None:
-        with suppress(duckdb.Error):  # the transaction may have ended already; the error before this one matters
-            self._db.execute("ROLLBACK")
-
     def _prepare(self, prefix: str) -> None:
-        """Create the tables in one transaction: a kill leaves nothing half done."""
-        self._db.execute("BEGIN")
+        """Create the tables."""
         if self._all("SELECT 1 FROM duckdb_tables() WHERE table_name = 'meta'"):
             self._check(prefix)
         elif self._all("SELECT 1 FROM duckdb_tables()"):
@@ -264,7 +260,6 @@ class Store:
             schema.create_queries(self._db)
             self.derive_all()
             self._db.execute("UPDATE meta SET queries = ?", [schema.fingerprint()])
-        self._db.execute("COMMIT")
 
     def _check(self, prefix: str) -> None:
         """Check that this program and this deployment may write to the file."""
@@ -282,14 +277,11 @@ class Store:
 
 
 def _users(batch: Batch, *, with_dropped: bool) -> set[str]:
-    """The users whose derived rows the batch makes stale.
+    """Return the users whose derived rows the batch makes stale.
 
     A tombstone that drops no row makes no user stale. It may name an erased person, and DuckDB keeps eight bytes of a
-    column's least and greatest values after their rows are deleted, until the file is rewritten.
-
-    Args:
-        batch: the changes.
-        with_dropped: whether any row was dropped; the file is then rewritten soon.
+    column's least and greatest values after their rows are deleted, until the file is rewritten. `with_dropped` is true
+    if any row was dropped: the file is then rewritten soon.
     """
     pending = [batch.pending(table) for table in tables() if table.name in schema.SOURCES]
     return {key[0] for changes in pending for key, change in changes.items() if change.put is not None or with_dropped}

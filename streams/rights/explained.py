@@ -17,8 +17,8 @@ from operators.stated import is_over, unwanted
 from operators.vouch import Vouching
 from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement, StatementChange
 from streams.exceptions import StreamsError
-from streams.materializer import evidence, read
-from streams.materializer.evidence import Choice
+from streams.materializer import read
+from streams.materializer.read import Choice
 from streams.rights.reading import NEAREST, logged
 from streams.rights.sentences import (
     actor_of,
@@ -159,7 +159,7 @@ def explain(
     found = steps(diffs, attribute_id)
     if not found:
         raise UnknownLine(_unknown_line(diffs, attribute_id))
-    choices = evidence.choices(con, user, [step.diff.evidence.event_id for step in found])
+    choices = read.choices(con, user, [step.diff.evidence.event_id for step in found])
     lines = counted(diffs)
     line = next((line for line in skill.attributes if line.attribute_id == attribute_id), None) if skill else None
     silence = "" if line is None or skill is None else _silence(skill, attribute_id, now)
@@ -226,7 +226,7 @@ def _step(con: DuckDBPyConnection, step: Step, choice: Choice | None, line: Attr
 
 def _seeded(con: DuckDBPyConnection, step: Step) -> LineStep:
     diff, seed = step.diff, step.seeded
-    past, newest = evidence.history(con, diff.user_id, diff.domain, diff.occurred_at.replace(tzinfo=None))
+    past, newest = read.interactions_until(con, diff.user_id, diff.domain, diff.occurred_at.replace(tzinfo=None))
     titles = read.titles(con, diff.user_id, list(newest))
     return LineStep(
         **_common(step),

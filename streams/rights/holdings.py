@@ -13,7 +13,7 @@ from schemas import TOPICS, BadRecord, CardDiff, PolicySkill, SkillDiff, Topic, 
 from streams.kafka.scanner import NoSuchTopic, Scanner
 from streams.materializer import read
 from streams.materializer.exceptions import MaterializerError
-from streams.materializer.receipts import barrier_of
+from streams.materializer.forgetting import barrier_of
 from streams.rights.portable.export import lines_of
 from streams.rights.portable.ownership import ABOUT_USERS, Owner, owner_of
 from streams.settings import Settings
@@ -132,7 +132,7 @@ def count(settings: Settings, user: str, progress: Callable[[int, int], None] = 
 def snapshot_of(settings: Settings) -> DuckDBPyConnection | None:
     """Return a connection to the deployment's snapshot; None if it is unreadable or belongs to another deployment."""
     try:
-        return read.connect_own(settings)
+        return read.connect(settings)
     except MaterializerError:
         return None
 

@@ -37,7 +37,7 @@ def test_every_query_gives_the_output_below_it() -> None:
 
 def test_every_table_view_and_macro_is_in_the_document() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
-    names = [each.name for file in ("schema", "views", "macros") for each in schema.statements(file)]
+    names = [each.name for file in ("schema", "queries") for each in schema.statements(file)]
 
     assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
 

@@ -29,7 +29,6 @@ def test_help_is_whole_at_80_columns(words) -> None:
             "'read-user', 'read-all', 'change-user', 'forget-user', 'produce', 'read-slim', 'operate'",
         ),
         (["acls", "bogus"], "there are app, answers, importer"),
-        (["import", ".", "--as", "bogus"], "'interactions', 'replay'"),
     ],
     ids=lambda words: words[0] if isinstance(words, list) else "",
 )

@@ -1,6 +1,5 @@
 """The console as operators and analysts use it: a real Chromium, over weeks of a small deployment."""
 
-import csv
 import re
 import shutil
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from streams.http import tokens
 from streams.kafka.clients import producer_config
 from streams.settings import Settings
 from tests.analytics_world import published
-from tests.browser import Browser, accessible, drawn, screenshot, sign_in
+from tests.browser import Browser, accessible, screenshot, sign_in
 from tests.console_metrics import Processes
 from tests.patience import PATIENCE_SECONDS, until
 from tests.unit.http.http_world import Served
@@ -71,31 +70,21 @@ def page(board) -> Iterator[Page]:
 
 def open_(page: Page, board: Board, path: str) -> None:
     page.goto(f"{board.url}/{path}")
-    drawn(page)
 
 
-@pytest.mark.thorough
-def test_a_query_is_put_together_run_drawn_and_taken_home(page, board, tmp_path):
+def test_a_query_is_put_together_and_run_by_keyboard(page, board):
     open_(page, board, "query")
     page.get_by_role("button", name="attribute_adoption").click()
     box = page.get_by_label("SQL", exact=True)
     expect(box).to_have_value("FROM attribute_adoption LIMIT 100")
-    box.fill(
-        "SELECT week, domain, avg(hit_at_3) AS hits FROM arm_results WHERE arm <> 'prior' GROUP BY ALL ORDER BY ALL"
-    )
+    box.fill("SELECT week, domain, avg(hit_at_3) AS hits FROM arm_results GROUP BY ALL ORDER BY ALL")
     box.press("Control+Enter")
-    expect(page.get_by_text("hits along week, a line for each domain")).to_be_visible()
-    drawn(page)
+    expect(page.locator(".result thead th")).to_have_text(["week", "domain", "hits"])
     assert page.locator(".result tbody tr").count() > 5
     assert box.input_value().startswith("SELECT week")
     assert "query=" not in page.url
+    accessible(page)
     screenshot(page, "query")
-    with page.expect_download() as coming:
-        page.get_by_role("button", name="Download as CSV").click()
-    coming.value.save_as(tmp_path / "it.csv")
-    rows = list(csv.reader((tmp_path / "it.csv").read_text().splitlines()))
-    assert rows[0] == ["week", "domain", "hits"]
-    assert len(rows) == page.locator(".result tbody tr").count() + 1
     box.fill("SELECT length(repeat('x', 4000000000))")
     page.get_by_role("button", name="Run").click()
     expect(page.get_by_role("alert")).to_contain_text("memory")
@@ -112,20 +101,15 @@ def test_values_that_are_pages_are_text(page, board):
     )
     page.get_by_role("button", name="Run").click()
     expect(page.locator(".result tbody tr")).to_have_count(3)
-    drawn(page)
     assert page.locator(".result img, .result b").count() == 0
     assert "Query" in page.title()
 
 
-def test_all_of_it_is_done_by_keyboard(page, board):
-    open_(page, board, "learning")
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "skip"
-    page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    expect(page.locator(".domains [aria-current]")).to_have_text("films")
+def test_the_live_page_is_accessible(page, board):
+    open_(page, board, "live")
+    expect(page.get_by_role("heading", name="By topic")).to_be_visible()
+    accessible(page)
+    screenshot(page, "live")
 
 
 def test_a_dead_letter_is_looked_at_and_sent_again(world, browser):

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from streams.settings import Settings
-from tests.browser import PHONE, Browser, accessible, chromium, drawn, fits, screenshot
+from tests.browser import PHONE, Browser, accessible, chromium, fits, screenshot
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.http.card_world import CORIANDER, CardWorker, card_of, follow, published_cards, talks
 from tests.unit.http.http_world import Served, Tokens
@@ -15,8 +15,8 @@ expect.set_options(timeout=PATIENCE_SECONDS * 1000)
 
 DESK = {"width": 1200, "height": 760}
 PREVIEW = f"/card/line?user=ann&line={CORIANDER}&action=remove"
-CORRECT = f"/card/write?user=ann&line={CORIANDER}"
-LOG, VERSION = "/card/log?user=ann", "/card/version?user=ann&version=1"
+CORRECT = f"/card/line?user=ann&line={CORIANDER}&action=write"
+LOG = "/card/log?user=ann"
 
 
 @pytest.fixture
@@ -37,7 +37,6 @@ def served(tmp_path) -> Iterator[Served]:
 
 def open_(page: Page, served: Served, path: str) -> None:
     page.goto(f"http://localhost:{served.port}/console{path}")
-    drawn(page)
 
 
 def signed_in(browser: Browser, served: Served) -> Page:
@@ -54,7 +53,7 @@ def test_each_page_of_a_card_is_accessible_and_fits_a_phone(playwright, served, 
     with chromium(playwright, tmp_path / "profile") as browser:
         page = signed_in(browser, served)
         page.emulate_media(color_scheme=theme)
-        for path in ("/person?user=ann", "/person?user=zoe", PREVIEW, CORRECT, LOG, VERSION):
+        for path in ("/person?user=ann", "/person?user=zoe", PREVIEW, CORRECT, LOG):
             for size in (PHONE, DESK):
                 page.set_viewport_size(size)
                 open_(page, served, path)

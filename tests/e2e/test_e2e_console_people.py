@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser import PHONE, Browser, accessible, chromium, drawn, fits, screenshot
+from tests.browser import PHONE, Browser, accessible, chromium, fits, screenshot
 from tests.console_world import World
 from tests.patience import PATIENCE_SECONDS, until
 
@@ -35,7 +35,6 @@ def page(browser: Browser):
 
 def open_(page: Page, world: World, path: str) -> None:
     page.goto(f"{world.url}/console{path}")
-    drawn(page)
 
 
 @pytest.mark.thorough

@@ -41,10 +41,6 @@ def over_http(up):
     return found
 
 
-def stored_versions(up, user, domain):
-    return [diff.version for diff in stored(up.data, user)[1] if diff.domain == domain]
-
-
 def version(up, user):
     skills, _ = stored(up.data, user)
     return skills[0].version
@@ -113,10 +109,6 @@ def test_an_evening(folder):
         assert [diff["version"] for diff in answer("policy", "log", "ann", env=env)] == [1, 2, 3]
         until(lambda: stored(up.data, "bob")[1], "bob's skill")
         assert answer("policy", "log", "bob", env=env)[0]["seed"], "bob's prior was given back too"
-
-        replayed = answer("import", str(data), "--domain", "movies", "--as", "replay", env=env)
-        assert replayed["sent"] == {"items": 24, "interactions": 12, "rankings": 12, "selections": 12}
-        until(lambda: stored_versions(up, "cleo", "movies") == [1, 2, 3], "the replay")
 
         os.kill(up.process.pid, signal.SIGTERM)
         assert up.ends() == 0, up.told()

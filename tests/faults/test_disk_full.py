@@ -184,8 +184,7 @@ def test_a_live_file_that_cannot_be_written_is_not_waited_for(small_disk: SmallD
     small_disk.make_room()
     with Store(small_disk.path / "live.duckdb", "sager.") as store:
         again = Publisher(store, tmp_path / "sager.duckdb", 15.0, lambda: 0.0)
-        again.publish_if_due()
-        assert again.finish()
+        assert again.publish_if_due()
         assert len(store.offsets()) == 50_000
 
 
@@ -231,7 +230,6 @@ def test_a_publication_whose_commit_failed_is_not_tried_again_on_the_same_file(
         with pytest.raises(duckdb.Error, match="Failed to commit"):
             publisher.publish_if_due()
 
-        publisher.close()
         small_disk.make_room()
 
 

@@ -42,7 +42,7 @@ def test_a_process_is_alive_before_it_is_ready_and_while_it_ends(served) -> None
     assert ask(port, "/ready") == (503, {"ready": False, "reasons": ["opening the DuckDB file"]})
     assert metric(port, "sager_ready") == 0
 
-    health.reads()
+    health.turn()
     assert ask(port, "/ready") == (200, {"ready": True, "reasons": []})
     assert metric(port, "sager_ready") == 1
 
@@ -53,7 +53,7 @@ def test_a_process_is_alive_before_it_is_ready_and_while_it_ends(served) -> None
 
 def test_what_stands_in_the_way_is_told(served) -> None:
     health, now, port = served
-    health.reads()
+    health.turn()
     health.broker_answers = health.can_publish = False
     assert why_not(port) == ["no broker answers", "the snapshot cannot be published; see the log"]
     assert ask(port, "/live")[0] == 200

@@ -1,8 +1,6 @@
 """`sager import`: a data set into Kafka."""
 
 import time
-from collections import Counter
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,19 +16,8 @@ if TYPE_CHECKING:
     from schemas import Event
     from streams.importers import Dataset
     from streams.kafka.producer import EventOutbox
-    from streams.settings import Settings
 
-PRIOR_SHARE = 0.5
-ROUNDS_AHEAD = 32
-"""Choices per user that may be under way at once: a worker keeps a bounded number of a user's open rankings."""
 _EVERY = 200
-
-
-class As(StrEnum):
-    """What histories become."""
-
-    INTERACTIONS = "interactions"
-    REPLAY = "replay"
 
 
 def register(app: typer.Typer) -> None:
@@ -40,7 +27,7 @@ def register(app: typer.Typer) -> None:
         short_help="Stream a data set into Kafka.",
         epilog=examples(
             "sager import ml-latest-small/ --domain films --min-rating 3.5",
-            "sager import data/ --as replay --limit-users 50",
+            "sager import data/ --limit-users 50",
         ),
     )(import_)
 
@@ -51,19 +38,19 @@ def import_(
         str | None, typer.Option(help="The items' domain, instead of their own.", metavar="DOMAIN")
     ] = None,
     layout: Annotated[str, typer.Option("--format", help="How the folder is laid out: auto, or its format.")] = "auto",
-    become: Annotated[As, typer.Option("--as", help="What the users' histories become.")] = As.INTERACTIONS,
     limit_users: Annotated[int | None, typer.Option(min=1, help="Only the first users.", metavar="N")] = None,
     min_rating: Annotated[float | None, typer.Option(help="Leave out what was rated lower.", metavar="STARS")] = None,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Stream a data set into Kafka: its items into the catalogue, its users' histories as events.
+    """Stream a data set into Kafka: its items into the catalogue, its users' histories as interactions.
 
-    As interactions, histories feed the prior. As a replay, the first half of each does, and each later visit becomes a
-    ranking of that item among nine others, and its selection: this needs a running worker. Events that Kafka still
-    holds are not sent again. docs/datasets.md has the layouts.
+    docs/datasets.md has the layouts. Histories feed the prior.
+
+    Events that Kafka still holds are not sent again: a repeated import goes on where an interrupted one stopped.
     """
-    from streams.importers import Format, load  # noqa: PLC0415
+    from streams.cli.progress import Stages  # noqa: PLC0415
+    from streams.importers import Format, events, load  # noqa: PLC0415
     from streams.kafka import topics  # noqa: PLC0415
     from streams.kafka.producer import EventOutbox  # noqa: PLC0415
 
@@ -76,74 +63,39 @@ def import_(
         note(f"created {name}")
     began = time.monotonic()
     with Stages() as stages, EventOutbox(chosen) as outbox:
-        run = _Import(chosen, data, outbox, stages)
-        run.load(PRIOR_SHARE if become is As.REPLAY else 1.0)
-        if become is As.REPLAY:
-            run.replay(PRIOR_SHARE)
-    found = {
-        "domain": data.domain,
-        "users": len(data.histories),
-        "sent": run.sent,
-        "already_there": run.held,
-        "skipped": dict(data.skipped),
-        "seconds": round(time.monotonic() - began, 3),
-    }
-    if as_json:
-        print_json(found)
-    else:
-        print_fields(found)
+        run = _Import(outbox, stages)
+        # The catalogue keeps the newest per item, so that sending it again changes nothing.
+        run.send(events.catalogue(data), len(data.items), set())
+        run.send(events.interactions(data), data.visits, events.held_ids(chosen, "interactions"))
+    _report(data, run, time.monotonic() - began, as_json)
 
 
 class _Import:
-    """One import. `sent` and `held` count events by topic: what went out, and what Kafka had already."""
+    """One import. `sent` and `held` count events by topic: those that went out, and those that Kafka had already."""
 
-    def __init__(self, chosen: "Settings", data: "Dataset", outbox: "EventOutbox", stages: "Stages") -> None:
-        self.sent: Counter[str] = Counter()
-        self.held: Counter[str] = Counter()
-        self._settings, self._data, self._outbox, self._stages = chosen, data, outbox, stages
+    def __init__(self, outbox: "EventOutbox", stages: "Stages") -> None:
+        self.sent: dict[str, int] = {}
+        self.held: dict[str, int] = {}
+        self._outbox, self._stages = outbox, stages
 
-    def load(self, share: float) -> None:
-        """The catalogue, and the first share of the histories as interactions."""
-        from streams.importers import events  # noqa: PLC0415
-        from streams.importers.kafka import held_ids  # noqa: PLC0415
-
-        # The catalogue keeps the newest per item, so that sending it again changes nothing.
-        self._send(events.catalogue(self._data), len(self._data.items), set())
-        held = held_ids(self._settings, "interactions")
-        self._send(events.interactions(self._data, share), events.count(self._data, share), held)
-        self._outbox.flush()
-
-    def replay(self, share: float) -> None:
-        """The rest of the histories as choices, not further ahead of the workers than they can keep."""
-        from streams.importers import events  # noqa: PLC0415
-        from streams.importers.kafka import held_ids, wait_for_workers  # noqa: PLC0415
-
-        held = held_ids(self._settings, "rankings") | held_ids(self._settings, "selections")
-        prior = events.count(self._data, share)
-        wait_for_workers(
-            self._settings,
-            ["interactions"],
-            lambda left: self._stages.at("learning the past", max(0, prior - left), prior),
-        )
-        total, done = self._data.visits - events.count(self._data, share), 0
-        for number, choices in enumerate(events.replay(self._data, share)):
-            for ranking, selection in choices:
-                self._one(ranking, held)
-                self._one(selection, held)
-            done += len(choices)
-            self._stages.at("choices", done, total)
-            if number % ROUNDS_AHEAD == ROUNDS_AHEAD - 1:
-                self._outbox.flush()
-                wait_for_workers(self._settings, ["rankings", "selections"])
-
-    def _send(self, events: "Iterable[Event]", total: int, held: set[str]) -> None:
+    def send(self, events: "Iterable[Event]", total: int, held: set[str]) -> None:
+        """Send all events but those that Kafka holds, and report the progress."""
         for place, event in enumerate(events, 1):
-            self._one(event, held)
+            known = event.event_id in held
+            counts = self.held if known else self.sent
+            counts[event.TOPIC] = counts.get(event.TOPIC, 0) + 1
+            if not known:
+                self._outbox.send(event)
             if place % _EVERY == 0 or place == total:
                 self._stages.at(event.TOPIC, place, total)
+        self._outbox.flush()
 
-    def _one(self, event: "Event", held: set[str]) -> None:
-        known = event.event_id in held
-        (self.held if known else self.sent)[event.TOPIC] += 1
-        if not known:
-            self._outbox.send(event)
+
+def _report(data: "Dataset", run: _Import, seconds: float, as_json: bool) -> None:
+    counts = {"domain": data.domain, "users": len(data.histories), "sent": run.sent, "already_there": run.held}
+    if as_json:
+        print_json({**counts, "skipped": dict(data.skipped), "seconds": round(seconds, 3)})
+        return
+    print_fields({**counts, "seconds": round(seconds, 1)})
+    for reason, number in data.skipped.items():
+        note(f"left out: {number:,} {reason}")

@@ -1,18 +1,29 @@
 """`sager sql`: query the newest DuckDB snapshot without DuckDB's own command line."""
 
 import csv
+import os
+import stat
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from streams.cli.options import AsJson, examples, settings
 from streams.cli.output import console, note, plain, print_json_rows, printable, row, table
+from streams.exceptions import StreamsError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 GIB = 1024**3
+SPARE_BYTES = GIB // 2
+"""Memory on top of that which DuckDB accounts for: threads, and rows on their way out."""
+CHUNK = 5_000
+"""Rows that are read at once."""
 MOST_ROWS = 1_000
 """People see so many rows: a table is laid out as a whole."""
 LONG_VALUE = 600
@@ -20,6 +31,8 @@ LONG_VALUE = 600
 LONG_FRACTION = 12
 _GAP = 3
 """Columns between two cells."""
+
+Rows = Iterator[Sequence[Any]]
 
 LISTED = """
     SELECT table_name AS name, 'table' AS kind, comment FROM duckdb_tables() WHERE database_name = 'snapshot'
@@ -35,7 +48,9 @@ DESCRIBED = """
     WHERE database_name = 'snapshot' AND table_name = $1 ORDER BY column_index
 """
 
-Rows = Iterator[Sequence[Any]]
+
+class QueryFailed(StreamsError, ValueError):
+    """The query was refused, failed, or was stopped; the message gives the reason and advice."""
 
 
 def register(app: typer.Typer) -> None:
@@ -62,8 +77,10 @@ def sql(
 ) -> None:
     """Query the newest DuckDB snapshot.
 
-    It is some seconds behind. A query only reads: it can neither change nor slow down the pipeline, nor open another
-    file. People see the first 1,000 rows, and the beginning of long values; --json and --csv print everything.
+    The snapshot is some seconds behind. For a prompt use `duckdb -readonly FILE`. A query only reads: it can neither
+    change the snapshot nor open another file. A table that is too wide for
+    the terminal is printed vertically, one value per line. People see the first 1,000 rows and the beginning of long
+    values; --json and --csv print everything.
     """
     if sum([query is not None, list_all, describe is not None]) != 1:
         raise typer.BadParameter("give one of QUERY, --list and --describe; for a prompt: duckdb -readonly FILE")
@@ -77,20 +94,70 @@ def sql(
         query = sys.stdin.read()
     if query and any("\ud800" <= sign <= "\udfff" for sign in query):
         raise typer.BadParameter("the query is not UTF-8")
-    from streams.materializer.asking import Query, QueryFailed  # noqa: PLC0415
-
-    if not (query or "").strip():
+    if not query or not query.strip():
         raise QueryFailed("the query is empty; `sager sql --list` lists tables, views and macros")
-    values = [describe] if describe is not None else []
-    chosen, most_bytes = settings(duckdb=duckdb), int(memory * GIB)
-    with Query(chosen, query or "", values, seconds=seconds, memory_bytes=most_bytes) as asked:
-        columns = asked.columns()
-        if as_json:
-            print_json_rows(dict(zip(columns, cells, strict=True)) for cells in asked.rows())
-        elif as_csv:
-            _print_csv(columns, asked.rows())
-        elif not _print_table(columns, asked.rows(), wrap=query in (LISTED, DESCRIBED)) and describe:
-            raise QueryFailed(f"there is no table or view {describe!r}; `sager sql --list` lists them")
+    from duckdb import Error  # noqa: PLC0415
+
+    from streams.materializer import read  # noqa: PLC0415
+
+    most_bytes = int(memory * GIB)
+    with read.connect(settings(duckdb=duckdb)) as con, _limited(most_bytes):
+        read.restrict(con, seconds, most_bytes)
+        try:
+            con.execute(query, [describe] if describe is not None else [])
+            columns, rows = [name for name, *_ in con.description or ()], _rows(con)
+            if as_json:
+                print_json_rows(dict(zip(columns, cells, strict=True)) for cells in rows)
+            elif as_csv:
+                _print_csv(columns, rows)
+            elif not _print_table(columns, rows, wrap=query in (LISTED, DESCRIBED)) and describe:
+                raise QueryFailed(f"there is no table or view {describe!r}; `sager sql --list` lists them")
+        except (Error, MemoryError) as error:
+            raise QueryFailed(_why(error, seconds, memory)) from error
+
+
+@contextmanager
+def _limited(memory_bytes: int) -> Iterator[None]:
+    """Limit this process beside DuckDB, some of whose functions allocate memory outside of its accounts.
+
+    It writes no file either, unless its output is redirected to one.
+    """
+    import resource  # noqa: PLC0415
+
+    limits = {resource.RLIMIT_CORE: 0}
+    if sys.platform.startswith("linux"):
+        space = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        limits[resource.RLIMIT_AS] = space + memory_bytes + SPARE_BYTES
+    if not any(stat.S_ISREG(os.fstat(stream).st_mode) for stream in (1, 2)):
+        limits[resource.RLIMIT_FSIZE] = 0
+    before = {limit: resource.getrlimit(limit) for limit in limits}
+    for limit, most in limits.items():
+        with suppress(ValueError):  # a lower limit is in force
+            resource.setrlimit(limit, (most, before[limit][1]))
+    try:
+        yield
+    finally:
+        for limit, known in before.items():
+            resource.setrlimit(limit, known)
+
+
+def _rows(con: "DuckDBPyConnection") -> Rows:
+    while con.description and (chunk := con.fetchmany(CHUNK)):
+        yield from chunk
+
+
+def _why(error: Exception, seconds: float, memory: float) -> str:
+    """Return DuckDB's message, or advice where its own names settings that are locked."""
+    text = f"DuckDB says: {error}"
+    if "maximum execution time" in text:
+        return f"the query was stopped after {seconds:g} s: ask for less, or allow more with --seconds"
+    if isinstance(error, MemoryError) or any(part in text for part in ("Out of Memory", "bad_alloc", "bad allocation")):
+        return f"the query took more than {memory:g} GiB of memory: ask for less, or allow more with --memory"
+    if "does not exist" in text:
+        return f"{text}\n`sager sql --list` lists tables, views and macros; `sager sql --describe NAME` lists columns"
+    if "read-only" in text or "disabled by configuration" in text:
+        return f"{text}. Only the snapshot can be read; `duckdb -readonly FILE` writes files"
+    return text
 
 
 def _print_csv(columns: Sequence[str], rows: Rows) -> None:

@@ -56,12 +56,6 @@ CREATE TABLE corrections (
     session_id VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT,
     PRIMARY KEY (user_id, event_id));
 
--- One row per directive of a form; comes with its row of corrections. Private values are withheld: private:KIND
-CREATE TABLE correction_directives (
-    user_id VARCHAR, event_id VARCHAR, seq BIGINT, domain VARCHAR, occurred_at TIMESTAMP, stance VARCHAR,
-    dimension VARCHAR, value VARCHAR, over VARCHAR, item_id VARCHAR, measure VARCHAR, above DOUBLE, below DOUBLE,
-    changed BOOLEAN);
-
 -- Rankings that the user declined as a whole; this counts against no item in them
 CREATE TABLE abstentions (
     user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, domain VARCHAR, ranking_id VARCHAR, instruction VARCHAR,
@@ -131,16 +125,6 @@ CREATE TABLE statements (
     attribute_id VARCHAR, dimension VARCHAR, value VARCHAR, over VARCHAR, item_id VARCHAR, measure VARCHAR,
     above DOUBLE, below DOUBLE, words VARCHAR, scope VARCHAR, session_id VARCHAR, said_at TIMESTAMP, until TIMESTAMP,
     since BIGINT, times BIGINT, evidence_event_id VARCHAR, evidence_item_id VARCHAR, doubtful BOOLEAN);
-
--- The newest sessions per skill, two at most; replaced together with the row of skills
-CREATE TABLE skill_sessions (
-    user_id VARCHAR, domain VARCHAR, version BIGINT, place BIGINT, session_id VARCHAR, last_at TIMESTAMP,
-    until TIMESTAMP, events BIGINT);
-
--- Choices in the newest sessions, counted as a skill's lines are; replaced together with the row of skills
-CREATE TABLE session_lines (
-    user_id VARCHAR, domain VARCHAR, version BIGINT, session_id VARCHAR, attribute_id VARCHAR, dimension VARCHAR,
-    value VARCHAR, taken DOUBLE, expected DOUBLE);
 
 -- The current slim skill per user and domain, which an app injects into its prompt
 CREATE TABLE slim_skills (
@@ -234,13 +218,13 @@ CREATE TABLE stale_users (user_id VARCHAR);
 
 -- How far each partition has been read into this file; written in the same transaction as the rows
 CREATE TABLE sink_offsets (
-    topic VARCHAR, kafka_partition INTEGER, next_offset BIGINT, topic_id VARCHAR, furthest BIGINT,
+    topic VARCHAR, kafka_partition INTEGER, next_offset BIGINT, topic_id VARCHAR,
     PRIMARY KEY (topic, kafka_partition));
 
 -- One row: the identity of this file
 CREATE TABLE meta (
-    schema_version BIGINT PRIMARY KEY, prefix VARCHAR, cluster_id VARCHAR, llm_price_prompt DOUBLE,
-    llm_price_completion DOUBLE, queries VARCHAR, is_stained BOOLEAN);
+    schema_version BIGINT PRIMARY KEY, prefix VARCHAR, llm_price_prompt DOUBLE, llm_price_completion DOUBLE,
+    queries VARCHAR, is_stained BOOLEAN);
 
 -- One row: the freshness of this file
 CREATE TABLE snapshot_info (published_at TIMESTAMP PRIMARY KEY, newest_record_at TIMESTAMP, records BIGINT);

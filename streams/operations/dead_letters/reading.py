@@ -13,7 +13,7 @@ from schemas import BadRecord, DeadLetter, decode, moment_of
 from schemas.dead_letters import CLIPPED
 from streams.exceptions import StreamsError
 from streams.kafka.scanner import Scanner, Tell, int_of, sent_at_ms
-from streams.materializer.receipts import barrier_of
+from streams.materializer.forgetting import barrier_of
 from streams.settings import Settings
 
 REPLAYED = "sager-replayed"

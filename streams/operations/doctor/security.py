@@ -17,7 +17,7 @@ from confluent_kafka.admin import (
 )
 
 from streams import agreement, private
-from streams.console.board import scrape
+from streams.console import scrape
 from streams.operations.doctor.findings import Finding, Status, error, ok, warning
 from streams.settings import Settings
 

@@ -17,7 +17,7 @@ from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.materializer import read
-from streams.materializer.receipts import barrier_of
+from streams.materializer.forgetting import barrier_of
 from streams.materializer.schema import quoted
 from streams.rights.portable.ownership import ABOUT_USERS, OF_USERS, Owner, owner_of
 from streams.settings import Settings
@@ -67,16 +67,13 @@ def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = _q
             for _, line in lines_of(scanner, topic, owner, progress):
                 file.write(b'{"topic":"%s",%s\n' % (topic.base.encode(), line[1:]))
                 done.topics[topic.base] = done.topics.get(topic.base, 0) + 1
-        con = read.connect_own(settings)
-        if con is not None:
-            try:
+        if settings.duckdb_file.exists():
+            with read.connect(settings) as con:
                 for table, line in rows_of(con, owner, progress):
                     file.write(line + b"\n")
                     done.tables[table] = done.tables.get(table, 0) + 1
                 [(published_at,)] = con.execute("SELECT max(published_at) FROM snapshot_info").fetchall()
                 done.snapshot_at = published_at and published_at.replace(tzinfo=UTC)
-            finally:
-                con.close()
         file.write(to_json({"end": vars(done)}) + b"\n")
     return done
 

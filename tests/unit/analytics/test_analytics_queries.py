@@ -60,7 +60,7 @@ def test_each_has_a_comment_and_an_answer_on_an_empty_file():
         schema.create_queries(empty)
         for derivation in schema.derivations():
             empty.execute(derivation)
-        for kind, name, comment, _ in (*schema.statements("views"), *schema.statements("macros")):
+        for kind, name, comment, _ in schema.statements("queries"):
             assert comment.endswith("."), name
             arguments = "" if kind == "VIEW" else ARGUMENTS.get(name, "()")
             assert empty.execute(f"FROM {name}{arguments}").fetchall() == [], name

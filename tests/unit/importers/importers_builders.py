@@ -16,15 +16,13 @@ def write_interactions(folder, *rows):
         out.writelines(json.dumps(row) + "\n" for row in rows)
 
 
-def write_movielens(folder, *, tags=None):
+def write_movielens(folder):
     (folder / "movies.csv").write_text(
         'movieId,title,genres\n1,"American President, The (1995)",Comedy|Drama|Romance\n2,Untitled,(no genres listed)\n'
     )
     (folder / "ratings.csv").write_text(
         "userId,movieId,rating,timestamp\n7,2,4.0,1000\n7,1,1.5,900\n3,1,5.0,800\n3,99,5.0,801\n"
     )
-    if tags:
-        (folder / "tags.csv").write_text("userId,movieId,tag,timestamp\n" + tags)
     return folder
 
 

@@ -2,58 +2,14 @@
 
 import pytest
 
-from operators.statinit import parser_for
 from streams.importers import DataSetError, Format, detect, load
 from tests.unit.importers.importers_builders import write_lines, write_movielens
-
-# --- Yelp
-
-
-YELP_PLACE = {
-    "business_id": "b1",
-    "name": "The Copper Ladle",
-    "address": "1 Made-up Street",
-    "city": "Reno",
-    "state": "NV",
-    "stars": 4.5,
-    "review_count": 812,
-    "is_open": 1,
-    "attributes": {"RestaurantsPriceRange2": "2", "Ambience": "{'romantic': True, 'casual': False}"},
-    "categories": "Thai, Restaurants",
-    "hours": None,
-}
-
-
-def yelp_review(user="ann", place="b1", date="2016-03-09 20:56:38", stars=4.0):
-    return {"review_id": "r", "user_id": user, "business_id": place, "stars": stars, "date": date, "text": "Fine."}
-
-
-def write_yelp(folder, *reviews, places=(YELP_PLACE,), ending=".json"):
-    write_lines(folder / f"yelp_academic_dataset_business{ending}", *places)
-    write_lines(folder / f"yelp_academic_dataset_review{ending}", *reviews)
-    return folder
-
-
-def test_yelp_places_keep_raw_facts_that_the_parser_reads(tmp_path):
-    data = load(write_yelp(tmp_path, yelp_review()))
-
-    assert detect(tmp_path) is Format.YELP
-    assert data.domain == "yelp"
-    assert data.items["b1"].title == "The Copper Ladle"
-    facts = {(fact.dimension, fact.value) for fact in parser_for("yelp", {})(data.items["b1"])}
-    assert facts == {("category", "thai"), ("price", "$$"), ("city", "Reno"), ("ambience", "romantic")}
-
 
 # --- InstructRec
 
 
-INSTRUCTREC_ANN = {
-    "asin": [3, 1, 2],
-    "instruction": "Something calm, please.",
-    "ranked_lists": [4, 2, 0],
-    "persona": "reader",
-}
-INSTRUCTREC_BOB = {"asin": [0, 4], "instruction": None, "ranked_lists": [1, 4]}
+INSTRUCTREC_ANN = {"asin": [3, 1, 2], "instruction": "Something calm, please.", "persona": "reader"}
+INSTRUCTREC_BOB = {"asin": [0, 4], "instruction": None}
 
 
 def write_mapping(folder, name="books", items=5):
@@ -117,5 +73,5 @@ def test_movielens_a_broken_file_is_named(tmp_path, content, told):
 
 
 def test_a_folder_of_none_is_told_which_files_make_one(tmp_path):
-    with pytest.raises(DataSetError, match=r"movies\.csv.*yelp_academic.*combined_"):
+    with pytest.raises(DataSetError, match=r"movies\.csv.*combined_"):
         detect(tmp_path)

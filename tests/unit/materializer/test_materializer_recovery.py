@@ -30,9 +30,7 @@ def live(settings):
     path = recovery.live_file(settings)
     with Store(path, "sager.") as store:
         write(store, skill(1), diff(1), skills=7)
-        publisher = Publisher(store, settings.duckdb_file, 0.0)
-        publisher.publish()
-        publisher.close()
+        Publisher(store, settings.duckdb_file, 0.0).publish()
         write(store, skill(1, user="bob"), skills=8)
         for end in ("", ".wal"):
             shutil.copy(path.with_name(path.name + end), path.parent / f"killed{end}")

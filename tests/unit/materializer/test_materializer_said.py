@@ -69,20 +69,15 @@ def of(said: Statement) -> tuple[Any, ...]:
 # --- rows
 
 
-def test_a_skill_has_its_statements_and_its_sessions_and_loses_them_with_the_next_version(store: Store) -> None:
+def test_a_skill_has_its_statements_and_loses_them_with_the_next_version(store: Store) -> None:
     write(store, eves_skill())
 
     assert rows(store, f"SELECT {COLUMNS} FROM statements ORDER BY place") == [
         of(said) for said in (AVOIDS_HORROR, RATHER_NOIR, NOT_DUNE)
     ]
-    assert rows(store, "SELECT session_id, events, until FROM skill_sessions") == [("s1", 1, naive(at(121)))]
-    assert rows(store, "SELECT session_id, attribute_id, taken, expected FROM session_lines") == [
-        ("s1", "preference:genre:sf", 1.0, 0.25)
-    ]
     assert rows(store, "SELECT statements, shifted FROM skills") == [(3, 2)]
     write(store, eves_skill().model_copy(update={"version": 5, "stated": (), "sessions": ()}))
-    for table in ("statements", "skill_sessions", "session_lines"):
-        assert rows(store, f"FROM {table}") == []
+    assert rows(store, "FROM statements") == []
 
 
 # --- the fold
@@ -142,10 +137,8 @@ def test_what_somebody_said_of_themselves_is_in_no_byte_of_the_file(tmp_path: Pa
         write(store, told, asked, rated(item=rated().item.model_copy(update={"title": MAIL})))
         store.checkpoint(NOON.replace(tzinfo=None), None)
         [(text,)] = rows(store, "SELECT text FROM corrections")
-        kept = rows(store, "SELECT dimension, value, over FROM correction_directives ORDER BY seq")
 
     assert text.startswith("no horror, ")
-    assert kept == [("private", "private:phone", None), ("private", "noir", "private:phone")]
     assert DIGITS not in (tmp_path / "live.duckdb").read_bytes()
 
 
@@ -153,7 +146,6 @@ def test_of_what_is_not_to_be_remembered_nothing_is_kept(store: Store) -> None:
     write(store, correction(text="off the record: no horror"))
 
     assert rows(store, "SELECT text, suits FROM corrections") == [("", [])]
-    assert rows(store, "FROM correction_directives") == []
 
 
 @pytest.mark.parametrize("first", ["rows", "receipt"])
@@ -176,7 +168,6 @@ def test_words_that_may_quote_a_forgotten_line_go_with_it(store: Store, first: s
         store.write(batch, {})
 
     assert rows(store, "SELECT text, answers FROM corrections") == [("", "q1")]
-    assert rows(store, "FROM correction_directives") == []
     assert rows(store, "SELECT honoured, question, injected, nothing FROM rankings") == [(None, None, None, 0.25)]
 
 

@@ -42,29 +42,23 @@ def publisher(store, settings, clock):
     return Publisher(store, settings.duckdb_file, 15.0, clock)
 
 
-def publishes(publisher):
-    """True if it publishes now; waits for the copy."""
-    publisher.publish_if_due()
-    return publisher.finish()
-
-
 def versions(settings):
     with read.connect(settings) as con:
         return con.execute("SELECT version FROM skills ORDER BY 1").fetchall()
 
 
 def test_it_publishes_at_the_start_then_when_something_changed_and_time_has_passed(store, publisher, clock, settings):
-    assert publishes(publisher)
+    assert publisher.publish_if_due()
     assert versions(settings) == []
     write(store, skill(1))
     publisher.note(at(1).replace(tzinfo=None))
     clock.now = 14.9
-    assert not publishes(publisher)
+    assert not publisher.publish_if_due()
     clock.now = 15.0
-    assert publishes(publisher)
+    assert publisher.publish_if_due()
     assert versions(settings) == [(1,)]
     clock.now = 100.0
-    assert not publishes(publisher)
+    assert not publisher.publish_if_due()
 
 
 def test_the_snapshot_is_read_only_and_nothing_stays_beside_it(store, publisher, settings):

@@ -12,7 +12,6 @@ from operators.merge import merge, resolve_correction, resolve_unheard
 from operators.privacy import Privacy
 from operators.statinit import facts_of, parser_for, vocabulary_for
 from schemas import Bound, Candidate, Fact, Measure, NotUnderstood, SkillDiff, Stance
-from streams.console.people.skill import examples
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW, facts, item_facts
@@ -276,15 +275,6 @@ def test_words_older_than_a_newer_statement_are_answered_with_that() -> None:
     heard = said("I like horror", NOW).heard
     assert heard is not None
     assert heard.explanation == NEWER
-
-
-@pytest.mark.parametrize("domain", CATALOGUES)
-def test_the_examples_of_the_console_are_understood_in_their_domain(domain: str) -> None:
-    """A domain without a closed vocabulary has no example before the person has lines."""
-    shown = examples((), vocabulary_for(domain, {}))
-
-    assert len(shown) == (0 if domain in ("food", "travel") else 2)
-    assert [text for text in shown if not read(domain, text)[0].is_understood] == []
 
 
 def test_the_examples_of_docs_and_commands_are_understood() -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from starlette.responses import Response
@@ -17,11 +16,6 @@ from streams.operations.dead_letters.reading import Chosen
 MOST_SHOWN = 50
 """On one page, so that all of them fit into one form."""
 SHOWN_BYTES = 4_096
-SINCE = {
-    "24h": ("the last 24 hours", timedelta(days=1)),
-    "7d": ("the last 7 days", timedelta(days=7)),
-    "all": ("all that are kept", None),
-}
 PREFIX = "letter-"
 """Of the form's fields that choose a dead letter."""
 _ONE_AT_A_TIME = asyncio.Semaphore(1)
@@ -30,24 +24,9 @@ _Result = TypeVar("_Result")
 
 @page("GET", "/letters", Scope.OPERATE)
 async def listed(visit: Visit) -> Response:
-    """The newest ones, by reason, stage and age."""
-    reason, stage = visit.fields.get("reason", ""), visit.fields.get("stage", "")
-    since = visit.fields.get("since", "7d")
-    if since not in SINCE:
-        raise Problem(400, f"since is one of {', '.join(SINCE)}")
-    words, age = SINCE[since]
-    since_ms = int((datetime.now(UTC) - age).timestamp() * 1000) if age else 0
-    chosen = Chosen(reasons=frozenset({reason} - {""}), stages=frozenset({stage} - {""}), since_ms=since_ms)
-    found = await _kafka(visit, lambda: reading.listing(visit.api.settings, chosen, MOST_SHOWN))
-    values: dict[str, Any] = {
-        "reason": reason,
-        "stage": stage,
-        "since": since,
-        "words": words,
-        "sinces": SINCE,
-        "prefix": PREFIX,
-    }
-    return visit.show("letters.html", found=found, is_clipped=reading.is_clipped, **values)
+    """The newest ones; `sager dead-letters list` filters them."""
+    found = await _kafka(visit, lambda: reading.listing(visit.api.settings, Chosen(), MOST_SHOWN))
+    return visit.show("letters.html", found=found, is_clipped=reading.is_clipped, prefix=PREFIX)
 
 
 @page("GET", "/letters/one", Scope.OPERATE, under="/letters")
@@ -56,8 +35,8 @@ async def one(visit: Visit) -> Response:
     found, replayed = await _kafka(visit, lambda: reading.one(visit.api.settings, visit.fields.get("id", "")))
     letter = found.letter
     parts = [(name, value, readable(value)) for name, value in (("Key", letter.key), ("Value", letter.value))]
-    values: dict[str, Any] = {"clipped": reading.is_clipped(letter), "most": SHOWN_BYTES, "prefix": PREFIX}
-    return visit.show("letter.html", found=found, letter=letter, replayed=replayed, parts=parts, **values)
+    shown: dict[str, Any] = {"clipped": reading.is_clipped(letter), "most": SHOWN_BYTES, "prefix": PREFIX}
+    return visit.show("letter.html", found=found, letter=letter, replayed=replayed, parts=parts, **shown)
 
 
 @page("POST", "/letters/plan", Scope.OPERATE, under="/letters")

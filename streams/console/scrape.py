@@ -58,12 +58,7 @@ def own() -> Reading:
 
 
 async def fetch(urls: Iterable[str], token: str | None) -> list[Reading]:
-    """The metrics of these addresses, fetched at the same time; a process that does not answer has the reason.
-
-    Args:
-        urls: addresses of `/metrics`.
-        token: sent with each request, where the processes require one.
-    """
+    """The metrics of these addresses, fetched at the same time; a process that does not answer has the reason."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
     async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session:

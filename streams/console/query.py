@@ -15,20 +15,17 @@ from typing import Any
 
 from starlette.responses import Response
 
-from streams.console.formats import cut, number
 from streams.console.pages import Visit, page
+from streams.console.rendering import cut, number
 from streams.exceptions import StreamsError
 from streams.http.problems import Problem
 from streams.http.tokens import Scope
 
 FIRST = "FROM learning_curve ORDER BY domain, nth"
-SECONDS, FILE_SECONDS, START_SECONDS, MEMORY_GIB = 20, 120, 20, 0.5
+SECONDS, START_SECONDS, MEMORY_GIB = 20, 20, 0.5
 """Two such queries fit into a container beside the server."""
 MOST_AT_ONCE = 2
-ROWS, COLUMNS, LETTERS, PAGE_BYTES = 1_000, 60, 300, 1_000_000
-READ_BYTES, FILE_BYTES = 4_000_000, 64_000_000
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""The beginnings of a formula, which a spreadsheet would carry out."""
+ROWS, COLUMNS, LETTERS, PAGE_BYTES, READ_BYTES = 1_000, 60, 300, 1_000_000, 4_000_000
 CELL_BYTES = len('<td class="num"></td>')
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 _NAMES = """
@@ -50,7 +47,7 @@ _NAMES = """
 """
 _running: list[str] = []
 """The tokens whose queries are under way."""
-csv.field_size_limit(FILE_BYTES)
+csv.field_size_limit(READ_BYTES)
 
 
 class QueryFailed(StreamsError):
@@ -66,37 +63,19 @@ async def box(visit: Visit) -> Response:
 @page("POST", "/query", Scope.READ_ALL, under="/query")
 async def answered(visit: Visit) -> Response:
     """The answer to a query. The query is in the form, not in the address, because it may name people."""
-    query = visit.fields.get("query", "")
-    try:
-        return await _page(visit, query, **table_of(await _answer(visit, query, SECONDS, READ_BYTES)))
-    except QueryFailed as error:
-        return await _page(visit, query, error=str(error), status=400)
-
-
-@page("POST", "/query/file", Scope.READ_ALL, under="/query")
-async def filed(visit: Visit) -> Response:
-    """The answer as a CSV file."""
-    query = visit.fields.get("query", "")
-    try:
-        output = await _answer(visit, query, FILE_SECONDS, FILE_BYTES)
-    except QueryFailed as error:
-        return await _page(visit, query, error=str(error), status=400)
-    named = {"Content-Disposition": 'attachment; filename="sager-query.csv"'}
-    content = await asyncio.to_thread(guarded, output)
-    return Response(content, media_type="text/csv; charset=utf-8; header=present", headers=named)
-
-
-async def _answer(visit: Visit, query: str, seconds: int, most_bytes: int) -> str:
-    token, settings = visit.token.sha256, visit.api.settings
+    query, token, settings = visit.fields.get("query", ""), visit.token.sha256, visit.api.settings
     if token in _running:
         raise Problem(429, "your last query is still under way: it ends by itself soon", {"Retry-After": "5"})
     if len(_running) >= MOST_AT_ONCE:
         raise Problem(503, "others' queries are under way: try again in some seconds", {"Retry-After": "5"})
     _running.append(token)
     try:
-        return await answer(settings.duckdb_file, settings.prefix, query, seconds, most_bytes)
+        output = await answer(settings.duckdb_file, settings.prefix, query)
+    except QueryFailed as error:
+        return await _page(visit, query, error=str(error), status=400)
     finally:
         _running.remove(token)
+    return await _page(visit, query, **table_of(output))
 
 
 async def _page(visit: Visit, query: str, status: int = 200, **values: Any) -> Response:
@@ -107,8 +86,10 @@ async def _page(visit: Visit, query: str, status: int = 200, **values: Any) -> R
     return visit.show("query.html", status, query=query, **shown)
 
 
-async def answer(file: Path, prefix: str, query: str, seconds: int = SECONDS, most_bytes: int = READ_BYTES) -> str:
+async def answer(file: Path, prefix: str, query: str, seconds: int = SECONDS) -> str:
     """The whole rows in the first bytes of the answer as CSV, by a process without any secret in its environment.
+
+    The process is killed when it takes too long: some functions ignore the limit that DuckDB checks.
 
     Raises:
         QueryFailed: there is no answer.
@@ -133,10 +114,11 @@ async def answer(file: Path, prefix: str, query: str, seconds: int = SECONDS, mo
         process.stdin.write(query.encode(errors="surrogateescape"))
         process.stdin.close()
         async with asyncio.timeout(seconds + START_SECONDS):
-            while len(output) < most_bytes and (part := await process.stdout.read(most_bytes)):
+            while len(output) < READ_BYTES and (part := await process.stdout.read(READ_BYTES)):
                 output += part
-            if len(output) < most_bytes and await process.wait():
-                raise QueryFailed((await process.stderr.read()).decode(errors="replace").removeprefix("sager: "))
+            if len(output) < READ_BYTES and (code := await process.wait()):
+                said = (await process.stderr.read()).decode(errors="replace").removeprefix("sager: ")
+                raise QueryFailed(said if code > 0 else f"the query took more than {MEMORY_GIB} GiB of memory")
     except TimeoutError:
         raise QueryFailed(f"the query was stopped after {seconds} s: ask for less") from None
     finally:
@@ -144,13 +126,13 @@ async def answer(file: Path, prefix: str, query: str, seconds: int = SECONDS, mo
             os.killpg(process.pid, signal.SIGKILL)
         await process.wait()
     text = output.decode(errors="replace")
-    return text if len(output) < most_bytes else text[: text.rfind("\n")]
+    return text if len(output) < READ_BYTES else text[: text.rfind("\n")]
 
 
 def environment(prefix: str) -> dict[str, str]:
     """The variables that the process needs to start, and no secret."""
     names = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
-    root = Path(__file__).resolve().parents[3]
+    root = Path(__file__).resolve().parents[2]
     kept = {name: os.environ[name] for name in names if name in os.environ}
     return kept | {"SAGER_PREFIX": prefix, "PYTHONPATH": f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
 
@@ -168,21 +150,6 @@ def table_of(output: str) -> dict[str, Any]:
     heading, cells_ = (shown[0], shown[1:]) if shown else ([], [])
     numeric = [all(not row[at] or _NUMBER.fullmatch(row[at]) for row in cells_) for at in range(len(heading))]
     cells_ = [[number(float(v)) if n and "." in v else v for v, n in zip(row, numeric, strict=True)] for row in cells_]
-    more = "bytes" if size > PAGE_BYTES else "rows" if len(rows) > len(shown) else ""
     left_out = max(0, len(rows[0]) - COLUMNS) if rows else 0
     headings = list(zip(heading, numeric, strict=True))
-    return {"headings": headings, "cells": cells_, "more": more, "left_out": left_out}
-
-
-def guarded(output: str) -> str:
-    r"""CSV in which no text begins like a formula.
-
-    >>> guarded('=HYPERLINK(1),-1.5,"a,b"\n')
-    '\'=HYPERLINK(1),-1.5,"a,b"\r\n'
-    """
-    out = StringIO()
-    csv.writer(out).writerows(
-        [f"'{cell}" if cell.startswith(FORMULA) and not _NUMBER.fullmatch(cell) else cell for cell in row]
-        for row in csv.reader(StringIO(output))
-    )
-    return out.getvalue()
+    return {"headings": headings, "cells": cells_, "more": len(rows) > len(shown), "left_out": left_out}

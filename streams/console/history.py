@@ -9,8 +9,7 @@ from starlette.responses import Response
 from operators.history import at_version, difference
 from schemas import ChangeKind, Refused, SkillDiff
 from streams.console.pages import READERS, Visit, page
-from streams.console.people.lines import no_skill
-from streams.console.people.skill import current, rights, scale
+from streams.console.skill import current, no_skill, rights, scale
 from streams.http.problems import Problem
 from streams.materializer import read
 from streams.rights.sentences import actor_of, names_of, shift_phrase

@@ -4,16 +4,15 @@ import asyncio
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from itertools import pairwise
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from starlette.responses import Response
 
-from streams.console.board import scrape
-from streams.console.board.figures import Figure
-from streams.console.board.scrape import OWN, Reading, Series
-from streams.console.formats import NOTHING, cut, duration, number, text
+from streams.console import scrape
 from streams.console.pages import Visit, page
+from streams.console.rendering import NOTHING, cut, number, table, text
+from streams.console.scrape import OWN, Reading, Series
 from streams.http.api import Api
 from streams.http.tokens import Scope
 from streams.settings import Settings
@@ -24,13 +23,12 @@ LEAST_SECONDS, GAP_SECONDS = 2.0, 60.0
 """A reading serves all pages for 2 s; after a minute without one, rates begin again."""
 LAGGING = 1_000
 """Records; from here on lag is worth a look."""
-CLOSED, HALF_OPEN, OPEN = 0.0, 1.0, 2.0
 ROLES = {
     "sager_in_flight": "worker",
     "sager_materializer_snapshot_timestamp_seconds": "materializer",
     "sager_http_auth_failures_total": "API",
 }
-"""Roles by a metric that only such a process has; every process has the last one, which answers at `/metrics`."""
+"""Roles by a metric that only such a process has; every process has the last one."""
 ERRORS = {
     "sager_dead_letters_total": "dead letter",
     "sager_rerouted_total": "on the wrong partition, sent on",
@@ -46,13 +44,7 @@ ERRORS = {
 class Watch:
     """Readings of a deployment's processes, taken when a page asks and shared by all pages.
 
-    Args:
-        fetch: reads all processes.
-        clock: monotonic seconds.
-
-    Attributes:
-        readings: the newest.
-        rates: of all counters, a second, since the reading before; None after a pause.
+    `readings` are the newest; `rates` those of all counters, a second, since the reading before; None after a pause.
     """
 
     def __init__(self, fetch: Callable[[], Awaitable[Sequence[Reading]]], clock: Callable[[], float] = time.monotonic):
@@ -76,15 +68,14 @@ class Watch:
 def rates(before: Iterable[Reading], after: Iterable[Reading], seconds: float) -> Reading:
     """The rates of all counters, summed over the processes that answered both times.
 
-    A counter that fell began again with its process. A process that was away counts for nothing: the time in which it
-    counted is unknown.
+    A counter that fell began again with its process.
     """
     known = {reading.source: reading.samples for reading in before}
     found = defaultdict[Series, float](float)
     for reading in after:
         earlier = known.get(reading.source, {})
         for series, value in reading.samples.items() if earlier else ():
-            if series[0].endswith(("_total", "_bucket")):
+            if series[0].endswith("_total"):
                 rise = value - earlier.get(series, 0.0)
                 found[series] += (value if rise < 0 else rise) / seconds
     return Reading("rates", found)
@@ -102,17 +93,6 @@ def by(label: str, readings: Iterable[Reading | None], name: str) -> dict[str, f
 def total(readings: Iterable[Reading | None], name: str) -> float:
     """The sum of a metric."""
     return sum(by("", readings, name).values())
-
-
-def quantile(rates: Reading | None, name: str, share: float) -> str:
-    """A quantile of a histogram of durations, spread evenly within a bucket as Prometheus does."""
-    buckets = sorted((float(le), value) for le, value in by("le", [rates], f"{name}_bucket").items())
-    wanted = share * buckets[-1][1] if buckets else 0
-    for (low, before), (high, until) in pairwise([(0.0, 0.0), *buckets]):
-        if until >= wanted > 0:
-            inside = low + (high - low) * (wanted - before) / (until - before)
-            return duration(inside) if high < float("inf") else f"over {duration(low)}"
-    return NOTHING
 
 
 _WATCHES: WeakKeyDictionary[Api, Watch] = WeakKeyDictionary()
@@ -138,7 +118,7 @@ async def now(visit: Visit) -> Response:
         "live.html",
         tiles=tiles(watch),
         processes=[process(each) for each in watch.readings],
-        figures=[by_agent(watch), by_topic(watch), errors(watch)],
+        tables=[by_agent(watch), by_topic(watch), errors(watch)],
         only_us=visit.api.settings.console_metrics is None,
         still="still" in visit.fields,
         seconds=SECONDS,
@@ -165,43 +145,37 @@ def tiles(watch: Watch) -> list[tuple[str, str, str, str]]:
     taken, called = (
         number(total([rates], f"sager_{name}_total")) if rates else NOTHING for name in ("records_taken", "llm_calls")
     )
-    circuit = max((value for each in readings for _, value in each.of("sager_llm_circuit_state")), default=CLOSED)
-    llm = {
-        CLOSED: ("LLM calls", called, "a second", ""),
-        HALF_OPEN: ("LLM", "on trial", "after an outage, one call tests whether it answers again", "wait"),
-        OPEN: ("LLM", "out of order", "calls pause, and start again by themselves", "bad"),
-    }
-    answering, slow = f"{len(readings) - away} of {len(readings)}", quantile(rates, "sager_end_to_end_seconds", 0.95)
+    is_out = any(value for each in readings for _, value in each.of("sager_llm_circuit_state"))
+    answering = f"{len(readings) - away} of {len(readings)}"
     return [
         ("Processes", answering, f"{away} away, see below" if away else "answer", "bad" if away else "good"),
         ("Records taken", taken, "a second, from Kafka", ""),
-        ("Choice to slim skill", slow, "95th percentile", ""),
         ("Lag", text(lag), "records not done yet", "wait" if lag > LAGGING else ""),
         ("Dead letters", text(dead), "since the processes began", "wait" if dead else "good"),
-        llm[circuit],
+        ("LLM calls", called, "a second; paused after an outage" if is_out else "a second", "bad" if is_out else ""),
     ]
 
 
-def by_agent(watch: Watch) -> Figure:
+def by_agent(watch: Watch) -> dict[str, Any]:
     """The agents' rates, and their events in flight and queued."""
     names = ("in_flight", "in_flight_limit", "queued")
     busy, limits, queued = (by("stage", watch.readings, f"sager_{name}") for name in names)
     finished = by("stage", [watch.rates], "sager_events_total")
     rows = [(each, finished.get(each), busy[each], limits[each], queued[each]) for each in sorted(limits)]
-    return Figure("by-agent", ("agent", "events/s", "in flight", "at most", "queued"), rows)
+    return table("by-agent", ("agent", "events/s", "in flight", "at most", "queued"), rows)
 
 
-def by_topic(watch: Watch) -> Figure:
+def by_topic(watch: Watch) -> dict[str, Any]:
     """The topics' rates and lag."""
     taken, sent = (by("topic", [watch.rates], f"sager_records_{name}_total") for name in ("taken", "sent"))
     names = ("sager_lag_records", "sager_materializer_lag_records")
     lag, behind = (by("topic", watch.readings, name) for name in names)
     topics = {name for found in (taken, sent, behind) for name, value in found.items() if value} | lag.keys()
     rows = [(each, *(found.get(each) for found in (taken, sent, lag, behind))) for each in sorted(topics)]
-    return Figure("by-topic", ("topic", "taken/s", "sent/s", "lag of workers", "lag of the snapshot"), rows)
+    return table("by-topic", ("topic", "taken/s", "sent/s", "lag of workers", "lag of the snapshot"), rows)
 
 
-def errors(watch: Watch) -> Figure:
+def errors(watch: Watch) -> dict[str, Any]:
     """The counters of errors that are not zero, the largest first."""
     found = Counter[tuple[str, str]]()
     for metric, meaning in ERRORS.items():
@@ -209,4 +183,4 @@ def errors(watch: Watch) -> Figure:
             for labels, value in reading.of(metric):
                 found[meaning, ", ".join(labels.values())] += int(value)
     rows = [(*error, amount) for error, amount in found.most_common() if amount]
-    return Figure("errors", ("error", "where and why", "count"), rows)
+    return table("errors", ("error", "where and why", "count"), rows)

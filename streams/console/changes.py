@@ -9,9 +9,9 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from schemas import Action, ChangeKind, Correction, Said, SkillDiff, Wish
+from streams.console.cards import LATER
+from streams.console.history import refused
 from streams.console.pages import Visit, page
-from streams.console.people.cards import LATER
-from streams.console.people.history import refused
 from streams.http.problems import Problem, not_valid
 from streams.http.rights import export_file
 from streams.http.skills import command_of
@@ -20,27 +20,17 @@ from streams.privacy import privacy_of
 from streams.rights.preview import forget_request, goes
 from streams.rights.sentences import names_of
 
-FIELDS = {
-    Action.PIN: ("attribute_id",),
-    Action.UNPIN: ("attribute_id",),
-    Action.REMOVE: ("attribute_id",),
-    Action.REWORD: ("attribute_id", "value"),
-    Action.SET_TIER: ("attribute_id", "tier"),
-    Action.FREEZE: (),
-    Action.UNFREEZE: (),
-    Action.ROLL_BACK: ("to_version",),
+_ACTIONS: dict[Action, tuple[tuple[str, ...], str]] = {
+    Action.PIN: (("attribute_id",), "Pinned: it stays, whatever is chosen."),
+    Action.UNPIN: (("attribute_id",), "No longer pinned: it may change again."),
+    Action.REMOVE: (("attribute_id",), "Removed."),
+    Action.REWORD: (("attribute_id", "value"), "Reworded."),
+    Action.SET_TIER: (("attribute_id", "tier"), "Set."),
+    Action.FREEZE: ((), "It learns no more, until you let it."),
+    Action.UNFREEZE: ((), "It learns again."),
+    Action.ROLL_BACK: (("to_version",), "Gone back."),
 }
-"""The actions of the forms, each with its fields."""
-_DONE = {
-    Action.PIN: "Pinned: it stays, whatever is chosen.",
-    Action.UNPIN: "No longer pinned: it may change again.",
-    Action.REMOVE: "Removed.",
-    Action.REWORD: "Reworded.",
-    Action.SET_TIER: "Set.",
-    Action.FREEZE: "It learns no more, until you let it.",
-    Action.UNFREEZE: "It learns again.",
-    Action.ROLL_BACK: "Gone back.",
-}
+"""The actions of the forms, each with its fields and its notice afterwards."""
 _KEEP_LINE = (Action.PIN, Action.UNPIN, Action.SET_TIER, Action.REWORD)
 """Afterwards the line still has a page."""
 
@@ -52,7 +42,7 @@ async def change(visit: Visit) -> Response:
     user, domain = visit.user(Scope.CHANGE_USER), visit.domain()
     try:
         action = Action(form.get("action", ""))
-        given: dict[str, Any] = {name: form[name].strip() for name in FIELDS[action]}
+        given: dict[str, Any] = {name: form[name].strip() for name in _ACTIONS[action][0]}
     except (KeyError, ValueError):
         raise Problem(400, "the form does not name an action of the console") from None
     if action is Action.ROLL_BACK:
@@ -138,7 +128,7 @@ def _outcome(action: Action, diff: SkillDiff | None) -> tuple[str, str]:
     if diff.refused and not diff.changes and not diff.stated:
         return f"Nothing was changed: {refused(diff.refused)}.", "bad"
     rest = f" Not all of it: {refused(diff.refused)}." if diff.refused else ""
-    return f"{_DONE[action]}{rest} This is version {diff.version}.", "wait" if rest else "good"
+    return f"{_ACTIONS[action][1]}{rest} This is version {diff.version}.", "wait" if rest else "good"
 
 
 def _understood(diff: SkillDiff | None) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Find a user, and the page of one: the skill's lines, the slim skill, statements, sessions and the card."""
+"""Find a user, the page of one with skill and card, and the page of a line or statement with its reasons."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -9,23 +9,21 @@ from starlette.responses import Response
 
 from operators.evidence import is_counted
 from operators.stated import is_doubtful, is_over, live, unwanted
-from operators.statinit import vocabulary_for
 from operators.vouch import Vouching
-from schemas import ONE, Attribute, Fact, Kind, PolicySkill, SkillDiff, decode
+from schemas import ONE, Attribute, Kind, PolicySkill
+from streams.console.cards import shown_card
 from streams.console.pages import READERS, Visit, page
-from streams.console.people.cards import shown_card
 from streams.http.api import Api
+from streams.http.problems import Problem
 from streams.http.tokens import EVERYBODY, Scope
 from streams.materializer import read
+from streams.rights.explained import ExplainedStatement, UnknownLine, explain
+from streams.rights.reading import UnknownUser
 from streams.rights.sentences import holds, what, why_unvouched
 from streams.settings import ReasonerName
 from streams.vouching import vouching_of
 
 MOST_FOUND = 50
-_NOT_UNDERSTOOD = """
-    SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = $2 AND heard = 'correction' AND NOT understood
-    ORDER BY version DESC LIMIT 3
-"""
 _SLIM = "SELECT text, session_text, session_until FROM slim_skills WHERE user_id = $1 AND domain = $2"
 
 
@@ -47,14 +45,14 @@ async def person(visit: Visit) -> Response:
     """One skill of a user, with their card."""
     user, now = visit.user(), datetime.now(UTC)
     domain = visit.domain() if "domain" in visit.fields else None
-    found = await visit.read(lambda con: _read(con, visit.api, user, domain, now))
+    found = await visit.read(lambda con: _skill(con, visit.api, user, domain, now))
     card = await shown_card(visit, user)
     status = 404 if found is None and card is None else 200
     more = found or {"skill": None, "domain": domain}
     return visit.show("person.html", status, user=user, card=card, may=rights(visit, user), **more)
 
 
-def _read(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now: datetime) -> dict[str, Any] | None:
+def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now: datetime) -> dict[str, Any] | None:
     """The skill in a domain, by default the first one, and the parts of its page; None if there is none."""
     skills: dict[str, PolicySkill] = {skill.domain: skill for skill in read.skill(con, user)}
     domain = domain or min(skills, default=None)
@@ -66,7 +64,6 @@ def _read(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now:
     speaking = [line for line in lines if line.tier and line.attribute_id not in silent]
     slim, slim_now = _slim(con, api, skill, now)
     held_back = reasons_held_back(lines, vouching_of(api.settings))
-    vouched = [line for line in lines if line.tier and line.attribute_id not in held_back]
     groups = {kind: [line for line in speaking if line.kind is kind] for kind in Kind}
     return {
         "skill": skill,
@@ -77,13 +74,47 @@ def _read(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now:
         "held_back": held_back,
         "scale": scale(lines),
         "stated": [stated(skill, each.statement_id, now) for each in skill.stated],
-        "not_understood": _not_understood(con, skill),
-        "examples": examples(vouched, vocabulary_for(skill.domain, api.settings.parsers)),
         "sessions": [each for each in skill.sessions if each.until > now and each.lines],
         "slim": slim,
         "slim_now": slim_now,
         "model_reads": api.settings.reasoner is ReasonerName.LLM,
     }
+
+
+@page("GET", "/line", *READERS, under="/people")
+async def line(visit: Visit) -> Response:
+    """One line of a skill, or one statement."""
+    user, domain, named = visit.user(), visit.domain(), visit.line()
+    found = await visit.read(lambda con: _line(con, visit.api, user, domain, named))
+    return visit.show("line.html", user=user, domain=domain, named=named, may=rights(visit, user), **found)
+
+
+def _line(con: DuckDBPyConnection, api: Api, user: str, domain: str, named: str) -> dict[str, Any]:
+    vouching, now = vouching_of(api.settings), datetime.now(UTC)
+    skill = current(api, user, domain, next(iter(read.skill(con, user, domain)), None))
+    if skill is None:
+        raise no_skill(domain)
+    try:
+        history = explain(con, user, domain, named, vouching, now)
+    except (UnknownUser, UnknownLine):  # the snapshot does not have the last seconds yet
+        history = None
+    attribute = next((each for each in skill.attributes if each.attribute_id == named), None)
+    statement = stated(skill, named, now)
+    if history is None and attribute is None and statement is None:
+        raise Problem(404, "no version of this skill has such a line")
+    found: dict[str, Any] = {"history": history, "titles": {}}
+    if isinstance(history, ExplainedStatement) or (attribute is None and statement is not None):
+        return found | {"is_statement": True, "line": statement}
+    if history is not None:
+        rankings = [step.ranking for step in history.steps if step.ranking]
+        found["titles"] = read.titles(con, user, sorted({item for each in rankings for item in each.shown}))
+    held_back = reasons_held_back([attribute], vouching) if attribute else {}
+    return found | {"is_statement": False, "line": attribute, "held_back": held_back}
+
+
+def no_skill(domain: str) -> Problem:
+    """The answer if a user has no skill in a domain; it reveals nothing about others."""
+    return Problem(404, f"there is no skill of this person in {domain}, or the snapshot does not have it yet")
 
 
 def rights(visit: Visit, user: str) -> dict[str, bool]:
@@ -119,18 +150,6 @@ def stated(skill: PolicySkill, statement_id: str, now: datetime) -> dict[str, An
     return None
 
 
-def examples(lines: Sequence[Attribute], vocabulary: Sequence[Fact]) -> tuple[str, ...]:
-    """Two sentences that the rules understand for this user, one in English and one in German.
-
-    Args:
-        lines: the lines that apps get, the surest first.
-        vocabulary: the domain's closed one. Without any known name there is no example.
-    """
-    values = [line.value for line in lines if line.kind is Kind.PREFERENCE]
-    values = values or [fact.value for fact in vocabulary if fact.value.isalpha()][:2]
-    return (f"no {values[-1]}, please", f"ich mag {values[0]}") if values else ()
-
-
 def _slim(con: DuckDBPyConnection, api: Api, skill: PolicySkill, now: datetime) -> tuple[str, str]:
     """The slim skill, and its form in the current session."""
     slim = api.live.slim(skill.user_id, skill.domain)
@@ -141,13 +160,3 @@ def _slim(con: DuckDBPyConnection, api: Api, skill: PolicySkill, now: datetime) 
     else:
         return "", ""
     return text, session_text if session_text and until is not None and until > now else ""
-
-
-def _not_understood(con: DuckDBPyConnection, skill: PolicySkill) -> list[SkillDiff]:
-    """The last corrections that were not understood, the newest first."""
-    rows = con.execute(_NOT_UNDERSTOOD, [skill.user_id, skill.domain]).fetchall()
-    diffs = [decode(SkillDiff, text.encode()) for (text,) in rows]
-    last = skill.last_diff
-    if last is not None and last.version not in {diff.version for diff in diffs}:
-        diffs.insert(0, last)
-    return [diff for diff in diffs if diff.heard and diff.heard.what == "correction" and not diff.heard.understood][:3]

@@ -1,0 +1,106 @@
+"""A user's card: its lines in plain words, its log, and changes, each after a preview."""
+
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.responses import Response
+
+from schemas import Card, CardAction, CardLine
+from schemas.cards import FREE
+from streams.console.pages import READERS, Visit, page
+from streams.http.cards import NOTHING, card_command, card_of, would_be
+from streams.http.problems import Problem
+from streams.http.tokens import Scope
+from streams.rights.cards import ToldCardLine, UnknownCardLine, card_versions, line_of_card, line_told
+from streams.vouching import vouching_of
+
+ENTRIES = 40
+"""Versions on one page of the log."""
+LATER = "It is on its way, and no worker has done it yet. It will be done: load this page again in a while."
+_DONE = {
+    "pin": "Pinned: it stays, whatever is said later.",
+    "unpin": "No longer pinned: it may change again.",
+    "remove": "Removed, and its words are gone from the log.",
+    "write": "Written: it stays until they say otherwise.",
+}
+"""The actions, each with its notice afterwards."""
+
+
+async def shown_card(visit: Visit, user: str) -> dict[str, Any] | None:
+    """The user's card for a template; None if there is none."""
+    card = await card_of(visit.api, visit.token, user)
+    return _shown(visit, card, datetime.now(UTC)) if card is not None and (card.lines or card.past) else None
+
+
+@page("GET", "/card/log", *READERS, under="/people")
+async def card_log(visit: Visit) -> Response:
+    """The versions of a card, the newest first."""
+    user = visit.user()
+    before = visit.number("before") if "before" in visit.fields else None
+    diffs = await visit.api.read(visit.token, lambda: visit.api.snapshot.card_log(user))
+    if not diffs:
+        raise Problem(404, f"{NOTHING}, or the snapshot does not have it yet")
+    versions = card_versions(diffs)
+    until = [each for each in versions if before is None or each.diff.version < before]
+    older = until[-ENTRIES].diff.version if len(until) > ENTRIES else None
+    entries = until[-ENTRIES:][::-1]
+    return visit.show("log.html", user=user, domain=None, entries=entries, older=older, before=before)
+
+
+@page("GET", "/card/line", *READERS, under="/people")
+async def card_preview(visit: Visit) -> Response:
+    """The effect of pinning or removing a line, or the form that writes one; nothing is sent."""
+    user, action = visit.user(), _action(visit)
+    line = _line(visit, await card_of(visit.api, visit.token, visit.user(Scope.CHANGE_USER)), action)
+    shown = None if line is None else _described(visit, line, datetime.now(UTC))
+    return visit.show("card_change.html", user=user, line=shown, action=action)
+
+
+@page("POST", "/card/change", Scope.CHANGE_USER)
+async def change_card(visit: Visit) -> Response:
+    """Change a card and return to the user's page; a replaced line keeps its domain and dimension."""
+    user, action, form = visit.user(Scope.CHANGE_USER), _action(visit), visit.fields
+    card = await card_of(visit.api, visit.token, user)
+    line = _line(visit, card, action)
+    asked: dict[str, Any] = {"line_id": None if line is None else line.line_id}
+    if action == "write":
+        written = {"stance": form.get("stance", ""), "value": form.get("value", "").strip()}
+        place = (FREE, None) if line is None else (line.dimension, line.domain)
+        asked |= {"action": CardAction.SET, "line": {**written, "dimension": place[0], "domain": place[1]}}
+    else:
+        asked |= {"action": CardAction(action), "reason": ""}
+    command = card_command(user, visit.token.name, uuid.uuid4().hex, datetime.now(UTC), asked)
+    would_be(visit.api, card, command)  # refuses one without effect
+    diff = await visit.api.change_card(visit.token, command)
+    notice = (LATER, "wait") if diff is None else (_DONE[action], "good")
+    return visit.go("/person", *notice, user=user) if visit.token.may_read(user) else visit.go("/people", *notice)
+
+
+def _action(visit: Visit) -> str:
+    action = visit.fields.get("action", "")
+    if action not in _DONE:
+        raise Problem(400, "the form does not name an action of the console")
+    return action
+
+
+def _line(visit: Visit, card: Card | None, action: str) -> CardLine | None:
+    """The line in the fields; None if a new one is to be written."""
+    if action == "write" and not visit.fields.get("line"):
+        return None
+    try:
+        return line_of_card(card, visit.line())
+    except UnknownCardLine:
+        raise Problem(404, "the card has no such line any more") from None
+
+
+def _shown(visit: Visit, card: Card, at: datetime) -> dict[str, Any]:
+    """A card as of a moment: the surest lines first, and replaced lines, the newest first."""
+    lines, past = ([_described(visit, line, at) for line in found] for found in (card.lines, reversed(card.past)))
+    says = {line.line_id: line.says for line in (*lines, *past)}
+    lines.sort(key=lambda line: -line.certainty)
+    return {"version": card.version, "lines": lines, "past": past, "says": says}
+
+
+def _described(visit: Visit, line: CardLine, at: datetime) -> ToldCardLine:
+    return line_told(line, at, vouching_of(visit.api.settings))

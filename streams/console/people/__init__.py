@@ -1,1 +1,0 @@
-"""The pages of people: their skills and cards, the reasons, and changes."""
