@@ -9,7 +9,7 @@ from operators.chain import Diff, breaks
 from operators.findings import Kind
 from operators.merge import merge
 from operators.seals import Seal, seal_of
-from operators.slim import JOINT, sayable
+from operators.slim import JOINT, phrase, sayable
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, encode
 
 DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
@@ -113,7 +113,10 @@ def _says_else(skill: PolicySkill, slim: SlimSkill) -> list[Fault]:
     version, known = slim.skill_version, sayable(skill)
     styles = slim.style.split(JOINT) if slim.style else ()
     parts = ((slim.likes, known.likes), (styles, known.styles), (slim.avoids, known.avoids), (slim.now, known.now))
-    strange = [phrase for phrases, allowed in parts for phrase in phrases if phrase not in allowed]
+    strange = [words for phrases, allowed in parts for words in phrases if words not in allowed]
+    every = {*known.likes, *known.styles, *known.avoids, *known.now}
+    typed = [phrase(line.dimension, line.value) for line in (*slim.lines, *slim.session_lines)]
+    strange += [words for words in typed if not every & {words, f"prefers {words}", f"no {words}"}]
     if strange:
         return [Fault(Kind.SLIM_DIFFERS, f"the slim skill says {strange[0]!r}, which version {version} does not")]
     held = next((each for each in skill.sessions if each.session_id == slim.session_id), None)
