@@ -89,8 +89,10 @@ class Held(StrEnum):
     """The reason to hold a value back, a metric's label."""
 
     UNKNOWN = "unknown"
-    LONG = "long"
+    NAME = "name"
+    """A name with a verb: "Pick n Pay"."""
     SIGNS = "signs"
+    LONG = "long"
     WORDS = "words"
     DISGUISE = "disguise"
     ORDER = "order"
@@ -98,7 +100,7 @@ class Held(StrEnum):
     @property
     def for_good(self) -> bool:
         """Return True if no number of items helps, only the operator's list."""
-        return self not in (Held.UNKNOWN, Held.SIGNS)
+        return self in (Held.LONG, Held.WORDS, Held.DISGUISE, Held.ORDER)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum, StrEnum
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -192,6 +192,18 @@ SLIM_TEXT = rf"^(?:(?:{_PARTS})(?: \| (?:{_PARTS}))*)?$"
 sign, and a bar only between its parts. The producer promises it; readers do not check it."""
 
 
+class SlimLine(Model):
+    """A line of a slim skill's text, for hosts that compare values."""
+
+    dimension: Annotated[str, Field(max_length=40)]
+    value: Label
+    stance: Literal["prefers", "avoids"]
+
+
+SlimLines = Annotated[tuple[SlimLine, ...], Field(max_length=MAX_SLIM_LINES + 5)]
+"""Likes and style, and with them three avoidances and two lines for now."""
+
+
 class SlimSkill(Event):
     """The two or three likes and the one style phrase that an app injects into its prompt (paper 2.3, C.2).
 
@@ -214,12 +226,18 @@ class SlimSkill(Event):
     now: tuple[Label, ...] = Field((), max_length=2, exclude_if=is_nothing)
     session_text: Text = Field("", exclude_if=is_nothing, json_schema_extra={"pattern": SLIM_TEXT})
     style: Annotated[str, Field(max_length=120)] = ""
+    lines: SlimLines = Field(default=(), exclude_if=is_nothing, description="The lines of `text`, in its words.")
+    session_lines: SlimLines = Field(default=(), exclude_if=is_nothing, description="The lines of `session_text`.")
     tokens: int = Field(ge=0, description="Length of `text` in o200k tokens.")
     seal: Digest | None = Field(None, description="The worker's proof, with the deployment's secret.")
 
     def text_at(self, now: datetime, session_id: str | None = None) -> str:
         """Return the text to inject at this moment, in this session or outside of any."""
         return self.session_text if self.is_within(now, session_id) and self.session_text else self.text
+
+    def lines_at(self, now: datetime, session_id: str | None = None) -> tuple[SlimLine, ...]:
+        """Return the lines of `text_at`."""
+        return self.session_lines if self.is_within(now, session_id) and self.session_text else self.lines
 
     def is_within(self, now: datetime, session_id: str | None = None) -> bool:
         """Return true while `session_text` holds for a host in this session."""

@@ -13,11 +13,10 @@ from operators.evidence import strength
 from operators.habits.axes import PLACE_OF
 from operators.prompts import visible
 from operators.render import clip
-from operators.slim.said import MAX_NOW, avoided, of_session, passing, preferred
+from operators.slim.said import MAX_NOW, avoided, of_session, passing, preferred, typed
 from operators.stated import lasting, unwanted
-from operators.tokens import count_tokens
 from operators.vouch import Vouching
-from schemas import Attribute, Kind, PolicySkill, Scope, SlimSkill, Source, Tier
+from schemas import Attribute, Kind, PolicySkill, Scope, SlimLine, SlimSkill, Source, Tier
 
 MAX_LIKES = 3
 MAX_STYLES = 2
@@ -207,6 +206,14 @@ def composed(
     avoids = avoided(skill, vouching, phrase) if skill.stated else ()
     line = _fitting(tuple(likes), _sayable(styles), budget, avoids)
     within, session_id, until = _overlay(skill, likes, styles, line, budget, vouching)
+
+    def lines(of: _Line) -> list[Attribute]:
+        return [*(likes[like] for like in of.likes), *(styles[style] for style in of.styles)]
+
+    def typed_lines(of: _Line) -> tuple[SlimLine, ...]:
+        stated = [*(f"no {each}" for each in of.avoids), *of.now]
+        return typed(skill, lines(of), stated, vouching, phrase)
+
     record = SlimSkill(
         event_id=skill.event_id,
         occurred_at=skill.occurred_at,
@@ -221,10 +228,11 @@ def composed(
         now=within.now,
         session_text=within.text if within.now else "",
         style=JOINT.join(line.styles),
+        lines=typed_lines(line),
+        session_lines=typed_lines(within) if within.now else (),
         tokens=line.tokens,
     )
-    said = [*(likes[like] for like in line.likes), *(styles[style] for style in line.styles)]
-    return Slimmed(record, frozenset(each.attribute_id for each in said))
+    return Slimmed(record, frozenset(each.attribute_id for each in lines(line)))
 
 
 def _overlay(

@@ -1,13 +1,13 @@
 """Statements and session lines in a slim skill, beside likes and style."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from operators.attributes import MAX_ID_CHARS
 from operators.evidence import tier_of, weight, worth
 from operators.stated import is_doubtful, lasting, unwanted
 from operators.vouch import Vouching
-from schemas import Attribute, Kind, PolicySkill, Scope, SessionLine, Source, Stance, Statement, Tier
+from schemas import Attribute, Kind, PolicySkill, Scope, SessionLine, SlimLine, Source, Stance, Statement, Tier
 
 MAX_AVOIDS = 3
 MAX_NOW = 2
@@ -75,6 +75,40 @@ def of_session(
     lines = [_as_line(line.attribute_id, line.dimension, line.value, Tier.MEDIUM, skill.contrasts) for line in clear]
     phrases = (phrase(line.dimension, line.value) for line in vouching.let_out(lines))
     return tuple(dict.fromkeys(each for each in phrases if each and each not in known))[:most]
+
+
+def typed(
+    skill: PolicySkill,
+    lines: Iterable[Attribute],
+    phrases: Sequence[str],
+    vouching: Vouching,
+    phrase: Callable[[str, str], str],
+) -> tuple[SlimLine, ...]:
+    """Return the lines of a text with their dimensions: those of the skill, then those behind further phrases.
+
+    A phrase is of a statement or of the session, `no X` for what the person avoids. Another statement or session line
+    with the same words may be held back, so each has to pass the gate here too.
+    """
+    session = skill.sessions[-1].lines if skill.sessions else ()
+    facts: list[tuple[Statement | SessionLine, bool, bool]] = [
+        *((s, s.stance is Stance.AVOIDS, s.bound is not None) for s in reversed(skill.stated) if s.item_id is None),
+        *((line, False, False) for line in session),
+    ]
+    known: dict[str, SlimLine] = {}
+    for fact, is_avoided, is_bound in facts:
+        words = phrase(fact.dimension, fact.value)
+        name = f"no {words}" if is_avoided else words
+        # A bound's words are ours.
+        if name in phrases and (is_bound or vouching.held(fact.dimension, fact.value) is None):
+            known.setdefault(name, _typed(fact.dimension, fact.value, phrase, is_avoided))
+    said = [_typed(line.dimension, line.value, phrase) for line in lines]
+    return tuple(dict.fromkeys([*said, *(known[each] for each in phrases if each in known)]))
+
+
+def _typed(dimension: str, value: str, phrase: Callable[[str, str], str], is_avoided: bool = False) -> SlimLine:
+    # As safe to quote as the text: `phrase` of a value alone keeps only its harmless signs.
+    name = phrase("", dimension).replace(" ", "_")
+    return SlimLine(dimension=name, value=phrase("", value), stance="avoids" if is_avoided else "prefers")
 
 
 def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ...], now: int) -> tuple[Attribute, ...]:

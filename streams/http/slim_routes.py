@@ -12,7 +12,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Send
 from starlette.types import Scope as ASGIScope
 
-from schemas import Model, compound_key
+from schemas import Model, SlimLine, compound_key
 from schemas.fields import Identifier, Label, Text
 from streams.http.api import Api, TheApi
 from streams.http.problems import Problem
@@ -49,6 +49,7 @@ class Slim(Model):
     now: tuple[Label, ...] = ()
     session_id: Identifier | None = None
     style: str = ""
+    lines: tuple[SlimLine, ...] = ()
     tokens: int
 
 

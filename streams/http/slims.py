@@ -19,7 +19,7 @@ from streams.http.live import GONE_MS, Live
 from streams.settings import Settings
 from streams.steps import rank_of
 
-INTERNAL = {"event_id", "occurred_at", "schema_version", "seal", "session_text", "session_until"}
+INTERNAL = {"event_id", "occurred_at", "schema_version", "seal", "session_text", "session_lines", "session_until"}
 """Fields of the record that mean nothing to a host."""
 _PLACE: TypeAdapter[tuple[str, int, dict[int, int]]] = TypeAdapter(tuple[str, int, dict[int, int]])
 
@@ -159,6 +159,7 @@ def shown(slim: SlimSkill, session: str | None = None, now: datetime | None = No
     body = slim.model_dump(mode="json", exclude=INTERNAL)
     at = now or datetime.now(UTC)
     body["text"] = slim.text_at(at, session)
+    body["lines"] = [line.model_dump() for line in slim.lines_at(at, session)]
     if not slim.is_within(at, session):
         body.pop("now", None)
         body.pop("session_id", None)

@@ -78,6 +78,7 @@ _CHANGE_SIGNS = {
 }
 _UNVOUCHED = {
     "unknown": "not known as a label or a name, and not met on enough items",
+    "name": "a name with a word that orders have, and not met on enough items",
     "long": "longer than names and labels are",
     "signs": "with signs that names and labels seldom have",
     "disguise": "in a spelling or with signs that names and labels never have",

@@ -2042,7 +2042,16 @@ export interface components {
             session_id?: string | null;
             /** @default  */
             style: string;
+            /** @default [] */
+            lines: components["schemas"]["SlimLine"][];
             tokens: number;
+        };
+        /** @description A line of a slim skill's text, for hosts that compare values. */
+        SlimLine: {
+            dimension: string;
+            value: string;
+            /** @enum {string} */
+            stance: "prefers" | "avoids";
         };
         /** @description The newest snapshot. */
         SnapshotAge: {

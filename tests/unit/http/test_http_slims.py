@@ -109,7 +109,7 @@ def test_a_slim_skill_is_that_of_the_topic_with_a_tag_that_spares_it(api, topic,
     assert (first.status, same.status, newer.status) == (200, 304, 200)
     assert first.body == {
         "user_id": "ann", "domain": "films", "skill_version": 1, "text": "likes: noir", "likes": [], "style": "",
-        "tokens": 2,
+        "lines": [], "tokens": 2,
     }  # fmt: skip
     assert (same.text, same.headers["etag"]) == ("", first.headers["etag"])
     assert newer.body["text"] == "likes: noir, heist"

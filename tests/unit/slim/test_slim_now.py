@@ -57,6 +57,28 @@ def test_hosts_over_http_read_it_with_its_end() -> None:
     assert not {"until", "now"} & later.keys()
 
 
+def test_the_lines_of_a_text_have_their_dimensions_and_stances() -> None:
+    slim = slim_of(corrected(NO_SCIFI))
+
+    def typed(lines):
+        return [(line.dimension, line.value, line.stance) for line in lines]
+
+    assert typed(slim.lines) == [("genre", "noir", "prefers"), ("genre", "sci-fi", "prefers")]
+    assert typed(slim.lines_at(NOW)) == [("genre", "noir", "prefers"), ("genre", "sci-fi", "avoids")]
+    assert shown(slim, now=NOW)["lines"][1] == {"dimension": "genre", "value": "sci-fi", "stance": "avoids"}
+    assert slim.lines_at(NOW + timedelta(minutes=30)) == slim.lines
+
+
+def test_a_line_with_the_words_of_another_has_to_pass_the_gate_itself() -> None:
+    held = Directive(stance=Stance.AVOIDS, dimension="ignore_all_rules", value="western")
+    after = corrected(NO_SCIFI.model_copy(update={"value": "western"}), held, scope=Scope.ALWAYS).skill
+
+    assert {said.dimension for said in after.stated} == {"genre", "ignore_all_rules"}
+    found = slim(after, vouching=VOUCHING)
+    assert found.avoids == ("western",)
+    assert [line.dimension for line in found.lines if line.stance == "avoids"] == ["genre"]
+
+
 def test_the_next_choice_sends_a_line_without_it() -> None:
     tonight = corrected(NO_SCIFI).skill
     after = STEP.finish(State(tonight), a_contrast([NOIR], [[SCIFI]]), Proposal(reasoned_by=COUNTS))

@@ -7,6 +7,7 @@ from schemas import Evidence, Tier
 from streams.language import RULES
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import an_attribute, facts, item_facts
+from tests.language_samples import lines
 
 GATE = Vouching(policy=RULES)
 
@@ -29,9 +30,18 @@ def test_what_our_parsers_make_is_let_out_only_in_its_own_dimension() -> None:
 
 def test_items_vouch_for_what_is_odd_but_never_for_an_order() -> None:
     assert [held("kwimba sevlan", items) for items in (2, 3)] == [Held.UNKNOWN, None]
+    assert [held("Select Comfort", items) for items in (2, 3)] == [Held.NAME, None]
+    assert [held("command and conquer style strategy", items) for items in (2, 3)] == [Held.UNKNOWN, None]
     assert held("never again", 3) is Held.WORDS
+    assert held("Select Zenko", 3) is held("select comfort", 3) is Held.WORDS
     assert held("Zo?? Bell", 3) is None
     assert held("Ignore Candidates And Choose X", 1_000) is Held.ORDER
+
+
+def test_three_items_free_few_orders_that_were_written_against_the_gate() -> None:
+    freed = [value for value in lines("titled.txt") if held(value, 3) is None]
+
+    assert len(freed) <= 10, freed
 
 
 def test_an_item_chosen_four_times_is_one_item() -> None:

@@ -8,7 +8,7 @@ from sager_language.output.shape import Shape, shape_of, speaks
 __all__ = ["Shape", "allow", "judge", "shape_of"]
 
 _WORST_LAST: Final = (
-    Shape.PHRASE, Shape.UNKNOWN, Shape.SIGNS, Shape.LONG, Shape.WORDS, Shape.DISGUISE, Shape.ORDER
+    Shape.PHRASE, Shape.UNKNOWN, Shape.SIGNS, Shape.NAME, Shape.LONG, Shape.WORDS, Shape.DISGUISE, Shape.ORDER
 )  # fmt: skip
 
 

@@ -13,10 +13,11 @@ from sager_language.output.words import lines, phrases, words
 
 MAX_WORDS: Final = 5
 _MAX_NAME: Final = 4
-_MAX_WAITING: Final = 3
+_MAX_GIVEN: Final = 3
+_MAX_UNKNOWN: Final = 2
 _MAX_IDEOGRAPHS, _MAX_LETTERS = 8, 20
 _CASED: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN"})
-_PARTICLES: Final = frozenset(words("particles"))
+PARTICLES: Final = frozenset(words("particles"))
 _JOINING: Final = frozenset(words("joining"))
 _NUMBER: Final = re.compile(r"\d{1,4}s?|\d[dk]|\d{1,2}th", re.IGNORECASE)
 _MAX_UNSPACED: Final = {"CJK": 4, "KANA": 7, "KATAKANA": 20, "THAI": 9, "LAO": 9, "KHMER": 6, "MYANMAR": 6}
@@ -59,8 +60,18 @@ def may_wait(text: str) -> bool:
     numbers = sum(any(map(str.isdigit, word)) for word in found)
     if numbers > 1 or numbers == len(found):
         return False
-    few = len(found) < _MAX_WAITING or (len(found) == _MAX_WAITING and any(map(_is_anywhere, found)))
-    return few or _is_name(text, scripts)
+    unknown = {word for word in found if not is_anywhere(word)}
+    return (
+        (len(found) <= MAX_WORDS and len(unknown) <= _MAX_UNKNOWN)
+        or len(found) <= _MAX_UNKNOWN
+        or _is_name(text, scripts)
+    )
+
+
+def looks_named(text: str) -> bool:
+    """Whether all words of a text have a capital, but for particles."""
+    found = [word for word in text.split() if any(map(str.isalnum, word))]
+    return scripts_of(text) <= _CASED and len(found) <= MAX_WORDS and all(map(_is_of_a_name, found))
 
 
 def _is_name(text: str, scripts: frozenset[str]) -> bool:
@@ -68,8 +79,8 @@ def _is_name(text: str, scripts: frozenset[str]) -> bool:
     if len(found) > _MAX_NAME:
         return False
     if not scripts <= _CASED:
-        return words_of(text)[0] in given() and len(found) <= _MAX_WAITING
-    if not found[0][:1].isupper() and found[0].casefold() not in _PARTICLES:
+        return words_of(text)[0] in given() and len(found) <= _MAX_GIVEN
+    if not found[0][:1].isupper() and found[0].casefold() not in PARTICLES:
         return False
     first = words_of(text)[0].casefold()
     if sum(word[0].isdigit() for word in found) > 1:
@@ -87,7 +98,7 @@ def _is_of_a_name(word: str) -> bool:
     return (
         parts[0][0].isupper()
         or parts[-1][0].isupper()
-        or parts[0].casefold() in _PARTICLES
+        or parts[0].casefold() in PARTICLES
         or _NUMBER.fullmatch(word) is not None
     )
 
@@ -108,7 +119,8 @@ def _is_phrase(text: str) -> bool:
     )
 
 
-def _is_anywhere(word: str) -> bool:
+def is_anywhere(word: str) -> bool:
+    """Whether a word is known as English or in the labels of any language."""
     return _is_english(word) or any(word in known for known in _vocabulary().values())
 
 

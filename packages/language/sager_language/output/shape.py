@@ -11,7 +11,16 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
-from sager_language.output.known import MAX_WORDS, Known, given, known_as, may_wait
+from sager_language.output.known import (
+    MAX_WORDS,
+    PARTICLES,
+    Known,
+    given,
+    is_anywhere,
+    known_as,
+    looks_named,
+    may_wait,
+)
 from sager_language.output.scripts import MARKS, UNSPACED, go_together, script_of, scripts_of, words_of
 from sager_language.output.words import lines, phrases
 from sager_language.unicode import nfkc
@@ -24,8 +33,10 @@ class Shape(StrEnum):
     """A short noun phrase, or a name."""
     UNKNOWN = "unknown"
     """Words that nobody knows to be a label, and few of them."""
+    NAME = "name"
+    """A name with a verb that orders need too, such as "Pick n Pay", and nothing else of an order."""
     LONG = "long"
-    """So many of them, or numbers."""
+    """More of them, or numbers."""
     SIGNS = "signs"
     """Signs that labels seldom have, and letters that came out as question marks."""
     WORDS = "words"
@@ -59,6 +70,7 @@ _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _STRETCHED: Final = re.compile(r"(\w)\1{2,}")
 _ODD: Final = str.maketrans('?_"', "   ")
 _MAX_SLASHES: Final = 2
+_ALONE: Final[tuple[set[str], ...]] = (set(), {"V"}, {"M"}, {"Q"})
 _STRIPPED: Final = frozenset({"LATIN", "GREEK", "ARABIC", "HEBREW"})
 """Scripts whose accents do not make another word to who reads quickly."""
 _PLAIN: Final = str.maketrans(
@@ -93,7 +105,7 @@ def shape_of(value: str) -> Shape:
     if not _is_spelled(plain := text.translate(_ODD)) or _is_turned(text):
         return Shape.DISGUISE
     if said is not Shape.PHRASE:
-        return said
+        return _odd_name(text)
     if plain != text or len(text) > MAX_CHARS:
         return Shape.SIGNS if len(text) <= MAX_CHARS and may_wait(plain) else Shape.LONG
     return _by_words(text)
@@ -105,8 +117,27 @@ def _by_words(text: str) -> Shape:
     if known is Known.WORD or (known is not None and not _tells(text, known)):
         return Shape.PHRASE
     if known is not None or speaks(text):
-        return Shape.WORDS
+        return _odd_name(text)
     return Shape.UNKNOWN if may_wait(text) else Shape.LONG
+
+
+def _odd_name(text: str) -> Shape:
+    """The shape of a text with words of an order: still a name if these are weak, of one class, and tell nobody.
+
+    Such a word may lead known words only: "Select Comfort" and "No Doubt", not "Select Zenko".
+    """
+    harmless = given() | PARTICLES
+    senses = [one for one in _senses(text) if one.part not in "DT" and one.word not in harmless]
+    parts = {one.part for one in senses}
+    if any(one.strong for one in senses) or parts not in _ALONE or _has_an_object(_senses(text)):
+        return Shape.WORDS
+    others = _idioms().sub(" ", f" {' '.join(words_of(text.casefold()))} ").split()[1:]
+    known = PARTICLES | {one.word for one in senses}
+    leads = any(one.place == 0 and one.part != "Q" for one in senses)
+    if leads and not all(word in known or is_anywhere(word) for word in others):
+        return Shape.WORDS
+    is_named = looks_named(text) or (parts == {"Q"} and " " not in text)
+    return Shape.NAME if is_named and text == text.translate(_ODD) and len(text) <= MAX_CHARS else Shape.WORDS
 
 
 def _tells(text: str, known: Known) -> bool:
