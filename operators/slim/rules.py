@@ -15,6 +15,7 @@ from operators.prompts import visible
 from operators.render import clip
 from operators.slim.said import MAX_NOW, avoided, of_session, passing, preferred, typed
 from operators.stated import lasting, unwanted
+from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Scope, SlimLine, SlimSkill, Source, Tier
 

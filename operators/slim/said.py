@@ -1,6 +1,6 @@
 """Statements and session lines in a slim skill, beside likes and style."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 
 from operators.attributes import MAX_ID_CHARS
