@@ -26,7 +26,7 @@ def a_line(event: Model) -> bytes:
 
 
 def an_export(*lines: bytes, header: bytes = HEADER.model_dump_json().encode(), end: bytes = b'{"end": {}}') -> bytes:
-    return gzip.compress(b"\n".join([header, *lines, end]) + b"\n")
+    return gzip.compress(b"\n".join([header, *lines, end]) + b"\n", mtime=0)
 
 
 def test_the_skills_of_an_export_are_taken() -> None:
@@ -50,7 +50,7 @@ def changed(**more: Any) -> bytes:
         (an_export(header=b"{"), "line 1"),
         (an_export(header=changed(format="sager-portable-9")), "line 1: format"),
         (an_export(a_line(SKILL), end=b""), "line 3"),
-        (gzip.compress(HEADER.model_dump_json().encode() + b"\n"), "not the whole file"),
+        (gzip.compress(HEADER.model_dump_json().encode() + b"\n", mtime=0), "not the whole file"),
         (an_export(a_line(SKILL.model_copy(update={"user_id": "bob"}))), "line 2: it is not about the person"),
         (an_export(a_line(SKILL.model_copy(update={"attributes": SKILL.attributes * 65}))), "line 2: attributes"),
     ],
@@ -85,4 +85,4 @@ def test_a_file_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(importing, "MAX_BYTES", 100_000)
 
     with pytest.raises(NotPortable, match="more than"):
-        load(io.BytesIO(gzip.compress(b" " * 200_000)))
+        load(io.BytesIO(gzip.compress(b" " * 200_000, mtime=0)))
