@@ -57,7 +57,7 @@ class _Cost:
 
 
 class LlmClient:
-    """Asks a model for JSON that fits a schema, or for a first token. Bound to the event loop of its first use.
+    """Asks a model for JSON that fits a schema. Bound to the event loop of its first use.
 
     Args:
         base_url: of an OpenAI-compatible endpoint, such as `http://127.0.0.1:8091/v1`.
