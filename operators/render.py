@@ -16,9 +16,6 @@ _PINNED_CHARS = len(_PINNED)
 _HEADING_CHARS = len("## \n")
 _TIER_CHARS = tuple(len(f"-  (, {tier})\n") for tier in sorted(Tier))
 """The length of a line without its words, by the tier's number."""
-_MOST_LINE_CHARS = max(_TIER_CHARS) + _PINNED_CHARS
-_MOST_OTHER_CHARS = 400
-"""More than the length of all headings and the longest strategy."""
 MUST_INCLUDE = 3
 
 
@@ -55,16 +52,8 @@ def characters(attributes: Sequence[Attribute], strategy: Strategy) -> int:
 
 
 def fits(attributes: Sequence[Attribute], most: int) -> bool:
-    """True if the document of these attributes and their strategy has at most `most` characters.
-
-    An upper bound decides for nearly all skills.
-    """
-    said = [a for a in attributes if a.tier]
-    words = sum([len(a.value) + len(a.dimension) for a in said])
-    return (
-        words + len(said) * _MOST_LINE_CHARS + _MOST_OTHER_CHARS <= most
-        or characters(attributes, strategy_of(attributes)) <= most
-    )
+    """True if the document of these attributes and their strategy has at most `most` characters."""
+    return characters(attributes, strategy_of(attributes)) <= most
 
 
 def _strategy_lines(strategy: Strategy) -> str:

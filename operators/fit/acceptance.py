@@ -7,7 +7,7 @@ the fewer are left that could be against it: with a share `s` of them unknown it
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import combinations
 from math import exp, fsum, log, prod
@@ -44,17 +44,16 @@ class Candidate:
         item: the candidate.
         told: the chance that statements leave it: 1 where none is against it.
         missing: by attribute id of an unknown fact, its share of the item; all facts of one item have equal shares.
-        share: the unknown share of the item.
     """
 
     item: ItemFacts
     told: float
     missing: Mapping[str, float]
-    share: float = field(init=False)
 
-    def __post_init__(self) -> None:
-        # Asked for a thousand times where a question is looked for.
-        object.__setattr__(self, "share", _whole(fsum(self.missing.values())))
+    @property
+    def share(self) -> float:
+        """The unknown share of the item."""
+        return _whole(fsum(self.missing.values()))
 
     def after(self, names: frozenset[str]) -> "Candidate":
         """The same candidate once some facts are known to be fine."""
