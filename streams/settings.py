@@ -315,9 +315,7 @@ class Settings(BaseSettings):
     http_idle_seconds: float = Field(
         default=30.0, gt=0, description="A connection without a request, or whose client does not read, is closed then."
     )
-    http_connections: int = Field(
-        default=512, ge=1, description="Connections at once, an address half; then 503."
-    )
+    http_connections: int = Field(default=512, ge=1, description="Connections at once, an address half; then 503.")
     http_wait_seconds: float = Field(
         default=10.0, ge=0, le=60, description="Longest wait for a worker to apply a change."
     )

@@ -84,7 +84,7 @@ async def _serve(settings: Settings, gate: Gate, health: ApiHealth, *, console: 
     def end() -> None:
         shutdown.begin(settings.shutdown_seconds)
         health.phase = "shutting down"
-        api.slims.end()  # streams would keep the server waiting
+        api.slims.is_over = True  # streams would keep the server waiting
         server.should_exit = True
 
     for name in (signal.SIGTERM, signal.SIGINT):
