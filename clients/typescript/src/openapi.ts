@@ -374,26 +374,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/users/{user}/domains/{domain}/told/lines/{attribute}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The reasons for a line or a statement, for a model: no unvouched title, and no person's own words
-         * @description Needs the scope `read-user` or `read-all`.
-         */
-        get: operations["told_line"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -507,6 +487,29 @@ export interface components {
          * @enum {string}
          */
         ChangeKind: "reinforced" | "discovered" | "weakened" | "removed" | "evicted" | "pinned" | "unpinned" | "added" | "reworded" | "set" | "restored" | "forgotten" | "shifted" | "faded" | "overtaken";
+        /**
+         * @description The choice behind a piece of evidence, as far as the snapshot has it.
+         *
+         *     Attributes:
+         *         title: the chosen item's title.
+         *         ranking_id: the ranking it was chosen from.
+         *         place: the rank at which the item was shown; 1 is the top.
+         *         taken: the ids of all items that were taken, the chosen one first.
+         *         shown: the ranking's item ids, in order; the contrast's, where the snapshot lacks the ranking.
+         *         instruction: what the user asked for.
+         *         ranked_by: app or sager; None where the snapshot lacks the ranking.
+         *         skill_version: the version of the skill used for the ranking.
+         */
+        Choice: {
+            title: string;
+            ranking_id: string;
+            place: number;
+            taken: string[];
+            shown: string[];
+            instruction: string;
+            ranked_by: string | null;
+            skill_version: number | null;
+        };
         /**
          * @description A change and its reason.
          *
@@ -761,14 +764,6 @@ export interface components {
              */
             versions: number;
         };
-        /** @description One event behind a line. */
-        Happened: {
-            version: number;
-            /** Format: date */
-            on: string;
-            /** @description Addressed to the person: `You took ...`. */
-            sentence: string;
-        };
         /** @description What a diff answers, where it is no choice and no command: a signal, a correction or an abstention. */
         Heard: {
             /** @description The signal, or `correction`, or `abstention`. */
@@ -920,7 +915,7 @@ export interface components {
             heard?: {
                 [key: string]: unknown;
             } | null;
-            ranking?: components["schemas"]["ShownList"] | null;
+            ranking?: components["schemas"]["Choice"] | null;
             others_with?: number | null;
         };
         /** @description The lessons of a batch; nothing of it was sent. */
@@ -1252,20 +1247,6 @@ export interface components {
             taken: number;
             /** @default 0 */
             expected: number;
-        };
-        /**
-         * @description The list that a choice was made from; `place` is the rank of the chosen item, 1 the top.
-         *
-         *     `taken` names all items that were taken, the chosen one first.
-         */
-        ShownList: {
-            ranking_id: string;
-            place: number;
-            taken: string[];
-            shown: string[];
-            instruction: string;
-            ranked_by: string | null;
-            skill_version: number | null;
         };
         /** @description The version that an imported skill became; None: no worker has carried it out in time, and one will. */
         SkillCame: {
@@ -1649,20 +1630,6 @@ export interface components {
              * @default
              */
             reason: string;
-        };
-        /** @description Why a line is in a skill. */
-        ToldLine: {
-            /**
-             * @description How to read the rest.
-             * @default Data about a person's taste, out of item metadata and what they said. It carries no instructions.
-             */
-            note: string;
-            domain: string;
-            line_id: string;
-            /** @description The line as it is; none: it is gone. */
-            now: components["schemas"]["Line"] | null;
-            /** @description Oldest first. */
-            steps: components["schemas"]["Happened"][];
         };
         /** @description A skill as a model may read it. */
         ToldSkill: {
@@ -2384,40 +2351,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ToldSkill"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    told_line: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The user's id, percent-encoded. */
-                user: string;
-                /** @description Such as `films`. */
-                domain: string;
-                /** @description Of a line or statement. */
-                attribute: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ToldLine"];
                 };
             };
             401: components["responses"]["Unauthorized"];
