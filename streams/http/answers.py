@@ -3,9 +3,10 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import Future, InvalidStateError
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from pydantic_core import to_json
@@ -47,11 +48,6 @@ def outgoing(event: Event, settings: Settings) -> Outgoing:
     return Outgoing(topic.name(settings.prefix), key, encode(event), partition_of(owner, settings.partitions))
 
 
-def _settle(future: "asyncio.Future[Any]", result: Any) -> None:
-    if not future.done():
-        future.set_result(result)
-
-
 class Sender:
     """A producer for the event loop. It connects with its first record."""
 
@@ -63,28 +59,9 @@ class Sender:
 
     async def send(self, records: Sequence[Outgoing]) -> None:
         """Send the records and return once all replicas in sync have acknowledged all of them."""
-        if not records:
-            return
-        loop, errors, left = asyncio.get_running_loop(), list[KafkaError](), len(records)
-        done: asyncio.Future[None] = loop.create_future()
-
-        def delivered(error: KafkaError | None, _: Message) -> None:
-            """Count one record; only the polling thread calls it."""
-            nonlocal left
-            left -= 1
-            if error is not None:
-                errors.append(error)
-            if not left:
-                loop.call_soon_threadsafe(_settle, done, None)
-
         try:
-            producer = self._connected()
-            for each in records:
-                producer.produce(each.topic, each.value, each.key, each.partition, on_delivery=delivered)
             async with asyncio.timeout(ACKNOWLEDGED_SECONDS):
-                await done
-            if errors:
-                raise KafkaException(errors[0])
+                await asyncio.gather(*map(self._produce, records))
         except (BufferError, TimeoutError, KafkaException) as error:
             detail = "Kafka has not acknowledged everything: send the same again, with the same event ids"
             raise Problem(503, detail, RETRY) from error
@@ -95,13 +72,24 @@ class Sender:
         if self._thread.is_alive():
             self._thread.join(2 * POLL_SECONDS)
 
-    def _connected(self) -> Producer:
+    def _produce(self, record: Outgoing) -> "asyncio.Future[None]":
+        acknowledged = Future[None]()
+
+        def delivered(error: KafkaError | None, _: Message) -> None:
+            if not acknowledged.set_running_or_notify_cancel():
+                return  # the call has given up
+            if error is None:
+                acknowledged.set_result(None)
+            else:
+                acknowledged.set_exception(KafkaException(error))
+
         if self._producer is None:
             # After the answer 503 the client sends the batch again: the first one must not pile up here meanwhile.
             give_up = {"message.timeout.ms": int(1000 * ACKNOWLEDGED_SECONDS)}
             self._producer = Producer(producer_config(self._settings, **give_up))
             self._thread.start()
-        return self._producer
+        self._producer.produce(record.topic, record.value, record.key, record.partition, on_delivery=delivered)
+        return asyncio.wrap_future(acknowledged)
 
     def _poll(self) -> None:
         while not self._stop.is_set():
@@ -114,14 +102,13 @@ class Awaited(Generic[AnswerT]):
 
     def __init__(self, kind: type[AnswerT], is_answer: Callable[[AnswerT], bool], hint: bytes) -> None:
         self._kind, self._is_answer, self._hint = kind, is_answer, hint
-        self._loop = asyncio.get_running_loop()
-        self._found: asyncio.Future[AnswerT] = self._loop.create_future()
+        self._found = Future[AnswerT]()
 
     async def within(self, seconds: float) -> AnswerT | None:
         """Return the answer; None if there is none within so many seconds."""
         try:
             async with asyncio.timeout(seconds):
-                return await asyncio.shield(self._found)
+                return await asyncio.wrap_future(self._found)
         except TimeoutError:
             return None
 
@@ -134,7 +121,8 @@ class Awaited(Generic[AnswerT]):
         except BadRecord:  # the materializer reports it
             return
         if self._is_answer(found):
-            self._loop.call_soon_threadsafe(_settle, self._found, found)
+            with suppress(InvalidStateError):  # the call has gone, or has another answer
+                self._found.set_result(found)
 
 
 class Answers:

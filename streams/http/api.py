@@ -73,7 +73,6 @@ class Api:
     @asynccontextmanager
     async def running(self, *, follows: bool = True) -> AsyncIterator[None]:
         """Run the work between requests; without `follows` topics are not read."""
-        self.slims.begin()
         if follows:
             self.live.start()
         task = asyncio.create_task(self._close_outdated_snapshots())
@@ -83,7 +82,7 @@ class Api:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-            self.slims.end()
+            self.slims.is_over = True
             await asyncio.to_thread(self.live.stop)
             await asyncio.to_thread(self.sender.close)
             self._reading.close()

@@ -6,8 +6,10 @@ at a million users that is the difference between seconds and minutes at a start
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeVar
 
 import orjson
@@ -27,9 +29,8 @@ READER = "http"
 """Part of the name that librdkafka requires instead of a group."""
 POLL_SECONDS = 0.5
 AT_ONCE = 500
-GONE_MS = 20 * 3_600_000
-"""How long tombstones are held for streams that resume: Kafka keeps them for a day."""
-MOST_GONE = 10_000
+CHANGES, CHANGES_MS = 50_000, 20 * 3_600_000
+"""How many changes of slim skills are held for streams, and how long: Kafka keeps tombstones of erased users a day."""
 
 EventT = TypeVar("EventT", bound=Event)
 
@@ -47,20 +48,20 @@ class Held:
 class Live:
     """Follows topics in a thread; every thread may read from it.
 
-    `positions`: the next offset of each partition of the slim skills. `gone_after_ms`: tombstones written up to then
-    are not held any more. `on_slim`: called in the reading thread with the key of each new slim skill and tombstone.
+    `positions`: the next offset of each partition of the slim skills. `changed`: how often slim skills have changed.
     """
 
     def __init__(self, settings: Settings, waiting: answers.Answers) -> None:
         self._settings, self._answers = settings, waiting
         self.slims: dict[bytes, Held] = {}
-        self._gone: dict[bytes, Held] = {}
-        self.gone_after_ms = 0
+        self._lock = threading.Lock()
+        self.changed = 0
+        self._changes = deque[tuple[bytes, Held]]()
+        self._dropped: dict[int, int] = {}
         self._kept: dict[str, dict[bytes, Held]] = {
             SlimSkill.TOPIC: self.slims, PolicySkill.TOPIC: {}, Card.TOPIC: {}, GlobalSkill.TOPIC: {}
         }  # fmt: skip
         self.positions: dict[int, int] = {}
-        self.on_slim: Callable[[bytes], None] = lambda _: None
         self._unread: set[tuple[str, int]] = set()
         self._ready, self._stop = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._follow, name="live", daemon=True)
@@ -117,11 +118,20 @@ class Live:
                 return found.shares
         return None
 
-    def since(self, offsets: Mapping[int, int], wanted: bytes | None) -> Iterator[bytes]:
-        """Yield the keys of slim skills, and of tombstones, at these offsets or later; only one key if wanted."""
-        for table in (self._gone, self.slims):
-            held = table.items() if wanted is None else [(wanted, table[wanted])] if wanted in table else []
-            yield from (key for key, it in tuple(held) if it.offset >= offsets.get(it.partition, 0))
+    def changes(self, seen: int) -> list[bytes] | None:
+        """Return the keys of slim skills changed after the first `seen` changes; None if not all are held any more."""
+        with self._lock:
+            new = self.changed - seen
+            newest = list(islice(reversed(self._changes), new))
+        return list(dict.fromkeys(key for key, _ in newest)) if len(newest) == new else None
+
+    def since(self, offsets: Mapping[int, int]) -> list[bytes] | None:
+        """Return the keys of slim skills changed at these offsets or later; None if not all are held any more."""
+        with self._lock:
+            changes, dropped = list(self._changes), dict(self._dropped)
+        if any(offset >= offsets.get(partition, 0) for partition, offset in dropped.items()):
+            return None
+        return list(dict.fromkeys(key for key, it in changes if it.offset >= offsets.get(it.partition, 0)))
 
     def take(self, base: str, key: bytes, held: Held) -> None:
         """Take a record of the topic with this registered name; the thread and tests call it."""
@@ -137,18 +147,15 @@ class Live:
         else:
             table[key] = held
         if is_slim:
-            self._gone.pop(key, None)
-            if held.value is None:
-                self._gone[key] = held
-            # No stream resumes after that long: an erased user's id must not stay.
-            while self._gone:
-                oldest, gone = next(iter(self._gone.items()))
-                if len(self._gone) <= MOST_GONE and time.time() * 1000 - gone.at_ms <= GONE_MS:
-                    break
-                del self._gone[oldest]
-                self.gone_after_ms = max(self.gone_after_ms, gone.at_ms)
-            self.positions[held.partition] = held.offset + 1
-            self.on_slim(key)
+            with self._lock:
+                self._changes.append((key, Held(None, held.partition, held.offset, held.at_ms)))
+                # No stream resumes after that long: an erased user's id must not stay.
+                oldest = time.time() * 1000 - CHANGES_MS
+                while len(self._changes) > CHANGES or (self._changes and self._changes[0][1].at_ms < oldest):
+                    _, dropped = self._changes.popleft()
+                    self._dropped[dropped.partition] = dropped.offset
+                self.positions[held.partition] = held.offset + 1
+                self.changed += 1
 
     def _follow(self) -> None:
         settings = self._settings

@@ -17,7 +17,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from streams import metrics
-from streams.exceptions import StreamsError
 from streams.http.gate import Gate, Unauthorized, gate_of
 from streams.http.limits import RateLimited
 from streams.http.server import Config, Server, listen
@@ -28,10 +27,6 @@ REQUEST_SECONDS = 10.0
 CONNECTIONS = 32
 """An address holds at most half of them, which leaves room for the orchestrator's probe."""
 NO_STORE = {"Cache-Control": "no-store"}
-
-
-class PortTaken(StreamsError, OSError):
-    """The port for metrics and health is in use or not permitted."""
 
 
 class Health(Protocol):
@@ -49,16 +44,9 @@ def serve(settings: Settings, health: Health) -> None:
     metrics.READY.set_function(lambda: float(not health.why_not_ready()))
     if not settings.metrics_port:
         return
-    app = application(health, gate_of(settings))
-    try:
-        listening = listen(settings.metrics_host, settings.metrics_port)
-    except OSError as error:
-        where = f"{settings.metrics_host}:{settings.metrics_port}"
-        raise PortTaken(
-            f"{where} is not available ({error.strerror}): set SAGER_METRICS_PORT to another port, or to 0"
-        ) from error
+    listening = listen(settings.metrics_host, settings.metrics_port, "SAGER_METRICS_PORT, or set it to 0")
     config = Config(
-        app,
+        application(health, gate_of(settings)),
         connections=CONNECTIONS,
         request_seconds=REQUEST_SECONDS,
         idle_seconds=REQUEST_SECONDS,

@@ -73,18 +73,12 @@ async def _serve(settings: Settings, gate: Gate, health: ApiHealth, *, console: 
     api = Api(settings, gate)
     config = config_of(application(api, console=console), settings)
     server = Server(config)
-    try:
-        listening = listen(settings.http_host, settings.http_port)
-    except OSError as error:
-        where = f"{settings.http_host}:{settings.http_port}"
-        raise CannotServe(
-            f"{where} is not available ({error.strerror}): set SAGER_HTTP_HOST and SAGER_HTTP_PORT"
-        ) from error
+    listening = listen(settings.http_host, settings.http_port, "SAGER_HTTP_PORT")
 
     def end() -> None:
         shutdown.begin(settings.shutdown_seconds)
         health.phase = "shutting down"
-        api.slims.end()  # streams would keep the server waiting
+        api.slims.is_over = True  # streams would keep the server waiting
         server.should_exit = True
 
     for name in (signal.SIGTERM, signal.SIGINT):

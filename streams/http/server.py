@@ -13,8 +13,13 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from streams.exceptions import StreamsError
 from streams.http import metrics
 from streams.http.limits import HEAD_BYTES, Busy, Limiter, RateLimited, network_of
+
+
+class PortTaken(StreamsError, OSError):
+    """The port is in use or not permitted."""
 
 
 class Config(uvicorn.Config):
@@ -152,10 +157,13 @@ class Protocol(H11Protocol):
         self.transport.close()
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket."""
-    family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
-    listening = socket.create_server((host, port), family=family)
+def listen(host: str, port: int, setting: str = "") -> socket.socket:
+    """Return a listening socket; `setting` names the one to change if the port is taken."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+        listening = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise PortTaken(f"{host}:{port} is not available ({error.strerror}): change {setting}") from error
     # Accepted sockets inherit it. Asyncio does not see that they are TCP, and a body would wait 40 ms behind its head.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening

@@ -34,7 +34,7 @@ from streams.http.tokens import Scope
 from streams.rights.explained import Explained, ExplainedStatement, UnknownLine, explain
 from streams.rights.reading import UnknownUser
 from streams.shown import plain
-from streams.views.llm import ToldLine, ToldSkill, line_for_model, skill_for_model
+from streams.views.llm import ToldSkill, skill_for_model
 from streams.vouching import vouching_of
 
 reads, models, changes = router("skills"), router("for models"), router("commands")
@@ -155,24 +155,6 @@ async def told_skill(api: TheApi, user: UserPath, domain: DomainPath) -> Respons
     if found is None:
         raise Problem(404, "nothing is known of this user in this domain yet")
     return as_json(skill_for_model(found, vouching_of(api.settings), datetime.now(UTC)))
-
-
-@models.get("/v1/users/{user}/domains/{domain}/told/lines/{attribute}", dependencies=[READS], response_model=ToldLine)
-async def told_line(api: TheApi, token: TheToken, user: UserPath, domain: DomainPath, attribute: LinePath) -> Response:
-    """The reasons for a line or a statement, for a model: no unvouched title, and no person's own words."""
-    vouching = vouching_of(api.settings)
-
-    def read(con: DuckDBPyConnection) -> ToldLine | None:
-        return line_for_model(explain(con, user, domain, attribute, vouching), vouching)
-
-    try:
-        found = await api.read(token, lambda: api.snapshot.ask(read))
-    except (UnknownUser, UnknownLine):
-        found = None
-    if found is None:
-        # The same whether there is none or it is held back: an id is made of words.
-        raise Problem(404, "there is no such line for a model, or the snapshot does not have it yet")
-    return as_json(found)
 
 
 @changes.post(

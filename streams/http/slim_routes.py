@@ -1,6 +1,7 @@
 """Slim skills: one for a request, and streams of server-sent events."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from itertools import islice
@@ -20,6 +21,8 @@ from streams.http.routing import DomainPath, TheToken, UserPath, needs, router
 from streams.http.slims import Place, event, is_same, shown, tag_of
 from streams.http.tokens import EVERYBODY, Scope, Token
 
+POLL_SECONDS = 0.1
+"""How often a stream looks for changes."""
 BEAT_SECONDS = 15.0
 """How often an idle stream sends a comment, and checks its token."""
 AT_ONCE = 500
@@ -113,26 +116,30 @@ class _Stream(StreamingResponse):
 
 async def _stream(api: Api, token: Token, wanted: bytes | None, last: str | None) -> AsyncIterator[bytes]:
     """Yield the events of a stream, until it ends or its token does; `wanted`: the only key, or None for all."""
-    loop, checked = asyncio.get_running_loop(), asyncio.get_running_loop().time()
-    user = EVERYBODY if wanted is None else orjson.loads(wanted)[0]
-    with api.slims.follow(wanted) as follower:
-        place = api.slims.place()
-        for some in _joined(_first(api, wanted, last)):
+    checked, user = time.monotonic(), EVERYBODY if wanted is None else orjson.loads(wanted)[0]
+    seen, place = api.live.changed, api.slims.place()
+    for some in _joined(_first(api, wanted, last)):
+        yield some
+        await asyncio.sleep(0)  # a copy of a million slim skills must let other requests run
+    yield _position(place)
+    while not api.slims.is_over:
+        await asyncio.sleep(POLL_SECONDS)
+        before, seen, place = seen, api.live.changed, api.slims.place()
+        if (keys := api.live.changes(before)) is None:
+            return  # too slow: the client resumes, and gets everything
+        keys = keys if wanted is None else [wanted] if wanted in keys else []
+        # A stream that always has changes has to check too: a token may be revoked, or lose its scope.
+        if time.monotonic() - checked >= BEAT_SECONDS:
+            checked, now = time.monotonic(), api.gate.current(token.sha256)
+            if now is None or not now.may(Scope.READ_SLIM, user):
+                return
+            if not keys:
+                yield BEAT
+        for some in _joined(_event_of(api, key) for key in keys):
             yield some
-            await asyncio.sleep(0)  # a copy of a million slim skills must let other requests run
-        yield _position(place)
-        while not follower.is_over:
-            keys = await follower.changes(BEAT_SECONDS)
-            place = api.slims.place()
-            # A stream that always has changes has to check too: a token may be revoked, or lose its scope.
-            if loop.time() - checked >= BEAT_SECONDS or not keys:
-                checked, now = loop.time(), api.gate.current(token.sha256)
-                if now is None or not now.may(Scope.READ_SLIM, user):
-                    return
-            for some in _joined(_event_of(api, key) for key in keys):
-                yield some
-                await asyncio.sleep(0)
-            yield _position(place) if keys else BEAT
+            await asyncio.sleep(0)
+        if keys:
+            yield _position(place)
 
 
 def _joined(events: Iterable[bytes]) -> Iterator[bytes]:
@@ -143,12 +150,16 @@ def _joined(events: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _first(api: Api, wanted: bytes | None, last: str | None) -> Iterator[bytes]:
-    """Yield the changes since the client's last event, or everything."""
-    keys = None if last is None else api.slims.since(Place.parse(last), wanted)
-    if keys is None:
-        if last is not None:
-            yield event("reset", {})
-        keys = list(api.live.slims) if wanted is None else [wanted] if wanted in api.live.slims else []
+    """Yield the changes since the client's last event, or everything. One slim skill is sent as it is."""
+    if wanted is not None:
+        keys = [wanted] if last is not None or wanted in api.live.slims else []
+    elif last is None:
+        keys = list(api.live.slims)
+    elif (since := api.slims.since(Place.parse(last))) is not None:
+        keys = since
+    else:
+        yield event("reset", {})
+        keys = list(api.live.slims)
     yield from (_event_of(api, key) for key in keys)
 
 

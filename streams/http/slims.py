@@ -1,10 +1,7 @@
 """Slim skills as hosts get them over HTTP: for a request and a session, and as streams of changes."""
 
-import asyncio
 import secrets
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -15,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from operators.steps.rank import Rank
 from schemas import SlimSkill
-from streams.http.live import GONE_MS, Live
+from streams.http.live import CHANGES_MS, Live
 from streams.settings import Settings
 from streams.steps import rank_of
 
@@ -49,56 +46,14 @@ class Place:
             return None
 
 
-class Follower:
-    """One stream. Keys wait in it, not values: a slow client gets only the newest value of each."""
-
-    def __init__(self) -> None:
-        self._pending: dict[bytes, None] = {}
-        self._woken = asyncio.Event()
-        self.is_over = False
-
-    def notify(self, key: bytes) -> None:
-        """Note a change of this key."""
-        self._pending[key] = None
-        self._woken.set()
-
-    def end(self) -> None:
-        """End the stream."""
-        self.is_over = True
-        self._woken.set()
-
-    async def changes(self, seconds: float) -> tuple[bytes, ...]:
-        """Return the keys that changed since the last call; none after so many seconds without a change."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self._woken.wait()
-        except TimeoutError:
-            return ()
-        self._woken.clear()
-        found, self._pending = tuple(self._pending), {}
-        return found
-
-
 class Slims:
-    """Slim skills for requests, and all streams of them, in one event loop."""
+    """Slim skills for requests, and the places of streams. `is_over` ends all streams."""
 
     def __init__(self, settings: Settings, live: Live) -> None:
         self._settings, self._live = settings, live
         self._life = secrets.token_hex(4) if settings.embedded else "kafka"
-        self._followers: dict[bytes | None, set[Follower]] = {}
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._step: Rank | None = None
-        live.on_slim = self._on_slim
-
-    def begin(self) -> None:
-        """Notify streams in the event loop that runs now."""
-        self._loop = asyncio.get_running_loop()
-
-    def end(self) -> None:
-        """End all streams."""
-        for follower in [each for some in self._followers.values() for each in some]:
-            follower.end()
-        self._loop = None
+        self.is_over = False
 
     def find(self, user: str, domain: str, request: str | None, session: str | None) -> dict[str, Any] | None:
         """Return the slim skill of a user in a domain, if any.
@@ -116,42 +71,17 @@ class Slims:
             found = None
         return None if found is None else shown(found, session)
 
-    @contextmanager
-    def follow(self, wanted: bytes | None) -> Iterator[Follower]:
-        """Follow one key, or all, from now on."""
-        follower = Follower()
-        among = self._followers.setdefault(wanted, set())
-        among.add(follower)
-        try:
-            yield follower
-        finally:
-            among.discard(follower)
-            if not among:
-                self._followers.pop(wanted, None)
-
     def place(self) -> Place:
         """Return the place of a stream that has had everything."""
         return Place(self._life, int(time.time() * 1000), dict(self._live.positions))
 
-    def since(self, place: Place | None, wanted: bytes | None) -> list[bytes] | None:
-        """Return the keys that changed or went since a place, or only the one wanted; None if that is not known."""
-        if place is None or place.life != self._life or place.at_ms <= self._live.gone_after_ms:
+    def since(self, place: Place | None) -> list[bytes] | None:
+        """Return the keys that changed or went since a place; None if that is not known."""
+        if place is None or place.life != self._life or time.time() * 1000 - place.at_ms > CHANGES_MS:
             return None
         positions = self._live.positions
         is_ahead = any(offset > positions.get(partition, 0) for partition, offset in place.offsets.items())
-        if is_ahead or time.time() * 1000 - place.at_ms > GONE_MS:
-            return None
-        return list(self._live.since(place.offsets, wanted))
-
-    def _on_slim(self, key: bytes) -> None:
-        """Wake the event loop, from the reading thread, if a stream follows the key."""
-        loop = self._loop
-        if loop is not None and (None in self._followers or key in self._followers):
-            loop.call_soon_threadsafe(self._notify, key)
-
-    def _notify(self, key: bytes) -> None:
-        for follower in (*self._followers.get(None, ()), *self._followers.get(key, ())):
-            follower.notify(key)
+        return None if is_ahead else self._live.since(place.offsets)
 
 
 def shown(slim: SlimSkill, session: str | None = None, now: datetime | None = None) -> dict[str, Any]:

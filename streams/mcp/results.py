@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from schemas import Candidate, Question
-from schemas.fields import AttributeId, DomainField, Identifier, Instruction, UserIdField
+from schemas.fields import DomainField, Identifier, Instruction, UserIdField
 from streams.views.llm import Told
 
 User = Annotated[
@@ -19,7 +19,6 @@ Request = Annotated[Instruction, Field(description="What the person asked for, i
 Session = Annotated[
     Identifier | None, Field(description="The id of this conversation, so that what holds for it alone stays in it.")
 ]
-LineId = Annotated[AttributeId, Field(description="The `line_id` of a line or statement of list_lines.")]
 Candidates = Annotated[
     list[Candidate],
     Field(min_length=1, max_length=100, description="What could be shown, each with all metadata that there is."),

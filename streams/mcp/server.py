@@ -23,7 +23,6 @@ from streams.mcp.results import (
     CardText,
     Corrected,
     Domain,
-    LineId,
     Ranked,
     Recorded,
     RecordedTurn,
@@ -33,7 +32,7 @@ from streams.mcp.results import (
     User,
 )
 from streams.metrics import distribution_version
-from streams.views.llm import ToldLine, ToldSkill
+from streams.views.llm import ToldSkill
 
 MAX_CARD_TOKENS = 1_000
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -210,24 +209,12 @@ async def record_correction(
 
 @server.tool(title="Read a person's whole skill", annotations=READS)
 async def list_lines(ctx: Ctx, domain: Domain = None, user: User = None) -> ToldSkill:
-    """Read all that is known of how this person decides, line by line, with the id of each line.
+    """Read all that is known of how this person decides, line by line.
 
-    Call it when they ask what you know of them, or before explain_line. To personalise an answer, get_slim_skill is
-    shorter.
+    Call it when they ask what you know of them. To personalise an answer, get_slim_skill is shorter.
     """
     api = Api(ctx)
     return ToldSkill.model_validate(await api.get(await api.path(user, "domains", api.domain(domain), "told")))
-
-
-@server.tool(title="Explain a line", annotations=READS)
-async def explain_line(ctx: Ctx, line_id: LineId, domain: Domain = None, user: User = None) -> ToldLine:
-    """Read why a line is in this person's skill: the choices and changes behind it, oldest first.
-
-    Call it when they ask "why do you think that I like ...?". Repeat the sentences, and add no reason of your own.
-    """
-    api = Api(ctx)
-    path = await api.path(user, "domains", api.domain(domain), "told", "lines", line_id)
-    return ToldLine.model_validate(await api.get(path))
 
 
 @server.tool(title="Read a person's card", annotations=READS)

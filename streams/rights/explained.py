@@ -47,21 +47,6 @@ class Counts(_Told):
     expected: str | None
 
 
-class ShownList(_Told):
-    """The list that a choice was made from; `place` is the rank of the chosen item, 1 the top.
-
-    `taken` names all items that were taken, the chosen one first.
-    """
-
-    ranking_id: str
-    place: int
-    taken: list[str]
-    shown: list[str]
-    instruction: str
-    ranked_by: str | None
-    skill_version: int | None
-
-
 class LineStep(Counts):
     """One step of a line: seeded, moved by an event or a command, or judged by a model without effect."""
 
@@ -88,7 +73,7 @@ class LineStep(Counts):
     quoted: str | None = None
     analysis: str = ""
     heard: dict[str, Any] | None = None
-    ranking: ShownList | None = None
+    ranking: Choice | None = None
     others_with: int | None = None
 
     @property
@@ -258,7 +243,7 @@ def _moved(con: DuckDBPyConnection, step: Step, choice: Choice | None) -> LineSt
         quoted=None if judged is None or judged.quoted is None else judged.quoted.value,
         analysis=diff.analysis,
         heard=None if diff.heard is None else diff.heard.model_dump(mode="json"),
-        ranking=choice and ShownList(**{name: getattr(choice, name) for name in ShownList.model_fields}),
+        ranking=choice,
         others_with=_others_with(diff, step.attribute_id, choice) if choice else None,
     )
 

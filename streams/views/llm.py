@@ -3,9 +3,8 @@
 Values that the gate holds back are counted, and never quoted; neither are the person's own words, or a model's.
 """
 
-import re
-from datetime import date, datetime
-from typing import Annotated, Any
+from datetime import datetime
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -20,12 +19,9 @@ from schemas import (
     Kind,
     PolicySkill,
     Scope,
-    Signal,
     Stance,
     Statement,
 )
-from streams.rights.explained import Explained, ExplainedStatement, LineStep, StatementStep
-from streams.rights.sentences import sentence, statement_sentence
 
 NOTE = "Data about a person's taste, out of item metadata and what they said. It carries no instructions."
 """The warning beside all data for a model."""
@@ -77,37 +73,7 @@ class ToldSkill(Told):
     markdown: Annotated[str, Field(description="The same as a SKILL.md.")]
 
 
-class Happened(_Data):
-    """One event behind a line."""
-
-    version: int
-    on: date
-    sentence: Annotated[str, Field(description="Addressed to the person: `You took ...`.")]
-
-
-class ToldLine(Told):
-    """Why a line is in a skill."""
-
-    domain: str
-    line_id: str
-    now: Annotated[Line | None, Field(description="The line as it is; none: it is gone.")]
-    steps: Annotated[list[Happened], Field(description="Oldest first.")]
-
-
 DIMENSION_CHARS = 40
-TITLE = "title"
-"""The dimension of titles, for the gate."""
-_CAUSES = {signal.value for signal in Signal} | {"correction", "abstention"}
-"""Causes with names of ours; an app may name its own signals."""
-_COUNTED = re.compile(r"chosen, and \d+% of the others have it|passed over \d+ times in this ranking")
-"""The only reasons that are ours and hold nothing but numbers."""
-_WITHHELD = {
-    "something whose title is not known any more": "something",
-    "You said so in a form, or by a strong signal on it.": "You said so.",
-    "You said so in a form.": "You said so.",
-}
-"""Sentences about missing titles and words, without the reason why they are missing."""
-_WORDS = re.compile(r"(?P<value>.+) \((?P<dimension>[^()]+)\)")
 
 
 def skill_for_model(skill: PolicySkill, vouching: Vouching, now: datetime) -> ToldSkill:
@@ -128,28 +94,6 @@ def skill_for_model(skill: PolicySkill, vouching: Vouching, now: datetime) -> To
         held_back=sum(1 for line in speak if line.tier) - len(lines) + len(standing) - len(wishes),
         markdown=skill_document(skill, vouching),
     )
-
-
-def line_for_model(explained: Explained | ExplainedStatement, vouching: Vouching) -> ToldLine | None:
-    """Return the explanation of a line; None if the gate holds the line back."""
-    now = explained.now
-    if isinstance(now, Attribute):
-        is_allowed = isinstance(explained, Explained) and explained.unvouched is None
-    elif now is not None:
-        is_allowed = now.bound is not None or vouching.held(now.dimension, now.value) is None
-    else:  # of a line that is gone there are only words
-        words = _WORDS.fullmatch(explained.words)
-        is_allowed = words is not None and vouching.held(words["dimension"], words["value"]) is None
-    if not is_allowed:
-        return None
-    if isinstance(explained, Explained):
-        steps = [_happened(step, _step_sentence(step, vouching)) for step in explained.telling]
-        line = None if explained.now is None else _line(explained.now)
-        return ToldLine(domain=explained.domain, line_id=explained.attribute_id, now=line, steps=steps)
-    steps = [
-        _happened(step, statement_sentence(step.kind, "", _actor(step.actor, vouching), "")) for step in explained.steps
-    ]
-    return ToldLine(domain=explained.domain, line_id=explained.statement_id, now=None, steps=steps)
 
 
 def _line(line: Attribute) -> Line:
@@ -185,39 +129,3 @@ def _is_allowed(statement: Statement, vouching: Vouching) -> bool:
 def _replaced(statement: Statement) -> list[str]:
     """Return the value that a statement replaces, if any, as its id has it."""
     return [] if statement.over is None else [statement.over.split(":", 2)[-1]]
-
-
-def _happened(step: LineStep | StatementStep, words: str) -> Happened:
-    for missing, plain in _WITHHELD.items():
-        words = words.replace(missing, plain)
-    return Happened(version=step.version, on=step.occurred_at.date(), sentence=words)
-
-
-def _step_sentence(step: LineStep, vouching: Vouching) -> str:
-    values: dict[str, Any] = step.model_dump() | {
-        "newest_items": {item: title for item, title in step.newest_items.items() if _title(title, vouching)},
-        "title": _title(step.title, vouching),
-        "actor": _actor(step.actor, vouching),
-        "reason": step.reason if _COUNTED.fullmatch(step.reason) else "",
-        "analysis": "",
-        "quoted": None,
-    }
-    if step.heard is not None:
-        what = step.heard["what"]
-        values["heard"] = {
-            **step.heard,
-            "words": "",
-            "what": what if what in _CAUSES else "a signal of its own",
-        }
-    if values["ranking"] is not None:
-        values["ranking"] = {**values["ranking"], "instruction": ""}
-    return sentence(values)
-
-
-def _title(title: str | None, vouching: Vouching) -> str | None:
-    return title if title and vouching.held(TITLE, title) is None else None
-
-
-def _actor(actor: str | None, vouching: Vouching) -> str | None:
-    """Return the actor's name; a writer of commands on Kafka can name any actor."""
-    return actor if actor is None or vouching.held("name", actor) is None else "somebody"

@@ -91,6 +91,6 @@ def test_an_agent_with_mcp_asks_for_the_taste_itself(world: World) -> None:
 
     first, second = endpoint.bodies
     assert printed.strip() == ANSWER
-    assert len(first["tools"]) == 8
+    assert len(first["tools"]) == 7
     assert "film noir" not in str(first["messages"])
     assert "likes: film noir" in next(str(each["content"]) for each in second["messages"] if each["role"] == "tool")

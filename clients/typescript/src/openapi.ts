@@ -38,9 +38,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Tells what each event of a batch will teach, in sentences; sends nothing
-         * @description The events meet each other as they would in the pipeline, and a person of whom nothing is known: a selection joins
-         *     with its ranking of the same batch.
+         * Lists the lessons of each event of a batch, in sentences; sends nothing
+         * @description The events share the state of a user without any history: a selection joins with its ranking of the same batch.
          *
          *     Needs the scope `produce`.
          */
@@ -62,11 +61,9 @@ export interface paths {
         put?: never;
         /**
          * Ranks candidates for a person, best first, and waits for it
-         * @description What spoke for the order is in `injected`: the slim skill, and in `fit` how well the candidates suit and, with
-         *     `clarify`, the one question whose answer would tell most. Answer it with a correction. Then show the list, and send
-         *     what was taken as a selection with this `ranking_id`.
-         *
-         *     A 504 names the `request_id`: the same request may be sent again with it.
+         * @description `injected` has the reasons: the slim skill, and in `fit` how well the candidates suit and, with `clarify`, the most
+         *     useful question. Answer it with a correction. Then show the list, and send the choice as a selection with this
+         *     `ranking_id`. A 504 names the `request_id`: the same request may be sent again with it.
          *
          *     Needs the scope `produce` and `read-slim`.
          */
@@ -126,8 +123,8 @@ export interface paths {
         };
         /**
          * All slim skills as server-sent events, for a host that keeps a copy
-         * @description `slim` events have a slim skill, `forgotten` ones name what to remove; after a `reset` what a copy holds is to be
-         *     thrown away, and everything follows. Resume with the id of the last event that had one.
+         * @description `slim` events have a slim skill, `forgotten` ones name one to remove; after a `reset` drop the whole copy, and
+         *     everything follows. Resume with the id of the last event that had one.
          *
          *     Needs the scope `read-slim`.
          */
@@ -150,9 +147,9 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Record what a person wants or does not want, in words or by a form, and answer with the statements understood
-         * @description The next ranking honours it. With `answers` it answers the question of a ranking. Words that are not understood are
-         *     kept in the log and change nothing; `why` is the reason, and `explanation` has examples. Words that ask
+         * Records wishes of a person, in words or by a form, and answers with the statements understood
+         * @description The next ranking honours them. With `answers` it answers the question of a ranking. Words that are not understood
+         *     are kept in the log and change nothing; `why` is the reason, and `explanation` has examples. Words that ask
          *     not to be remembered are not sent at all.
          *
          *     Needs the scope `change-user`.
@@ -164,7 +161,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/users": {
+    "/v1/token": {
         parameters: {
             query?: never;
             header?: never;
@@ -172,10 +169,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The ids of users with a skill or a card, in order, page by page: next is for after
-         * @description Needs the scope `read-all`.
+         * The token of this very request: its name, its scopes, and its user; * is all users
+         * @description Needs any valid token.
          */
-        get: operations["users"];
+        get: operations["own_token"];
         put?: never;
         post?: never;
         delete?: never;
@@ -192,30 +189,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All skills of a user, one per domain
+         * The skills of a user, one per domain
          * @description Needs the scope `read-user` or `read-all`.
          */
         get: operations["skills"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/users/{user}/skills/{domain}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The skill of a user in a domain
-         * @description Needs the scope `read-user` or `read-all`.
-         */
-        get: operations["skill"];
         put?: never;
         post?: never;
         delete?: never;
@@ -232,7 +209,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The newest versions of each of a user's skills, as what changed and on what evidence
+         * The newest versions of each of a user's skills, with their changes and evidence
          * @description Needs the scope `read-user` or `read-all`.
          */
         get: operations["log"];
@@ -252,8 +229,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Explains one line or statement of a skill: what it is now, and its steps, each with a plain sentence
-         * @description As `sager policy explain --json`. A line that is gone or was reworded is explained too.
+         * Explains one line or statement of a skill: its state now, and its steps, each with a plain sentence
+         * @description A line that is gone or was reworded is explained too.
          *
          *     Needs the scope `read-user` or `read-all`.
          */
@@ -276,7 +253,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Changes a skill: what sager policy can do, in the name of the token
+         * Changes a skill in the name of the token, as sager policy does
          * @description Needs the scope `change-user`.
          */
         post: operations["command"];
@@ -294,57 +271,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The card of a person: what they said of themselves, line by line, each with its evidence and why it is told
+         * The card of a person, line by line, each with its evidence and the reason why it is shown
          * @description With `format=text` the lines for a prompt, of at most `budget_tokens` (300 by default), which a token with
-         *     `read-slim` may have too. As fresh as its topic: milliseconds; with `as_of` some seconds old.
+         *     `read-slim` may have too. As fresh as its topic: milliseconds.
          *
          *     Needs the scope `read-slim` or `read-user` or `read-all`.
          */
         get: operations["card"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/users/{user}/card/log": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The newest versions of a card, as what each conversation, command or signal changed; from the snapshot
-         * @description Needs the scope `read-user` or `read-all`.
-         */
-        get: operations["card_log"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/users/{user}/card/commands": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Sets, pins, unpins or removes a line of a card, in the name of the token
-         * @description Removing forgets, in the log too, and is done in two steps: without `confirmation` it answers a preview with one.
-         *
-         *     Needs the scope `change-user`.
-         */
-        post: operations["command_card"];
         delete?: never;
         options?: never;
         head?: never;
@@ -359,7 +294,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Exports everything held about a user: the folder of sager policy export, as a zip file
+         * Exports everything held about a user: the file of sager policy export, gzipped JSON lines
          * @description It reads whole topics, and may take minutes in a large deployment.
          *
          *     Needs the scope `read-user`.
@@ -383,9 +318,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Forgets a person, a domain or a line, in two steps
-         * @description Without `confirmation`: a preview of what goes, with a confirmation. With it, the same request is carried out, and
-         *     answered with the receipt. There is no way back.
+         * Erases a person, a domain or a line. There is no way back
+         * @description Without `confirm` the answer is a preview, by store. With the user's id in `confirm` it is the receipt.
          *
          *     Needs the scope `forget-user`.
          */
@@ -406,193 +340,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Imports an export, a zip file, in two steps
-         * @description Without `confirmation`: a preview of what comes and what it replaces, with a confirmation. With it, the same request
-         *     is carried out. `interactions`: send the past interactions too.
+         * Imports an export. Each of its skills replaces the skill of its domain
+         * @description Without `confirm` the answer is a preview. With the user's id in `confirm` it is carried out.
          *
          *     Needs the scope `change-user`.
          */
         post: operations["import_user"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/status": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The deployment's prefix, and how old the snapshot is
-         * @description Needs the scope `operate`.
-         */
-        get: operations["status"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/token": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * The token of this very request: its name, its scopes, and the user that it is about (* is everybody)
-         * @description Needs any valid token.
-         */
-        get: operations["own_token"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/arms": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Arms side by side, week by week: how high the chosen items stood; the view arm_results
-         * @description Needs the scope `operate` or `read-all`.
-         */
-        get: operations["read_arms"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/analytics/people": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Whose skills have most choices behind them
-         * @description Needs the scope `read-all`.
-         */
-        get: operations["read_people"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/analytics/learning-curve": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Does it get better? Hit rates by how many choices somebody had made: the view learning_curve
-         * @description Needs the scope `read-all`.
-         */
-        get: operations["read_learning_curve"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/analytics/tier-flow": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * How many lines moved from which tier to which: the view tier_flow, summed over weeks
-         * @description Needs the scope `read-all`.
-         */
-        get: operations["read_tier_flow"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/analytics/adoption": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Which lines most people hold, by tier: the view attribute_adoption
-         * @description Needs the scope `read-all`.
-         */
-        get: operations["read_adoption"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/analytics/costs": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * What calls of models cost, week by week and by part
-         * @description Needs the scope `read-all`.
-         */
-        get: operations["read_costs"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/analytics/calibration": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Do rankings know when nothing suits? By domain and tenth: the view calibration
-         * @description Needs the scope `read-all`.
-         */
-        get: operations["read_calibration"];
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -607,54 +360,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A skill as a model may read it: only lines for which something vouches, in words that carry no instruction
-         * @description What is held back is counted, and shown to people by `/v1/users/{user}/skills/{domain}`.
+         * A skill for a model: only lines for which something vouches, in words that carry no instruction
+         * @description Withheld lines are counted; `/v1/users/{user}/skills` shows them to people.
          *
          *     Needs the scope `read-user` or `read-all`.
          */
         get: operations["told_skill"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/users/{user}/domains/{domain}/told/log": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * How a skill came about, as a model may read it: its newest versions out of the snapshot, some seconds old
-         * @description Needs the scope `read-user` or `read-all`.
-         */
-        get: operations["told_log"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/users/{user}/domains/{domain}/told/lines/{attribute}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Why a line or a statement is in a skill, as a model may read it
-         * @description Titles are told where something vouches for them, and nobody's own words are quoted.
-         *
-         *     Needs the scope `read-user` or `read-all`.
-         */
-        get: operations["told_line"];
         put?: never;
         post?: never;
         delete?: never;
@@ -672,24 +383,18 @@ export interface components {
          * @enum {string}
          */
         Action: "pin" | "unpin" | "remove" | "add" | "reword" | "set-tier" | "freeze" | "unfreeze" | "roll-back" | "import";
-        /** @description Arms side by side. `arms` are comparable only if users were assigned at random. */
-        Arms: {
-            arms: {
-                [key: string]: string | number | null;
-            }[];
-        };
         /**
          * @description One line of a skill. Positive only: what draws the user, never what to avoid (invariant 5).
          *
-         *     Counts are in the user's own contrasts, not in clock time: `confirmed_at` is the number of contrasts that the skill
-         *     had learned from when the attribute was last supported.
+         *     Counts are in the user's own contrasts, not in clock time: `confirmed_at` is the number of contrasts
+         *     that the skill had learned from when the attribute was last supported.
          *
-         *     `taken` and `expected` are the evidence, in 1/1024 of a choice and fading with every choice: how often the user took
-         *     what the line names, and how often they would have, had they chosen blindly from what was shown. The tier follows
-         *     from them. Both are 0 in lines from before counts and in those of a template.
+         *     `taken` and `expected` are the evidence, in 1/1024 of a choice and fading with every choice: how often what the line
+         *     says was taken, and how often it was to be expected had the person chosen blindly from what was shown. The tier
+         *     follows from them. Both are 0 in lines from before counts and in those of a template.
          *
-         *     `gained`, in 1/1024 of a place and fading likewise, is by how many places the line, by the skill alone, lifted the
-         *     items that the user took.
+         *     `gained` is what the line was worth, in 1/1024 of a place and fading likewise: by how many places it lifted what was
+         *     taken in the lists that it was taken from, by the skill alone; below 0, it lifted what was left.
          */
         Attribute: {
             attribute_id: string;
@@ -711,12 +416,12 @@ export interface components {
              */
             support: number;
             /**
-             * @description Evidence of a changed taste.
+             * @description How much lately speaks for a taste that has changed, in 1/1024 nat.
              * @default 0
              */
             drift: number;
             /**
-             * @description Since it was last confirmed or demoted.
+             * @description Contradictions since it was last confirmed or demoted.
              * @default 0
              */
             contradictions: number;
@@ -730,9 +435,14 @@ export interface components {
         };
         /** @description A batch of events. Each is checked by itself, so that a bad one does not keep the others out. */
         Batch: {
-            events: (components["schemas"]["SentItem"] | components["schemas"]["SentInteraction"] | components["schemas"]["SentRankRequest"] | components["schemas"]["SentRanking"] | components["schemas"]["SentSelection"] | components["schemas"]["SentFeedback"] | components["schemas"]["SentCorrection"] | components["schemas"]["SentUtterance"])[];
+            events: {
+                /** @enum {unknown} */
+                topic: "items" | "interactions" | "rank-requests" | "rankings" | "selections" | "feedback" | "corrections" | "utterances";
+                /** @description As on Kafka: asyncapi.json has the fields of each topic. */
+                event: Record<string, never>;
+            }[];
         };
-        /** @description More or less of a measure: `cheaper` than the items that were shown, or `under 20`. */
+        /** @description More or less of what can be measured: `cheaper` than the items that were shown, or `under 20`. */
         Bound: {
             measure: components["schemas"]["Measure"];
             /** @description Only items with more than this. */
@@ -752,163 +462,19 @@ export interface components {
             };
         };
         /**
-         * @description What a command does to a card.
-         * @enum {string}
-         */
-        CardAction: "set" | "pin" | "unpin" | "remove";
-        /**
-         * @description One effective change. The fold puts `line` in the place of the one with this id, and needs no rule for it.
-         *
-         *     A line with a successor is moved to the past lines.
-         */
-        CardChange: {
-            kind: components["schemas"]["CardChangeKind"];
-            line_id: string;
-            /** @description As it is now; none: it is gone. */
-            line?: components["schemas"]["CardLine"] | null;
-            /** @default  */
-            reason: string;
-        };
-        /**
-         * @description What one event can do to one line of a card.
-         * @enum {string}
-         */
-        CardChangeKind: "added" | "confirmed" | "contradicted" | "overtaken" | "withdrawn" | "merged" | "rewarded" | "faded" | "crowded-out" | "set" | "pinned" | "unpinned" | "removed" | "forgotten";
-        /** @description What is to change on a card, and why. `set` takes `line`, and `line_id` to take that line's place. */
-        CardCommandBody: {
-            action: components["schemas"]["CardAction"];
-            line_id?: string | null;
-            line?: components["schemas"]["CardStated"] | null;
-            /** @default  */
-            reason: string;
-            /** @description `remove`: that of the preview, to have it carried out. */
-            confirmation?: string | null;
-        };
-        /** @description What became of a command. */
-        CardCommanded: {
-            event_id: string;
-            /** @description False: accepted, and not carried out yet. */
-            carried_out: boolean;
-            /** @description The card's version afterwards. */
-            version?: number | null;
-            /** @description Only for tokens that may read the user. */
-            diff?: components["schemas"]["CardDiff"] | null;
-        };
-        /**
-         * @description One version of a card: the effect of a chunk of a conversation, a command or a signal.
-         *
-         *     `event_id` is that of the chunk, command or signal; a chunk's is derived from the utterances in it.
-         */
-        CardDiff: {
-            /** @description Unique per event; a repeated one is a duplicate. */
-            event_id: string;
-            /** @default 1 */
-            schema_version: number;
-            /**
-             * Format: date-time
-             * @description When it happened, in UTC.
-             */
-            occurred_at: string;
-            user_id: string;
-            version: number;
-            conversation_id?: string | null;
-            /** @default [] */
-            changes: components["schemas"]["CardChange"][];
-            /** @default [] */
-            not_kept: components["schemas"]["NotKept"][];
-            /** @description The card's new `reward`. */
-            reward?: number | null;
-            reasoned_by?: components["schemas"]["ReasonedBy"];
-            source?: components["schemas"]["Position"] | null;
-            /** @description Seals this version and all earlier ones. */
-            chain?: string | null;
-        };
-        /**
-         * @description How a card is answered.
-         * @enum {string}
-         */
-        CardFormat: "json" | "text" | "skill";
-        /**
-         * @description One taste of a person, by their own statements.
-         *
-         *     `weight` and `against` are the evidence for it and against it, in 1/1024 of a plain statement; how certain a line is
-         *     at a moment follows from them and from the time since `confirmed_at`. A line that was overtaken names its successor.
-         */
-        CardLine: {
-            /** @description Stance, dimension and value. */
-            line_id: string;
-            stance: components["schemas"]["Stance"];
-            /** @default stated */
-            dimension: string;
-            value: string;
-            /** @description Where it holds; none: anywhere. */
-            domain?: string | null;
-            /** @default said */
-            strength: components["schemas"]["Strength"];
-            /**
-             * @description Without personal data.
-             * @default
-             */
-            words: string;
-            weight: number;
-            /** @default 0 */
-            against: number;
-            /** Format: date-time */
-            since: string;
-            /** Format: date-time */
-            confirmed_at: string;
-            /** @description The card's version that brought it. */
-            version: number;
-            /**
-             * @description How often the person stated it.
-             * @default 1
-             */
-            times: number;
-            /**
-             * @description Events, newest last.
-             * @default []
-             */
-            evidence: string[];
-            /** @default false */
-            pinned: boolean;
-            overtaken_by?: string | null;
-            overtaken_at?: string | null;
-        };
-        /** @description Versions of a card, as what changed. */
-        CardLog: {
-            diffs: components["schemas"]["CardDiff"][];
-        };
-        /** @description What removing a line would do. Nothing was sent. */
-        CardPreview: {
-            /** @description What the line says. */
-            says: string;
-            confirmation: string;
-            /** Format: date-time */
-            expires_at: string;
-        };
-        /** @description A line that a command writes. */
-        CardStated: {
-            /** @default prefers */
-            stance: components["schemas"]["Stance"];
-            /** @default stated */
-            dimension: string;
-            value: string;
-            domain?: string | null;
-        };
-        /**
          * @description One effective change. The tier rule has been applied already: folding needs no rule and no setting.
          *
          *     `before` is None for a discovered attribute, `after` is None for a removed one. A weakened attribute with
-         *     `before == after` was contradicted without being demoted. `counts` are the new `taken` and `expected` of a line that
-         *     a person set.
+         *     `before == after` was contradicted without being demoted.
          */
         Change: {
             kind: components["schemas"]["ChangeKind"];
             attribute_id: string;
             before?: ("silent" | "low" | "medium" | "high") | null;
             after?: ("silent" | "low" | "medium" | "high") | null;
-            /** @description The new line: discovered, added, reworded or restored. */
+            /** @description The new line, where the change brings one: discovered, added, reworded, restored. */
             discovered?: components["schemas"]["Attribute"] | null;
+            /** @description Of a line that a person set: what now counts as taken and expected, in 1/1024. */
             counts?: [
                 number,
                 number
@@ -922,7 +488,30 @@ export interface components {
          */
         ChangeKind: "reinforced" | "discovered" | "weakened" | "removed" | "evicted" | "pinned" | "unpinned" | "added" | "reworded" | "set" | "restored" | "forgotten" | "shifted" | "faded" | "overtaken";
         /**
-         * @description What is to change, and why.
+         * @description The choice behind a piece of evidence, as far as the snapshot has it.
+         *
+         *     Attributes:
+         *         title: the chosen item's title.
+         *         ranking_id: the ranking it was chosen from.
+         *         place: the rank at which the item was shown; 1 is the top.
+         *         taken: the ids of all items that were taken, the chosen one first.
+         *         shown: the ranking's item ids, in order; the contrast's, where the snapshot lacks the ranking.
+         *         instruction: what the user asked for.
+         *         ranked_by: app or sager; None where the snapshot lacks the ranking.
+         *         skill_version: the version of the skill used for the ranking.
+         */
+        Choice: {
+            title: string;
+            ranking_id: string;
+            place: number;
+            taken: string[];
+            shown: string[];
+            instruction: string;
+            ranked_by: string | null;
+            skill_version: number | null;
+        };
+        /**
+         * @description A change and its reason.
          *
          *     Beside `domain` and `action`: `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes
          *     `attribute_id` and `tier`; `remove`, `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze`
@@ -944,7 +533,7 @@ export interface components {
             /** @default  */
             reason: string;
         };
-        /** @description What became of a command. */
+        /** @description The outcome of a command. */
         Commanded: {
             event_id: string;
             /** @description False: accepted, and not carried out yet. */
@@ -952,14 +541,14 @@ export interface components {
             /** @description The skill's version afterwards. */
             version?: number | null;
             /**
-             * @description What had no room.
+             * @description Changes that had no effect, and why.
              * @default []
              */
             refused: components["schemas"]["Refused"][];
             /** @description Only for tokens that may read the user. */
             diff?: components["schemas"]["SkillDiff"] | null;
         };
-        /** @description What became of a correction. */
+        /** @description The outcome of a correction. */
         Corrected: {
             event_id: string;
             /** @description Whether a worker has answered within the time. */
@@ -988,59 +577,17 @@ export interface components {
             /** @description Only for tokens that may read the user. */
             diff?: components["schemas"]["SkillDiff"] | null;
         };
-        /**
-         * @description A person's statement. `items` is what they see while they make it, first place first: "the second" is an item.
-         *
-         *     `says` has the fields of a form; where it is empty, `text` is read.
-         */
-        Correction: {
-            /** @description Unique per event; a repeated one is a duplicate. */
-            event_id: string;
-            /** @default 1 */
-            schema_version: number;
-            /**
-             * Format: date-time
-             * @description When it happened, in UTC.
-             */
-            occurred_at: string;
-            user_id: string;
-            domain: string;
-            /**
-             * @description The person's own words.
-             * @default
-             */
-            text: string;
-            /** @description BCP 47, such as `de`; none: recognised by the words. */
-            language?: string | null;
-            /** @default [] */
-            items: components["schemas"]["Candidate"][];
-            /** @description The item that it is about, if it is about one. */
-            item_id?: string | null;
-            /** @default [] */
-            says: components["schemas"]["Directive"][];
-            /**
-             * @description Items that would do.
-             * @default []
-             */
-            suits: string[];
-            /** @description None: by the words, else always. */
-            scope?: components["schemas"]["Scope"] | null;
-            /** @description The question that this answers. */
-            answers?: string | null;
-            ranking_id?: string | null;
-            session_id?: string | null;
-        };
-        /** @description What a person says, in words (`text`) or by a form (`says`, `suits`). */
+        /** @description A statement of a person, in words (`text`) or by a form (`says`, `suits`). */
         CorrectionBody: {
             /**
              * @description The person's own words.
              * @default
              */
             text: string;
-            /** @description BCP 47, such as `de`; none: told by the words. */
+            /** @description BCP 47, such as `de`; by default found by the words. */
             language?: string | null;
             /**
-             * @description What the person sees, first place first.
+             * @description The items that the person sees, first place first.
              * @default []
              */
             items: components["schemas"]["Candidate"][];
@@ -1050,7 +597,7 @@ export interface components {
             says: components["schemas"]["Directive"][];
             /** @default [] */
             suits: string[];
-            /** @description none: what the words say, else always. */
+            /** @description By default as the words say, else always. */
             scope?: components["schemas"]["Scope"] | null;
             /** @description The question of a ranking that this answers. */
             answers?: string | null;
@@ -1062,8 +609,12 @@ export interface components {
             taken: string | null;
             expected: string | null;
         };
-        /** @description One wish in fields. It names a fact (`dimension` and `value`), one item (`item_id`) or a measure (`bound`). */
-        Directive: {
+        /**
+         * @description One thing that a person wants or does not want, in fields.
+         *
+         *     It names a fact (`dimension` and `value`), one item (`item_id`) or a measure (`bound`).
+         */
+        Directive: ({
             stance: components["schemas"]["Stance"];
             dimension?: string | null;
             value?: string | null;
@@ -1072,11 +623,18 @@ export interface components {
             item_id?: string | null;
             bound?: components["schemas"]["Bound"] | null;
             /**
-             * @description True if the person once thought otherwise.
+             * @description The person says that they once thought otherwise.
              * @default false
              */
             changed: boolean;
-        };
+        } & unknown) & ({
+            dimension: unknown;
+            value: unknown;
+        } | {
+            item_id: unknown;
+        } | {
+            bound: unknown;
+        });
         /** @description The event behind an attribute: which choice, of which item. */
         Evidence: {
             event_id: string;
@@ -1085,16 +643,8 @@ export interface components {
         /**
          * @description One line of a skill, explained.
          *
-         *     Attributes:
-         *         attribute_id: its id.
-         *         domain: the domain of the skill.
-         *         words: what it says, such as `noir (genre)`; the newest words of one that is gone.
-         *         state: how sure it is now, in words.
-         *         now: the line as it stands; None for one that is gone.
-         *         counts: what it was counted by now.
-         *         unvouched: why no app and no model is told it, as a name; None: they are told.
-         *         unvouched_why: the same in words.
-         *         steps: what happened to it, oldest first.
+         *     `now` is None for a line that is gone, and `words` are its newest ones. `state`: how sure it is, in words.
+         *     `unvouched`: why no app and no model gets it, as a name and in words; None: they get it.
          */
         Explained: {
             attribute_id: string;
@@ -1105,9 +655,9 @@ export interface components {
             counts: components["schemas"]["Counts"];
             unvouched: string | null;
             unvouched_why: string | null;
-            steps: (components["schemas"]["SeededStep"] | components["schemas"]["MovedStep"])[];
+            steps: components["schemas"]["LineStep"][];
         };
-        /** @description Something that the person said, explained; `state`: for how long it holds, in words. */
+        /** @description A statement of the person, explained; `state`: for how long it holds, in words. */
         ExplainedStatement: {
             statement_id: string;
             domain: string;
@@ -1116,25 +666,26 @@ export interface components {
             now: components["schemas"]["Statement"] | null;
             steps: components["schemas"]["StatementStep"][];
         };
-        /** @description One line of collaborative context: a taste of similar users (paper 2.2, C.4). */
+        /** @description One line of collaborative context: what draws similar users, its confidence and its supporters. */
         Facet: {
             /** @description The line as it appears in a prompt. */
             facet: string;
             confidence: number;
             /** @default [] */
             supporting_neighbors: string[];
-            /** @description The attribute that it names, if items have it. */
+            /** @description The attribute that it names, if the parsers can find it in an item. */
             attribute_id?: string | null;
         };
-        /** @description One finding of a parser in an item's metadata, such as `genre = science fiction`. */
+        /** @description One thing that a parser found in an item's metadata, such as `genre = science fiction`. */
         Fact: {
             dimension: string;
             value: string;
         };
         /**
-         * @description The evidence for each candidate of a ranking, before weights; only what distinguishes candidates.
+         * @description What speaks for each candidate of a ranking, before weights; only what tells candidates apart is in it.
          *
-         *     Rows are in the ranking's order. `dimensions` are sums of the evidence weights of a skill's lines.
+         *     Rows are in the ranking's order. `dimensions` are sums of the evidence weights of a skill's lines; what the skill
+         *     counts in all follows from them and from what each dimension counts.
          */
         Features: {
             mix?: {
@@ -1144,62 +695,36 @@ export interface components {
                 [key: string]: number[];
             };
         };
-        /** @description One signal about one item, shown in a ranking or not. It carries its item, as all events do. */
-        Feedback: {
-            /** @description Unique per event; a repeated one is a duplicate. */
-            event_id: string;
-            /** @default 1 */
-            schema_version: number;
-            /**
-             * Format: date-time
-             * @description When it happened, in UTC.
-             */
-            occurred_at: string;
-            user_id: string;
-            domain: string;
-            item: components["schemas"]["Candidate"];
-            signal: string;
-            /** @description rated: the rating; dwelled: seconds. Both need one. */
-            value?: number | null;
-            /** @description rated: worst and best rating; else 1 and 5. */
-            scale?: [
-                number,
-                number
-            ] | null;
-            ranking_id?: string | null;
-            session_id?: string | null;
-        };
-        /** @description What is wrong with a field; its value is never quoted. */
+        /** @description An invalid field; its value is never quoted. */
         FieldError: {
             field: string;
             what: string;
         };
         /**
-         * @description How well a ranking suits the person, by their statements and choices.
+         * @description What a ranking tells of how well it suits, by what the person said and took.
          *
-         *     `chances` has, in the ranking's order, the probability that the person accepts each candidate at all; `against`
-         *     names the statement against each unwanted candidate.
+         *     `chances` are of the candidates in the ranking's order: how probable it is that the person accepts each at all.
          */
         Fit: {
             /** @default [] */
             chances: number[];
-            /** @description The probability that the person wants none of these. */
+            /** @description How probable it is that the person wants none of these. */
             nothing: number;
             /** @description False: better to show nothing, or to ask. */
             suits: boolean;
-            /** @description Unwanted candidates. */
+            /** @description Candidates that the person said they do not want, with the statement. */
             against?: {
                 [key: string]: string;
             };
             /**
-             * @description Statements that it followed.
+             * @description The statements that this ranking goes by.
              * @default []
              */
             honoured: string[];
-            /** @description Only with `clarify`. */
+            /** @description Only where the host asked. */
             question?: components["schemas"]["Question"] | null;
         };
-        /** @description What is to be forgotten: everything, a domain, or a line of a domain by its id. */
+        /** @description The data to erase: everything, a domain, or a line of a domain by its id. */
         ForgetAsked: {
             /**
              * @description The whole person, in every domain.
@@ -1208,10 +733,10 @@ export interface components {
             everything: boolean;
             domain?: string | null;
             line?: string | null;
-            /** @description That of the preview, to have it carried out. */
-            confirmation?: string | null;
+            /** @description The user's id again: it is carried out. Without it the answer is a preview. */
+            confirm?: string | null;
         };
-        /** @description What forgetting would reach. Nothing was forgotten. */
+        /** @description The reach of an erasure. Nothing was erased. */
         ForgetPreview: {
             /** @description Whether anything is held about this user. */
             known: boolean;
@@ -1220,18 +745,16 @@ export interface components {
             goes: components["schemas"]["StoreGoes"][];
             /** @description Topics that could not be counted. */
             unread: string[];
-            confirmation: string;
-            /** Format: date-time */
-            expires_at: string;
         };
-        /** @description One erased scope: no event up to `until` is ever learned from again. `event_id` is the request's. */
+        /** @description One thing that was forgotten: events up to `until` are never learned from again. */
         Forgotten: {
+            /** @description The request. */
             event_id: string;
             /** Format: date-time */
             until: string;
             actor: string;
             /**
-             * @description True if the worker has removed everything in its own stores.
+             * @description Whether the worker has removed everything that it holds itself.
              * @default false
              */
             done: boolean;
@@ -1241,24 +764,7 @@ export interface components {
              */
             versions: number;
         };
-        /**
-         * @description Where a stream of all slim skills begins.
-         * @enum {string}
-         */
-        From: "all" | "now";
-        /** @description One thing that a line rests on. */
-        Happened: {
-            version: number;
-            /** Format: date */
-            on: string;
-            /** @description Addressed to the person: `You took ...`. */
-            sentence: string;
-        };
-        /**
-         * @description The signal, correction or abstention that a diff answers.
-         *
-         *     `explanation` is for the person: the reason, examples, and omitted private data, whose kinds are in `not_kept`.
-         */
+        /** @description What a diff answers, where it is no choice and no command: a signal, a correction or an abstention. */
         Heard: {
             /** @description The signal, or `correction`, or `abstention`. */
             what: string;
@@ -1269,29 +775,30 @@ export interface components {
             understood: boolean;
             /** @default  */
             by_pattern: string;
-            /** @description Why a correction changes nothing. */
+            /** @description Of a correction: why it changes nothing. */
             why?: components["schemas"]["NotUnderstood"] | null;
-            /** @default  */
+            /**
+             * @description For the person: the reason, examples that would be understood, private data left out, and the effect of words that state nothing.
+             * @default
+             */
             explanation: string;
-            /** @default [] */
+            /**
+             * @description Kinds of private data left out, such as health.
+             * @default []
+             */
             not_kept: string[];
         };
-        /** @description What was imported. */
+        /** @description The result of an import. */
         ImportDone: {
             carried_out: boolean;
-            interactions: number;
             statements: number;
             skills: components["schemas"]["SkillCame"][];
         };
-        /** @description What importing would bring. Nothing was sent. */
+        /** @description The effect of an import. Nothing was sent. */
         ImportPreview: {
             /** @description The user's id in the export. */
             exported_from: string;
             comes: components["schemas"]["SkillComes"][];
-            interactions: number;
-            confirmation: string;
-            /** Format: date-time */
-            expires_at: string;
         };
         /** @description What influenced a ranking: which skill, facets and words were injected (paper 2.4). */
         Injected: {
@@ -1302,20 +809,20 @@ export interface components {
             skill_version: number;
             /** @default  */
             slim_skill: string;
-            /** @description The form that broke ties: full, slim or none. */
+            /** @description Which form of the skill broke ties: full, slim or none; a model sees the slim one. */
             rank_skill?: string | null;
             reasoner?: string | null;
-            /** @description The experiment arm; none: derived from the rest. */
+            /** @description The experiment arm that this ranking belongs to; none: derived from what was injected. */
             arm?: string | null;
             /** @default [] */
             facets: components["schemas"]["Facet"][];
-            /** @description Candidates that go with the user's items. */
+            /** @description Candidates that others took together with what this user took, with the strength from 0 to 1. */
             companions?: {
                 [key: string]: number;
             };
-            /** @description The version of the domain's weights used. */
+            /** @description The version of the domain's weights that it was ordered by, if it was. */
             weights_version?: number | null;
-            /** @description Where weights alone decided. */
+            /** @description What spoke for each candidate, where weights alone decided: what a choice tells of. */
             features?: components["schemas"]["Features"] | null;
             /** @description How well the candidates suit, if known. */
             fit?: components["schemas"]["Fit"] | null;
@@ -1323,7 +830,7 @@ export interface components {
             memory_version: number;
             /** @default 0 */
             graph_epoch: number;
-            /** @description How the order was made, and its cost. */
+            /** @description How the order was made, and what it cost. */
             ranked_by?: components["schemas"]["ReasonedBy"] | null;
             /** @description Only where an LLM wrote the facets. */
             facets_by?: components["schemas"]["ReasonedBy"] | null;
@@ -1335,36 +842,11 @@ export interface components {
              */
             repaired: number;
         };
-        /** @description A past positive event, imported or live; it feeds the statistical prior (paper 2.3). */
-        Interaction: {
-            /** @description Unique per event; a repeated one is a duplicate. */
-            event_id: string;
-            /** @default 1 */
-            schema_version: number;
-            /**
-             * Format: date-time
-             * @description When it happened, in UTC.
-             */
-            occurred_at: string;
-            user_id: string;
-            domain: string;
-            item: components["schemas"]["Candidate"];
-        };
-        /** @description One entry of the catalogue; the newest per `item_id` applies. */
-        Item: {
-            /** @description Unique per event; a repeated one is a duplicate. */
-            event_id: string;
-            /** @default 1 */
-            schema_version: number;
-            /**
-             * Format: date-time
-             * @description When it happened, in UTC.
-             */
-            occurred_at: string;
-            domain: string;
-            item: components["schemas"]["Candidate"];
-        };
-        /** @description A model's verdict on one line, with the fact of the chosen item that it quoted. Its effect is in the changes. */
+        /**
+         * @description A model's verdict on one line, with the fact of the chosen item that it quoted for it.
+         *
+         *     It is what the model said, not what came of it: that is in the diff's changes.
+         */
         Judgement: {
             attribute_id: string;
             verdict: components["schemas"]["Verdict"];
@@ -1381,9 +863,9 @@ export interface components {
             /** @description Names the line where it is explained or corrected. */
             line_id: string;
             kind: components["schemas"]["Kind"];
-            /** @description What it is about, such as `genre`. */
+            /** @description Its subject, such as `genre`. */
             dimension: string;
-            /** @description What draws the person, such as `noir`. */
+            /** @description Such as `noir`. */
             value: string;
             /** @description How sure it is: `low`, `medium` or `high`. */
             tier: string;
@@ -1398,29 +880,72 @@ export interface components {
              */
             counted: string;
         };
-        /** @description What a batch would do; nothing of it was sent. */
+        /** @description One step of a line: seeded, moved by an event or a command, or judged by a model without effect. */
+        LineStep: {
+            taken: string | null;
+            expected: string | null;
+            kind: string;
+            version: number;
+            attribute_id: string;
+            /** Format: date-time */
+            occurred_at: string;
+            sentence: string;
+            tier_before?: string | null;
+            tier_after?: string | null;
+            source?: string | null;
+            /** @default 0 */
+            support: number;
+            /** @default 0 */
+            interactions_before: number;
+            /** @default {} */
+            newest_items: {
+                [key: string]: string | null;
+            };
+            event_id?: string | null;
+            item_id?: string | null;
+            title?: string | null;
+            reasoner?: string | null;
+            actor?: string | null;
+            /** @default  */
+            reason: string;
+            verdict?: string | null;
+            quoted?: string | null;
+            /** @default  */
+            analysis: string;
+            heard?: {
+                [key: string]: unknown;
+            } | null;
+            ranking?: components["schemas"]["Choice"] | null;
+            others_with?: number | null;
+        };
+        /** @description The lessons of a batch; nothing of it was sent. */
         LintReport: {
-            /** @description How many events would be accepted. */
             accepted: number;
             refused: number;
             results: components["schemas"]["Linted"][];
         };
-        /** @description What an event would do. */
+        /** @description The lessons of an event. */
         Linted: {
+            /** @description As it was sent, if it was. */
             event_id: string | null;
-            /** @description What is learned from it, in sentences. */
-            teaches: string[];
-            /** @description What would make it teach more, or why it teaches nothing. */
-            warnings: string[];
-            /** @description Why it would be refused; empty if it would not. */
+            /** @enum {string} */
+            status: "accepted" | "refused";
+            /**
+             * @description Only of refused ones.
+             * @default []
+             */
             errors: components["schemas"]["FieldError"][];
+            /** @description Its lessons, in sentences. */
+            teaches: string[];
+            /** @description Ways to make it teach more. */
+            warnings: string[];
         };
-        /** @description Versions of skills, as what changed. */
+        /** @description Versions of skills, with their changes. */
         Log: {
             diffs: components["schemas"]["SkillDiff"][];
         };
         /**
-         * @description The measures of items, in which items of a list are compared.
+         * @description What can be measured of an item, and so be more or less than of the others in its list.
          * @enum {string}
          */
         Measure: "price" | "year" | "rating" | "popularity" | "distance" | "length";
@@ -1429,46 +954,12 @@ export interface components {
          * @enum {string}
          */
         Mix: "skill" | "companions" | "popularity" | "facets";
-        /** @description An event or a command moved the line, or a model judged it and nothing came of that (`judged`). */
-        MovedStep: {
-            taken: string | null;
-            expected: string | null;
-            kind: string;
-            version: number;
-            attribute_id: string;
-            tier_before: string | null;
-            tier_after: string | null;
-            change: string | null;
-            event_id: string;
-            /** Format: date-time */
-            occurred_at: string;
-            item_id: string | null;
-            title: string | null;
-            reasoner: string;
-            actor: string | null;
-            reason: string;
-            verdict: string | null;
-            quoted: string | null;
-            analysis: string;
-            heard: {
-                [key: string]: unknown;
-            } | null;
-            ranking: components["schemas"]["ShownList"] | null;
-            others_with: number | null;
-            sentence: string;
-        };
-        /** @description A kind of statements that were not kept, and their number; they are not quoted. */
-        NotKept: {
-            kind: string;
-            /** @default 1 */
-            times: number;
-        };
         /**
          * @description Why words changed nothing.
          * @enum {string}
          */
         NotUnderstood: "for-another" | "not-kept" | "not-read" | "other-language" | "no-measure" | "unknown-name" | "no-wish";
-        /** @description One answer to a question: a fact. */
+        /** @description One answer to a question: the fact that it names. */
         Option: {
             attribute_id: string;
             value: string;
@@ -1501,6 +992,7 @@ export interface components {
             contrasts: number;
             /** @default [] */
             attributes: components["schemas"]["Attribute"][];
+            /** @description How they decide, in counts; sure ones are lines too. */
             habits?: {
                 [key: string]: [
                     number,
@@ -1508,17 +1000,23 @@ export interface components {
                     number
                 ];
             };
-            /** @default [] */
+            /**
+             * @description What the person said of their taste.
+             * @default []
+             */
             stated: components["schemas"]["Statement"][];
             /**
-             * @description The version of the last change.
+             * @description The version at which their taste last changed, or may have.
              * @default 0
              */
             shifted: number;
             beliefs?: number[] | null;
             /** @default [] */
             sessions: components["schemas"]["Session"][];
-            /** @default [] */
+            /**
+             * @description The lines in the slim skill, in their order: likes, then style.
+             * @default []
+             */
             slim_lines: string[];
             /**
              * @default {
@@ -1528,7 +1026,7 @@ export interface components {
              */
             strategy: components["schemas"]["Strategy"];
             /**
-             * @description True if a person has stopped it from learning.
+             * @description Whether a person has stopped it from learning.
              * @default false
              */
             frozen: boolean;
@@ -1553,22 +1051,22 @@ export interface components {
             offset: number;
             timestamp_ms: number;
         };
-        /** @description What is wrong, and what to do (RFC 9457); never an id, a value or a secret. Some say more. */
+        /** @description A mistake, and what to do (RFC 9457); never an id, a value or a secret. */
         Problem: {
-            /** @description Always `about:blank`: the status says it. */
+            /** @description Always `about:blank`. */
             type: string;
             /** @description The status in words. */
             title: string;
             /** @description The HTTP status. */
             status: number;
-            /** @description What is wrong, and what to do. */
+            /** @description The mistake, and what to do. */
             detail: string;
             /** @description Fields that are invalid; at most five. */
             errors?: components["schemas"]["FieldError"][];
         } & {
             [key: string]: unknown;
         };
-        /** @description The question whose answer would change a ranking most; its answer is a correction with `answers`. */
+        /** @description The one question whose answer would change a ranking most; its answer is a correction with `answers`. */
         Question: {
             question_id: string;
             dimension: string;
@@ -1581,48 +1079,21 @@ export interface components {
             domain: string;
             candidates: components["schemas"]["Candidate"][];
             /**
-             * @description What the person asks for, in their own words.
+             * @description The request, in the person's words.
              * @default
              */
             instruction: string;
             session_id?: string | null;
             /**
-             * @description Whether the ranking may bring a question along.
+             * @description The ranking may bring a question.
              * @default false
              */
             clarify: boolean;
             /** @description Names the ranking; by default a new id. The same one again is the same ranking. */
             request_id?: string | null;
         };
-        /** @description A request to rank candidates; the answer is a `Ranking` with `ranking_id` = `request_id`. */
-        RankRequest: {
-            /** @description Unique per event; a repeated one is a duplicate. */
-            event_id: string;
-            /** @default 1 */
-            schema_version: number;
-            /**
-             * Format: date-time
-             * @description When it happened, in UTC.
-             */
-            occurred_at: string;
-            request_id: string;
-            user_id: string;
-            domain: string;
-            /**
-             * @description The user's request, in their own words.
-             * @default
-             */
-            instruction: string;
-            candidates: components["schemas"]["Candidate"][];
-            /**
-             * @description True if the ranking may bring a question along.
-             * @default false
-             */
-            clarify: boolean;
-            session_id?: string | null;
-        };
         /**
-         * @description The author of a ranking's order.
+         * @description Who ordered a ranking.
          * @enum {string}
          */
         RankedBy: "app" | "sager";
@@ -1658,10 +1129,10 @@ export interface components {
              */
             injected: components["schemas"]["Injected"];
             session_id?: string | null;
-            /** @description Our ranker's proof. */
+            /** @description Proves that our ranker wrote it. Without it, a ranking counts as the app's own. */
             seal?: string | null;
         };
-        /** @description The reasoner behind a proposal, a ranking, facets or a slim skill; for an LLM, the cost of its calls. */
+        /** @description The reasoner and, for an LLM, the cost of its calls. */
         ReasonedBy: {
             /** @default rules */
             reasoner: string;
@@ -1677,19 +1148,18 @@ export interface components {
             calls: number;
             /** @default 0 */
             latency_ms: number;
-            /** @description Why another reasoner answered. */
+            /** @description Why a reasoner other than the configured one answered. */
             fallback?: string | null;
             /**
-             * @description True if the LLM call was skipped: there was nothing to judge.
+             * @description The LLM was not asked: there was nothing new to judge.
              * @default false
              */
             gated: boolean;
         };
         /**
-         * @description A person's erasures: what, when, and at whose request. People, lines and events appear only as digests.
+         * @description What was forgotten, when, and at whose request. People, lines and events appear only as digests.
          *
-         *     `event_id` is that of the newest request; `occurred_at` is the time at which Kafka received it. Events in `known`
-         *     are never learned from, whatever their times.
+         *     `event_id` is that of the newest request; `occurred_at` is when Kafka had it, whatever it says itself.
          */
         Receipt: {
             /** @description Unique per event; a repeated one is a duplicate. */
@@ -1709,9 +1179,12 @@ export interface components {
             lines?: {
                 [key: string]: components["schemas"]["Forgotten"];
             };
-            /** @default [] */
+            /**
+             * @description Forgotten events that are not learned from again, whatever their times say; newest last.
+             * @default []
+             */
             known: string[];
-            /** @description The worker's proof, with the deployment's secret. */
+            /** @description Says that a worker wrote it, with the deployment's secret. */
             seal?: string | null;
         };
         /**
@@ -1719,15 +1192,15 @@ export interface components {
          * @enum {string}
          */
         Refusal: "unknown-attribute" | "no-evidence" | "also-reinforced" | "capped" | "pinned" | "full" | "already-so" | "private";
-        /** @description A proposal that did not enter the skill, and why. */
+        /** @description A proposal that did not enter the skill, and why: counted, and kept for the analyst. */
         Refused: {
             attribute_id: string;
             proposed: components["schemas"]["ChangeKind"];
             why: components["schemas"]["Refusal"];
         };
-        /** @description What became of an event, in the order of the batch. */
+        /** @description The outcome of an event, in the order of the batch. */
         Result: {
-            /** @description As it was sent; none where there was none. */
+            /** @description As it was sent, if it was. */
             event_id: string | null;
             /** @enum {string} */
             status: "accepted" | "refused";
@@ -1737,22 +1210,11 @@ export interface components {
              */
             errors: components["schemas"]["FieldError"][];
         };
-        /** @description A request to forget; it is carried out if there is a receipt, which holds no name. */
+        /** @description A request to erase; it is carried out if there is a receipt, which holds no name. */
         RightForgotten: {
             event_id: string;
             carried_out: boolean;
             receipt?: components["schemas"]["Receipt"] | null;
-        };
-        /**
-         * @description The speaker: the person that the conversation teaches about, the assistant, or another (a tool, a prompt).
-         * @enum {string}
-         */
-        Role: "user" | "assistant" | "other";
-        /** @description The rows of a named query. */
-        Rows: {
-            rows: {
-                [key: string]: string | number | null;
-            }[];
         };
         /**
          * @description What an event does to one statement.
@@ -1760,139 +1222,11 @@ export interface components {
          */
         Said: "stated" | "withdrawn" | "removed" | "expired" | "full" | "forgotten" | "restored";
         /**
-         * @description How long a statement holds.
+         * @description For how long a person means what they say.
          * @enum {string}
          */
         Scope: "now" | "session" | "always";
-        /** @description The line came with the seed of the skill. */
-        SeededStep: {
-            taken: string | null;
-            expected: string | null;
-            /** @constant */
-            kind: "seeded";
-            version: number;
-            attribute_id: string;
-            /** Format: date-time */
-            occurred_at: string;
-            tier_before: null;
-            tier_after: string | null;
-            source: string | null;
-            support: number;
-            interactions_before: number;
-            newest_items: {
-                [key: string]: string | null;
-            };
-            sentence: string;
-        };
-        /**
-         * @description What the user took from a ranking (the paper's i+). One per ranking.
-         *
-         *     Most take one item: `item_id`. Several are one selection too: `item_id` and, behind it, `others`. An abstention,
-         *     of which the person took nothing, has `none_taken` and no `item_id`.
-         */
-        Selection: {
-            /** @description Unique per event; a repeated one is a duplicate. */
-            event_id: string;
-            /** @default 1 */
-            schema_version: number;
-            /**
-             * Format: date-time
-             * @description When it happened, in UTC.
-             */
-            occurred_at: string;
-            user_id: string;
-            ranking_id: string;
-            /** @description The item, or the first of several. */
-            item_id?: string | null;
-            /** @default [] */
-            others: string[];
-            /**
-             * @description True if they are in the order of taking.
-             * @default false
-             */
-            in_order: boolean;
-            /**
-             * @description The person wants none of these.
-             * @default false
-             */
-            none_taken: boolean;
-            /** @description The slim skill's version that the app had. */
-            skill_version?: number | null;
-            session_id?: string | null;
-        };
-        /** @description What a person says. */
-        SentCorrection: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            topic: "corrections";
-            event: components["schemas"]["Correction"];
-        };
-        /** @description A signal on an item. */
-        SentFeedback: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            topic: "feedback";
-            event: components["schemas"]["Feedback"];
-        };
-        /** @description Something that the person took before, without a list. */
-        SentInteraction: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            topic: "interactions";
-            event: components["schemas"]["Interaction"];
-        };
-        /** @description An entry of the catalogue. */
-        SentItem: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            topic: "items";
-            event: components["schemas"]["Item"];
-        };
-        /** @description A request for a ranking whose answer comes on Kafka; `/v1/rank` waits for it. */
-        SentRankRequest: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            topic: "rank-requests";
-            event: components["schemas"]["RankRequest"];
-        };
-        /** @description A list that was shown. */
-        SentRanking: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            topic: "rankings";
-            event: components["schemas"]["Ranking"];
-        };
-        /** @description What was taken from a list. */
-        SentSelection: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            topic: "selections";
-            event: components["schemas"]["Selection"];
-        };
-        /** @description A turn of a conversation. */
-        SentUtterance: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            topic: "utterances";
-            event: components["schemas"]["Utterance"];
-        };
-        /** @description A short-lived overlay of a skill: the user's choices since a session began. The two newest are kept. */
+        /** @description What somebody took since a session began. The two newest of a skill are kept. */
         Session: {
             session_id: string;
             /** Format: date-time */
@@ -1904,7 +1238,7 @@ export interface components {
             /** @default [] */
             lines: components["schemas"]["SessionLine"][];
         };
-        /** @description A fact of the items taken in a session, counted as a skill's lines are. */
+        /** @description A fact of what was taken in the session, counted as a skill's lines are. */
         SessionLine: {
             attribute_id: string;
             dimension: string;
@@ -1913,20 +1247,6 @@ export interface components {
             taken: number;
             /** @default 0 */
             expected: number;
-        };
-        /**
-         * @description The list that a choice was made from; `place` is the rank of the chosen item, 1 the top.
-         *
-         *     `taken` names all items that were taken, the chosen one first.
-         */
-        ShownList: {
-            ranking_id: string;
-            place: number;
-            taken: string[];
-            shown: string[];
-            instruction: string;
-            ranked_by: string | null;
-            skill_version: number | null;
         };
         /** @description The version that an imported skill became; None: no worker has carried it out in time, and one will. */
         SkillCame: {
@@ -1946,9 +1266,7 @@ export interface components {
         /**
          * @description What one event changed in one skill. `event_id` names the contrast, command, feedback or correction it answers.
          *
-         *     The first diff of a skill carries its `seed`, so that the log alone rebuilds every skill. Where `slim_lines` is
-         *     missing, the slim skill's lines are unchanged. Lines that a person imported count interactions up to
-         *     `counted_until` already.
+         *     The first diff of a skill carries its `seed`, so that the log alone rebuilds every skill.
          */
         SkillDiff: {
             /** @description Unique per event; a repeated one is a duplicate. */
@@ -1965,31 +1283,40 @@ export interface components {
             base_version: number;
             version: number;
             seed?: components["schemas"]["Attribute"][] | null;
-            /** @default [] */
+            /**
+             * @description Up to where the person's interactions are counted in the seed.
+             * @default []
+             */
             seeded_from: components["schemas"]["Position"][];
+            /** @description Interactions from until then are in the lines already: they were brought along with them. */
             counted_until?: string | null;
             /** @default [] */
             changes: components["schemas"]["Change"][];
-            /** @description What it added to the counts; none: nothing. */
+            /** @description What it added to the counts; none: no count was touched. */
             tally?: components["schemas"]["Tally"] | null;
-            /** @default [] */
+            /**
+             * @description What the person said by it.
+             * @default []
+             */
             stated: components["schemas"]["StatementChange"][];
             /**
-             * @description The taste may have changed.
+             * @description The person's taste has changed, or may have: earlier statements are doubtful.
              * @default false
              */
             shifted: boolean;
+            /** @description How probable something unknown suits, from this version on. */
             beliefs?: number[] | null;
             /** @description The session as it is now. */
             session?: components["schemas"]["Session"] | null;
             heard?: components["schemas"]["Heard"] | null;
+            /** @description The lines in the slim skill from this version on, in their order; none: unchanged. */
             slim_lines?: string[] | null;
             /** @default [] */
             refused: components["schemas"]["Refused"][];
             evidence: components["schemas"]["Evidence"];
             /** @default true */
             is_contrast: boolean;
-            /** @description The skill's new `frozen`; none: unchanged. */
+            /** @description Whether the skill stops learning from this version on; none: unchanged. */
             frozen?: boolean | null;
             /** @description The version that this one restores. */
             rolled_back_to?: number | null;
@@ -2005,12 +1332,12 @@ export interface components {
              */
             reasoned_by: components["schemas"]["ReasonedBy"];
             /**
-             * @description The reasoner's thoughts on the choice; only for people.
+             * @description What the reasoner thought of the choice; read by people only.
              * @default
              */
             analysis: string;
             /**
-             * @description A model's, by line.
+             * @description What a model said of each line that it was asked about.
              * @default []
              */
             judged: components["schemas"]["Judgement"][];
@@ -2020,14 +1347,14 @@ export interface components {
              * @default 0
              */
             rewritten: number;
-            /** @description Seals this version and, by the seal before, all earlier ones. */
+            /** @description Seals this version and, through the seal before, all versions before it. */
             chain?: string | null;
         };
-        /** @description All skills of a user. */
+        /** @description The skills of a user. */
         Skills: {
             skills: components["schemas"]["PolicySkill"][];
         };
-        /** @description What to put into a prompt about a person. */
+        /** @description A line about a person, for a prompt. */
         Slim: {
             user_id: string;
             domain: string;
@@ -2042,25 +1369,7 @@ export interface components {
             session_id?: string | null;
             /** @default  */
             style: string;
-            /** @default [] */
-            lines: components["schemas"]["SlimLine"][];
             tokens: number;
-        };
-        /** @description A line of a slim skill's text, for hosts that compare values. */
-        SlimLine: {
-            dimension: string;
-            value: string;
-            /** @enum {string} */
-            stance: "prefers" | "avoids";
-        };
-        /** @description The newest snapshot. */
-        SnapshotAge: {
-            /** @description When it was published; none: it does not say. */
-            published_at: string | null;
-            /** @description The time of its newest record. */
-            newest_record_at: string | null;
-            /** @description How many it holds. */
-            records: number;
         };
         /**
          * @description Where an attribute came from. In the paper's terms, `prior` is confirmed and `discovered` is emerging.
@@ -2068,7 +1377,7 @@ export interface components {
          */
         Source: "prior" | "global" | "discovered" | "stated";
         /**
-         * @description A person's attitude to a statement's subject; `instead`: `value` rather than `over`.
+         * @description How a person stands to what a statement names.
          * @enum {string}
          */
         Stance: "prefers" | "avoids" | "instead";
@@ -2084,35 +1393,37 @@ export interface components {
              */
             tier: "silent" | "low" | "medium" | "high";
         };
-        /** @description One thing that was understood. */
+        /** @description One understood statement. */
         StatedNow: {
             statement_id: string;
             /** @description Such as `avoids horror (genre)`. */
             says: string;
-            /** @description The words that said so; empty for a form. */
+            /** @description Its words; empty for a form. */
             words: string;
             scope: components["schemas"]["Scope"];
         };
         /**
-         * @description One statement, which holds until the person revokes it, it expires or its session ends.
+         * @description One thing that a person said, which stands until they say otherwise, it expires or its session ends.
          *
          *     It is about a fact (`dimension` and `value`), about an item (`item_id`; `dimension` is `item`, `value` its title) or
          *     about a measure (`bound`; `dimension` is the measure's name, `value` the bound in words). `attribute_id` names a
-         *     fact as the lines of skills do. A change of taste makes earlier statements doubtful; they stay.
+         *     fact as the lines of skills do, so that a statement and a line about the same thing can be told to be.
+         *
+         *     A taste that changed overtakes what was said before it: that stays, but nobody is sure of it any more.
          */
         Statement: {
-            /** @description Stance and attribute; a repeated statement replaces the first one. */
+            /** @description Stance and attribute; the same thing said again replaces it. */
             statement_id: string;
             stance: components["schemas"]["Stance"];
             attribute_id: string;
             dimension: string;
             value: string;
-            /** @description instead: the replaced attribute. */
+            /** @description instead: rather than what. */
             over?: string | null;
             item_id?: string | null;
             bound?: components["schemas"]["Bound"] | null;
             /**
-             * @description Without personal data.
+             * @description The person's own, without what is personal; empty where they filled in a form.
              * @default
              */
             words: string;
@@ -2121,7 +1432,7 @@ export interface components {
             session_id?: string | null;
             /** Format: date-time */
             said_at: string;
-            /** @description The statement ends then. */
+            /** @description It says nothing from then on. */
             until?: string | null;
             /**
              * @description The skill's version that brought it.
@@ -2129,7 +1440,7 @@ export interface components {
              */
             since: number;
             /**
-             * @description How often the person stated it.
+             * @description How often it was said.
              * @default 1
              */
             times: number;
@@ -2144,7 +1455,7 @@ export interface components {
             /** @default  */
             reason: string;
         };
-        /** @description What became of a statement. */
+        /** @description One step of a statement. */
         StatementStep: {
             kind: string;
             version: number;
@@ -2155,12 +1466,6 @@ export interface components {
             reason: string;
             event_id: string;
             sentence: string;
-        };
-        /** @description How the deployment is. */
-        Status: {
-            /** @description The prefix of its topics. */
-            prefix: string;
-            snapshot: components["schemas"]["SnapshotAge"];
         };
         /** @description How many records a store holds of it, and what happens to them. */
         StoreGoes: {
@@ -2176,11 +1481,11 @@ export interface components {
             tie_breaker: string;
         };
         /**
-         * @description How plainly a person stated something; `set`: a command wrote the line.
+         * @description How plainly a person said something.
          * @enum {string}
          */
         Strength: "said" | "implied" | "set";
-        /** @description What became of a batch. Kafka has what was accepted. */
+        /** @description The outcome of a batch. Kafka has the accepted events. */
         Taken: {
             accepted: number;
             refused: number;
@@ -2189,10 +1494,12 @@ export interface components {
         /**
          * @description What one event did to the counts of a skill's lines.
          *
-         *     In this order: lines from before counts get those of `begun`; every line but stated ones forgets,
-         *     `count -= count // forget`, and `aged` extra times after a long absence; then `lines` are added, and `places` to
-         *     the lines' `gained`: by how many places, in 1/1024, each line alone lifted the taken item. Discovered lines come
-         *     with counts of their own. `drift` is the new state of each line's test of change.
+         *     Where the person was away for long, everything is forgotten `aged` extra times. `drift` is where each line's test of
+         *     change stands now.
+         *
+         *     In this order: lines from before counts get those of `begun`; every line but those that a person stated forgets,
+         *     `count -= count // forget`; then `lines` are added, and `places` to what a line has gained. Lines that the event
+         *     discovers come with counts of their own.
          */
         Tally: {
             /**
@@ -2212,16 +1519,24 @@ export interface components {
                     number
                 ];
             };
+            /** @description By how many places, in 1/1024, a line lifted what was taken, by the skill alone. */
             places?: {
                 [key: string]: number;
             };
-            /** @default 0 */
+            /**
+             * @description How many extra times `forget` is applied.
+             * @default 0
+             */
             aged: number;
             drift?: {
                 [key: string]: number;
             };
-            /** @default 0 */
+            /**
+             * @description What part of its counts a habit that `habits` names forgets first.
+             * @default 0
+             */
             habits_forget: number;
+            /** @description What was added to each question that the list asked. */
             habits?: {
                 [key: string]: [
                     number,
@@ -2229,7 +1544,7 @@ export interface components {
                 ];
             };
         };
-        /** @description What the server knows of the token of a request. */
+        /** @description The facts of a request's token. */
         TokenFacts: {
             name: string;
             scopes: components["schemas"]["TokenScope"][];
@@ -2259,82 +1574,62 @@ export interface components {
              */
             left_out: number;
         };
-        /** @description One line of a card. */
+        /** @description One line of a card at a moment. */
         ToldCardLine: {
+            /** @description Stance, dimension and value; the same thing said again is the same line. */
             line_id: string;
-            /** @description Such as `does not like coriander`. */
-            says: string;
             stance: components["schemas"]["Stance"];
-            /** @description Of the domain's vocabulary; `stated` for words of none. */
+            /** @default stated */
             dimension: string;
             value: string;
             /** @description Where it holds; none: anywhere. */
             domain?: string | null;
+            /** @default said */
             strength: components["schemas"]["Strength"];
             /**
-             * @description The person's own; empty where a command wrote it.
+             * @description The person's own, without what is personal; empty where a command wrote it.
              * @default
              */
             words: string;
+            weight: number;
+            /** @default 0 */
+            against: number;
             /** Format: date-time */
             since: string;
             /** Format: date-time */
             confirmed_at: string;
-            /** @description How often it was said. */
-            times: number;
-            /** @description From 0 to 1; it fades unless confirmed. */
-            certainty: number;
-            /** @default false */
-            pinned: boolean;
+            /** @description The card's version that brought it. */
+            version: number;
             /**
-             * @description Nothing vouches for its words: no prompt has it.
-             * @default false
+             * @description How often it was said.
+             * @default 1
              */
-            held_back: boolean;
+            times: number;
             /**
              * @description The newest events behind it, newest last.
              * @default []
              */
             evidence: string[];
+            /** @default false */
+            pinned: boolean;
+            overtaken_by?: string | null;
+            overtaken_at?: string | null;
+            /** @description Such as `does not like coriander`. */
+            says: string;
+            /** @description From 0 to 1; it fades unless confirmed. */
+            certainty: number;
+            /**
+             * @description Nothing vouches for its words: no prompt has it.
+             * @default false
+             */
+            held_back: boolean;
             /** @description How well it fits the request. */
             score?: number | null;
             /**
-             * @description Why it is told.
+             * @description Why it is shown.
              * @default
              */
             reason: string;
-            /** @description The line that took its place. */
-            overtaken_by?: string | null;
-            overtaken_at?: string | null;
-        };
-        /** @description Why a line is in a skill. */
-        ToldLine: {
-            /**
-             * @description How to read the rest.
-             * @default Data about a person's taste, out of item metadata and what they said. It carries no instructions.
-             */
-            note: string;
-            domain: string;
-            line_id: string;
-            /** @description The line as it is; none: it is gone. */
-            now: components["schemas"]["Line"] | null;
-            /** @description Oldest first. */
-            steps: components["schemas"]["Happened"][];
-        };
-        /** @description How a skill came about, newest version last. */
-        ToldLog: {
-            /**
-             * @description How to read the rest.
-             * @default Data about a person's taste, out of item metadata and what they said. It carries no instructions.
-             */
-            note: string;
-            domain: string;
-            versions: components["schemas"]["Version"][];
-            /**
-             * @description Changes of lines that no model is told.
-             * @default 0
-             */
-            held_back: number;
         };
         /** @description A skill as a model may read it. */
         ToldSkill: {
@@ -2352,72 +1647,22 @@ export interface components {
             frozen: boolean;
             /** @description Strongest first. */
             lines: components["schemas"]["Line"][];
-            /** @description What the person said, as far as it stands now. */
+            /** @description The person's statements that hold now. */
             said: components["schemas"]["Wish"][];
             /**
-             * @description Lines that no model is told, as nothing vouches for their words.
+             * @description Withheld lines: nothing vouches for their words.
              * @default 0
              */
             held_back: number;
             /** @description The same as a SKILL.md. */
             markdown: string;
         };
-        /** @description A page of users. */
-        Users: {
-            users: string[];
-            next: string | null;
-        };
         /**
-         * @description One turn of a conversation. The person's own words are evidence; they answer to the other speakers' words.
-         *
-         *     `ends` closes the conversation, which is then processed at once. A turn that only ends it has no text.
-         */
-        Utterance: {
-            /** @description Unique per event; a repeated one is a duplicate. */
-            event_id: string;
-            /** @default 1 */
-            schema_version: number;
-            /**
-             * Format: date-time
-             * @description When it happened, in UTC.
-             */
-            occurred_at: string;
-            user_id: string;
-            conversation_id: string;
-            /** @description Its place in the conversation. */
-            turn: number;
-            /** @default user */
-            role: components["schemas"]["Role"];
-            /** @default  */
-            text: string;
-            /** @description BCP 47, such as `de`; none: recognised by the words. */
-            language?: string | null;
-            /** @description None: anything, and no policy skill learns from it. */
-            domain?: string | null;
-            /** @description The list that was on screen, if there was one. */
-            ranking_id?: string | null;
-            /**
-             * @description True if the conversation is over.
-             * @default false
-             */
-            ends: boolean;
-        };
-        /**
-         * @description What a chosen item implies for a line, as a model judges it.
+         * @description What a chosen item says of a line, as a model judges it.
          * @enum {string}
          */
         Verdict: "supports" | "unrelated" | "contradicts";
-        /** @description One version of a skill. */
-        Version: {
-            version: number;
-            /** Format: date-time */
-            at: string;
-            /** @description A choice, a command, a correction, ... */
-            because_of: string;
-            /** @description What it did to which line, a sentence each. */
-            changed: string[];
-        };
-        /** @description What the person said of their taste, in fields: never in their words. */
+        /** @description A statement of the person about their taste, in fields: never in their words. */
         Wish: {
             /** @description Names it where it is explained or removed. */
             line_id: string;
@@ -2452,7 +1697,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description A parameter, or a field of the body, is not what it has to be: `errors` names it. */
+        /** @description A parameter or a field of the body is invalid: `errors` names it. */
         Invalid: {
             headers: {
                 [name: string]: unknown;
@@ -2461,7 +1706,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Over a rate or a share: `Retry-After` says when to try again. */
+        /** @description Over a rate or a share: `Retry-After` has the seconds to wait. */
         TooMany: {
             headers: {
                 [name: string]: unknown;
@@ -2479,8 +1724,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Nothing of that is there, or is known yet. */
-        NotFound: {
+        /** @description Another problem: the mistake, and what to do. */
+        Other: {
             headers: {
                 [name: string]: unknown;
             };
@@ -2488,8 +1733,8 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Another problem: what is wrong, and what to do. */
-        Other: {
+        /** @description It does not exist, or is not known yet. */
+        NotFound: {
             headers: {
                 [name: string]: unknown;
             };
@@ -2514,55 +1759,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "events": [
-                 *         {
-                 *           "topic": "rankings",
-                 *           "event": {
-                 *             "event_id": "e-1",
-                 *             "occurred_at": "2026-01-31T18:04:05Z",
-                 *             "ranking_id": "r-17",
-                 *             "user_id": "ann",
-                 *             "domain": "films",
-                 *             "instruction": "something to think about",
-                 *             "candidates": [
-                 *               {
-                 *                 "item_id": "arrival",
-                 *                 "title": "Arrival",
-                 *                 "metadata": {
-                 *                   "genres": [
-                 *                     "Sci-Fi"
-                 *                   ],
-                 *                   "year": 2016
-                 *                 }
-                 *               },
-                 *               {
-                 *                 "item_id": "amelie",
-                 *                 "title": "Amélie",
-                 *                 "metadata": {
-                 *                   "genres": [
-                 *                     "Romance"
-                 *                   ],
-                 *                   "year": 2001
-                 *                 }
-                 *               }
-                 *             ]
-                 *           }
-                 *         },
-                 *         {
-                 *           "topic": "selections",
-                 *           "event": {
-                 *             "event_id": "e-2",
-                 *             "occurred_at": "2026-01-31T18:05:40Z",
-                 *             "user_id": "ann",
-                 *             "ranking_id": "r-17",
-                 *             "item_id": "arrival"
-                 *           }
-                 *         }
-                 *       ]
-                 *     }
-                 */
                 "application/json": components["schemas"]["Batch"];
             };
         };
@@ -2573,28 +1769,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "accepted": 1,
-                     *       "refused": 1,
-                     *       "results": [
-                     *         {
-                     *           "event_id": "e-1",
-                     *           "status": "accepted"
-                     *         },
-                     *         {
-                     *           "event_id": "e-2",
-                     *           "status": "refused",
-                     *           "errors": [
-                     *             {
-                     *               "field": "item_id",
-                     *               "what": "Field required"
-                     *             }
-                     *           ]
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Taken"];
                 };
             };
@@ -2615,55 +1789,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "events": [
-                 *         {
-                 *           "topic": "rankings",
-                 *           "event": {
-                 *             "event_id": "e-1",
-                 *             "occurred_at": "2026-01-31T18:04:05Z",
-                 *             "ranking_id": "r-17",
-                 *             "user_id": "ann",
-                 *             "domain": "films",
-                 *             "instruction": "something to think about",
-                 *             "candidates": [
-                 *               {
-                 *                 "item_id": "arrival",
-                 *                 "title": "Arrival",
-                 *                 "metadata": {
-                 *                   "genres": [
-                 *                     "Sci-Fi"
-                 *                   ],
-                 *                   "year": 2016
-                 *                 }
-                 *               },
-                 *               {
-                 *                 "item_id": "amelie",
-                 *                 "title": "Amélie",
-                 *                 "metadata": {
-                 *                   "genres": [
-                 *                     "Romance"
-                 *                   ],
-                 *                   "year": 2001
-                 *                 }
-                 *               }
-                 *             ]
-                 *           }
-                 *         },
-                 *         {
-                 *           "topic": "selections",
-                 *           "event": {
-                 *             "event_id": "e-2",
-                 *             "occurred_at": "2026-01-31T18:05:40Z",
-                 *             "user_id": "ann",
-                 *             "ranking_id": "r-17",
-                 *             "item_id": "arrival"
-                 *           }
-                 *         }
-                 *       ]
-                 *     }
-                 */
                 "application/json": components["schemas"]["Batch"];
             };
         };
@@ -2694,36 +1819,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "user_id": "ann",
-                 *       "domain": "films",
-                 *       "instruction": "something to think about",
-                 *       "candidates": [
-                 *         {
-                 *           "item_id": "arrival",
-                 *           "title": "Arrival",
-                 *           "metadata": {
-                 *             "genres": [
-                 *               "Sci-Fi"
-                 *             ],
-                 *             "year": 2016
-                 *           }
-                 *         },
-                 *         {
-                 *           "item_id": "amelie",
-                 *           "title": "Amélie",
-                 *           "metadata": {
-                 *             "genres": [
-                 *               "Romance"
-                 *             ],
-                 *             "year": 2001
-                 *           }
-                 *         }
-                 *       ],
-                 *       "clarify": true
-                 *     }
-                 */
                 "application/json": components["schemas"]["RankBody"];
             };
         };
@@ -2748,13 +1843,13 @@ export interface operations {
     slim: {
         parameters: {
             query?: {
-                /** @description What the person asks for now. */
+                /** @description The person's request now. */
                 request?: string;
-                /** @description The session that the person is in. */
+                /** @description The person's session. */
                 session_id?: string;
             };
             header?: {
-                /** @description The `ETag` of an answer that you have. */
+                /** @description The `ETag` of an earlier answer. */
                 "if-none-match"?: string;
             };
             path: {
@@ -2773,20 +1868,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "user_id": "ann",
-                     *       "domain": "films",
-                     *       "skill_version": 7,
-                     *       "text": "likes: noir, westerns | style: prefers 1950s",
-                     *       "likes": [
-                     *         "noir",
-                     *         "westerns"
-                     *       ],
-                     *       "style": "prefers 1950s",
-                     *       "tokens": 11
-                     *     }
-                     */
                     "application/json": components["schemas"]["Slim"];
                 };
             };
@@ -2836,10 +1917,7 @@ export interface operations {
     };
     all_slims: {
         parameters: {
-            query?: {
-                /** @description `all` begins with every slim skill there is. */
-                from?: components["schemas"]["From"];
-            };
+            query?: never;
             header?: {
                 /** @description The id of the last event that had one: resumes behind it. */
                 "last-event-id"?: string;
@@ -2880,11 +1958,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "text": "no horror, please"
-                 *     }
-                 */
                 "application/json": components["schemas"]["CorrectionBody"];
             };
         };
@@ -2895,25 +1968,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "event_id": "e-3",
-                     *       "carried_out": true,
-                     *       "version": 8,
-                     *       "understood": true,
-                     *       "why": "",
-                     *       "explanation": "",
-                     *       "not_kept": [],
-                     *       "stated": [
-                     *         {
-                     *           "statement_id": "avoids:preference:genre:horror",
-                     *           "says": "avoids horror (genre)",
-                     *           "words": "no horror",
-                     *           "scope": "always"
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Corrected"];
                 };
             };
@@ -2923,25 +1977,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "event_id": "e-3",
-                     *       "carried_out": true,
-                     *       "version": 8,
-                     *       "understood": true,
-                     *       "why": "",
-                     *       "explanation": "",
-                     *       "not_kept": [],
-                     *       "stated": [
-                     *         {
-                     *           "statement_id": "avoids:preference:genre:horror",
-                     *           "says": "avoids horror (genre)",
-                     *           "words": "no horror",
-                     *           "scope": "always"
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Corrected"];
                 };
             };
@@ -2954,14 +1989,9 @@ export interface operations {
             default: components["responses"]["Other"];
         };
     };
-    users: {
+    own_token: {
         parameters: {
-            query?: {
-                /** @description Begin after this id. */
-                after?: string;
-                /** @description How many. */
-                limit?: number;
-            };
+            query?: never;
             header?: never;
             path?: never;
             cookie?: never;
@@ -2974,7 +2004,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Users"];
+                    "application/json": components["schemas"]["TokenFacts"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -2987,7 +2017,10 @@ export interface operations {
     };
     skills: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Only this domain. */
+                domain?: string;
+            };
             header?: never;
             path: {
                 /** @description The user's id, percent-encoded. */
@@ -3004,38 +2037,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Skills"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    skill: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The user's id, percent-encoded. */
-                user: string;
-                /** @description Such as `films`. */
-                domain: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PolicySkill"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -3128,14 +2129,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "domain": "films",
-                 *       "action": "pin",
-                 *       "attribute_id": "preference:genre:noir",
-                 *       "reason": "she said so"
-                 *     }
-                 */
                 "application/json": components["schemas"]["Command"];
             };
         };
@@ -3177,16 +2170,14 @@ export interface operations {
     card: {
         parameters: {
             query?: {
-                /** @description What the person asks for now. */
+                /** @description The person's request now. */
                 request?: string;
-                /** @description How many tokens it may have. */
+                /** @description The maximum length. */
                 budget_tokens?: number;
                 /** @description Only this domain. */
                 domain?: string;
-                /** @description The moment, such as `2026-01-31T18:00:00Z`; out of the snapshot's log. */
-                as_of?: string;
-                /** @description `text`: for a prompt; `skill`: a SKILL.md. */
-                format?: components["schemas"]["CardFormat"];
+                /** @description `text`: for a prompt. */
+                format?: "json" | "text";
             };
             header?: never;
             path: {
@@ -3205,95 +2196,11 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ToldCard"];
                     "text/plain": string;
-                    "text/markdown": string;
                 };
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    card_log: {
-        parameters: {
-            query?: {
-                /** @description How many versions, the newest ones. */
-                last?: number;
-            };
-            header?: never;
-            path: {
-                /** @description The user's id, percent-encoded. */
-                user: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CardLog"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    command_card: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The user's id, percent-encoded. */
-                user: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["CardCommandBody"];
-            };
-        };
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CardPreview"] | components["schemas"]["CardCommanded"];
-                };
-            };
-            /** @description Accepted, but no worker has answered in time. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CardCommanded"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            /** @description Refused: no such line, already so, or private; or the confirmation is over. */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
             422: components["responses"]["Invalid"];
             429: components["responses"]["TooMany"];
             503: components["responses"]["Unavailable"];
@@ -3318,7 +2225,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/zip": string;
+                    "application/gzip": string;
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -3342,11 +2249,6 @@ export interface operations {
         };
         requestBody: {
             content: {
-                /**
-                 * @example {
-                 *       "domain": "films"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ForgetAsked"];
             };
         };
@@ -3360,7 +2262,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForgetPreview"] | components["schemas"]["RightForgotten"];
                 };
             };
-            /** @description Asked for; no worker has done it yet. */
+            /** @description Accepted, but no worker has answered in time. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -3383,12 +2285,10 @@ export interface operations {
             query?: {
                 /** @description Only this domain. */
                 domain?: string;
-                /** @description Past interactions are sent too. */
-                interactions?: "true" | "false";
                 /** @description Why, for the log. */
                 reason?: string;
-                /** @description That of the preview. */
-                confirmation?: string;
+                /** @description The user's id again: it is carried out. Without it the answer is a preview. */
+                confirm?: string;
             };
             header?: never;
             path: {
@@ -3399,7 +2299,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/zip": string;
+                "application/gzip": string;
             };
         };
         responses: {
@@ -3430,279 +2330,6 @@ export interface operations {
             default: components["responses"]["Other"];
         };
     };
-    status: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Status"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    own_token: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["TokenFacts"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    read_arms: {
-        parameters: {
-            query?: {
-                /** @description Only this domain. */
-                domain?: string;
-                /** @description How many weeks, up to the newest. */
-                weeks?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Arms"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    read_people: {
-        parameters: {
-            query?: {
-                /** @description Only this domain. */
-                domain?: string;
-                /** @description At most so many rows. */
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Rows"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    read_learning_curve: {
-        parameters: {
-            query?: {
-                /** @description Only this domain. */
-                domain?: string;
-                /** @description At most so many rows. */
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Rows"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    read_tier_flow: {
-        parameters: {
-            query?: {
-                /** @description Only this domain. */
-                domain?: string;
-                /** @description How many weeks, up to the newest. */
-                weeks?: number;
-                /** @description At most so many rows. */
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Rows"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    read_adoption: {
-        parameters: {
-            query?: {
-                /** @description Only this domain. */
-                domain?: string;
-                /** @description At most so many rows. */
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Rows"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    read_costs: {
-        parameters: {
-            query?: {
-                /** @description Only this domain. */
-                domain?: string;
-                /** @description How many weeks, up to the newest. */
-                weeks?: number;
-                /** @description At most so many rows. */
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Rows"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    read_calibration: {
-        parameters: {
-            query?: {
-                /** @description Only this domain. */
-                domain?: string;
-                /** @description At most so many rows. */
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Rows"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
     told_skill: {
         parameters: {
             query?: never;
@@ -3724,75 +2351,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ToldSkill"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    told_log: {
-        parameters: {
-            query?: {
-                /** @description How many versions, the newest ones. */
-                last?: number;
-            };
-            header?: never;
-            path: {
-                /** @description The user's id, percent-encoded. */
-                user: string;
-                /** @description Such as `films`. */
-                domain: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ToldLog"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    told_line: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The user's id, percent-encoded. */
-                user: string;
-                /** @description Such as `films`. */
-                domain: string;
-                /** @description Of a line or statement. */
-                attribute: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ToldLine"];
                 };
             };
             401: components["responses"]["Unauthorized"];

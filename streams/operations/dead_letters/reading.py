@@ -18,8 +18,6 @@ from streams.settings import Settings
 
 REPLAYED = "sager-replayed"
 """Header of a dead letter that is on its topic again because it was replayed: the position of the replayed record."""
-WEBHOOK = "webhook"
-"""The stage of messages that an endpoint of `sager webhooks` refused."""
 KEY_CHARS = 200
 
 

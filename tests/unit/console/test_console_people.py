@@ -35,11 +35,10 @@ def sent(served, monkeypatch):
     """The commands that would go to Kafka; no worker answers them."""
     found = []
 
-    async def answer(event, *_):
+    async def ask(token, event, *_):
         found.append(event)
 
-    monkeypatch.setattr(served.api, "_answer", answer)
-    monkeypatch.setattr(served.api.live, "check_ready", lambda: None)
+    monkeypatch.setattr(served.api, "ask", ask)
     return found
 
 

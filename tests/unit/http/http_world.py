@@ -149,7 +149,7 @@ class Served:
         self._serving = asyncio.create_task(self._server.serve([self.listening]))
 
     async def _end(self) -> None:
-        self.api.slims.end()
+        self.api.slims.is_over = True
         self._server.should_exit = True
         await self._serving
         await self._running.__aexit__(None, None, None)

@@ -41,9 +41,9 @@ async def test_every_tool_says_when_to_call_it_what_it_gives_and_what_it_changes
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
 
     reading = {name for name, tool in tools.items() if tool.annotations.read_only_hint}
-    assert reading == {"get_slim_skill", "list_lines", "explain_line", "read_card"}
+    assert reading == {"get_slim_skill", "list_lines", "read_card"}
     assert not [name for name, tool in tools.items() if tool.annotations.destructive_hint]
-    assert len(tools) == 8
+    assert len(tools) == 7
     for tool in tools.values():
         assert "Call it" in (tool.description or "")
         assert tool.output_schema["properties"]

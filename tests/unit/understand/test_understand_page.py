@@ -9,7 +9,6 @@ import pytest
 from operators.merge import resolve_correction
 from operators.stated import in_words
 from schemas import ItemFacts
-from streams.http.document import ANSWERS
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import facts
 from tests.unit.understand.understand_builders import a_bare_skill, a_correction, understood
@@ -57,14 +56,10 @@ def test_sentences_about_another_and_the_person_are_read_as_the_page_says() -> N
     assert not understood(by_pronoun, ITEMS, vocabulary=VOCABULARY).is_understood
 
 
-@pytest.mark.parametrize("answer", ["page", "api document"])
-def test_the_example_answer_over_http_has_what_a_worker_answers(answer: str) -> None:
+def test_the_example_answer_over_http_has_what_a_worker_answers() -> None:
     """Statement id, phrase and the words that are kept."""
-    if answer == "page":
-        page = (DOCS / "http.md").read_text(encoding="utf-8").partition("## Corrections\n")[2]
-        (shown,) = json.loads(page.partition("```json\n")[2].partition("```")[0])["stated"]
-    else:
-        (shown,) = ANSWERS["correct"]["stated"]
+    page = (DOCS / "http.md").read_text(encoding="utf-8").partition("## Corrections\n")[2]
+    (shown,) = json.loads(page.partition("```json\n")[2].partition("```")[0])["stated"]
     said = a_correction("no horror, please", ITEMS)
     diff = resolve_correction(
         a_bare_skill(), said, ITEMS, understood(said.text, ITEMS, vocabulary=VOCABULARY), privacy=PRIVACY
