@@ -2,9 +2,8 @@
 
 import time
 from collections import Counter
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -26,13 +25,6 @@ ROUNDS_AHEAD = 32
 _EVERY = 200
 
 
-class As(StrEnum):
-    """What histories become."""
-
-    INTERACTIONS = "interactions"
-    REPLAY = "replay"
-
-
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command(
@@ -51,7 +43,9 @@ def import_(
         str | None, typer.Option(help="The items' domain, instead of their own.", metavar="DOMAIN")
     ] = None,
     layout: Annotated[str, typer.Option("--format", help="How the folder is laid out: auto, or its format.")] = "auto",
-    become: Annotated[As, typer.Option("--as", help="What the users' histories become.")] = As.INTERACTIONS,
+    become: Annotated[
+        Literal["interactions", "replay"], typer.Option("--as", help="What the users' histories become.")
+    ] = "interactions",
     limit_users: Annotated[int | None, typer.Option(min=1, help="Only the first users.", metavar="N")] = None,
     min_rating: Annotated[float | None, typer.Option(help="Leave out what was rated lower.", metavar="STARS")] = None,
     as_json: AsJson = False,
@@ -77,8 +71,8 @@ def import_(
     began = time.monotonic()
     with Stages() as stages, EventOutbox(chosen) as outbox:
         run = _Import(chosen, data, outbox, stages)
-        run.load(PRIOR_SHARE if become is As.REPLAY else 1.0)
-        if become is As.REPLAY:
+        run.load(PRIOR_SHARE if become == "replay" else 1.0)
+        if become == "replay":
             run.replay(PRIOR_SHARE)
     found = {
         "domain": data.domain,
