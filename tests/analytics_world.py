@@ -324,7 +324,8 @@ class _Builder:
         """What they say of what they took and of what they left, once they know it."""
         key, name = (str(person.user_id), str(person.domain)), f"{person.user_id}-{turn:02}"
         left = [item for item in ranking.candidates if item.item_id != taken]
-        wanted = {item.item_id: person.policy.only(early=False).utility(self._facts(item)) for item in ranking.candidates}
+        later = person.policy.only(early=False)
+        wanted = {item.item_id: later.utility(self._facts(item)) for item in ranking.candidates}
         [item] = [item for item in ranking.candidates if item.item_id == taken]
         signals: list[tuple[Candidate, str, float | None]] = []
         if turn % 3 == 1:
