@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -31,29 +30,9 @@ if TYPE_CHECKING:
     from schemas import Correction, PolicySkill, SkillCommand, SkillDiff
 
 Line = Annotated[str, typer.Argument(help="The line's id, as `policy show` prints it.", metavar="ATTRIBUTE")]
-
-
-class TierName(StrEnum):
-    """How sure to be of a line."""
-
-    LOW = "low"
-    MEDIUM = "medium"
-    HIGH = "high"
-
-
-class KindName(StrEnum):
-    """What a line is."""
-
-    PREFERENCE = "preference"
-    PATTERN = "pattern"
-    CRITERION = "criterion"
-
-
-class ScopeName(StrEnum):
-    """For how long something is meant; a session is the app's own."""
-
-    NOW = "now"
-    ALWAYS = "always"
+TierName = Literal["low", "medium", "high"]
+KindName = Literal["preference", "pattern", "criterion"]
+ScopeName = Literal["now", "always"]
 
 
 @dataclass(frozen=True)
@@ -120,8 +99,8 @@ def add(
     change: Change,
     dimension: Annotated[str, typer.Argument(help="What it is about, such as genre.", metavar="DIMENSION")],
     value: Annotated[str, typer.Argument(help="What draws them, in a few words.", metavar="VALUE")],
-    tier: Annotated[TierName, typer.Option(help="How sure to be of it.")] = TierName.HIGH,
-    kind: Annotated[KindName, typer.Option(help="What it is.")] = KindName.PREFERENCE,
+    tier: Annotated[TierName, typer.Option(help="How sure to be of it.")] = "high",
+    kind: Annotated[KindName, typer.Option(help="What it is.")] = "preference",
 ) -> None:
     """Add a line that the person states."""
     change.carry_out("add", line={"kind": kind, "dimension": dimension, "value": value, "tier": tier})
