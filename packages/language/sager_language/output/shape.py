@@ -70,7 +70,7 @@ _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _STRETCHED: Final = re.compile(r"(\w)\1{2,}")
 _ODD: Final = str.maketrans('?_"', "   ")
 _MAX_SLASHES: Final = 2
-_ALONE: Final = (set(), {"V"}, {"M"}, {"Q"})
+_ALONE: Final[tuple[set[str], ...]] = (set(), {"V"}, {"M"}, {"Q"})
 _STRIPPED: Final = frozenset({"LATIN", "GREEK", "ARABIC", "HEBREW"})
 """Scripts whose accents do not make another word to who reads quickly."""
 _PLAIN: Final = str.maketrans(
