@@ -18,7 +18,7 @@ def counts() -> Counter[str]:
     [
         ("said: right", "said", 0.8),
         ("update: old gone", "update: old known", 0.57),
-        ("update: right", "update", 0.44),
+        ("update: right", "update", 0.45),
         ("forget: old gone", "forget: old known", 0.98),
         ("none: empty", "none", 0.995),
     ],

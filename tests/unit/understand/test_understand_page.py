@@ -49,7 +49,7 @@ def _quoted(begins: str, ends: str) -> list[str]:
 
 def test_sentences_about_another_and_the_person_are_read_as_the_page_says() -> None:
     of_both = _quoted("What says *I*", "A pronoun")
-    (by_pronoun,) = _quoted("A pronoun names nothing", "The privacy filter")
+    (by_pronoun,) = _quoted("A pronoun names nothing", "### Orders in a text")
 
     assert len(of_both) == 3
     assert [text for text in of_both if not understood(text, ITEMS, vocabulary=VOCABULARY).is_understood] == []
