@@ -386,15 +386,15 @@ export interface components {
         /**
          * @description One line of a skill. Positive only: what draws the user, never what to avoid (invariant 5).
          *
-         *     Counts are in the user's own contrasts, not in clock time: `confirmed_at` is the number of contrasts
-         *     that the skill had learned from when the attribute was last supported.
+         *     Counts are in the user's own contrasts, not in clock time: `confirmed_at` is the number of contrasts that the skill
+         *     had learned from when the attribute was last supported.
          *
-         *     `taken` and `expected` are the evidence, in 1/1024 of a choice and fading with every choice: how often what the line
-         *     says was taken, and how often it was to be expected had the person chosen blindly from what was shown. The tier
-         *     follows from them. Both are 0 in lines from before counts and in those of a template.
+         *     `taken` and `expected` are the evidence, in 1/1024 of a choice and fading with every choice: how often the user took
+         *     what the line names, and how often they would have, had they chosen blindly from what was shown. The tier follows
+         *     from them. Both are 0 in lines from before counts and in those of a template.
          *
-         *     `gained` is what the line was worth, in 1/1024 of a place and fading likewise: by how many places it lifted what was
-         *     taken in the lists that it was taken from, by the skill alone; below 0, it lifted what was left.
+         *     `gained`, in 1/1024 of a place and fading likewise, is by how many places the line, by the skill alone, lifted the
+         *     items that the user took.
          */
         Attribute: {
             attribute_id: string;
@@ -416,12 +416,12 @@ export interface components {
              */
             support: number;
             /**
-             * @description How much lately speaks for a taste that has changed, in 1/1024 nat.
+             * @description Evidence of a changed taste.
              * @default 0
              */
             drift: number;
             /**
-             * @description Contradictions since it was last confirmed or demoted.
+             * @description Since it was last confirmed or demoted.
              * @default 0
              */
             contradictions: number;
@@ -442,7 +442,7 @@ export interface components {
                 event: Record<string, never>;
             }[];
         };
-        /** @description More or less of what can be measured: `cheaper` than the items that were shown, or `under 20`. */
+        /** @description More or less of a measure: `cheaper` than the items that were shown, or `under 20`. */
         Bound: {
             measure: components["schemas"]["Measure"];
             /** @description Only items with more than this. */
@@ -465,16 +465,16 @@ export interface components {
          * @description One effective change. The tier rule has been applied already: folding needs no rule and no setting.
          *
          *     `before` is None for a discovered attribute, `after` is None for a removed one. A weakened attribute with
-         *     `before == after` was contradicted without being demoted.
+         *     `before == after` was contradicted without being demoted. `counts` are the new `taken` and `expected` of a line that
+         *     a person set.
          */
         Change: {
             kind: components["schemas"]["ChangeKind"];
             attribute_id: string;
             before?: ("silent" | "low" | "medium" | "high") | null;
             after?: ("silent" | "low" | "medium" | "high") | null;
-            /** @description The new line, where the change brings one: discovered, added, reworded, restored. */
+            /** @description The new line: discovered, added, reworded or restored. */
             discovered?: components["schemas"]["Attribute"] | null;
-            /** @description Of a line that a person set: what now counts as taken and expected, in 1/1024. */
             counts?: [
                 number,
                 number
@@ -488,17 +488,13 @@ export interface components {
          */
         ChangeKind: "reinforced" | "discovered" | "weakened" | "removed" | "evicted" | "pinned" | "unpinned" | "added" | "reworded" | "set" | "restored" | "forgotten" | "shifted" | "faded" | "overtaken";
         /**
-         * @description The choice behind a piece of evidence, as far as the snapshot has it.
+         * @description The choice behind a piece of evidence.
          *
          *     Attributes:
-         *         title: the chosen item's title.
-         *         ranking_id: the ranking it was chosen from.
          *         place: the rank at which the item was shown; 1 is the top.
          *         taken: the ids of all items that were taken, the chosen one first.
          *         shown: the ranking's item ids, in order; the contrast's, where the snapshot lacks the ranking.
-         *         instruction: what the user asked for.
          *         ranked_by: app or sager; None where the snapshot lacks the ranking.
-         *         skill_version: the version of the skill used for the ranking.
          */
         Choice: {
             title: string;
@@ -609,12 +605,8 @@ export interface components {
             taken: string | null;
             expected: string | null;
         };
-        /**
-         * @description One thing that a person wants or does not want, in fields.
-         *
-         *     It names a fact (`dimension` and `value`), one item (`item_id`) or a measure (`bound`).
-         */
-        Directive: ({
+        /** @description One wish in fields. It names a fact (`dimension` and `value`), one item (`item_id`) or a measure (`bound`). */
+        Directive: {
             stance: components["schemas"]["Stance"];
             dimension?: string | null;
             value?: string | null;
@@ -623,18 +615,11 @@ export interface components {
             item_id?: string | null;
             bound?: components["schemas"]["Bound"] | null;
             /**
-             * @description The person says that they once thought otherwise.
+             * @description True if the person once thought otherwise.
              * @default false
              */
             changed: boolean;
-        } & unknown) & ({
-            dimension: unknown;
-            value: unknown;
-        } | {
-            item_id: unknown;
-        } | {
-            bound: unknown;
-        });
+        };
         /** @description The event behind an attribute: which choice, of which item. */
         Evidence: {
             event_id: string;
@@ -666,26 +651,25 @@ export interface components {
             now: components["schemas"]["Statement"] | null;
             steps: components["schemas"]["StatementStep"][];
         };
-        /** @description One line of collaborative context: what draws similar users, its confidence and its supporters. */
+        /** @description One line of collaborative context: a taste of similar users (paper 2.2, C.4). */
         Facet: {
             /** @description The line as it appears in a prompt. */
             facet: string;
             confidence: number;
             /** @default [] */
             supporting_neighbors: string[];
-            /** @description The attribute that it names, if the parsers can find it in an item. */
+            /** @description The attribute that it names, if items have it. */
             attribute_id?: string | null;
         };
-        /** @description One thing that a parser found in an item's metadata, such as `genre = science fiction`. */
+        /** @description One finding of a parser in an item's metadata, such as `genre = science fiction`. */
         Fact: {
             dimension: string;
             value: string;
         };
         /**
-         * @description What speaks for each candidate of a ranking, before weights; only what tells candidates apart is in it.
+         * @description The evidence for each candidate of a ranking, before weights; only what distinguishes candidates.
          *
-         *     Rows are in the ranking's order. `dimensions` are sums of the evidence weights of a skill's lines; what the skill
-         *     counts in all follows from them and from what each dimension counts.
+         *     Rows are in the ranking's order. `dimensions` are sums of the evidence weights of a skill's lines.
          */
         Features: {
             mix?: {
@@ -701,27 +685,28 @@ export interface components {
             what: string;
         };
         /**
-         * @description What a ranking tells of how well it suits, by what the person said and took.
+         * @description How well a ranking suits the person, by their statements and choices.
          *
-         *     `chances` are of the candidates in the ranking's order: how probable it is that the person accepts each at all.
+         *     `chances` has, in the ranking's order, the probability that the person accepts each candidate at all; `against`
+         *     names the statement against each unwanted candidate.
          */
         Fit: {
             /** @default [] */
             chances: number[];
-            /** @description How probable it is that the person wants none of these. */
+            /** @description The probability that the person wants none of these. */
             nothing: number;
             /** @description False: better to show nothing, or to ask. */
             suits: boolean;
-            /** @description Candidates that the person said they do not want, with the statement. */
+            /** @description Unwanted candidates. */
             against?: {
                 [key: string]: string;
             };
             /**
-             * @description The statements that this ranking goes by.
+             * @description Statements that it followed.
              * @default []
              */
             honoured: string[];
-            /** @description Only where the host asked. */
+            /** @description Only with `clarify`. */
             question?: components["schemas"]["Question"] | null;
         };
         /** @description The data to erase: everything, a domain, or a line of a domain by its id. */
@@ -746,15 +731,14 @@ export interface components {
             /** @description Topics that could not be counted. */
             unread: string[];
         };
-        /** @description One thing that was forgotten: events up to `until` are never learned from again. */
+        /** @description One erased scope: no event up to `until` is ever learned from again. `event_id` is the request's. */
         Forgotten: {
-            /** @description The request. */
             event_id: string;
             /** Format: date-time */
             until: string;
             actor: string;
             /**
-             * @description Whether the worker has removed everything that it holds itself.
+             * @description True if the worker has removed everything in its own stores.
              * @default false
              */
             done: boolean;
@@ -764,7 +748,11 @@ export interface components {
              */
             versions: number;
         };
-        /** @description What a diff answers, where it is no choice and no command: a signal, a correction or an abstention. */
+        /**
+         * @description The signal, correction or abstention that a diff answers.
+         *
+         *     `explanation` is for the person: the reason, examples, and omitted private data, whose kinds are in `not_kept`.
+         */
         Heard: {
             /** @description The signal, or `correction`, or `abstention`. */
             what: string;
@@ -775,17 +763,11 @@ export interface components {
             understood: boolean;
             /** @default  */
             by_pattern: string;
-            /** @description Of a correction: why it changes nothing. */
+            /** @description Why a correction changes nothing. */
             why?: components["schemas"]["NotUnderstood"] | null;
-            /**
-             * @description For the person: the reason, examples that would be understood, private data left out, and the effect of words that state nothing.
-             * @default
-             */
+            /** @default  */
             explanation: string;
-            /**
-             * @description Kinds of private data left out, such as health.
-             * @default []
-             */
+            /** @default [] */
             not_kept: string[];
         };
         /** @description The result of an import. */
@@ -809,20 +791,20 @@ export interface components {
             skill_version: number;
             /** @default  */
             slim_skill: string;
-            /** @description Which form of the skill broke ties: full, slim or none; a model sees the slim one. */
+            /** @description The form that broke ties: full, slim or none. */
             rank_skill?: string | null;
             reasoner?: string | null;
-            /** @description The experiment arm that this ranking belongs to; none: derived from what was injected. */
+            /** @description The experiment arm; none: derived from the rest. */
             arm?: string | null;
             /** @default [] */
             facets: components["schemas"]["Facet"][];
-            /** @description Candidates that others took together with what this user took, with the strength from 0 to 1. */
+            /** @description Candidates that go with the user's items. */
             companions?: {
                 [key: string]: number;
             };
-            /** @description The version of the domain's weights that it was ordered by, if it was. */
+            /** @description The version of the domain's weights used. */
             weights_version?: number | null;
-            /** @description What spoke for each candidate, where weights alone decided: what a choice tells of. */
+            /** @description Where weights alone decided. */
             features?: components["schemas"]["Features"] | null;
             /** @description How well the candidates suit, if known. */
             fit?: components["schemas"]["Fit"] | null;
@@ -830,7 +812,7 @@ export interface components {
             memory_version: number;
             /** @default 0 */
             graph_epoch: number;
-            /** @description How the order was made, and what it cost. */
+            /** @description How the order was made, and its cost. */
             ranked_by?: components["schemas"]["ReasonedBy"] | null;
             /** @description Only where an LLM wrote the facets. */
             facets_by?: components["schemas"]["ReasonedBy"] | null;
@@ -842,11 +824,7 @@ export interface components {
              */
             repaired: number;
         };
-        /**
-         * @description A model's verdict on one line, with the fact of the chosen item that it quoted for it.
-         *
-         *     It is what the model said, not what came of it: that is in the diff's changes.
-         */
+        /** @description A model's verdict on one line, with the fact of the chosen item that it quoted. Its effect is in the changes. */
         Judgement: {
             attribute_id: string;
             verdict: components["schemas"]["Verdict"];
@@ -945,7 +923,7 @@ export interface components {
             diffs: components["schemas"]["SkillDiff"][];
         };
         /**
-         * @description What can be measured of an item, and so be more or less than of the others in its list.
+         * @description The measures of items, in which items of a list are compared.
          * @enum {string}
          */
         Measure: "price" | "year" | "rating" | "popularity" | "distance" | "length";
@@ -959,7 +937,7 @@ export interface components {
          * @enum {string}
          */
         NotUnderstood: "for-another" | "not-kept" | "not-read" | "other-language" | "no-measure" | "unknown-name" | "no-wish";
-        /** @description One answer to a question: the fact that it names. */
+        /** @description One answer to a question: a fact. */
         Option: {
             attribute_id: string;
             value: string;
@@ -992,7 +970,6 @@ export interface components {
             contrasts: number;
             /** @default [] */
             attributes: components["schemas"]["Attribute"][];
-            /** @description How they decide, in counts; sure ones are lines too. */
             habits?: {
                 [key: string]: [
                     number,
@@ -1000,23 +977,17 @@ export interface components {
                     number
                 ];
             };
-            /**
-             * @description What the person said of their taste.
-             * @default []
-             */
+            /** @default [] */
             stated: components["schemas"]["Statement"][];
             /**
-             * @description The version at which their taste last changed, or may have.
+             * @description The version of the last change.
              * @default 0
              */
             shifted: number;
             beliefs?: number[] | null;
             /** @default [] */
             sessions: components["schemas"]["Session"][];
-            /**
-             * @description The lines in the slim skill, in their order: likes, then style.
-             * @default []
-             */
+            /** @default [] */
             slim_lines: string[];
             /**
              * @default {
@@ -1026,7 +997,7 @@ export interface components {
              */
             strategy: components["schemas"]["Strategy"];
             /**
-             * @description Whether a person has stopped it from learning.
+             * @description True if a person has stopped it from learning.
              * @default false
              */
             frozen: boolean;
@@ -1066,7 +1037,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description The one question whose answer would change a ranking most; its answer is a correction with `answers`. */
+        /** @description The question whose answer would change a ranking most; its answer is a correction with `answers`. */
         Question: {
             question_id: string;
             dimension: string;
@@ -1093,7 +1064,7 @@ export interface components {
             request_id?: string | null;
         };
         /**
-         * @description Who ordered a ranking.
+         * @description The author of a ranking's order.
          * @enum {string}
          */
         RankedBy: "app" | "sager";
@@ -1129,10 +1100,10 @@ export interface components {
              */
             injected: components["schemas"]["Injected"];
             session_id?: string | null;
-            /** @description Proves that our ranker wrote it. Without it, a ranking counts as the app's own. */
+            /** @description Our ranker's proof. */
             seal?: string | null;
         };
-        /** @description The reasoner and, for an LLM, the cost of its calls. */
+        /** @description The reasoner behind a proposal, a ranking, facets or a slim skill; for an LLM, the cost of its calls. */
         ReasonedBy: {
             /** @default rules */
             reasoner: string;
@@ -1148,18 +1119,19 @@ export interface components {
             calls: number;
             /** @default 0 */
             latency_ms: number;
-            /** @description Why a reasoner other than the configured one answered. */
+            /** @description Why another reasoner answered. */
             fallback?: string | null;
             /**
-             * @description The LLM was not asked: there was nothing new to judge.
+             * @description True if the LLM call was skipped: there was nothing to judge.
              * @default false
              */
             gated: boolean;
         };
         /**
-         * @description What was forgotten, when, and at whose request. People, lines and events appear only as digests.
+         * @description A person's erasures: what, when, and at whose request. People, lines and events appear only as digests.
          *
-         *     `event_id` is that of the newest request; `occurred_at` is when Kafka had it, whatever it says itself.
+         *     `event_id` is that of the newest request; `occurred_at` is the time at which Kafka received it. Events in `known`
+         *     are never learned from, whatever their times.
          */
         Receipt: {
             /** @description Unique per event; a repeated one is a duplicate. */
@@ -1179,12 +1151,9 @@ export interface components {
             lines?: {
                 [key: string]: components["schemas"]["Forgotten"];
             };
-            /**
-             * @description Forgotten events that are not learned from again, whatever their times say; newest last.
-             * @default []
-             */
+            /** @default [] */
             known: string[];
-            /** @description Says that a worker wrote it, with the deployment's secret. */
+            /** @description The worker's proof, with the deployment's secret. */
             seal?: string | null;
         };
         /**
@@ -1192,7 +1161,7 @@ export interface components {
          * @enum {string}
          */
         Refusal: "unknown-attribute" | "no-evidence" | "also-reinforced" | "capped" | "pinned" | "full" | "already-so" | "private";
-        /** @description A proposal that did not enter the skill, and why: counted, and kept for the analyst. */
+        /** @description A proposal that did not enter the skill, and why. */
         Refused: {
             attribute_id: string;
             proposed: components["schemas"]["ChangeKind"];
@@ -1222,11 +1191,11 @@ export interface components {
          */
         Said: "stated" | "withdrawn" | "removed" | "expired" | "full" | "forgotten" | "restored";
         /**
-         * @description For how long a person means what they say.
+         * @description How long a statement holds.
          * @enum {string}
          */
         Scope: "now" | "session" | "always";
-        /** @description What somebody took since a session began. The two newest of a skill are kept. */
+        /** @description A short-lived overlay of a skill: the user's choices since a session began. The two newest are kept. */
         Session: {
             session_id: string;
             /** Format: date-time */
@@ -1238,7 +1207,7 @@ export interface components {
             /** @default [] */
             lines: components["schemas"]["SessionLine"][];
         };
-        /** @description A fact of what was taken in the session, counted as a skill's lines are. */
+        /** @description A fact of the items taken in a session, counted as a skill's lines are. */
         SessionLine: {
             attribute_id: string;
             dimension: string;
@@ -1266,7 +1235,9 @@ export interface components {
         /**
          * @description What one event changed in one skill. `event_id` names the contrast, command, feedback or correction it answers.
          *
-         *     The first diff of a skill carries its `seed`, so that the log alone rebuilds every skill.
+         *     The first diff of a skill carries its `seed`, so that the log alone rebuilds every skill. Where `slim_lines` is
+         *     missing, the slim skill's lines are unchanged. Lines that a person imported count interactions up to
+         *     `counted_until` already.
          */
         SkillDiff: {
             /** @description Unique per event; a repeated one is a duplicate. */
@@ -1283,40 +1254,31 @@ export interface components {
             base_version: number;
             version: number;
             seed?: components["schemas"]["Attribute"][] | null;
-            /**
-             * @description Up to where the person's interactions are counted in the seed.
-             * @default []
-             */
+            /** @default [] */
             seeded_from: components["schemas"]["Position"][];
-            /** @description Interactions from until then are in the lines already: they were brought along with them. */
             counted_until?: string | null;
             /** @default [] */
             changes: components["schemas"]["Change"][];
-            /** @description What it added to the counts; none: no count was touched. */
+            /** @description What it added to the counts; none: nothing. */
             tally?: components["schemas"]["Tally"] | null;
-            /**
-             * @description What the person said by it.
-             * @default []
-             */
+            /** @default [] */
             stated: components["schemas"]["StatementChange"][];
             /**
-             * @description The person's taste has changed, or may have: earlier statements are doubtful.
+             * @description The taste may have changed.
              * @default false
              */
             shifted: boolean;
-            /** @description How probable something unknown suits, from this version on. */
             beliefs?: number[] | null;
             /** @description The session as it is now. */
             session?: components["schemas"]["Session"] | null;
             heard?: components["schemas"]["Heard"] | null;
-            /** @description The lines in the slim skill from this version on, in their order; none: unchanged. */
             slim_lines?: string[] | null;
             /** @default [] */
             refused: components["schemas"]["Refused"][];
             evidence: components["schemas"]["Evidence"];
             /** @default true */
             is_contrast: boolean;
-            /** @description Whether the skill stops learning from this version on; none: unchanged. */
+            /** @description The skill's new `frozen`; none: unchanged. */
             frozen?: boolean | null;
             /** @description The version that this one restores. */
             rolled_back_to?: number | null;
@@ -1332,12 +1294,12 @@ export interface components {
              */
             reasoned_by: components["schemas"]["ReasonedBy"];
             /**
-             * @description What the reasoner thought of the choice; read by people only.
+             * @description The reasoner's thoughts on the choice; only for people.
              * @default
              */
             analysis: string;
             /**
-             * @description What a model said of each line that it was asked about.
+             * @description A model's, by line.
              * @default []
              */
             judged: components["schemas"]["Judgement"][];
@@ -1347,7 +1309,7 @@ export interface components {
              * @default 0
              */
             rewritten: number;
-            /** @description Seals this version and, through the seal before, all versions before it. */
+            /** @description Seals this version and, by the seal before, all earlier ones. */
             chain?: string | null;
         };
         /** @description The skills of a user. */
@@ -1369,7 +1331,16 @@ export interface components {
             session_id?: string | null;
             /** @default  */
             style: string;
+            /** @default [] */
+            lines: components["schemas"]["SlimLine"][];
             tokens: number;
+        };
+        /** @description A line of a slim skill's text, for hosts that compare values. */
+        SlimLine: {
+            dimension: string;
+            value: string;
+            /** @enum {string} */
+            stance: "prefers" | "avoids";
         };
         /**
          * @description Where an attribute came from. In the paper's terms, `prior` is confirmed and `discovered` is emerging.
@@ -1377,7 +1348,7 @@ export interface components {
          */
         Source: "prior" | "global" | "discovered" | "stated";
         /**
-         * @description How a person stands to what a statement names.
+         * @description A person's attitude to a statement's subject; `instead`: `value` rather than `over`.
          * @enum {string}
          */
         Stance: "prefers" | "avoids" | "instead";
@@ -1403,27 +1374,25 @@ export interface components {
             scope: components["schemas"]["Scope"];
         };
         /**
-         * @description One thing that a person said, which stands until they say otherwise, it expires or its session ends.
+         * @description One statement, which holds until the person revokes it, it expires or its session ends.
          *
          *     It is about a fact (`dimension` and `value`), about an item (`item_id`; `dimension` is `item`, `value` its title) or
          *     about a measure (`bound`; `dimension` is the measure's name, `value` the bound in words). `attribute_id` names a
-         *     fact as the lines of skills do, so that a statement and a line about the same thing can be told to be.
-         *
-         *     A taste that changed overtakes what was said before it: that stays, but nobody is sure of it any more.
+         *     fact as the lines of skills do. A change of taste makes earlier statements doubtful; they stay.
          */
         Statement: {
-            /** @description Stance and attribute; the same thing said again replaces it. */
+            /** @description Stance and attribute; a repeated statement replaces the first one. */
             statement_id: string;
             stance: components["schemas"]["Stance"];
             attribute_id: string;
             dimension: string;
             value: string;
-            /** @description instead: rather than what. */
+            /** @description instead: the replaced attribute. */
             over?: string | null;
             item_id?: string | null;
             bound?: components["schemas"]["Bound"] | null;
             /**
-             * @description The person's own, without what is personal; empty where they filled in a form.
+             * @description Without personal data.
              * @default
              */
             words: string;
@@ -1432,7 +1401,7 @@ export interface components {
             session_id?: string | null;
             /** Format: date-time */
             said_at: string;
-            /** @description It says nothing from then on. */
+            /** @description The statement ends then. */
             until?: string | null;
             /**
              * @description The skill's version that brought it.
@@ -1440,7 +1409,7 @@ export interface components {
              */
             since: number;
             /**
-             * @description How often it was said.
+             * @description How often the person stated it.
              * @default 1
              */
             times: number;
@@ -1481,7 +1450,7 @@ export interface components {
             tie_breaker: string;
         };
         /**
-         * @description How plainly a person said something.
+         * @description How plainly a person stated something; `set`: a command wrote the line.
          * @enum {string}
          */
         Strength: "said" | "implied" | "set";
@@ -1494,12 +1463,10 @@ export interface components {
         /**
          * @description What one event did to the counts of a skill's lines.
          *
-         *     Where the person was away for long, everything is forgotten `aged` extra times. `drift` is where each line's test of
-         *     change stands now.
-         *
-         *     In this order: lines from before counts get those of `begun`; every line but those that a person stated forgets,
-         *     `count -= count // forget`; then `lines` are added, and `places` to what a line has gained. Lines that the event
-         *     discovers come with counts of their own.
+         *     In this order: lines from before counts get those of `begun`; every line but stated ones forgets,
+         *     `count -= count // forget`, and `aged` extra times after a long absence; then `lines` are added, and `places` to
+         *     the lines' `gained`: by how many places, in 1/1024, each line alone lifted the taken item. Discovered lines come
+         *     with counts of their own. `drift` is the new state of each line's test of change.
          */
         Tally: {
             /**
@@ -1519,24 +1486,16 @@ export interface components {
                     number
                 ];
             };
-            /** @description By how many places, in 1/1024, a line lifted what was taken, by the skill alone. */
             places?: {
                 [key: string]: number;
             };
-            /**
-             * @description How many extra times `forget` is applied.
-             * @default 0
-             */
+            /** @default 0 */
             aged: number;
             drift?: {
                 [key: string]: number;
             };
-            /**
-             * @description What part of its counts a habit that `habits` names forgets first.
-             * @default 0
-             */
+            /** @default 0 */
             habits_forget: number;
-            /** @description What was added to each question that the list asked. */
             habits?: {
                 [key: string]: [
                     number,
@@ -1576,7 +1535,7 @@ export interface components {
         };
         /** @description One line of a card at a moment. */
         ToldCardLine: {
-            /** @description Stance, dimension and value; the same thing said again is the same line. */
+            /** @description Stance, dimension and value. */
             line_id: string;
             stance: components["schemas"]["Stance"];
             /** @default stated */
@@ -1587,7 +1546,7 @@ export interface components {
             /** @default said */
             strength: components["schemas"]["Strength"];
             /**
-             * @description The person's own, without what is personal; empty where a command wrote it.
+             * @description Without personal data.
              * @default
              */
             words: string;
@@ -1601,12 +1560,12 @@ export interface components {
             /** @description The card's version that brought it. */
             version: number;
             /**
-             * @description How often it was said.
+             * @description How often the person stated it.
              * @default 1
              */
             times: number;
             /**
-             * @description The newest events behind it, newest last.
+             * @description Events, newest last.
              * @default []
              */
             evidence: string[];
@@ -1658,7 +1617,7 @@ export interface components {
             markdown: string;
         };
         /**
-         * @description What a chosen item says of a line, as a model judges it.
+         * @description What a chosen item implies for a line, as a model judges it.
          * @enum {string}
          */
         Verdict: "supports" | "unrelated" | "contradicts";
