@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from operators.findings import Kind
+from operators.chain import Kind
 from operators.language.understood import About, Read, Understood
 from operators.merge import start
 from operators.steps.evolved import Effects, State
