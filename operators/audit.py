@@ -6,8 +6,7 @@ from functools import reduce
 from typing import Literal, TypeVar
 
 from operators.cards.fold import fold as fold_card
-from operators.chain import Diff, breaks
-from operators.findings import Kind
+from operators.chain import Diff, Kind, breaks
 from operators.merge import merge
 from operators.seals import Seal, seal_of
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, encode

@@ -7,16 +7,48 @@ edits that were not carried on to the newest version.
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TypeVar
 
 import orjson
 
-from operators.findings import Kind
 from operators.seals import derived_key
 from schemas import CardDiff, PolicySkill, SkillDiff
 
 DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
 Diff = SkillDiff | CardDiff
+
+
+class Kind(StrEnum):
+    """The kinds of findings of a verification: stable names, which programs may go by (docs/rights.md)."""
+
+    UNREADABLE = "unreadable"
+    """A record that cannot be read."""
+    MISPLACED = "misplaced"
+    """A record under another's key, or on another user's partition."""
+    DISGUISED = "disguised"
+    """A record with a field twice, or with an unknown one."""
+    LOG_GAP = "log-gap"
+    LOG_UNSEALED = "log-unsealed"
+    LOG_FORGED = "log-forged"
+    LOG_DOES_NOT_FOLD = "log-does-not-fold"
+    LOG_CUT = "log-cut"
+    SKILL_MISSING = "skill-missing"
+    SKILL_DIFFERS = "skill-differs"
+    CARD_MISSING = "card-missing"
+    CARD_DIFFERS = "card-differs"
+    SLIM_UNSEALED = "slim-unsealed"
+    SLIM_FORGED = "slim-forged"
+    SLIM_AHEAD = "slim-ahead"
+    SLIM_REPLAYED = "slim-replayed"
+    SLIM_WITHOUT_LOG = "slim-without-log"
+    RECEIPT_UNSEALED = "receipt-unsealed"
+    RECEIPT_FORGED = "receipt-forged"
+    RECEIPT_MISSING = "receipt-missing"
+    RETURNED = "returned"
+    """An erased record that is there again."""
+    UNKNOWN = "unknown"
+    """The user asked for has neither a log nor a receipt."""
 
 
 @dataclass(frozen=True)

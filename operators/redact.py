@@ -8,7 +8,6 @@ from schemas import (
     Attribute,
     Change,
     Evidence,
-    Session,
     SkillDiff,
     Statement,
     StatementChange,
@@ -91,78 +90,59 @@ def _names_of(change: StatementChange) -> list[str]:
 
 
 def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
+    instead = placeholder(line)
+
     def is_meant(name: str) -> bool:
         return line_of(diff.user_id, diff.domain, name) == line
 
+    def name_of(name: str) -> str:
+        return instead if is_meant(name) else name
+
     is_named = names_line(diff, line) or not about.isdisjoint(each.statement_id for each in diff.stated)
-    diff = _without_words(diff)
+    stated = [_statement_without(each, diff, line, about) for each in diff.stated]
+    update: dict[str, object] = {"analysis": "", "stated": tuple(stated)}
+    if diff.heard is not None:
+        update["heard"] = diff.heard.model_copy(update={"words": "", "explanation": ""})
     if diff.session is not None:
-        diff = diff.model_copy(update={"session": session_without(diff.session, is_meant)})
-    if diff.stated:
-        stated = tuple(_statement_without(each, diff, line, about) for each in diff.stated)
-        diff = diff.model_copy(update={"stated": stated})
-    if diff.slim_lines:
-        lines = tuple(placeholder(line) if is_meant(name) else name for name in diff.slim_lines)
-        diff = diff.model_copy(update={"slim_lines": lines})
+        kept = tuple(each for each in diff.session.lines if not is_meant(each.attribute_id))
+        update["session"] = diff.session.model_copy(update={"lines": kept})
+    if diff.slim_lines is not None:
+        update["slim_lines"] = tuple(map(name_of, diff.slim_lines))
     if diff.tally is not None:
-        diff = diff.model_copy(update={"tally": _tally_without(diff.tally, is_meant, placeholder(line))})
+        update["tally"] = _tally_without(diff.tally, is_meant, instead)
     if not is_named:
-        return diff
+        return diff.model_copy(update=update)
 
-    def change(each: Change) -> Change:
-        if not is_meant(each.attribute_id):
-            return each.model_copy(update={"reason": ""})
-        found = redacted_line(each.discovered, line) if each.discovered is not None else None
-        return each.model_copy(update={"attribute_id": placeholder(line), "discovered": found, "reason": ""})
+    def of_attribute(each: Attribute) -> Attribute:
+        return redacted_line(each, line) if is_meant(each.attribute_id) else each
 
-    return diff.model_copy(
-        update={
-            "seed": tuple(redacted_line(a, line) if is_meant(a.attribute_id) else a for a in diff.seed)
-            if diff.seed is not None
-            else None,
-            "changes": tuple(change(each) for each in diff.changes),
-            "refused": tuple(
-                r.model_copy(update={"attribute_id": placeholder(line)}) if is_meant(r.attribute_id) else r
-                for r in diff.refused
-            ),
-            "stated": tuple(each.model_copy(update={"reason": ""}) for each in diff.stated),
-            "judged": tuple(
-                said.model_copy(
-                    update={
-                        "attribute_id": placeholder(line) if is_meant(said.attribute_id) else said.attribute_id,
-                        "quoted": None,
-                    }
-                )
-                for said in diff.judged
-            ),
-        }
+    def of_change(each: Change) -> Change:
+        name = name_of(each.attribute_id)
+        found = each.discovered and of_attribute(each.discovered)
+        return each.model_copy(update={"attribute_id": name, "discovered": found, "reason": ""})
+
+    update["changes"] = tuple(map(of_change, diff.changes))
+    update["stated"] = tuple(each.model_copy(update={"reason": ""}) for each in stated)
+    if diff.seed is not None:
+        update["seed"] = tuple(map(of_attribute, diff.seed))
+    update["refused"] = tuple(
+        each.model_copy(update={"attribute_id": name_of(each.attribute_id)}) for each in diff.refused
     )
-
-
-def _without_words(diff: SkillDiff) -> SkillDiff:
-    if diff.analysis:
-        diff = diff.model_copy(update={"analysis": ""})
-    if diff.heard is not None and (diff.heard.words or diff.heard.explanation):
-        diff = diff.model_copy(update={"heard": diff.heard.model_copy(update={"words": "", "explanation": ""})})
-    if any(each.statement is not None and each.statement.words for each in diff.stated):
-        stated = tuple(
-            each
-            if each.statement is None
-            else each.model_copy(update={"statement": each.statement.model_copy(update={"words": ""})})
-            for each in diff.stated
-        )
-        diff = diff.model_copy(update={"stated": stated})
-    return diff
+    update["judged"] = tuple(
+        each.model_copy(update={"attribute_id": name_of(each.attribute_id), "quoted": None}) for each in diff.judged
+    )
+    return diff.model_copy(update=update)
 
 
 def _statement_without(change: StatementChange, diff: SkillDiff, line: str, about: frozenset[str]) -> StatementChange:
-
     def digest(name: str) -> str:
         return line_of(diff.user_id, diff.domain, name)
 
+    said = change.statement and change.statement.model_copy(update={"words": ""})
     if change.statement_id not in about and line not in map(digest, _names_of(change)):
-        return change
-    said, name = change.statement, placeholder(digest(change.statement_id))
+        return change.model_copy(update={"statement": said})
+    # Two statements about one line stay two: each has a placeholder of its own.
+    name = placeholder(digest(change.statement_id))
     if said is not None:
         gone: dict[str, object] = {"statement_id": name}
         if line == digest(said.statement_id) or line == digest(said.attribute_id):
@@ -174,18 +154,12 @@ def _statement_without(change: StatementChange, diff: SkillDiff, line: str, abou
     return change.model_copy(update={"statement_id": name, "statement": said})
 
 
-def session_without(session: Session, is_meant: Callable[[str], bool]) -> Session:
-    """Return the session without a line."""
-    kept = tuple(each for each in session.lines if not is_meant(each.attribute_id))
-    return session if kept == session.lines else session.model_copy(update={"lines": kept})
-
-
 def _tally_without(tally: Tally, is_meant: Callable[[str], bool], instead: str) -> Tally:
-    # The counts of a habit reveal it, so that none stay.
     kept: dict[str, object] = {
         counts: {instead if is_meant(name) else name: count for name, count in getattr(tally, counts).items()}
         for counts in ("begun", "lines", "places", "drift")
     }
+    # The counts of a habit reveal it, so that none stay.
     gone = {pole.axis for pole in POLES if pole.axis in tally.habits and is_meant(pole.attribute_id)}
     kept["habits"] = {axis: added for axis, added in tally.habits.items() if axis not in gone}
     return tally.model_copy(update=kept)

@@ -8,7 +8,7 @@ import re
 
 from operators.attributes import normalise
 from operators.prompts import as_data
-from operators.render import MAX_VALUE_CHARS, strategy_of
+from operators.render import MAX_VALUE_CHARS
 from operators.stated import is_doubtful, lasting, speaking
 from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Source, Stance, Statement, Tier, derived_id
@@ -41,7 +41,7 @@ def skill_document(skill: PolicySkill, vouching: Vouching) -> str:
     strings and integers.
     """
     lines = vouching.let_out(speaking(skill.attributes, lasting(skill.stated)))
-    shown = skill.model_copy(update={"attributes": tuple(lines), "strategy": strategy_of(lines)})
+    shown = skill.model_copy(update={"attributes": tuple(lines)})
     return "\n".join([*_front_matter(shown), "", *_body(shown, _let_out(skill, vouching))]) + "\n"
 
 
@@ -103,7 +103,7 @@ def _front_matter(skill: PolicySkill) -> list[str]:
 
 
 def _let_out(skill: PolicySkill, vouching: Vouching) -> list[Statement]:
-    """What the person said of facts for good, and nothing has overtaken: a document has no clock and no session."""
+    """Return the lasting statements about facts: a document has no clock and no session."""
     return [
         said
         for said in skill.stated
@@ -116,7 +116,7 @@ def _let_out(skill: PolicySkill, vouching: Vouching) -> list[Statement]:
 
 
 def _replaced(said: Statement) -> tuple[str, ...]:
-    """The value that another one is to stand for, as its id has it."""
+    # An attribute's id ends with its value.
     return () if said.over is None else (said.over.split(":", 2)[-1],)
 
 
@@ -134,8 +134,7 @@ def _body(skill: PolicySkill, stated: list[Statement]) -> list[str]:
         "",
         *(["## Said by the person", *map(_said, stated), ""] if stated else []),
         *_by_tier(skill),
-        *_strategy(skill),
-        *_sureness(skill),
+        f"Learned from {skill.contrasts} choices{', and frozen since' if skill.frozen else ''}.",
     ]
 
 
@@ -158,25 +157,3 @@ def _line(line: Attribute) -> str:
         *(["pinned"] if line.pinned else []),
     ]
     return f"- **{inline(line.value)}** ({'; '.join(told)})"
-
-
-def _strategy(skill: PolicySkill) -> list[str]:
-    strategy = skill.strategy
-    include = ", ".join(f"**{inline(value)}**" for value in strategy.must_include)
-    told = [f"- must include: {include}"] if include else []
-    if strategy.tie_breaker:
-        told.append(f"- tie breaker: **{inline(strategy.tie_breaker, 70)}**")
-    return ["## Strategy", *told, ""] if told else []
-
-
-def _sureness(skill: PolicySkill) -> list[str]:
-    tiers = [line.tier for line in skill.attributes]
-    events = {evidence.event_id for line in skill.attributes for evidence in line.evidence}
-    counts = ", ".join(f"{tiers.count(tier)} {tier}" for tier in TIERS)
-    return [
-        "## How sure this is",
-        f"- learned from {skill.contrasts} choices, at version {skill.version}",
-        f"- lines: {counts}",
-        f"- choices that are named as evidence: {len(events)}",
-        *(["- frozen: it learns no more, by a person's wish"] if skill.frozen else []),
-    ]

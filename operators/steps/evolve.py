@@ -29,9 +29,8 @@ from operators.privacy import Privacy
 from operators.propagate import GraphLimits
 from operators.signals import DEFAULT as SIGNALS
 from operators.signals import Signals
-from operators.steps.evolved import Begun, Effects, Outcome, State
+from operators.steps.evolved import Begun, Effects, Outcome, State, Versions
 from operators.steps.graph import Remembered, moment_of, remember
-from operators.steps.versions import Versions
 from operators.vouch import Vouching
 from schemas import (
     Abstention,

@@ -148,8 +148,8 @@ class Listen:
         source = _newest(state.listening)
         texts = [turn.text for turn in chunk.turns if turn.role is Role.USER]
         removed = Counter(kind for text in texts for kind in self.privacy.placeholders(text))
-        diff = resolve(state.card, user_id, kept, name, at, chunk.conversation_id, source, self.privacy, removed)
-        diff = _unquoted(diff, state, findings)
+        until = max((scope.until for scope in state.receipt.lines.values()), default=None) if state.receipt else None
+        diff = resolve(state.card, user_id, kept, name, at, chunk.conversation_id, source, self.privacy, removed, until)
         gone = tuple(each for each in findings if each.effect is Effect.FORGETS)
         erased = [*gone_from(state.card, diff).items()]
         erased += [(line_id(each.stance, each.dimension, each.value, each.domain), each.value) for each in gone]
@@ -290,20 +290,3 @@ def _is_forgotten(finding: Finding, state: State, user_id: str) -> bool:
         # After an erasure only plain statements are learned anew.
         return any(name in receipt.lines for name in names)
     return any(receipt.covers_line(name, finding.said_at) for name in names)
-
-
-def _unquoted(diff: CardDiff | None, state: State, findings: Sequence[Finding]) -> CardDiff | None:
-    """Drop new quotations from before an erasure: a receipt does not show which words are about the erased line."""
-    if diff is None or state.receipt is None or not state.receipt.lines:
-        return diff
-    until = max(scope.until for scope in state.receipt.lines.values())
-    before = {finding.event_id for finding in findings if finding.said_at <= until}
-    held = {} if state.card is None else {line.line_id: line.words for line in (*state.card.lines, *state.card.past)}
-
-    def bare(change: CardChange) -> CardChange:
-        line = change.line
-        if line is None or line.words in ("", held.get(line.line_id)) or before.isdisjoint(line.evidence):
-            return change
-        return change.model_copy(update={"line": line.model_copy(update={"words": ""})})
-
-    return diff.model_copy(update={"changes": tuple(bare(change) for change in diff.changes)}) if before else diff
