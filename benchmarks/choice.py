@@ -145,7 +145,7 @@ class Worker:
     def _on_ranking(self, ranking: Ranking) -> Step:
         pipeline = self._pipeline
         wish = pipeline.privacy.wish(ranking.instruction)
-        asked = pipeline.asked(ranking.instruction, ranking.domain)
+        asked = pipeline.redact_instruction(ranking.instruction, ranking.domain)
         injected = pipeline.privacy.injected(ranking.injected, ranking.domain)
         kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
         state = join.State(self._rings.get((ranking.user_id, slot_of(ranking.ranking_id))), None)

@@ -310,7 +310,7 @@ class FakeWorker:
         self.full: set[TP] = set()
         self.acked_to: dict[TP, int] = {}
         self.assign()
-        self.pipeline.reader.tell(self.ack)  # type: ignore[arg-type]
+        self.pipeline.reader.on_ack(self.ack)  # type: ignore[arg-type]
         for agent in self.pipeline.app.agents.values():
             task = asyncio.create_task(self._read(agent.channel.topics), name=agent.name)
             self._agents.add(task)

@@ -10,7 +10,6 @@ from operators.merge import merge
 from operators.seals import sealed
 from operators.slim import select, slim
 from operators.steps.graph import Remembered
-from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import Contrast, Memory, PolicySkill, Receipt, SkillDiff, SlimSkill
 
@@ -122,7 +121,7 @@ class Versions:
         skill = state.skill
         evolved = merge(skill, diff)
         if self.slim_tokens is not None:
-            lines = select(evolved, count_tokens, self.slim_tokens, state.shares, vouching=self.vouching)
+            lines = select(evolved, self.slim_tokens, state.shares, vouching=self.vouching)
             if lines != skill.slim_lines:
                 diff = diff.model_copy(update={"slim_lines": lines})
                 evolved = evolved.model_copy(update={"slim_lines": lines})

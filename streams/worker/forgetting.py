@@ -45,7 +45,7 @@ from schemas import (
 from schemas.codec import ModelT
 from streams.worker import metrics
 from streams.worker.agents.listen import Listener
-from streams.worker.graph import send_touch, tell_items
+from streams.worker.graph import send_touch, send_touches
 from streams.worker.pipeline import Pipeline, position_of
 from streams.worker.runtime.ordered import Abandoned, Stale
 from streams.worker.runtime.repairs import DeliveredTable
@@ -77,7 +77,7 @@ class Forgetting:
         last = None if receipt is None else _scope(receipt, request)
         if receipt is not None and repeat in receipt.known:
             return "repeated"
-        held = await self._held(request)
+        held = await self._stored(request)
         read = moment_of(pipeline.newest_ms)
         until = held.moment(reached(kafka_time(position), max(held.newest or read, read), datetime.now(UTC)))
         versions = await self._count(request)
@@ -111,7 +111,7 @@ class Forgetting:
         await self._pipeline.write(self._pipeline.receipts, event, newer.subject.encode(), newer)
         return newer
 
-    async def _held(self, request: ForgetRequest) -> Held:
+    async def _stored(self, request: ForgetRequest) -> Held:
         pipeline, user_id = self._pipeline, request.user_id
         slots = [compound_key(user_id, slot) for slot in range(SLOTS)]
         return Held(
@@ -144,10 +144,10 @@ class Forgetting:
                 async with pipeline.lock(table.name, key):
                     await pipeline.delete(table, event, key)
         await self._open_rankings(event, request)
-        await self._said(event, request)
+        await self._conversations(event, request)
         await self._everywhere(event, request)
 
-    async def _said(self, event: Any, request: ForgetRequest) -> None:
+    async def _conversations(self, event: Any, request: ForgetRequest) -> None:
         """Forget conversations and the card; of one domain or line, the parts about it."""
         listener, user_id = self._listener, request.user_id
         if request.domain is None:
@@ -221,9 +221,9 @@ class Forgetting:
                 scrubbed = scrubbed_memory(memory, line)
                 # Items hold the user's tastes: they forget the user, and hear the rest again.
                 await self._everywhere(event, request)
-                await tell_items(pipeline, event, all_touches(scrubbed, pipeline.graph_limits))
+                await send_touches(pipeline, event, all_touches(scrubbed, pipeline.graph_limits))
                 await pipeline.write(pipeline.memories, event, key, scrubbed)
-        await self._said(event, request)
+        await self._conversations(event, request)
 
     async def _keys(self, table: DeliveredTable, request: ForgetRequest) -> list[bytes]:
         """Return the user's keys in a table, of one domain or all."""

@@ -15,12 +15,12 @@ async def remember(pipeline: Pipeline, event: Any, remembered: Remembered | None
     if remembered is None:
         return
     if remembered.touch is not None:
-        await tell_items(pipeline, event, remembered.touch)
+        await send_touches(pipeline, event, remembered.touch)
     memory = remembered.memory
     await pipeline.write(pipeline.memories, event, compound_key(memory.user_id, memory.domain), memory)
 
 
-async def tell_items(pipeline: Pipeline, event: Any, touch: Touch) -> None:
+async def send_touches(pipeline: Pipeline, event: Any, touch: Touch) -> None:
     """Send a touch to its items: one record for each of their partitions."""
     parts = shared_out(touch, lambda item_id: partition_of(item_id, pipeline.settings.partitions))
     await asyncio.gather(*(send_touch(pipeline, event, part, partition) for partition, part in parts.items()))

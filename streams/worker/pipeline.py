@@ -103,7 +103,7 @@ class Pipeline:
         self._handed: LruCache[bytes, Model] = LruCache(HANDED_OVER)
         self._parsed: LruCache[tuple[str, str], tuple[Candidate, ItemFacts]] = LruCache(PARSED_ITEMS)
         self._locks: WeakValueDictionary[tuple[str, bytes], asyncio.Lock] = WeakValueDictionary()
-        self.reader.tell(self._note_acknowledged)
+        self.reader.on_ack(self._note_acknowledged)
 
     @property
     def graph(self) -> GraphLimits | None:
@@ -156,7 +156,7 @@ class Pipeline:
         seen = () if memory is None else reversed(memory.seen)
         return tuple(dict.fromkeys((*shown, *seen, *taken)))
 
-    def asked(self, instruction: str, domain: str) -> str:
+    def redact_instruction(self, instruction: str, domain: str) -> str:
         """Return an instruction without private data, as it may be kept and shown to a model."""
         redacted = self.privacy.redact(instruction, domain)
         _count_private(redacted.found)

@@ -43,7 +43,7 @@ class Contrasts:
         parse = partial(self._pipeline.facts_of, ranking.domain)
         limits = self._pipeline.ring_limits
         wish = self._pipeline.privacy.wish(ranking.instruction)
-        asked = self._pipeline.asked(ranking.instruction, ranking.domain)
+        asked = self._pipeline.redact_instruction(ranking.instruction, ranking.domain)
         injected = self._pipeline.privacy.injected(ranking.injected, ranking.domain)
         kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
         return await self._take(
@@ -81,13 +81,13 @@ class Contrasts:
                     return step.value
                 late = step.overflows and self._pipeline.has_more(other, position.partition)
                 if not late or time.monotonic() > give_up:
-                    return await self._settle(event, key, step)
+                    return await self._emit(event, key, step)
             if not held:
                 held = True
                 metrics.HELD_BACK.labels(STAGE).inc()
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
-    async def _settle(self, event: Any, key: bytes, step: Step) -> str:
+    async def _emit(self, event: Any, key: bytes, step: Step) -> str:
         """Send first, then write the rings: after a crash between the two the same record is sent again, and known."""
         pipeline = self._pipeline
         answer = step.abstention if step.contrast is None else step.contrast

@@ -170,7 +170,7 @@ class Evolve:
         if wish is Wish.NOT_REMEMBERED:  # no step ever sees it
             outcome = wish.value
         else:
-            said = correction.model_copy(update={"text": pipeline.asked(correction.text, domain)})
+            said = correction.model_copy(update={"text": pipeline.redact_instruction(correction.text, domain)})
             outcome = (await self._correct(event, said, position, correction.text)).value
         metrics.labelled(metrics.CORRECTIONS, metrics.DOMAINS.label(domain), outcome).inc()
         return outcome

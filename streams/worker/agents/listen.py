@@ -94,16 +94,16 @@ class Listener:
         user_id = utterance.user_id
         listening = self.conversations.read(user_id)
         if listening is not None and sum(chunk.is_closed for chunk in listening.chunks) >= MAX_OPEN:
-            await self._think(event, user_id)
+            await self._process_chunks(event, user_id)
         async with self.cards.user_lock(user_id):
             state = State(self.conversations.read(user_id), None, self._pipeline.receipt(user_id))
             if len(utterance.text) > LONG_CHARS:
                 taken = await asyncio.to_thread(self._step.hear, state, utterance, position)
             else:
                 taken = self._step.hear(state, utterance, position)
-            await self._wait(event, taken)
+            await self._store(event, taken)
         # Also for a repeat: the worker that died may have closed a chunk, and not processed it.
-        await self._think(event, user_id)
+        await self._process_chunks(event, user_id)
         return taken.outcome.value
 
     async def _on_command(self, event: Any, command: CardCommand, position: Position) -> str:
@@ -172,8 +172,8 @@ class Listener:
                     listening = self.conversations.read(user_id)
                     taken = None if listening is None else self._step.after_silence(listening, now_ms)
                     if taken is not None:
-                        await self._wait(event, taken)
-                await self._think(event, user_id)
+                        await self._store(event, taken)
+                await self._process_chunks(event, user_id)
             except (Stale, Abandoned):
                 metrics.STALE.labels(STAGE).inc()
             except Exception:
@@ -181,7 +181,7 @@ class Listener:
             finally:
                 _current_event.set(None)
 
-    async def _wait(self, event: Any, taken: Taken) -> None:
+    async def _store(self, event: Any, taken: Taken) -> None:
         """Store waiting turns, and count closed chunks."""
         if taken.listening is not None:
             await self.conversations.write(event, taken.listening)
@@ -193,7 +193,7 @@ class Listener:
     def _state(self, user_id: str) -> State:
         return State(self.conversations.read(user_id), self.cards.read(user_id), self._pipeline.receipt(user_id))
 
-    async def _think(self, event: Any, user_id: str) -> None:
+    async def _process_chunks(self, event: Any, user_id: str) -> None:
         """Process a user's closed chunks, one after the other; new turns wait in other chunks."""
         if first_closed(self.conversations.read(user_id)) is None:
             return
@@ -206,9 +206,9 @@ class Listener:
                     # A rebalance or shutdown would wait for one question after the other.
                     raise Abandoned
                 try:
-                    heard = await self._heard(event, user_id, chunk)
+                    heard = await self._statements(event, user_id, chunk)
                     async with self.cards.user_lock(user_id):
-                        await self._settle(event, user_id, chunk, heard)
+                        await self._commit(event, user_id, chunk, heard)
                 except (Stale, Abandoned):
                     raise
                 except Exception as error:
@@ -216,7 +216,7 @@ class Listener:
                     logger.exception("a chunk of a conversation cannot be processed")
                     await self._drop(event, user_id, chunk, f"{type(error).__name__}: {error}")
 
-    async def _heard(self, event: Any, user_id: str, chunk: Chunk) -> Heard:
+    async def _statements(self, event: Any, user_id: str, chunk: Chunk) -> Heard:
         """Return a chunk's statements; no model is asked if they are known, or if the user said nothing."""
         card = self.cards.read(user_id)
         if chunk.thought is not None or is_said(card, user_id, chunk) or not has_own_words(chunk):
@@ -234,7 +234,7 @@ class Listener:
         }
         return lambda domain: known.get(domain, ())
 
-    async def _settle(self, event: Any, user_id: str, chunk: Chunk, heard: Heard) -> None:
+    async def _commit(self, event: Any, user_id: str, chunk: Chunk, heard: Heard) -> None:
         """Find a chunk's effects, unless they are known or the chunk was erased meanwhile, and apply them."""
         state = self._state(user_id)
         if state.listening is None or chunk not in state.listening.chunks:
@@ -250,7 +250,7 @@ class Listener:
                 await self.conversations.write(event, listening)
             elif thought.diff is not None:
                 await self.cards.apply(event, thought.diff)
-        await self._carry_out(event, user_id, chunk)
+        await self._apply_effects(event, user_id, chunk)
 
     async def carry_on(self, event: Any, user_id: str) -> None:
         """Apply effects that a worker that died has written down, before anything else changes the card.
@@ -260,10 +260,10 @@ class Listener:
         listening = self.conversations.read(user_id)
         for chunk in () if listening is None else listening.chunks:
             if chunk.thought is not None or is_said(self.cards.read(user_id), user_id, chunk):
-                await self._carry_out(event, user_id, chunk)
+                await self._apply_effects(event, user_id, chunk)
         await self.cards.complete(event, user_id)
 
-    async def _carry_out(self, event: Any, user_id: str, chunk: Chunk) -> None:
+    async def _apply_effects(self, event: Any, user_id: str, chunk: Chunk) -> None:
         """Apply a chunk's remaining effects, then remove the chunk."""
         thought = chunk.thought or Thought()
         await self.cards.complete(event, user_id, self._pending(user_id))

@@ -44,7 +44,9 @@ def attach(pipeline: Pipeline, models: Models) -> None:
     answers = Answers(pipeline, models)
 
     async def on_request(event: Any, request: RankRequest, position: Position) -> str:
-        request = request.model_copy(update={"instruction": pipeline.asked(request.instruction, request.domain)})
+        request = request.model_copy(
+            update={"instruction": pipeline.redact_instruction(request.instruction, request.domain)}
+        )
         ranking = sealed(answer(request, *await answers.rank(request)), pipeline.ranking_key)
         await pipeline.send(event, Ranking.TOPIC, request.user_id.encode(), encode(ranking))
         count(ranking)

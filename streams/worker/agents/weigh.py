@@ -122,7 +122,7 @@ class Learner:
             self._written = weights
             count(weights)
             for each in waiting:
-                _settle(each)
+                _resolve(each)
 
     def _give_up(self, waiting: list["asyncio.Future[None]"], error: Exception) -> None:
         """Fail all waiting events: they come again, or are dead-lettered."""
@@ -130,7 +130,7 @@ class Learner:
         self._is_stale = isinstance(error, Stale)
         self.is_over = not self._is_stale
         for each in waiting:
-            _settle(each, error)
+            _resolve(each, error)
 
     async def _pause(self) -> None:
         """Wait for more, but not while a rebalance or shutdown waits for unacknowledged events."""
@@ -143,7 +143,7 @@ class Learner:
                 continue
 
 
-def _settle(waiting: "asyncio.Future[None]", error: Exception | None = None) -> None:
+def _resolve(waiting: "asyncio.Future[None]", error: Exception | None = None) -> None:
     if waiting.done():
         return
     if error is None:

@@ -49,13 +49,13 @@ def reasoner_of(settings: Settings) -> Reasoner:
     """Return the configured reasoner: rules, or a model, which is asked only where there is something new to judge."""
     if settings.reasoner is ReasonerName.RULES:
         return without_model(settings.evolve_mode)
-    reasoner = LlmReasoner(shared_client(settings), **_asks(settings))
+    reasoner = LlmReasoner(shared_client(settings), **_prompt_settings(settings))
     return GatedReasoner(reasoner, metrics.GATED.inc) if settings.gate else reasoner
 
 
 def arm_reasoner(settings: Settings, purpose: str) -> Reasoner:
     """Return the reasoner of an arm beside the live one, with a client and a circuit breaker of its own."""
-    reasoner = LlmReasoner(llm_client(settings, purpose), **_asks(settings))
+    reasoner = LlmReasoner(llm_client(settings, purpose), **_prompt_settings(settings))
     return GatedReasoner(reasoner) if settings.gate else reasoner
 
 
@@ -63,14 +63,14 @@ def reader_of(settings: Settings) -> LlmUnderstanding | None:
     """Return the reader of corrections that rules do not understand; None without a model."""
     if settings.reasoner is ReasonerName.RULES:
         return None
-    return LlmUnderstanding(shared_client(settings), **_asks(settings))
+    return LlmUnderstanding(shared_client(settings), **_prompt_settings(settings))
 
 
 def listener_of(settings: Settings) -> LlmListening | None:
     """Return the reader of conversations beside the rules; None without a model."""
     if settings.reasoner is ReasonerName.RULES:
         return None
-    return LlmListening(shared_client(settings), **_asks(settings), extractor=RULES)
+    return LlmListening(shared_client(settings), **_prompt_settings(settings), extractor=RULES)
 
 
 def models_of(settings: Settings) -> Models:
@@ -78,14 +78,14 @@ def models_of(settings: Settings) -> Models:
     ranks = settings.ranker is not RankerName.DETERMINISTIC
     if settings.extract_by is By.RULES and not ranks:
         return Models()
-    client, asks = shared_client(settings), _asks(settings)
+    client, asks = shared_client(settings), _prompt_settings(settings)
     return Models(
         extract=LlmExtract(client, **asks) if settings.extract_by is By.LLM else None,
         rank=ListwiseRanker(client, orders=settings.rank_orders, **asks) if ranks else None,
     )
 
 
-def _asks(settings: Settings) -> dict[str, Any]:
+def _prompt_settings(settings: Settings) -> dict[str, Any]:
     return {"vouching": vouching_of(settings)}
 
 
@@ -130,7 +130,7 @@ def llm_client(settings: Settings, purpose: str = "") -> "LlmClient":
             max_pause_seconds=max(settings.llm_breaker_seconds, settings.llm_breaker_max_seconds),
             clock=time.monotonic,
             chance=random.random,
-            on_change=(lambda _: None) if purpose else _tell,
+            on_change=(lambda _: None) if purpose else _on_breaker_change,
         ),
     )
     _all.add(client)
@@ -152,7 +152,7 @@ def _count(settings: Settings, purpose: str, call: CallRecord) -> None:
     metrics.LLM_SECONDS.labels(name).observe(call.latency_ms / 1000)
 
 
-def _tell(breaker: CircuitBreaker) -> None:
+def _on_breaker_change(breaker: CircuitBreaker) -> None:
     """Count and log what the circuit breaker has just done."""
     metrics.LLM_CIRCUIT.set(breaker.state.value)
     if breaker.state is BreakerState.CLOSED:

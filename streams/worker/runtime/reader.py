@@ -107,7 +107,7 @@ class Reader:
         """Pass these topics' records to `take`."""
         self._takers.update(dict.fromkeys(topics, take))
 
-    def tell(self, on_done: Callable[[Taken], None]) -> None:
+    def on_ack(self, on_done: Callable[[Taken], None]) -> None:
         """Register a callback for acknowledged events, in partition order."""
         self._on_done.append(on_done)
 
@@ -161,8 +161,8 @@ class Reader:
             done = head.pending.popleft()
             if (head.left_at is None or done.offset < head.left_at) and not self._is_old(head):
                 head.done = done.offset + 1
-                for tell in self._on_done:
-                    tell(done)
+                for on_done in self._on_done:
+                    on_done(done)
         return before - len(head.pending)
 
     def done(self, tp: TP) -> int | None:

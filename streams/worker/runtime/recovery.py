@@ -22,7 +22,7 @@ from streams.worker import metrics
 
 logger = logging.getLogger("sager.worker")
 
-TOLD_EVERY_SECONDS = 2.0
+LOG_EVERY_SECONDS = 2.0
 
 Records = Mapping[TP, Sequence[Any]]
 
@@ -30,15 +30,15 @@ Records = Mapping[TP, Sequence[Any]]
 class QuietRecovery(Recovery):
     """Recovery in batches; by repair 1 it fetches no records between its end and the clearing of the queues."""
 
-    _given_at = 0.0
+    _assigned_at = 0.0
     _first_at = 0.0
-    _told_at = 0.0
+    _logged_at = 0.0
     _total = 0
     _absorbed = 0
 
     async def on_rebalance(self, *args: Any, **kwargs: Any) -> None:
         """Record when partitions were assigned, then let Faust recover their tables."""
-        self._given_at = time.monotonic()
+        self._assigned_at = time.monotonic()
         self._total = self._absorbed = 0
         metrics.REBALANCES.inc()
         await super().on_rebalance(*args, **kwargs)
@@ -69,7 +69,7 @@ class QuietRecovery(Recovery):
         self._last_flush_at = time.monotonic()
         if self.in_recovery:
             if self.need_recovery():
-                self._tell()
+                self._log_progress()
             else:
                 self._set_recovery_ended()
                 self.signal_recovery_end.set()
@@ -84,15 +84,15 @@ class QuietRecovery(Recovery):
         self.app.consumer.stop_flow()
         self.app.flow_control.suspend()
         await super().on_recovery_completed(generation_id)
-        metrics.RECOVERY_SECONDS.observe(time.monotonic() - self._given_at)
+        metrics.RECOVERY_SECONDS.observe(time.monotonic() - self._assigned_at)
 
-    def _tell(self) -> None:
+    def _log_progress(self) -> None:
         """Log the progress of recovery now and then."""
         now, left = time.monotonic(), self.active_remaining_total()
         if not self._total:
-            self._total, self._told_at = left, now
-        elif now - self._told_at >= TOLD_EVERY_SECONDS and left < self._total:
-            self._told_at = now
+            self._total, self._logged_at = left, now
+        elif now - self._logged_at >= LOG_EVERY_SECONDS and left < self._total:
+            self._logged_at = now
             seconds = (now - self._first_at) * left / (self._total - left)
             logger.info("recovering tables: %.0f%%, some %.0f s left", 100 * (1 - left / self._total), seconds)
 

@@ -243,7 +243,7 @@ class DeliveredTable(faust.Table):
         """Set or drop a value that is in the changelog, unless its partition is another worker's, or a standby here."""
         tp, offset = sent
         if tp.partition not in self._lost and tp.partition not in self._standby:
-            self.data.hold(tp, key, value, self._writes[tp.partition].is_held(key, offset))
+            self.data.hold(tp, key, value, self._writes[tp.partition].complete_to(key, offset))
 
     async def keys_of(self, owner: str) -> list[bytes]:
         """Return the keys `[owner, ...]`, by a scan: tables have neither order nor index."""

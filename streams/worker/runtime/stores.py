@@ -142,7 +142,7 @@ class Writes:
         """Note that a value of this key is about to be sent, perhaps again."""
         self._behind.setdefault(key, self._newest)
 
-    def is_held(self, key: bytes, offset: int) -> int | None:
+    def complete_to(self, key: bytes, offset: int) -> int | None:
         """Return the offset up to which the store is complete, now that it has this value; None if that is unknown.
 
         Nothing follows from a write that began before a rebalance.

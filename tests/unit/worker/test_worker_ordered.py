@@ -46,7 +46,7 @@ class Run:
         self.reader = Reader(self)
         self.ordered = KeyOrdered(self.reader, "a stage", in_flight, self.route, self.on_error, self.on_progress)
         self.reader.attach(["t"], self.ordered.take)
-        self.reader.tell(lambda event: self.acked[event.partition].append(event.offset))
+        self.reader.on_ack(lambda event: self.acked[event.partition].append(event.offset))
 
     def on_buffer_full(self, tp: Any) -> None:
         self.full.add(tp)
