@@ -108,6 +108,7 @@ def test_values_that_are_pages_are_text(page, board):
 def test_the_live_page_is_accessible(page, board):
     open_(page, board, "live")
     expect(page.get_by_role("heading", name="By topic")).to_be_visible()
+    until(lambda: "—" not in page.locator("dl.stats").inner_text(), "rates, from a second reading")
     accessible(page)
     screenshot(page, "live")
 
