@@ -57,7 +57,7 @@ def serve(settings: Settings, health: Health) -> None:
 
 
 def application(health: Health, gate: Gate | None = None) -> Starlette:
-    """Return the application; without a gate everybody may see metrics and reasons."""
+    """Return the application; without a gate every client may see metrics and reasons."""
 
     def scrape(request: Request) -> Response:
         return _refusal(gate, request) or Response(generate_latest(), headers=NO_STORE, media_type=CONTENT_TYPE_LATEST)

@@ -152,7 +152,7 @@ def faults_of(error: ValidationError) -> str:
 def too_open(path: Path, mode: int) -> str:
     """Describe wrong permissions of a file of secrets; empty if they are right."""
     if mode & _OPEN_TO_OTHERS:
-        return f"{path} is readable by everybody, or writable by others than its owner: chmod 640 {path}, or 600"
+        return f"{path} is readable by all users, or writable by others than its owner: chmod 640 {path}, or 600"
     return ""
 
 

@@ -142,7 +142,7 @@ async def record_shown_and_taken(
     """Record what a person was shown and what they took of it. This is what their skill learns from.
 
     Call it whenever they choose something you offered, and when they turn the whole list down (`taken: []`). Give
-    all that was shown, not only what was taken: a choice tells most by what was left. Never record a guess.
+    all that was shown, not only the choice: the skill learns from the items that were left. Never record a guess.
     """
     if shown is None and (ranking_id is None or taken is None):
         raise NotDone("give `shown`, or the `ranking_id` of what was shown together with `taken`")

@@ -52,7 +52,7 @@ class ToldCardLine(CardLine):
 
 
 class ToldCard(Model):
-    """A card, its lines in the order in which they are told."""
+    """A card; its lines are in the order of a prompt."""
 
     user_id: str
     version: int

@@ -1515,7 +1515,7 @@ export interface components {
          * @enum {string}
          */
         TokenScope: "read-user" | "read-all" | "change-user" | "forget-user" | "produce" | "read-slim" | "operate";
-        /** @description A card, its lines in the order in which they are told. */
+        /** @description A card; its lines are in the order of a prompt. */
         ToldCard: {
             user_id: string;
             version: number;
