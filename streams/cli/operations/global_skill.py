@@ -51,7 +51,6 @@ def build(
     """
     from datetime import UTC, datetime  # noqa: PLC0415
 
-    from operators.global_skill import GlobalLimits  # noqa: PLC0415
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.kafka import topics  # noqa: PLC0415
     from streams.operations import global_skills  # noqa: PLC0415
@@ -67,7 +66,7 @@ def build(
                 else f"no user has a history{where} yet: `sager import`, or interactions from an app, while a "
                 "`sager worker` runs"
             )
-        skills = global_skills.build(read.populations.values(), datetime.now(UTC), GlobalLimits(floor=floor))
+        skills = global_skills.build(read.populations.values(), datetime.now(UTC), floor)
     if not dry_run:
         for name in topics.ensure(chosen):
             note(f"created {name}")
