@@ -8,7 +8,7 @@ from datetime import timedelta
 from evaluation.dataset import Sequences
 from evaluation.simulation import Progress
 from evaluation.split import Split
-from operators.global_skill import GlobalLimits, Population, global_skill
+from operators.global_skill import Population, global_skill
 from operators.neighbourhood import Gathered, Neighbourhood, near
 from operators.propagate import GraphLimits, heard, neighbour_of, sampled, takers_of, touches, with_taken
 from operators.retrieve import Retrieved
@@ -133,7 +133,7 @@ def build(
             people.met(world.memories[user_id])
         if not done % _EVERY:
             progress("the community", done, len(visits))
-    world.population = global_skill(people, derived_id("population", data), BEGINNING, GlobalLimits())
+    world.population = global_skill(people, derived_id("population", data), BEGINNING)
     progress("the community", len(visits), len(visits))
     return world
 
@@ -163,7 +163,7 @@ class Community:
         """The domain's global skill, counted without this user."""
         world = self._world
         others = world.people.without(world.profiles[user_id], world.memories[user_id])
-        return global_skill(others, derived_id("population", self._found.data, user_id), BEGINNING, GlobalLimits())
+        return global_skill(others, derived_id("population", self._found.data, user_id), BEGINNING)
 
     def contexts(self, user_id: str, population: GlobalSkill, first: int, last: int) -> Iterator[Retrieved]:
         """The retrieved context of a user after `first`, ..., `last` of their visits, or after all that there are."""

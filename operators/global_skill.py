@@ -23,34 +23,14 @@ PLACES = frozenset({"area", "city"})
 ITEMS_FLOOR = 2
 """An item that fewer users took is left out. Below the floor of attributes: an item's takers are no taste, and rankings
 ask for companions of as many (`SAGER_SUPPORT_FLOOR`)."""
-
-
-@dataclass(frozen=True)
-class GlobalLimits:
-    """Limits of a global skill; ours to decide, the paper only shows one.
-
-    Attributes:
-        floor: the least users of an attribute.
-        template_share: an attribute that this share of the users holds is a line for new users.
-        medium_share: from this share on the line is medium, and may reach the slim skill; below, low.
-        lines: most lines of the template.
-        least_lines: so many lines, if that many attributes pass the floor, however small their shares are.
-        per_dimension: most lines of one dimension: five common moods tell less than two.
-    """
-
-    floor: int = 5
-    template_share: float = 0.2
-    medium_share: float = 0.4
-    lines: int = 12
-    least_lines: int = 3
-    per_dimension: int = 4
-
-    def __post_init__(self) -> None:
-        if self.floor < 1:
-            raise ValueError(f"the floor must be at least 1 user, not {self.floor}")
-
-
-DEFAULT_LIMITS = GlobalLimits()
+FLOOR = 5
+"""The least users of an attribute, by default."""
+TEMPLATE_SHARE, MEDIUM_SHARE = 0.2, 0.4
+"""An attribute that this share of the users holds is a line for new users; from the second share on it is medium."""
+MAX_LINES, LEAST_LINES = 12, 3
+"""Most lines of the template; and how many of the commonest attributes are lines, however small their shares are."""
+PER_DIMENSION = 4
+"""Most lines of one dimension: five common moods tell less than two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,24 +145,22 @@ class Population:
             self._held[attribute.attribute_id] = Held(spelled, known.users + 1)
 
 
-def global_skill(
-    population: Population, event_id: str, occurred_at: datetime, limits: GlobalLimits = DEFAULT_LIMITS
-) -> GlobalSkill:
+def global_skill(population: Population, event_id: str, occurred_at: datetime, floor: int = FLOOR) -> GlobalSkill:
     """Build the global skill of a population: the same for the same users.
 
     The template's lines have the ids, kinds and values that priors use, no support of their own, and the source
     `global`.
     """
-    held = population.held(limits.floor)
+    held = population.held(floor)
     shares = {one.attribute.attribute_id: _share(one.users, population.users) for one in held[:MAX_SHARES]}
     return GlobalSkill(
         event_id=event_id,
         occurred_at=occurred_at,
         domain=population.domain,
         users=population.users,
-        attributes=_template(held, population.users, limits),
+        attributes=_template(held, population.users),
         shares=shares,
-        usual=population.usual(limits.floor),
+        usual=population.usual(floor),
         items=population.popular(ITEMS_FLOOR),
         reasoned_by=ReasonedBy(reasoner="rules"),
     )
@@ -192,19 +170,19 @@ def _share(users: int, of: int) -> float:
     return round(users / of, 4) if of else 0.0
 
 
-def _template(held: list[Held], users: int, limits: GlobalLimits) -> tuple[Attribute, ...]:
+def _template(held: list[Held], users: int) -> tuple[Attribute, ...]:
     lines: list[Attribute] = []
     per_dimension: Counter[str] = Counter()
     for one in held:
         if one.attribute.dimension in PLACES:
             continue
         share = _share(one.users, users)
-        if len(lines) >= (limits.lines if share >= limits.template_share else limits.least_lines):
+        if len(lines) >= (MAX_LINES if share >= TEMPLATE_SHARE else LEAST_LINES):
             break
-        if per_dimension[one.attribute.dimension] >= limits.per_dimension:
+        if per_dimension[one.attribute.dimension] >= PER_DIMENSION:
             continue
         per_dimension[one.attribute.dimension] += 1
-        tier = Tier.MEDIUM if share >= limits.medium_share else Tier.LOW
+        tier = Tier.MEDIUM if share >= MEDIUM_SHARE else Tier.LOW
         lines.append(
             one.attribute.model_copy(
                 update={"tier": tier, "source": Source.GLOBAL, "support": 0, "taken": 0, "expected": 0}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from operators.global_skill import GlobalLimits, Population, global_skill
+from operators.global_skill import Population, global_skill
 from schemas import BadRecord, GlobalSkill, Memory, Profile, decode, derived_id
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import NoSuchTopic, Scanner
@@ -75,10 +75,10 @@ def _newest(scanner: Scanner, topic: str, tell: Tell) -> Iterator[bytes]:
         yield from newest.values()
 
 
-def build(populations: Iterable[Population], occurred_at: datetime, limits: GlobalLimits) -> list[GlobalSkill]:
+def build(populations: Iterable[Population], occurred_at: datetime, floor: int) -> list[GlobalSkill]:
     """Build the global skill of each population, in the order of their domains' names."""
     return [
-        global_skill(each, derived_id("global-skill", each.domain, occurred_at.isoformat()), occurred_at, limits)
+        global_skill(each, derived_id("global-skill", each.domain, occurred_at.isoformat()), occurred_at, floor)
         for each in sorted(populations, key=lambda each: each.domain)
     ]
 

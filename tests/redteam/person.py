@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-from operators.retrieve.llm import request as facet_request
-
 from operators.attributes import from_fact
 from operators.contrast import RingLimits, Step
 from operators.evolve import CountsReasoner, Proposal
@@ -242,15 +240,12 @@ class Person:
         self.skill = self.start.skill(self.user["user_id"], self.domain, self.command(Action.FREEZE), profile, template)
 
     def is_asked_about(self, items: Sequence[Candidate], asked: str = "") -> None:
-        """What a model is asked: to judge the last choice, to rank, to extract the slim skill, to say facets."""
+        """What a model is asked: to judge the last choice, to rank, to extract the slim skill."""
         prompts = self.trace.prompts
         if self._learning is not None:
             judged = evolve_question(*self._learning, **self._told)
             prompts["evolve"] = judged.prompt if judged else ""
         retrieved = self.rank.retrieve(RankState(self.skill, self.memory), self.domain, NOW)
-        if self.memory is not None:
-            facets = facet_request(self.memory, retrieved.neighbours, **self._told, most=7)
-            prompts["facets"] = facets.prompt if facets else ""
         parsed = [self.parse(item) for item in (*OTHERS, *items)]
         redacted = self.privacy.redact(asked, self.domain).text
         short = self.rank.extract(self.skill, redacted).record

@@ -43,7 +43,6 @@ def build(
     An attribute held by fewer users than the floor is left out. Run it regularly, for instance from cron: workers pick
     up the new one by themselves.
     """
-    from operators.global_skill import GlobalLimits  # noqa: PLC0415
     from streams.kafka import topics  # noqa: PLC0415
     from streams.kafka.producer import EventOutbox  # noqa: PLC0415
     from streams.operations import global_skills  # noqa: PLC0415
@@ -56,7 +55,7 @@ def build(
                 f"there is no history, and {read.unreadable:,} profiles cannot be read: run `sager import`, or send "
                 "interactions from an app, while a `sager worker` runs"
             )
-        skills = global_skills.build(read.populations.values(), datetime.now(UTC), GlobalLimits(floor=floor))
+        skills = global_skills.build(read.populations.values(), datetime.now(UTC), floor)
     if not dry_run:
         topics.ensure(chosen)
         with EventOutbox(chosen) as outbox:

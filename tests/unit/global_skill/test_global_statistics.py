@@ -5,15 +5,15 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.global_skill import MAX_SHARES, GlobalLimits, global_skill
+from operators.global_skill import MAX_SHARES, global_skill
 from operators.statinit import statinit
 from schemas import GlobalSkill, Profile, Tier, decode, encode
 from tests.builders import NOW, texts
 from tests.unit.global_skill.global_builders import a_population, a_profile
 
 
-def built(*profiles: Profile, **limits: object) -> GlobalSkill:
-    return global_skill(a_population(*profiles), "g1", NOW, GlobalLimits(**limits))
+def built(*profiles: Profile, floor: int = 5) -> GlobalSkill:
+    return global_skill(a_population(*profiles), "g1", NOW, floor)
 
 
 def crowd(**lovers: int) -> list[Profile]:
@@ -79,7 +79,7 @@ def test_the_floor_holds_for_any_population_and_any_memory(
     users = users_of(histories)
     holders = Counter(line.attribute_id for user in users for line in statinit(user) if line.tier >= Tier.MEDIUM)
     population = a_population(*users, tracked=tracked)
-    skill = global_skill(population, "g1", NOW, GlobalLimits(floor=floor))
+    skill = global_skill(population, "g1", NOW, floor)
 
     assert len(population.held(1)) <= tracked
     told = {*skill.shares, *(line.attribute_id for line in skill.attributes)}
