@@ -96,14 +96,15 @@ class Follower:
             "error_cb": self._on_broker_error,
         }
         while not self._stop.is_set():
-            consumer = Consumer(self._connection.librdkafka(**settings))
             try:
-                self._read(consumer)
+                consumer = Consumer(self._connection.librdkafka(**settings))
+                try:
+                    self._read(consumer)
+                finally:
+                    consumer.close()
             except Exception:
                 logger.exception("reading %s failed; trying again", self._name)
                 self._stop.wait(PAUSE_SECONDS)
-            finally:
-                consumer.close()
 
     def _read(self, consumer: Consumer) -> None:
         """Read until the last connection is lost, or until the end."""
