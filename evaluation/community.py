@@ -144,11 +144,6 @@ class Community:
     It includes their whole histories, whatever the time, but none of the user's own: the graph leaves the reader out,
     and the population is counted without them. So no figure that ranks for a player depends on what they take now or
     later; tests change a player's future and compare.
-
-    Args:
-        found: the data set.
-        facts: its items, parsed.
-        world: the state that all its visits leave.
     """
 
     def __init__(self, found: Sequences, facts: Mapping[str, ItemFacts], world: World) -> None:

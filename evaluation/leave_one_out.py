@@ -39,13 +39,7 @@ class Arm(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An arm of the registry.
-
-    Attributes:
-        description: one line.
-        make: makes an untrained arm.
-        asks: it asks an LLM.
-    """
+    """An arm of the registry."""
 
     description: str
     make: Callable[[ArmOptions], Any]

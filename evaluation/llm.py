@@ -1,7 +1,8 @@
 """SAGER's arms with a model, which reasons about choices, sees the slim skill and ranks (paper 2.3 to 2.5).
 
-The endpoint is the worker's (`SAGER_LLM_*`, `OPENAI_*`), and so is the listwise ranker. An unusable answer counts as such: the choice teaches nothing, and the ranking
-keeps the order of presentation, which is random. No rule replaces the model.
+The endpoint is the worker's (`SAGER_LLM_*`, `OPENAI_*`), and so is the listwise ranker. An unusable answer counts as
+such: the choice teaches nothing, and the ranking keeps the order of presentation, which is random. No rule replaces the
+model.
 """
 
 from collections.abc import Callable
@@ -64,12 +65,7 @@ def lenient(reason: Callable[[Contrast, PolicySkill], Any], on_unusable: Callabl
 
 
 class LlmSkillArm(SkillArm):
-    """Skills whose lists a model ranks, by the community's context and the slim skill.
-
-    Args:
-        ranker: the model as a ranker.
-        rule, plan, given: as of `SkillArm`.
-    """
+    """Skills whose lists a model ranks, by the community's context and the slim skill."""
 
     def __init__(self, ranker: ListwiseRanker, rule: Rule, plan: Plan, **given: Any) -> None:
         super().__init__(rule, plan, weighs=False, **given)
@@ -91,10 +87,6 @@ class LlmSkillArm(SkillArm):
 
 class LlmArm(WarmedUp):
     """One arm with a model.
-
-    Args:
-        rule: the parts of the pipeline; its reasoner is replaced by the model.
-        options: the seed, `tau`, the slim skill's budget, concurrency and the kept replies.
 
     Raises:
         QualityError: no endpoint is set.

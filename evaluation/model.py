@@ -129,14 +129,7 @@ class _Skills(SkillArm):
 
 
 class Player:
-    """One user, in all arms.
-
-    Args:
-        user_id: the user.
-        plan: the plan.
-        desk: the model's client, which keeps replies.
-        counted: counts over the answers, summed over users.
-    """
+    """One user, in all arms."""
 
     def __init__(self, user_id: str, plan: Plan, desk: Desk, counted: Counted) -> None:
         self._user_id = user_id

@@ -92,12 +92,7 @@ class Plan:
 
 
 class Shelf:
-    """Draws items that a user never takes, no two of the same work.
-
-    Args:
-        found: the data set.
-        kind: how items are drawn.
-    """
+    """Draws items that a user never takes, no two of the same work."""
 
     def __init__(self, found: Sequences, kind: Lists) -> None:
         weights = dict.fromkeys(found.works, 1) if kind is Lists.UNIFORM else found.popularity
@@ -153,14 +148,7 @@ def _standard(values: Sequence[float]) -> list[float]:
 
 
 class Lister:
-    """Makes choices: draws the items beside a taken one.
-
-    Args:
-        found: the data set.
-        kind: how lists come about.
-        seed: the seed of the draws and the presentation.
-        purpose: a name for the draws.
-    """
+    """Makes choices: draws the items beside a taken one."""
 
     def __init__(self, found: Sequences, kind: Lists, seed: int, purpose: str = "stream") -> None:
         self._found, self.kind, self._seed = found, kind, seed

@@ -194,13 +194,7 @@ class Replies:
 
 
 class Desk:
-    """A client whose replies are stored, with the account of one arm.
-
-    Args:
-        endpoint: answers new questions.
-        replies: the stored replies.
-        form: everything else that answers depend on, such as settings of the endpoint.
-    """
+    """A client whose replies are stored, with the account of one arm."""
 
     def __init__(self, endpoint: LlmClient, replies: Replies, form: str = "") -> None:
         self._endpoint = endpoint

@@ -23,12 +23,6 @@ Row = Mapping[str, Any]
 def add(path: Path, result: Result, fingerprint: str, options: Mapping[str, Any]) -> None:
     """Append a result to the file, which is created with its parents.
 
-    Args:
-        path: the file.
-        result: the result.
-        fingerprint: of the training visits; runs with different ones are not comparable.
-        options: the options of the arm.
-
     Raises:
         QualityError: the file holds something else.
     """

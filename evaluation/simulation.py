@@ -74,16 +74,7 @@ async def simulate(
     progress: Progress = no_progress,
     stage: str = "choices",
 ) -> None:
-    """Run turns one after another.
-
-    Args:
-        turns: the turns, in order.
-        arm: serves the users.
-        user: the user model.
-        record: receives each turn with the answer and the reply, before the arm learns from it.
-        progress: receives the number of turns done.
-        stage: the name of the turns in progress reports.
-    """
+    """Run turns one after another; `record` receives each turn before the arm learns from it."""
     for done, turn in enumerate(turns):
         progress(stage, done, len(turns))
         answer = await arm.answer(turn)

@@ -52,16 +52,7 @@ async def play(
     weighs: bool = True,
     progress: Progress = no_progress,
 ) -> Result:
-    """Play all choices of a plan with one arm.
-
-    Args:
-        rule: the arm.
-        plan: the choices.
-        by: the rankers to measure.
-        seed: the seed of the interleaving.
-        weighs: the weights learn.
-        progress: receives the number of choices done.
-    """
+    """Play all choices of a plan with one arm."""
     began = time.process_time()
     arm = SkillArm(rule, plan, by, weighs=weighs)
     places: dict[By, dict[str, dict[int, int]]] = {each: {user_id: {} for user_id in plan.choices} for each in by}

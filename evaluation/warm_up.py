@@ -49,11 +49,7 @@ class ArmOptions:
 
 
 class Frozen:
-    """An arm whose skills are frozen after training.
-
-    Attributes:
-        skills: the skills of the test users.
-    """
+    """An arm whose skills are frozen after training."""
 
     name: str
     skills: SkillArm
@@ -70,12 +66,7 @@ class Frozen:
 
 
 class WarmedUp(Frozen):
-    """Skills that count the whole training history, then replay its last visits as choices among uniform lists.
-
-    Args:
-        rule: the parts of the pipeline.
-        options: the seed and `tau`.
-    """
+    """Skills that count the whole training history, then replay its last visits as choices among uniform lists."""
 
     concurrency = 1
 
@@ -170,9 +161,6 @@ class Streamed(Frozen):
     All but a test user's last `tau` training visits are history, and those come as choices from lists drawn like those
     of the cases: the worth of popularity depends on how lists come about, and the weights learn it from them. A visit
     counts once, in the history or as a choice. Then skills and weights are frozen.
-
-    Args:
-        options: the seed and `tau`.
     """
 
     name = SAGER

@@ -1,7 +1,6 @@
-"""Admission of events: an event's time and its id decide whether it was forgotten.
+"""Admission of events by their times and ids, the same in workers and the materializer.
 
-Workers and the materializer apply the same rule before anything else. Times alone do not suffice: an event that was
-dated ahead, or that is sent again with another time, would pass as new.
+Times alone do not suffice: an erased event that is sent again with another time would pass as new.
 """
 
 from datetime import datetime
@@ -39,11 +38,11 @@ SENT_BY_APPS = (
     SkillCommand,
     CardCommand,
 )
-"""Whose times are bounded. Requests to forget are not refused for any time, and nothing goes by theirs."""
+"""Events with bounded times. The time of a request to forget has no effect."""
 
 
 class Refused(StrEnum):
-    """Why an event is not let in; for a dead letter its reason."""
+    """The reason to refuse an event, also of its dead letter."""
 
     FORGOTTEN = "forgotten"
     FROM_THE_FUTURE = "from-the-future"
@@ -52,25 +51,25 @@ class Refused(StrEnum):
 def refused(
     event: Model, logged_at: datetime | None, now: datetime, receipt: Receipt | None = None, secret: bytes = b""
 ) -> Refused | None:
-    """The reason to refuse an event; None to admit it."""
+    """Return the reason to refuse an event; None to admit it."""
     if receipt is not None and receipt.known:
         name = id_of(event)
         if name is not None and known_as(event.user_id, name, secret) in receipt.known:  # type: ignore[attr-defined]
             return Refused.FORGOTTEN
     if not isinstance(event, SENT_BY_APPS) or not is_ahead(event.occurred_at, logged_at or now):
         return None
-    # It may be from before, and nothing could tell: not even a dead letter is kept of it.
+    # It may be from before the erasure: not even a dead letter is kept.
     return Refused.FORGOTTEN if receipt is not None and _forgets(receipt, event) else Refused.FROM_THE_FUTURE
 
 
 def _forgets(receipt: Receipt, event: Model) -> bool:
-    """Whether anything of this event's domain was forgotten; one that names no domain may be of any."""
+    # An event without a domain may be of any.
     domain = getattr(event, "domain", None)
     return receipt.person is not None or (bool(receipt.domains) if domain is None else domain in receipt.domains)
 
 
 def id_of(event: Model) -> str | None:
-    """The id by which an event is known among its person's; None where nothing is learned from it."""
+    """Return the id that a receipt knows an event by; None if nothing is learned from it."""
     match event:
         case Ranking() | Selection() | Abstention():  # a ranking has one answer, and is known by it
             return contrast_id(event.user_id, event.ranking_id)

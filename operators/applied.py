@@ -10,10 +10,9 @@ DAY_MS = 24 * 3_600_000
 
 
 def is_applied(applied: Sequence[Position], position: Position) -> bool:
-    """Whether this record, or one after it on its partition, has been applied already.
+    """Return True if this record, or a later one of its partition, has been applied already.
 
-    The timestamp is compared too: the offsets of a recreated topic start again at 0, and an offset alone would
-    silently drop everything up to the old position.
+    The timestamp counts too: the offsets of a recreated topic start again at 0.
 
     >>> held = [Position(topic="t", partition=0, offset=7, timestamp_ms=50)]
     >>> is_applied(held, Position(topic="t", partition=0, offset=7, timestamp_ms=50))
@@ -33,16 +32,11 @@ def is_applied(applied: Sequence[Position], position: Position) -> bool:
 def with_applied(
     applied: Sequence[Position], position: Position | None, claimed: datetime | None = None
 ) -> tuple[Position, ...]:
-    """The fence after this record: the newest position per topic, in the order of the topics' names.
+    """Return the fence after a record: the newest position per topic, in the order of the topics' names.
 
     Producers' clocks can go back, but the fence's timestamp must not, or an older record would pass for one of a new
-    topic. A step back of more than a day means that the earlier clock was wrong: then the new timestamp applies.
-
-    Args:
-        applied: the fence before.
-        position: where the record stands; None: nowhere.
-        claimed: when its event happened by its own account. One that is ahead raises the fence's timestamp, so that a
-            request to forget knows the newest time that was learned from.
+    topic. A step back of more than a day means that the earlier clock was wrong. An event time (`claimed`) that is
+    ahead raises the timestamp, so that a request to forget knows the newest time that was learned from.
 
     >>> first = with_applied((), Position(topic="t", partition=0, offset=7, timestamp_ms=90))
     >>> with_applied(first, Position(topic="t", partition=0, offset=8, timestamp_ms=50))[0].timestamp_ms
@@ -52,7 +46,7 @@ def with_applied(
         return tuple(applied)
     before = next((held for held in applied if held.topic == position.topic), position)
     ahead_ms = 0
-    # Nearly no event is from after its record: that is seen sooner than by how much it is.
+    # The cheap comparison decides nearly always.
     if claimed is not None and claimed.timestamp() * 1_000 > position.timestamp_ms - 1:
         ahead_ms = ceil((claimed - position.moment).total_seconds() * 1_000)
     if 0 < ahead_ms <= DAY_MS:
@@ -66,7 +60,7 @@ def with_applied(
 
 
 def remember(ids: Sequence[str], new: str, most: int) -> tuple[str, ...]:
-    """The ring of ids with one more; the oldest drops out.
+    """Add an id to a ring; the oldest drops out.
 
     >>> remember(("a", "b"), "c", most=2)
     ('b', 'c')

@@ -40,7 +40,9 @@ class Answer(Protocol):
     """An answer in JSON, with the record of its cost."""
 
     @property
-    def answer(self) -> Mapping[str, Any]: ...  # noqa: D102 - the JSON object
+    def answer(self) -> Mapping[str, Any]:
+        """The JSON object."""
+        ...
 
     def reasoned_by(self, prompt: str) -> ReasonedBy:
         """Return the record as events carry it, for the prompt of this name."""
@@ -56,14 +58,22 @@ class Asks(Protocol):
 
 
 class Question(Protocol):
-    """A question: its prompt, the schema of its answer, and the longest possible answer."""
+    """A question with a JSON answer."""
 
     @property
-    def prompt(self) -> str: ...  # noqa: D102
+    def prompt(self) -> str:
+        """The text."""
+        ...
+
     @property
-    def schema(self) -> Mapping[str, Any]: ...  # noqa: D102
+    def schema(self) -> Mapping[str, Any]:
+        """The answer's schema."""
+        ...
+
     @property
-    def longest_answer(self) -> str: ...  # noqa: D102
+    def longest_answer(self) -> str:
+        """The longest possible answer, for the reply's token limit."""
+        ...
 
 
 class Asker:

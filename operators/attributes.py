@@ -9,21 +9,19 @@ from operators.unicode import nfkc
 from schemas import Attribute, Evidence, Fact, Kind, Source, Tier, derived_id
 
 CRITERION_DIMENSIONS = frozenset({"era", "popularity", "rating", "year"})
-"""Dimensions that say how a user ranks, not what they like (paper 2.3)."""
+"""Dimensions of ranking criteria, not of tastes (paper 2.3)."""
 CREATORS = {"author": "authors", "director": "directors", "artist": "artists", "brand": "brands"}
 """Dimensions of which an item has a few values out of very many, with their plurals."""
-
-
 MAX_ID_CHARS = 200
 MAX_FOLDED_CHARS = 2_400
-"""More than any value of an attribute has when folded: 120 characters, of which each becomes 18 at most."""
+"""More than any folded value: 120 characters, of which each becomes 18 at most."""
 _BETWEEN_WORDS = re.compile(r"[^\w$+&#]+")
 
 
 def normalise(text: str) -> str:
-    """The text in normal form: NFKC, casefolded, words joined by `-`. Empty if it has no word.
+    """Return the normal form: NFKC, casefolded, words joined by `-`. Empty without a word.
 
-    Of a longer text the first 2,400 characters count.
+    Only the first 2,400 characters count.
 
     >>> normalise("  Science Fiction "), normalise("C#"), normalise("€€")
     ('science-fiction', 'c#', '€€')
@@ -36,7 +34,7 @@ def normalise(text: str) -> str:
 
 
 def _in_a_word(character: str) -> bool:
-    # Marks are the vowels of Hindi or Thai, symbols are emoji and currencies: without them, tastes fall into one.
+    # Marks are the vowels of Hindi or Thai, symbols are emoji and currencies: without them, tastes would collide.
     if character.isascii():
         return character.isalnum() or character in "_$+&#"
     return character.isalnum() or unicodedata.category(character)[0] in "MNS"
@@ -44,7 +42,7 @@ def _in_a_word(character: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def attribute_id(kind: Kind, dimension: str, value: str) -> str:
-    """The permanent id of an attribute; truncation never makes two values share one.
+    """Return the permanent id of an attribute; truncation never makes two values share one.
 
     >>> attribute_id(Kind.PREFERENCE, "genre", "Science Fiction")
     'preference:genre:science-fiction'
@@ -53,13 +51,8 @@ def attribute_id(kind: Kind, dimension: str, value: str) -> str:
 
 
 def bounded(name: str) -> str:
-    """An id of at most 200 characters; the end of a longer one becomes a digest."""
+    """Bound an id to 200 characters; the end of a longer one becomes a digest."""
     return name if len(name) <= MAX_ID_CHARS else f"{name[: MAX_ID_CHARS - 17]}-{derived_id(name)}"
-
-
-def kind_of(fact: Fact) -> Kind:
-    """Whether a fact, once liked, is a preference or a ranking criterion."""
-    return _kind_of(fact.dimension)
 
 
 def _kind_of(dimension: str) -> Kind:
@@ -67,7 +60,7 @@ def _kind_of(dimension: str) -> Kind:
 
 
 def fact_id(fact: Fact) -> str:
-    """The id of the attribute for this fact.
+    """Return the id of the attribute for a fact.
 
     >>> fact_id(Fact(dimension="era", value="1990s"))
     'criterion:era:1990s'
@@ -76,7 +69,7 @@ def fact_id(fact: Fact) -> str:
 
 
 def fact_ids(facts: Iterable[Fact]) -> list[str]:
-    """The ids of the attributes for these facts, in their order."""
+    """Return the ids of the attributes for these facts, in their order."""
     return [_fact_id(fact.dimension, fact.value) for fact in facts]
 
 
@@ -96,10 +89,10 @@ def from_fact(
     confirmed_at: int = 0,
     evidence: Evidence | None = None,
 ) -> Attribute:
-    """The attribute that says: this user is drawn to items with this fact."""
+    """Make the attribute for a fact that a user likes."""
     return Attribute(
         attribute_id=fact_id(fact),
-        kind=kind_of(fact),
+        kind=_kind_of(fact.dimension),
         dimension=fact.dimension,
         value=fact.value,
         tier=tier,
@@ -116,7 +109,7 @@ _NAMED = re.compile(r"(?:preference|criterion):([a-z][a-z0-9_]{0,39}):(\S.{0,119
 
 
 def facts_named(lines: Iterable[Attribute], *names: Iterable[str]) -> tuple[Fact, ...]:
-    """The facts that lines and ids of attributes are about, each once; of an id with its words in normal form.
+    """Return the facts of lines and of attribute ids, each once; an id has its words in normal form.
 
     >>> facts_named((), ["preference:genre:science-fiction", "pattern:price:cheaper"])
     (Fact(dimension='genre', value='science fiction'),)

@@ -1,4 +1,4 @@
-"""Audits one skill or card: the seals of its log, the state that it folds to, and the slim skill made of it."""
+"""Audits one skill or card: the seals of its log, the state that it folds to, and the slim skill."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,7 @@ from functools import reduce
 from typing import Literal, TypeVar
 
 from operators.cards.fold import fold as fold_card
-from operators.chain import Diff, breaks
-from operators.findings import Kind
+from operators.chain import Diff, Kind, breaks
 from operators.merge import merge
 from operators.seals import Seal, seal_of
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, encode
@@ -20,7 +19,7 @@ _DIFFERS = {"skill": Kind.SKILL_DIFFERS, "card": Kind.CARD_DIFFERS}
 
 @dataclass(frozen=True)
 class Fault:
-    """Something about a skill that is not as it was written."""
+    """A difference from what was written."""
 
     kind: Kind
     what: str

@@ -1,22 +1,54 @@
-"""The chain of a log's versions, of a skill or a card: each seal includes the seal before, so edits are detected.
+"""The chain of seals in a log of a skill or a card.
 
-A seal is an HMAC-SHA256 over the seal before and the diff's canonical JSON. With a secret key, access to the topics or
-the files is not enough to make one; without a key, seals detect edits that were not carried on to the newest version.
+A seal is an HMAC-SHA256 over the seal before and the diff's canonical JSON. Without a secret key, seals detect only
+edits that were not carried on to the newest version.
 """
 
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TypeVar
 
 import orjson
 
-from operators.findings import Kind
 from operators.seals import derived_key
 from schemas import CardDiff, PolicySkill, SkillDiff
 
 DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
 Diff = SkillDiff | CardDiff
+
+
+class Kind(StrEnum):
+    """The kinds of findings of a verification: stable names, which programs may go by (docs/rights.md)."""
+
+    UNREADABLE = "unreadable"
+    """A record that cannot be read."""
+    MISPLACED = "misplaced"
+    """A record under another's key, or on another user's partition."""
+    DISGUISED = "disguised"
+    """A record with a field twice, or with an unknown one."""
+    LOG_GAP = "log-gap"
+    LOG_UNSEALED = "log-unsealed"
+    LOG_FORGED = "log-forged"
+    LOG_DOES_NOT_FOLD = "log-does-not-fold"
+    LOG_CUT = "log-cut"
+    SKILL_MISSING = "skill-missing"
+    SKILL_DIFFERS = "skill-differs"
+    CARD_MISSING = "card-missing"
+    CARD_DIFFERS = "card-differs"
+    SLIM_UNSEALED = "slim-unsealed"
+    SLIM_FORGED = "slim-forged"
+    SLIM_AHEAD = "slim-ahead"
+    SLIM_REPLAYED = "slim-replayed"
+    SLIM_WITHOUT_LOG = "slim-without-log"
+    RECEIPT_UNSEALED = "receipt-unsealed"
+    RECEIPT_FORGED = "receipt-forged"
+    RECEIPT_MISSING = "receipt-missing"
+    RETURNED = "returned"
+    """An erased record that is there again."""
+    UNKNOWN = "unknown"
+    """The user asked for has neither a log nor a receipt."""
 
 
 @dataclass(frozen=True)
@@ -29,19 +61,19 @@ class Break:
 
 
 def seal(diff: DiffT, before: str | None, key: bytes = b"") -> DiffT:
-    """The diff with its seal."""
+    """Seal a diff."""
     return diff.model_copy(update={"chain": _seal(diff, before, key)})
 
 
 def unsealed(skill: PolicySkill) -> PolicySkill:
-    """The skill without seals, for comparison with one that was not sealed."""
+    """Remove the seals of a skill, to compare it with one without."""
     last = skill.last_diff
     bare = last.model_copy(update={"chain": None}) if last is not None else None
     return skill.model_copy(update={"chain": None, "last_diff": bare})
 
 
 def seal_all(diffs: Sequence[DiffT], key: bytes = b"") -> list[DiffT]:
-    """A whole log with new seals, in the order of its versions; for one that was rewritten to remove a line."""
+    """Seal a rewritten log anew."""
     sealed: list[DiffT] = []
     for diff in diffs:
         sealed.append(seal(diff, sealed[-1].chain if sealed else None, key))
@@ -49,7 +81,7 @@ def seal_all(diffs: Sequence[DiffT], key: bytes = b"") -> list[DiffT]:
 
 
 def breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[Break]:
-    """The breaks in one log: versions that are missing, unsealed or changed since they were sealed."""
+    """Return the missing, unsealed and edited versions of one log."""
     found: list[Break] = []
     before: Diff | None = None
     for diff in diffs:
@@ -68,7 +100,7 @@ def breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[Break]:
 
 
 def is_sealed(diff: Diff, before: str | None, key: bytes = b"") -> bool:
-    """Whether a version bears its seal."""
+    """Return True if a version has the right seal."""
     return diff.chain is not None and hmac.compare_digest(diff.chain, _seal(diff, before, key))
 
 

@@ -1,10 +1,8 @@
-"""How far an event's own time may run ahead of Kafka's: the bound that makes "before" and "after" mean something.
+"""Bounds how far an event's own time may run ahead of Kafka's.
 
-An event from the future would survive every request to forget: it could be sent again once its time has come. So it is
-refused. Late events are welcome: histories are imported, and apps were offline.
-
-Kafka's time decides, and never a reader's clock: a worker and a materializer that read the same record at different
-times, or whose clocks jump, come to the same decision.
+An event from the future could be sent again after a request to forget, so it is refused. Late events are welcome:
+histories are imported, and apps were offline. Kafka's time decides: a worker and a materializer come to the same
+decision, whatever their clocks.
 """
 
 from datetime import datetime, timedelta
@@ -12,11 +10,11 @@ from datetime import datetime, timedelta
 from schemas import Position
 
 TOLERANCE = timedelta(minutes=5)
-"""How far clocks may differ: those of apps, brokers and workers."""
+"""The tolerated difference of clocks."""
 
 
 def after(moment: datetime, span: timedelta) -> datetime:
-    """A moment so much later; the last that there is where the calendar ends before.
+    """Return a later moment, or the last one of the calendar.
 
     >>> from datetime import UTC
     >>> after(datetime(9999, 12, 31, 23, tzinfo=UTC), timedelta(hours=2)).isoformat()
@@ -29,7 +27,7 @@ def after(moment: datetime, span: timedelta) -> datetime:
 
 
 def is_ahead(moment: datetime, now: datetime) -> bool:
-    """True if a moment is ahead of another clock by more than clocks may differ.
+    """Return True if a moment is ahead of another by more than the tolerance.
 
     >>> from datetime import UTC
     >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -40,19 +38,14 @@ def is_ahead(moment: datetime, now: datetime) -> bool:
 
 
 def kafka_time(source: Position | None) -> datetime | None:
-    """When Kafka logged a record; None where that is not known."""
+    """Return the time at which Kafka logged a record; None if unknown."""
     return source.moment if source is not None and source.timestamp_ms else None
 
 
 def reached(logged_at: datetime | None, newest: datetime, now: datetime) -> datetime:
-    """The time at which a worker handles a record: the median of three clocks.
+    """Return the median of three clocks, of which one may be wrong by any amount.
 
-    One of them may be wrong by any amount.
-
-    Args:
-        logged_at: when Kafka logged the record; None where that is not known.
-        newest: when Kafka logged the newest of the other records; long ago where there is none.
-        now: the worker's time.
+    These are Kafka's time of the record, that of the newest other record, and the worker's.
 
     >>> from datetime import UTC
     >>> noon, hour = datetime(2026, 1, 1, 12, tzinfo=UTC), timedelta(hours=1)
@@ -63,7 +56,7 @@ def reached(logged_at: datetime | None, newest: datetime, now: datetime) -> date
 
 
 def is_later(held: datetime, at: datetime, logged_at: datetime | None) -> bool:
-    """True if a moment in the state is after an event, and no clock that ran ahead wrote it.
+    """Return True if a moment in the state is after an event, and no clock that ran ahead wrote it.
 
     Otherwise one event of such a clock would override all others until its time has come.
 

@@ -1,9 +1,8 @@
 """Contrast (paper 2.5): joins a user's rankings with their selections, whatever their order of arrival.
 
-Rankings wait in a bounded ring for their selection, selections in another for their ranking. One selection
-answers a ranking, with one item of it, with several, or with none. The first answer stands: the same one again is a
-repeat, another one is refused, also where the first was that nothing was taken: the list has been judged by then.
-Unreadable items are left out of the contrast. A choice of unreadable items only ends its ranking without a contrast.
+Rankings wait in a bounded ring for their selection, selections in another for their ranking. One selection answers a
+ranking, with one item of it, with several, or with none. The first answer stands: the same one again is a repeat,
+another one is refused. Unreadable items are left out of the contrast; a choice of unreadable items only ends a ranking.
 
 Both topics are read concurrently, and either may run ahead of the other. Callers hold back an event whose step
 `overflows` a ring while the other topic has more records. The rings are split into slots by the ranking's id, so that
@@ -14,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from typing import Any
 
 from operators.applied import with_applied
 from operators.outcome import arm_of
@@ -55,7 +55,7 @@ class Outcome(StrEnum):
 
     @property
     def refused(self) -> bool:
-        """Whether the selection becomes a dead letter."""
+        """True if the selection becomes a dead letter."""
         return self in (Outcome.NOT_IN_RANKING, Outcome.ALREADY_ANSWERED, Outcome.NO_RANKING)
 
 
@@ -64,12 +64,10 @@ SLOTS = 8
 
 @dataclass(frozen=True)
 class RingLimits:
-    """How many open rankings and selections one slot keeps (invariant 4); a user has `SLOTS` of them.
+    """Most entries of one slot's rings (invariant 4); a user has `SLOTS` of them.
 
-    Attributes:
-        rankings, waiting, answered: most entries per ring.
-        size_bytes: most bytes of waiting rankings, but for the newest, which is always kept: sixteen rankings of a
-            hundred items would outgrow what a changelog record may be, and the write would never succeed.
+    `size_bytes` bounds the open rankings, except for the newest: sixteen rankings of a hundred items would exceed the
+    size of a changelog record, and the write would never succeed.
     """
 
     rankings: int = 16
@@ -88,7 +86,7 @@ class Step:
         contrast: the contrast that it completes, if any.
         abstention: the abstention that it completes, if nothing was taken.
         refused: selections that can never be matched, each with the reason and its position.
-        expired: how many rankings dropped out of the ring without a selection.
+        expired: number of rankings that dropped out of the ring without a selection.
     """
 
     state: OpenRankings
@@ -100,12 +98,12 @@ class Step:
 
     @property
     def overflows(self) -> bool:
-        """Whether a full ring drops an entry that may still be matched if the other topic is merely late."""
+        """True if a full ring drops an entry that may still be matched if the other topic is merely late."""
         return self.expired > 0 or any(outcome is Outcome.NO_RANKING for _, outcome in self.refused)
 
 
 def reverse_rank(candidates: Sequence[ItemFacts], *taken: str) -> tuple[ItemFacts, ...]:
-    """The unchosen items, lowest ranked first: easy contrasts, then the near-misses (paper 2.5).
+    """Return the unchosen items, lowest ranked first: easy contrasts, then the near-misses (paper 2.5).
 
     >>> [i.item_id for i in reverse_rank([ItemFacts(item_id=i) for i in "abcd"], "b")]
     ['d', 'c', 'a']
@@ -115,17 +113,17 @@ def reverse_rank(candidates: Sequence[ItemFacts], *taken: str) -> tuple[ItemFact
 
 @lru_cache(maxsize=4_096)
 def slot_of(ranking_id: str) -> int:
-    """The slot of the rings in which this ranking and its selection meet."""
+    """Return the slot of the rings in which a ranking and its selection meet."""
     return int(derived_id("slot", ranking_id), 16) % SLOTS
 
 
 def contrast_id(user_id: str, ranking_id: str) -> str:
-    """The id of the contrast from a user's selection in this ranking, the same however often it is built."""
+    """Return the id of the contrast from a user's selection in this ranking."""
     return derived_id("contrast", user_id, ranking_id)
 
 
 def abstention_id(user_id: str, ranking_id: str) -> str:
-    """The id of what is told of a list from which a user took nothing, the same however often it is built."""
+    """Return the id of the abstention from a list of which a user took nothing."""
     return derived_id("abstention", user_id, ranking_id)
 
 
@@ -137,10 +135,9 @@ def on_ranking(
     limits: RingLimits = RingLimits(),
     wish: Wish | None = None,
 ) -> Step:
-    """A ranking was shown: it is matched with the selection that waits for it, or opened.
+    """Match a shown ranking with the selection that waits for it, or open it.
 
-    With a wish there will be no contrast: nothing that learns ever sees the choice. Of a ranking that is not to be
-    remembered only the ids wait for it, to know a selection that names something else.
+    With a wish there will be no contrast, and only the ids wait for the selection.
     """
     fenced = state.model_copy(update={"applied": with_applied(state.applied, source, ranking.occurred_at)})
     if _answer(state, ranking.ranking_id) or any(r.ranking_id == ranking.ranking_id for r in state.rankings):
@@ -178,7 +175,7 @@ def is_ours(ranking: Ranking) -> bool:
 
 
 def _features(ranking: Ranking) -> Features | None:
-    """What spoke for each candidate, of a ranking of ours; an app's own was not ordered by any weights of ours."""
+    """The features of a ranking of ours; our weights did not order an app's own."""
     told = ranking.injected.features
     ours = is_ours(ranking) and told is not None and told.candidates == len(ranking.candidates)
     return told if ours else None
@@ -187,7 +184,7 @@ def _features(ranking: Ranking) -> Features | None:
 def _open(state: OpenRankings, opened: OpenRanking, limits: RingLimits) -> Step:
     rankings = (*state.rankings, opened)
     kept = rankings[-limits.rankings :]
-    if len(kept) > 1:  # as a rule a ranking is answered before its slot gets another one: then nobody needs its size
+    if len(kept) > 1:  # most rankings are answered before their slot gets another one, and need no size
         kept = tuple(map(_sized, kept))
     while len(kept) > 1 and sum(ranking.size_bytes for ranking in kept) > limits.size_bytes:
         kept = kept[1:]
@@ -201,21 +198,19 @@ def _sized(ranking: OpenRanking) -> OpenRanking:
 def on_selection(
     state: OpenRankings, selection: Selection, source: Position, limits: RingLimits = RingLimits()
 ) -> Step:
-    """The user chose: the contrast with what was left, or a wait for the ranking that is not here yet."""
+    """Match a selection with its ranking, or let it wait for a ranking that is not here yet."""
     fenced = state.model_copy(update={"applied": with_applied(state.applied, source, selection.occurred_at)})
     arrived = WaitingSelection(selection=selection, source=source)
-    answer = _answer(state, selection.ranking_id)
-    if answer is not None:
-        if _is_same(answer, selection):
-            return Step(fenced, Outcome.REPEATED)
-        return Step(fenced, Outcome.ALREADY_ANSWERED, refused=((arrived, Outcome.ALREADY_ANSWERED),))
-    ranking = next((r for r in state.rankings if r.ranking_id == selection.ranking_id), None)
-    if ranking is not None:
+    name = selection.ranking_id
+    first: Answered | Selection | None = _answer(state, name)
+    ranking = next((r for r in state.rankings if r.ranking_id == name), None)
+    if first is None and ranking is not None:
         step = _match(fenced, ranking, arrived, limits)
         return replace(step, refused=((arrived, step.outcome),)) if step.outcome.refused else step
-    if any(w.selection.ranking_id == selection.ranking_id for w in state.waiting):
-        first = next(w.selection for w in state.waiting if w.selection.ranking_id == selection.ranking_id)
-        if _is_same(first, selection):
+    first = first or next((w.selection for w in state.waiting if w.selection.ranking_id == name), None)
+    if first is not None:
+        # The same items, in whatever order, are the same answer.
+        if {first.item_id, *first.others} == {selection.item_id, *selection.others}:
             return Step(fenced, Outcome.REPEATED)
         return Step(fenced, Outcome.ALREADY_ANSWERED, refused=((arrived, Outcome.ALREADY_ANSWERED),))
     waiting = (*state.waiting, arrived)
@@ -229,11 +224,6 @@ def on_selection(
 
 def _answer(state: OpenRankings, ranking_id: str) -> Answered | None:
     return next((a for a in state.answered if a.ranking_id == ranking_id), None)
-
-
-def _is_same(answer: Answered | Selection, selection: Selection) -> bool:
-    """Whether a selection says what was answered before: the same items, in whatever order."""
-    return {answer.item_id, *answer.others} == {selection.item_id, *selection.others}
 
 
 def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection, limits: RingLimits) -> Step:
@@ -254,46 +244,31 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
     taken = [name for name in selection.taken if not shown[name].unreadable]
     if not (taken or (readable and selection.item_id is None)):
         return Step(settled, Outcome.UNREADABLE)
+    about: dict[str, Any] = {
+        "occurred_at": selection.occurred_at,
+        "user_id": state.user_id,
+        "domain": ranking.domain,
+        "ranking_id": ranking.ranking_id,
+        "instruction": ranking.instruction,
+        "skill_version": ranking.skill_version if selection.skill_version is None else selection.skill_version,
+        "arm": ranking.arm,
+        "session_id": selection.session_id or ranking.session_id,
+    }
     if selection.item_id is None:
-        return Step(settled, Outcome.ABSTAINED, abstention=_abstention(state.user_id, ranking, selection, readable))
+        name = abstention_id(state.user_id, ranking.ranking_id)
+        return Step(settled, Outcome.ABSTAINED, abstention=Abstention(event_id=name, shown=readable, **about))
     names = [item.item_id for item in ranking.candidates]
     chosen, *others = taken
     contrast = Contrast(
         event_id=contrast_id(state.user_id, ranking.ranking_id),
-        occurred_at=selection.occurred_at,
-        user_id=state.user_id,
-        domain=ranking.domain,
-        ranking_id=ranking.ranking_id,
-        instruction=ranking.instruction,
         chosen=shown[chosen],
         chosen_rank=names.index(chosen) + 1,
         also=tuple(shown[name] for name in others),
         in_order=selection.in_order and bool(others),
         unchosen=reverse_rank(readable, *taken),
-        skill_version=_version(ranking, selection),
-        arm=ranking.arm,
         facets=ranking.facets,
         features=ranking.features,
         by_sager=ranking.by_sager,
-        session_id=selection.session_id or ranking.session_id,
+        **about,
     )
     return Step(settled, Outcome.MATCHED, contrast=contrast)
-
-
-def _abstention(user_id: str, ranking: OpenRanking, selection: Selection, shown: tuple[ItemFacts, ...]) -> Abstention:
-    return Abstention(
-        event_id=abstention_id(user_id, ranking.ranking_id),
-        occurred_at=selection.occurred_at,
-        user_id=user_id,
-        domain=ranking.domain,
-        ranking_id=ranking.ranking_id,
-        instruction=ranking.instruction,
-        shown=shown,
-        skill_version=_version(ranking, selection),
-        arm=ranking.arm,
-        session_id=selection.session_id or ranking.session_id,
-    )
-
-
-def _version(ranking: OpenRanking, selection: Selection) -> int:
-    return ranking.skill_version if selection.skill_version is None else selection.skill_version

@@ -1,9 +1,8 @@
-"""Tastes that change: a test per line, and what fades where nothing was heard for long (invariant 6).
+"""Drift detection per line (Page's cumulative sum), and decay after a long inactivity (invariant 6).
 
-A line claims that what it names is taken oftener than blind choice would. Each list that offers it is a test of that
-claim: Page's cumulative sum adds up by how much the choice speaks for "no more than by chance" rather than for what the
-line's counts let expect, never below nought. A sum that luck seldom reaches suggests that the taste has changed. No
-threshold separates a changed taste from bad luck for certain: `python -m benchmarks.shifts` prints how often it errs.
+A line claims that its value is taken oftener than blind choice would. Each list that offers it tests that claim: the
+sum adds up the log-likelihood ratio of "no more than by chance" over the line's counts, never below zero. A sum that
+luck seldom reaches suggests that the taste has changed; `python -m benchmarks.shifts` prints how often it errs.
 """
 
 import math
@@ -16,27 +15,27 @@ ALARM = 3 * ONE
 people, and detects an ended taste after 12 lists of ten (median). 4 nats detect fewer, with as many false alarms.
 """
 STIRRED = ALARM // 2
-"""Of this many, it may have: where one line's taste has changed, what stirs too is weakened with it."""
+"""A warning: where one line's taste has changed, lines with a warning are weakened with it."""
 LEAST_ODDS, MOST_ODDS = 3.0, 5.0
-"""How much oftener a sure line is taken than by chance, by odds: counts that fade already would test ever less."""
+"""Bounds of a line's odds over chance: counts that fade already would test ever less."""
 ESTABLISHED, ESTABLISHED_BY_HISTORY = 6 * ONE, 10 * ONE
-"""How often a line must have been taken to be tested, in 1/1024, with decay. A line from the history needs more: visits
-come without lists, so they also name values that all people take (nine of ten false alarms, such as "dinner").
+"""The least `taken` of a tested line, in 1/1024, with decay. A line from the history needs more: visits come without
+lists, so they also name values that all people take (nine of ten false alarms, such as "dinner").
 """
 AGE = timedelta(days=365)
-"""So long without a word counts as one more choice that forgets."""
+"""So long without an event counts as one more choice that forgets."""
 MOST_AGED = 32
 FASTER = 4
-"""How many extra times a skill forgets at once when what a person takes says that their taste has changed."""
+"""How many extra times a skill forgets when the test detects that a taste has changed."""
 SAID_FASTER = 16
-"""The same where they say so themselves: a third is left of what they took before."""
+"""The same when the person states it: a third is left of the older counts."""
 
 
 def drifted(line: Attribute, share: int, taken: bool) -> int:
-    """A line's test of change after a list, in 1/1024 nat.
+    """Return a line's cumulative sum after a list, in 1/1024 nat.
 
-    Only lines that were sure and taken often when the test began are tested, and only by lists that offer what they
-    name among other things: what was taken three times by luck was never a taste that could change.
+    Only lines that were sure and taken often when the test began are tested, and only by lists that offer their value
+    among others: a value taken three times by luck was never a taste that could change.
     """
     least = ESTABLISHED_BY_HISTORY if line.source is Source.PRIOR else ESTABLISHED
     was_sure = (line.tier is Tier.HIGH and line.taken >= least) or (line.drift and line.tier)
@@ -50,17 +49,17 @@ def drifted(line: Attribute, share: int, taken: bool) -> int:
 
 
 def has_shifted(line: Attribute, drift: int) -> bool:
-    """Return True if the test suspects that a taste is over."""
+    """True if the test detects that a taste is over."""
     return drift >= ALARM and line.tier > Tier.SILENT
 
 
 def away(skill: PolicySkill, now: datetime) -> int:
-    """How many extra times a skill forgets with an event of this time; none where the skill begins with it."""
+    """Return how many extra times a skill forgets with an event of this time; none with its first event."""
     return aged(skill.occurred_at, now) if skill.version else 0
 
 
 def aged(last: datetime, now: datetime) -> int:
-    """How many extra times a skill forgets, since nothing was heard of the person for so long.
+    """Return how many extra times a skill forgets after an inactivity.
 
     >>> from datetime import UTC
     >>> aged(datetime(2024, 1, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC))

@@ -1,9 +1,9 @@
-"""Evidence: what was taken, and what was to be expected of somebody who chooses blindly (paper 2.5, in two counts).
+"""Evidence: how often a value was taken, and how often blind choice would take it (paper 2.5, in two counts).
 
-The paper contrasts what was chosen with what was left. A line keeps that as two integers, in 1/1024 of a choice:
-`taken`, how often what it says was taken, and `expected`, the sum of the shares of the shown items that had it. What
-everybody has is taken often and expected as often, and says nothing. The older a choice, the less it counts: each one
-takes a sixteenth of both counts away first. Priors, visits and choices are all counted by this step.
+The paper contrasts the chosen item with the others. A line keeps that as two integers, in 1/1024 of a choice: `taken`,
+how often its value was taken, and `expected`, the sum of the shares of the shown items that had it. A common value is
+taken often and expected as often, and proves nothing. Older choices count for less: each choice first takes a sixteenth
+of both counts away. Priors, visits and choices are all counted by this step.
 """
 
 from collections import Counter
@@ -19,16 +19,16 @@ from schemas import ONE, Attribute, ItemFacts, Source, Tier
 FORGET = 16
 """A sixteenth of each count is forgotten per choice: half of it after eleven."""
 LEAST_FORGOTTEN = 1_024
-"""Whatever counts takes at least one part in so many of each count away: as much as a tally can say."""
+"""The smallest part that a tally can forget."""
 HORIZON = 6
-"""A line is taken to have been offered as usual in the last six choices before its discovery, at most."""
+"""A line counts as offered as usual in the last six choices before its discovery, at most."""
 CUTS = ((Tier.LOW, 11, 10), (Tier.MEDIUM, 3, 2), (Tier.HIGH, 5, 2))
 """From which (taken + 1) / (expected + 1) a line has a tier; below the first it is silent."""
-_WORTH = ((Tier.LOW, 13, 10), (Tier.MEDIUM, 2, 1), (Tier.HIGH, 7, 2))
-"""Which (taken + 1) / (expected + 1) somebody's word gives a line."""
+_WORTH = {Tier.LOW: (13, 10), Tier.MEDIUM: (2, 1), Tier.HIGH: (7, 2)}
+"""The (taken + 1) / (expected + 1) that a statement or a template gives a line."""
 MOST = 1_024 * ONE
 COSTLY = 8 * ONE
-"""A line that lately cost so many places says nothing until it gains again."""
+"""A line that lately cost so many places is silent until it gains again."""
 _EARNED = frozenset({Source.PRIOR, Source.DISCOVERED})
 
 
@@ -40,7 +40,7 @@ class Shown:
         taken: attribute ids of the chosen item's facts, in the parser's order.
         shares: the share of all shown items, the chosen one included, that have a fact, in 1/1024.
         left: attribute ids of each unchosen item's facts.
-        parts: where several items were taken, how much of one choice went to each fact, in 1/1024.
+        parts: if several items were taken, each fact's part of the one choice, in 1/1024.
     """
 
     taken: tuple[str, ...]
@@ -50,7 +50,7 @@ class Shown:
 
     @classmethod
     def of(cls, chosen: ItemFacts, unchosen: Sequence[ItemFacts]) -> "Shown":
-        """What a choice from a list shows."""
+        """Count a choice of one item."""
         taken = tuple(dict.fromkeys(fact_ids(chosen.facts)))
         left = tuple([frozenset(fact_ids(item.facts)) for item in unchosen])
         having = Counter(chain(taken, chain.from_iterable(left)))
@@ -59,9 +59,9 @@ class Shown:
 
     @classmethod
     def of_several(cls, chosen: Sequence[ItemFacts], unchosen: Sequence[ItemFacts], in_order: bool) -> "Shown":
-        """What a choice of several items from one list shows: one choice, shared among them.
+        """Count a choice of several items from one list: one choice, shared among them.
 
-        Where the order is known, the second counts half as much as the first, the third a third.
+        If the order is known, the second counts half as much as the first, the third a third.
         """
         shares = [1 / place if in_order else 1.0 for place in range(1, len(chosen) + 1)]
         names = [frozenset(fact_ids(item.facts)) for item in chosen]
@@ -69,22 +69,19 @@ class Shown:
         having = Counter(chain.from_iterable((*names, *left)))
         items = len(names) + len(left)
         taken = dict.fromkeys(chain.from_iterable(fact_ids(item.facts) for item in chosen))
-        parts = {name: _part(name, shares, names) for name in taken}
+        parts = {
+            name: round(ONE * sum(s for s, held in zip(shares, names, strict=True) if name in held) / sum(shares))
+            for name in taken
+        }
         return cls(tuple(taken), {name: times * ONE // items for name, times in having.items()}, left, parts)
 
     def part(self, name: str) -> int:
-        """How much of one choice went to a fact that was taken, in 1/1024."""
+        """Return a taken fact's part of the choice, in 1/1024."""
         return ONE if self.parts is None else self.parts.get(name, 0)
 
 
-def _part(name: str, shares: Sequence[float], items: Sequence[frozenset[str]]) -> int:
-    """How much of one choice went to a fact, in 1/1024."""
-    having = sum(share for share, names in zip(shares, items, strict=True) if name in names)
-    return round(ONE * having / sum(shares))
-
-
 def kept(count: int, forget: int = FORGET) -> int:
-    """What a choice leaves of a count.
+    """Return a count after the decay of one choice.
 
     >>> kept(1_024), kept(0), kept(1_024, forget=0)
     (960, 0, 1024)
@@ -93,22 +90,19 @@ def kept(count: int, forget: int = FORGET) -> int:
 
 
 def first_expected(usual: int, share: int, before: int) -> int:
-    """How often a newly discovered fact was to be expected, before anybody counted it and in this list, in 1/1024.
+    """Estimate `expected` of a newly discovered fact, from the choices before it was counted and from this list.
 
-    Args:
-        usual: the population's share of what was taken that has it, in 1/1024.
-        share: the share of this list that has it, in 1/1024.
-        before: the person's choices and visits so far.
+    `usual` is the population's share of taken items that have it, `share` that of this list, both in 1/1024; `before`,
+    the number of the person's choices and visits so far.
     """
     return min(usual * min(before, HORIZON) + share, MOST)
 
 
 def tier_of(taken: int, expected: int, source: Source, support: int, gained: int = 0) -> Tier:
-    """The tier as a view of the counts.
+    """Return the tier as a view of the counts.
 
-    A line that was earned rises by one tier per choice that takes it, however surprising that is (paper 2.5): low with
-    the first, medium with the second, high with the third. One that keeps costing places falls silent. What a person
-    stated stays at low at least.
+    An earned line rises by at most one tier per choice that takes it (paper 2.5): low with the first, medium with the
+    second, high with the third. One that keeps costing places falls silent. A stated line stays at low at least.
 
     >>> tier_of(1_024, 100, Source.DISCOVERED, 1), tier_of(3_000, 300, Source.DISCOVERED, 3)
     (<Tier.LOW: 1>, <Tier.HIGH: 3>)
@@ -128,31 +122,31 @@ def tier_of(taken: int, expected: int, source: Source, support: int, gained: int
 
 
 def worth(tier: Tier, expected: int = 0) -> int:
-    """How much must have been taken for a tier, with a margin: what a person's or a template's word is worth.
+    """Return the `taken` that a statement or a template gives a line of a tier, with a margin.
 
     >>> worth(Tier.HIGH), worth(Tier.HIGH, expected=1_024), worth(Tier.SILENT)
     (2560, 6144, 0)
     """
-    for of_tier, parts, of in _WORTH:
-        if of_tier is tier:
-            return min(-(-(expected + ONE) * parts // of) - ONE, MOST)
-    return 0
+    if not tier:
+        return 0
+    parts, of = _WORTH[tier]
+    return min(-(-(expected + ONE) * parts // of) - ONE, MOST)
 
 
 def is_counted(line: Attribute) -> bool:
-    """Whether a line has counts; one from before counts, or of a template, has only its tier."""
+    """True if a line has counts; a template's line has only its tier."""
     return bool(line.taken or line.expected)
 
 
 def counts_of(line: Attribute) -> tuple[int, int]:
-    """A line's counts; of one without any, what its tier is worth."""
+    """Return a line's counts; without any, those of its tier."""
     return (line.taken, line.expected) if is_counted(line) else (worth(line.tier), 0)
 
 
 def strength(line: Attribute) -> float:
-    """How much a line says for an item that has it: 0 or more, about 0.7 for medium and 1.3 for high.
+    """Return a line's weight for an item that has it: 0 or more, about 0.7 for medium and 1.3 for high.
 
-    A pinned line says what its tier says, however little it was taken since.
+    A pinned line keeps the weight of its tier, however little it was taken since.
     """
     if not line.tier:
         return 0.0
@@ -164,7 +158,7 @@ def strength(line: Attribute) -> float:
 
 @lru_cache(maxsize=65_536)
 def weight(taken: int, expected: int) -> float:
-    """The logarithm of how much oftener than expected something was taken; never negative (invariant 5).
+    """Return the logarithm of taken over expected; never negative (invariant 5).
 
     >>> weight(1_024, 1_024), round(weight(3_072, 0), 3), weight(0, 5_000)
     (0.0, 1.386, 0.0)
@@ -173,7 +167,7 @@ def weight(taken: int, expected: int) -> float:
 
 
 def in_words(taken: int, expected: int) -> str:
-    """Counts as a person reads them; older choices count for less.
+    """Write counts for people.
 
     >>> in_words(6 * 1_024, 2_150)
     'lately taken 6 times where 2.1 were to be expected'
@@ -185,7 +179,7 @@ def in_words(taken: int, expected: int) -> str:
 
 
 def number_of(count: int) -> str:
-    """A count in choices.
+    """Write a count in choices.
 
     >>> number_of(2_150), number_of(1_024)
     ('2.1', '1')
@@ -194,7 +188,7 @@ def number_of(count: int) -> str:
 
 
 def fixed(shares: Mapping[str, float]) -> dict[str, int]:
-    """Shares from 0 to 1 in 1/1024.
+    """Convert shares from 0 to 1 to 1/1024.
 
     >>> fixed({"a": 0.25})
     {'a': 256}

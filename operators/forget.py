@@ -1,14 +1,14 @@
-"""Forgetting, as pure functions: the receipt after a request, and state without one of a person's lines."""
+"""Erasure as pure functions: the receipt after a request, and state without one of a person's lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
 from operators.attributes import fact_id
 from operators.cards.lines import SAME_LETTERS, Words, words_of
 from operators.clocks import TOLERANCE
-from operators.contrast import RingLimits, abstention_id, contrast_id
+from operators.contrast import abstention_id, contrast_id
 from operators.language.understood import Read, Understood
 from operators.merge.statements import Subject
 from operators.redact import is_placeholder
@@ -29,7 +29,6 @@ from schemas import (
     SkillCommand,
     line_of,
 )
-from schemas.cards import MAX_PENDING
 from schemas.forgetting import MAX_DOMAINS, MAX_KNOWN, MAX_LINES
 
 _Name = TypeVar("_Name", bound=str)
@@ -37,15 +36,7 @@ _Name = TypeVar("_Name", bound=str)
 
 @dataclass(frozen=True)
 class Held:
-    """What a worker holds of a person, or of one of their domains, when they ask to be forgotten.
-
-    Attributes:
-        profiles, memories, skills: by domain.
-        rings: all slots.
-        cards, conversations: the person's, of whom there is one.
-        limits: of the rings.
-        domain: the domain that is forgotten; None: the whole person.
-    """
+    """A worker's state of a person, or of one of their domains, at a request to forget."""
 
     profiles: Sequence[Profile] = ()
     memories: Sequence[Memory] = ()
@@ -53,12 +44,11 @@ class Held:
     rings: Sequence[OpenRankings] = ()
     cards: Sequence[Card] = ()
     conversations: Sequence[Listening] = ()
-    limits: RingLimits = field(default_factory=RingLimits)
     domain: str | None = None
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """The events that were learned from, as far as their ids are held: as long as repeats are recognised."""
+        """The ids of learned events, as long as repeats are recognised."""
         found = []
         for ring in self.rings:
             names = [each.ranking_id for each in ring.answered]
@@ -72,7 +62,7 @@ class Held:
             found += memory.recent
         for skill in self.skills:
             found += skill.recent
-        # Of what was heard nobody knows the domain any more; who forgets one of them hears none of it again either.
+        # Utterances have no domain here: an erasure of any domain covers all of them.
         for card in self.cards:
             found += card.recent
         for heard in self.conversations:
@@ -80,49 +70,29 @@ class Held:
         return tuple(dict.fromkeys(found))
 
     @property
-    def is_whole(self) -> bool:
-        """Whether the ids are all that there were: none has dropped out of its ring."""
-        return (
-            all(each.interactions <= len(each.recent_ids) for each in self.profiles)
-            and all(each.interactions <= len(each.recent) for each in self.memories)
-            and all(each.version <= len(each.recent) for each in self.skills)
-            and all(len(each.answered) < self.limits.answered for each in self.rings)
-            and all(each.version <= len(each.recent) for each in self.cards)
-            and all(len(each.recent) < MAX_PENDING for each in self.conversations)
-            and len(self.ids) < MAX_KNOWN
-        )
-
-    @property
     def newest(self) -> datetime | None:
-        """When Kafka logged the newest event in it; None if there is none."""
+        """The time at which Kafka logged the newest event in it."""
         held: tuple[Profile | Memory | PolicySkill | OpenRankings | Card | Listening, ...]
         held = (*self.profiles, *self.memories, *self.skills, *self.rings, *self.cards, *self.conversations)
         return max((position.moment for each in held for position in each.applied), default=None)
 
     def moment(self, now: datetime) -> datetime:
-        """Until when is forgotten what is forgotten now.
-
-        Where ids have dropped out, up to the newest time that an event may have claimed: it is at most the tolerance
-        ahead. A clock that was set back does not count either.
-        """
-        newest = self.newest
-        if self.is_whole or newest is None:
-            return now
-        return min(max(now, newest), now + TOLERANCE)
+        """Return the moment until which an erasure reaches: the newest time that an event has claimed."""
+        return min(max(now, self.newest or now), now + TOLERANCE)
 
 
 def with_known(receipt: Receipt, known: Iterable[str]) -> Receipt:
-    """The receipt that knows these digests too; beyond its bound the oldest drop out."""
+    """Add digests to a receipt; beyond its bound the oldest drop out."""
     again = dict.fromkeys(known)
     kept = (*(each for each in receipt.known if each not in again), *again)
     return receipt.model_copy(update={"known": kept[-MAX_KNOWN:]})
 
 
 def with_scope(receipt: Receipt, request: ForgetRequest, scope: Forgotten) -> Receipt:
-    """The receipt after this request. What a wider scope covers needs no entry of its own any more.
+    """Return the receipt after a request.
 
-    Beyond the bounds of a receipt the oldest entries are widened to the person: from what happened before them nothing
-    is learned any more. A receipt may cover more than was asked for, never less.
+    Beyond its bounds the oldest entries widen to the person. A receipt may cover more than requests asked for, never
+    less.
     """
     receipt = receipt.model_copy(update={"event_id": request.event_id, "occurred_at": request.occurred_at})
     if request.line is not None:
@@ -135,7 +105,7 @@ def with_scope(receipt: Receipt, request: ForgetRequest, scope: Forgotten) -> Re
 
 
 def with_lines(receipt: Receipt, scopes: Mapping[str, Forgotten]) -> Receipt:
-    """The receipt that knows that these lines, named by their digests, were forgotten."""
+    """Add erased lines, by their digests, to a receipt."""
     return _bounded(receipt, receipt.person, receipt.domains, {**receipt.lines, **scopes})
 
 
@@ -154,13 +124,12 @@ def _bounded(
 
 
 def _newest(scopes: Mapping[_Name, Forgotten], most: int) -> tuple[dict[_Name, Forgotten], list[Forgotten]]:
-    """The newest ones within the limit, and the others."""
     names = sorted(scopes, key=lambda name: scopes[name].until, reverse=True)
     return {name: scopes[name] for name in names[:most]}, [scopes[name] for name in names[most:]]
 
 
 def without_lines(item: ItemFacts, user_id: str, domain: str, receipt: Receipt, at: datetime) -> ItemFacts:
-    """The item without the facts of which this person had a line forgotten after this choice."""
+    """Return the item without facts whose lines were erased after this choice."""
     if not receipt.lines:
         return item
     kept = tuple(fact for fact in item.facts if not receipt.covers_line(line_of(user_id, domain, fact_id(fact)), at))
@@ -170,7 +139,7 @@ def without_lines(item: ItemFacts, user_id: str, domain: str, receipt: Receipt, 
 def what_remains(
     item: ItemFacts, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
 ) -> ItemFacts | None:
-    """What may be learned from a choice that happened at one of these moments; None if it is forgotten."""
+    """Return the item of a choice without erased facts; None if the choice is erased."""
     if receipt is None:
         return item
     if receipt.covers(domain, *moments):
@@ -179,10 +148,10 @@ def what_remains(
 
 
 def fit_to_restore(command: SkillCommand, skill: PolicySkill, receipt: Receipt | None) -> SkillCommand:
-    """The command without lines that were forgotten.
+    """Return the command without erased lines.
 
-    An old version has their placeholders; an export, or a snapshot that is not yet up to date, has their words. A line
-    that the skill has now was learned or stated anew since.
+    An old version has their placeholders; an export, or an old snapshot, has their words. A line that the skill has now
+    was learned anew since.
     """
     if command.lines is None:
         return command
@@ -200,10 +169,7 @@ def fit_to_restore(command: SkillCommand, skill: PolicySkill, receipt: Receipt |
 def said_still(
     understood: Understood, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
 ) -> Understood:
-    """What may be learned from words that were said at one of these moments.
-
-    Nothing of a line that was forgotten since. The words themselves may speak of it too: then none of them are kept.
-    """
+    """Return the meaning of words without lines that were erased since; then no words are kept either."""
     at = min(moments)
     if receipt is None or all(scope.until < at for scope in receipt.lines.values()):
         return understood
@@ -219,31 +185,31 @@ def said_still(
 
 
 def card_line(user_id: str, line_id: str) -> str:
-    """The digest that stands for a line of a card in a receipt; a line of a domain has it in its id."""
+    """Return the digest of a card's line in a receipt."""
     return line_of(user_id, "", line_id)
 
 
 def meaning(user_id: str, words: Words) -> str:
-    """The digest of lines with these words, liked or not, in any order.
+    """Return the digest of lines with these words, liked or not, in any order.
 
-    Only the first letters of a word count: a plural must not bring a forgotten line back. The digest covers statements
+    Only the first letters of a word count: a plural must not bring an erased line back. The digest covers statements
     from before the request alone, so that a collision loses little.
     """
     return line_of(user_id, "", f"about {' '.join(sorted({word[:SAME_LETTERS] for word in words}))}")
 
 
 def forgotten_as(user_id: str, line_id: str, value: str = "") -> tuple[str, str]:
-    """The digests under which a forgotten line of a card stands in a receipt: its own, and that of what it means."""
+    """Return the digests of an erased line of a card: its own, and that of its words."""
     return card_line(user_id, line_id), meaning(user_id, words_of(value_of_line(line_id, value)))
 
 
 def value_of_line(line_id: str, value: str = "") -> str:
-    """What a line said; where that is not known, as its id has it."""
+    """Return the value of a line, or else the one in its id."""
     return value or line_id.rsplit(":", 1)[-1].replace("-", " ")
 
 
 def names_of(user_id: str, line: CardLine) -> tuple[str, ...]:
-    """The digests by which a line of a card may be asked to be forgotten: its own, and its fact's in its domain."""
+    """Return the digests that name a line of a card in a request: its own, and its fact's in its domain."""
     own = card_line(user_id, line.line_id)
     if line.domain is None:
         return (own,)
@@ -253,7 +219,7 @@ def names_of(user_id: str, line: CardLine) -> tuple[str, ...]:
 
 
 def forgotten_lines(card: Card, domain: str | None, line: str | None) -> tuple[str, ...]:
-    """The ids of a card's lines, those that are past included, that a request of this scope is about."""
+    """Return the ids of a card's live and past lines in a request's scope."""
     return tuple(
         each.line_id
         for each in (*card.lines, *card.past)
@@ -262,7 +228,7 @@ def forgotten_lines(card: Card, domain: str | None, line: str | None) -> tuple[s
 
 
 def scrubbed_conversations(listening: Listening, domain: str) -> Listening:
-    """What waits of a person's conversations, without what was said about this domain and what it led to."""
+    """Return the waiting conversations without turns of a domain."""
     kept = []
     for chunk in listening.chunks:
         turns = tuple(turn for turn in chunk.turns if turn.domain != domain)
@@ -274,7 +240,7 @@ def scrubbed_conversations(listening: Listening, domain: str) -> Listening:
 
 
 def scrubbed_profile(profile: Profile, line: str) -> Profile:
-    """The profile with nothing counted for the line of this digest."""
+    """Return the profile without the counts of a line."""
 
     def is_meant(fact: Fact) -> bool:
         return line_of(profile.user_id, profile.domain, fact_id(fact)) == line
@@ -290,16 +256,10 @@ def scrubbed_profile(profile: Profile, line: str) -> Profile:
 
 
 def scrubbed_memory(memory: Memory, line: str) -> Memory:
-    """The memory with the fact of the line of this digest on none of its items."""
-    taken = tuple(
-        each.model_copy(
-            update={
-                "facts": tuple(
-                    fact for fact in each.facts if line_of(memory.user_id, memory.domain, fact_id(fact)) != line
-                )
-            }
-        )
-        for each in memory.taken
-    )
-    seen = tuple(fact for fact in memory.seen if line_of(memory.user_id, memory.domain, fact_id(fact)) != line)
-    return memory.model_copy(update={"taken": taken, "seen": seen, "version": memory.version + 1})
+    """Return the memory without the fact of a line."""
+
+    def left(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+        return tuple(fact for fact in facts if line_of(memory.user_id, memory.domain, fact_id(fact)) != line)
+
+    taken = tuple(each.model_copy(update={"facts": left(each.facts)}) for each in memory.taken)
+    return memory.model_copy(update={"taken": taken, "seen": left(memory.seen), "version": memory.version + 1})

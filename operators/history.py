@@ -1,4 +1,4 @@
-"""A skill as it was: versions by folding the log up to them, what differs between two, and how a line came about."""
+"""A skill's past: earlier versions, the difference between two, and the history of a line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from schemas import Attribute, Change, ChangeKind, Judgement, PolicySkill, Skill
 
 
 def at_version(diffs: Sequence[SkillDiff], version: int) -> PolicySkill | None:
-    """The skill at a version; None if the log has no such version. Version 0 is the seed."""
+    """Fold the log up to a version; None if it has no such version. Version 0 is the seed."""
     if not diffs:
         return None
     first = diffs[0]
@@ -22,7 +22,7 @@ def at_version(diffs: Sequence[SkillDiff], version: int) -> PolicySkill | None:
 
 
 def counted(diffs: Sequence[SkillDiff]) -> dict[tuple[int, str], Attribute]:
-    """The lines with their counts after each version, by version and id; of versions before counts, none."""
+    """Return the lines with counts after each version, by version and id."""
     skill, found = None, {}
     for diff in diffs:
         skill = merge(skill, diff)
@@ -32,13 +32,7 @@ def counted(diffs: Sequence[SkillDiff]) -> dict[tuple[int, str], Attribute]:
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs between two versions of a skill.
-
-    Attributes:
-        added: lines that only the second has, in its order.
-        gone: lines that only the first has, in its order.
-        changed: lines that both have and that say something else: as they were, as they are.
-    """
+    """The difference between two versions of a skill; changed lines as they were and as they are."""
 
     added: tuple[Attribute, ...]
     gone: tuple[Attribute, ...]
@@ -46,7 +40,7 @@ class Difference:
 
 
 def difference(first: PolicySkill, second: PolicySkill) -> Difference:
-    """What differs; a change of when and by what a line was confirmed last is none."""
+    """Compare two versions; a line's latest evidence is no difference."""
     before = {line.attribute_id: line for line in first.attributes}
     after = {line.attribute_id: line for line in second.attributes}
     both = [(before[name], line) for name, line in after.items() if name in before]
@@ -58,7 +52,7 @@ def difference(first: PolicySkill, second: PolicySkill) -> Difference:
 
 
 def changes_of(old: Attribute, new: Attribute) -> dict[str, tuple[object, object]]:
-    """The fields of a line that people go by and that are others now, each before and after."""
+    """Return the changed fields of a line that matter to people, each before and after."""
     named = ("tier", "value", "pinned", "support", "contradictions", "source")
     return {
         name: (getattr(old, name), getattr(new, name)) for name in named if getattr(old, name) != getattr(new, name)
@@ -67,14 +61,12 @@ def changes_of(old: Attribute, new: Attribute) -> dict[str, tuple[object, object
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that happened to a line.
+    """One event in the history of a line.
 
     Attributes:
-        diff: the version in which it happened.
-        attribute_id: the line's id then, which is another one before it was reworded.
-        change: what happened; None where the line came with the seed, or a model judged it and nothing came of it.
-        seeded: the line as the seed has it.
-        judged: what a model said of it then.
+        attribute_id: the line's id then: another one before it was reworded.
+        change: None for a line of the seed, and for a model's verdict that changed nothing.
+        seeded: the line of the seed.
     """
 
     diff: SkillDiff
@@ -85,10 +77,7 @@ class Step:
 
 
 def steps(diffs: Sequence[SkillDiff], attribute_id: str) -> list[Step]:
-    """All that a line rests on, oldest first; with what happened to it under the words that it had before.
-
-    Choices of which a model said something about the line belong to it, also where nothing came of that.
-    """
+    """Return the history of a line, oldest first, with that of its earlier words and with verdicts without effect."""
     found: list[Step] = []
     name = attribute_id
     for diff in reversed(diffs):
@@ -103,12 +92,12 @@ def steps(diffs: Sequence[SkillDiff], attribute_id: str) -> list[Step]:
 
 
 def statement_steps(diffs: Sequence[SkillDiff], statement_id: str) -> list[tuple[SkillDiff, StatementChange]]:
-    """All that happened to one statement, oldest first."""
+    """Return the history of one statement, oldest first."""
     return [(diff, change) for diff in diffs for change in diff.stated if change.statement_id == statement_id]
 
 
 def _words_before(diff: SkillDiff, name: str) -> str | None:
-    """The id of the line that this diff put under another name, if that is what it did."""
+    """The earlier id of a line that this diff reworded."""
     if not any(change.kind is ChangeKind.ADDED and change.attribute_id == name for change in diff.changes):
         return None
     gone = [c.attribute_id for c in diff.changes if c.kind is ChangeKind.REWORDED and c.after is None]

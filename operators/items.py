@@ -12,12 +12,9 @@ from schemas import Candidate, ItemFacts
 
 @dataclass(frozen=True)
 class ReadItem:
-    """An item as operators use it.
+    """An item as operators use it, with the counts of removed private details.
 
-    Attributes:
-        facts: the facts that may be learned, and a title that may be shown.
-        found: how many private details of each kind were removed.
-        failure: the error that made the item unreadable, without the item's text; empty for nearly every item.
+    `failure` names the error that made it unreadable, without the item's text.
     """
 
     facts: ItemFacts

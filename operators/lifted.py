@@ -1,4 +1,4 @@
-"""What each line of a skill is worth: where what was taken would have stood without it (leave one line out)."""
+"""The effect of each line of a skill on a choice's place in its list (leave one line out)."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,9 @@ _TINY = 1e-9
 
 
 def lifted(lines: Sequence[Attribute], shown: Shown) -> dict[str, int]:
-    """By how many places, in 1/1024, a line lifted the chosen item in its list, by the skill alone.
+    """Return the places, in 1/1024, by which each line lifted the chosen item, by the skill alone.
 
-    Negative: it pushed it down. Of items that tie, half stand before it. Lines that move nothing are left out.
+    Negative: it pushed it down. Of tied items half stand before it. Lines that move nothing are left out.
     """
     if not shown.left:
         return {}
@@ -40,7 +40,6 @@ def lifted(lines: Sequence[Attribute], shown: Shown) -> dict[str, int]:
 
 
 def _place(score: float, others: Sequence[float]) -> int:
-    """How many stand before a score, in 1/1024."""
     before = sum([other > score + _TINY for other in others])
     beside = sum([abs(other - score) <= _TINY for other in others])
     return before * ONE + beside * ONE // 2

@@ -1,7 +1,7 @@
-"""What a user's items have to say about their other takers, reckoned when a ranking asks (paper 2.2).
+"""The other takers of a user's items, and what they have in common, computed for each ranking (paper 2.2).
 
-An item's takers are kept once, for all readers. For each reader, who is left out of it, the item tells what the other
-takers have in common: nothing that fewer than `floor` of them support.
+An item's takers are stored once, for all readers. For each reader the item summarises its other takers: nothing that
+fewer than `floor` of them support.
 """
 
 import math
@@ -19,12 +19,12 @@ FULL_CHOICES = 64
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """One of an item's takers as another user sees them: a pseudonym and two figures, none of their words.
+    """One of an item's takers as another user sees them.
 
     Attributes:
         neighbour: the pseudonym.
-        degree: how many items they have in memory.
-        at: the day on which they last took the item: the exact moment of a choice would tell who it was.
+        degree: the number of items in their memory.
+        at: the day on which they last took the item: the exact moment of a choice would identify them.
     """
 
     neighbour: str
@@ -43,16 +43,14 @@ class Taste:
 
 @dataclass(frozen=True, slots=True)
 class ItemSignal:
-    """What an item's takers have in common, for one of them or somebody else.
+    """What an item's takers, except for the reader, have in common.
 
     Attributes:
-        item_id: the item.
         epoch: of the item's memory.
-        takers: how many others took it.
+        takers: the number of other takers.
         effective: the number of takers, each weighted by `weights_of`.
         crowd: the takers of most weight, the newest first among equals.
         companions: other items, with the number of these takers who took them, weighted alike.
-        tastes: what they take most.
     """
 
     item_id: str
@@ -66,11 +64,11 @@ class ItemSignal:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """What all items in a user's memory tell them.
+    """The signals of the items in a user's memory.
 
     Attributes:
         epoch: changes with any of the items; together with the memory's version it identifies a graph.
-        signals: of each item that has something to tell, in the memory's order.
+        signals: in the memory's order, without items of too few takers.
     """
 
     epoch: int = 0
@@ -78,7 +76,7 @@ class Neighbourhood:
 
 
 class Gathered:
-    """An item's memory with what is counted once for all who ask."""
+    """An item's memory with the counts that all readers share."""
 
     __slots__ = ("_companions", "_limits", "_tastes", "_weights", "item")
 
@@ -86,13 +84,13 @@ class Gathered:
         self.item = item
         self._limits = limits
         self._weights = weights_of(item.takers)
-        # Each name counts once of a taker, and what lies under the floor with all of them lies under it without one.
+        # A name under the floor with all takers is under it without one, too.
         weighed = ((taker.others, self._weights[taker.neighbour]) for taker in item.takers)
         self._companions = _supported(weighed, limits.floor)
         self._tastes = _supported(((taker.tastes, 1.0) for taker in item.takers), limits.floor)
 
     def tell(self, reader: str) -> ItemSignal | None:
-        """What the takers other than this neighbour have in common; None where too few others took it."""
+        """Summarise the takers other than this neighbour; None where there are too few."""
         item, floor = self.item, self._limits.floor
         own = next((taker for taker in item.takers if taker.neighbour == reader), None)
         others = item.takers if own is None else tuple(taker for taker in item.takers if taker is not own)
@@ -118,7 +116,7 @@ class Gathered:
 
 
 def near(items: Iterable[Gathered], reader: str) -> Neighbourhood:
-    """What these items tell this neighbour."""
+    """Return the neighbourhood of one reader."""
     known = list(items)
     told = (each.tell(reader) for each in known)
     return Neighbourhood(sum(each.item.epoch for each in known), tuple(signal for signal in told if signal is not None))

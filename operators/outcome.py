@@ -1,4 +1,4 @@
-"""What came of a ranking: which policy arm made it, and what the place of the chosen item is worth."""
+"""The policy arm of a ranking, and the gain of the chosen item's place."""
 
 from enum import StrEnum
 from math import log2
@@ -7,10 +7,9 @@ from schemas import Injected
 
 
 class Arm(StrEnum):
-    """The arm of a ranking that names none: whether a skill was used, and how it was made."""
+    """The arm of a ranking that names none."""
 
     NO_SKILL = "no-skill"
-    """No word of a skill was injected."""
     PRIOR = "prior"
     """A skill that no choice has changed yet."""
     EVOLVED = "evolved"
@@ -18,7 +17,7 @@ class Arm(StrEnum):
 
 
 def arm_of(injected: Injected) -> str:
-    """The policy arm of a ranking: the one that it names, or the one that what was injected tells.
+    """Return the arm that a ranking names, or the one that its injected skill implies.
 
     >>> arm_of(Injected()), arm_of(Injected(skill_version=3, slim_skill="likes: noir")), arm_of(Injected(arm="b"))
     ('no-skill', 'evolved', 'b')
@@ -31,7 +30,7 @@ def arm_of(injected: Injected) -> str:
 
 
 def gain(rank: int, at: int) -> float:
-    """NDCG@`at` of one choice, the only relevant item, which was shown at place `rank` (paper 3.1).
+    """Return NDCG@`at` of one choice, the only relevant item, shown at place `rank` (paper 3.1).
 
     >>> gain(1, at=5), gain(3, at=5), gain(6, at=5)
     (1.0, 0.5, 0.0)

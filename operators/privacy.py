@@ -26,13 +26,9 @@ class _Unchanged:
 
 @dataclass(frozen=True)
 class Privacy:
-    """What may be kept of people's words, facts and items.
+    """The rules for people's words, facts and items; without a redactor everything is kept.
 
-    Attributes:
-        redactor: finds personal data; None keeps everything.
-        allowed: sensitive categories that may become lines of a skill, by domain; a domain that is not named may have
-            none, a domain of places its locations.
-        places: domains of places.
+    `allowed` has the sensitive categories that a domain may learn; a domain of `places` may learn locations.
     """
 
     redactor: Redactor | None

@@ -1,12 +1,11 @@
 """Propagate (paper 2.2, Algorithm 1 line 11): a choice goes into the user's memory, and on to the items.
 
-A user's `Memory` says what they took. Each choice *touches* its item, and the user's newest other items, with a small
-state. An item gathers its takers. What they have in common is reckoned when somebody asks: `operators.neighbourhood`.
-Nothing of anybody's words is kept: a taker is a pseudonym, with figures and the ids of items. The pseudonym is how a
-later removal finds what came from whom. It is made with the deployment's secret: without it, a list of ids does not
-tell who is behind one.
+Each choice *touches* its item, and some of the user's newest other items, with a small state. An item gathers its
+takers; `operators.neighbourhood` computes what they have in common for each reader. A taker is a pseudonym with figures
+and ids of items, without any words. The pseudonym is made with the deployment's secret, and lets an erasure find the
+taker.
 
-A touch is a state with a version, not an increment: told twice or late, it changes nothing.
+A touch is a state with a version, not an increment: repeated or late, it changes nothing.
 """
 
 import hmac
@@ -52,12 +51,12 @@ EPOCHS = 2**32
 
 @dataclass(frozen=True)
 class GraphLimits:
-    """How far a choice is heard, and how many must stand behind what is told.
+    """How far a choice propagates.
 
     Attributes:
-        floor: what fewer other users than this support is told to nobody.
-        fan_out: how many of the user's other items hear of a choice: those taken 1, 2, 4, 8, ... choices ago.
-        secret: what takers' pseudonyms are made with.
+        floor: the least number of other users behind anything that a reader gets.
+        fan_out: number of the user's other items that a choice touches: those taken 1, 2, 4, 8, ... choices ago.
+        secret: the key of takers' pseudonyms.
     """
 
     floor: int = 2
@@ -75,7 +74,7 @@ def with_taken(
     source: Position | None = None,
     shown: Iterable[ItemFacts] = (),
 ) -> Memory:
-    """The memory with one more item taken; with an event that it holds already, only the fence moves on.
+    """Add a taken item to the memory; with an event that it holds already, only the fence moves on.
 
     An item taken again moves to the newest place and counts. Late events keep their place by their own time.
     """
@@ -110,7 +109,7 @@ def with_taken(
 def _is_new_day(memory: Memory, at: datetime, logged_at: datetime | None) -> bool:
     """Return true if a choice is the account's first of a day, by Kafka's time where it is known.
 
-    Apps may date a choice back: by its own time, a new account would have as many active days as it makes up.
+    Apps may date a choice back: by its own time, a new account could make up active days.
     """
     if logged_at is None:
         return at.date() not in {known.at.date() for known in memory.taken}
@@ -125,28 +124,28 @@ def _with_seen(seen: Sequence[Fact], items: Iterable[ItemFacts]) -> tuple[Fact, 
 
 
 def tastes(taken: Iterable[Taken]) -> tuple[str, ...]:
-    """What a user takes most: attributes of at least two items in memory, the most frequent first."""
+    """Return the attributes of at least two items in memory, the most frequent first."""
     counts = Counter(name for item in taken for name in {fact_id(fact) for fact in item.facts})
     common = [name for name in counts if counts[name] > 1]
     return tuple(sorted(common, key=lambda name: (-counts[name], name))[:MAX_TASTES])
 
 
 def touches(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits()) -> Touch:
-    """What the chosen item and some of the user's other items are to hear, the chosen one first.
+    """Touch the chosen item and some of the user's other items, the chosen one first.
 
-    The others hear too, because what is taken after an item says as much about it as what was taken before. Each hears
-    at the 1st, 2nd, 4th, 8th, ... choice after its own: what it knows of a taker is never older than half of what has
-    happened since, for a handful of items a choice.
+    The others too, because later choices tell as much about an item as earlier ones. Each is touched at the 1st, 2nd,
+    4th, 8th, ... choice after its own: its state of a taker is never older than half of the choices since, for a
+    handful of items a choice.
     """
     newest_first = list(reversed(memory.taken))
     chosen = [taken for taken in newest_first if taken.item_id == item_id]
     rest = [taken for taken in newest_first if taken.item_id != item_id]
-    hearing = [*chosen, *(rest[2**step - 1] for step in range(limits.fan_out) if 2**step <= len(rest))]
-    return _touch(memory, hearing, limits)
+    others = [rest[2**step - 1] for step in range(limits.fan_out) if 2**step <= len(rest)]
+    return _touch(memory, [*chosen, *others], limits)
 
 
 def all_touches(memory: Memory, limits: GraphLimits = GraphLimits()) -> Touch:
-    """What every item in memory is to hear, after the items were told to forget this user, the newest first."""
+    """Touch every item in memory, the newest first: after an erasure in part has removed the user from them."""
     return _touch(memory, list(reversed(memory.taken)), limits)
 
 
@@ -164,7 +163,7 @@ def _touch(memory: Memory, hearing: Sequence[Taken], limits: GraphLimits) -> Tou
 
 
 def shared_out(touch: Touch, partition_of: Callable[[str], int]) -> dict[int, Touch]:
-    """The touch, for each partition with the items that are there."""
+    """Split a touch by the partitions of its items."""
     parts: dict[int, list[Touched]] = {}
     for each in touch.items:
         parts.setdefault(partition_of(each.item_id), []).append(each)
@@ -172,7 +171,7 @@ def shared_out(touch: Touch, partition_of: Callable[[str], int]) -> dict[int, To
 
 
 def takers_of(touch: Touch) -> Iterator[tuple[str, Taker]]:
-    """The items that are to hear, each with the taker as it is to hold them."""
+    """Yield each touched item with the taker that it stores."""
     for each in touch.items:
         others = tuple(name for name in touch.newest if name != each.item_id)[:MAX_OTHERS]
         taker = Taker(touch.taker, touch.version, each.at, each.times, touch.degree, others, touch.tastes, touch.days)
@@ -180,25 +179,25 @@ def takers_of(touch: Touch) -> Iterator[tuple[str, Taker]]:
 
 
 NOBODY_ASKS = "-"
-"""In the place of a request's name, where nobody waits for an answer."""
+"""The name of a request whose answer no client awaits."""
 
 
 def forgotten_touch(neighbour: str, domain: str | None, request: str) -> Touch:
-    """Tells all items of a partition that this neighbour took none of them; those of one domain, or all."""
+    """Remove this neighbour from all items of a partition, in one domain or in all."""
     return Touch(
         domain=domain or "every", taker=neighbour, version=0, degree=0, forgotten=request, every_domain=domain is None
     )
 
 
 def without_taker(item: ItemMemory, neighbour: str) -> ItemMemory | None:
-    """The item as if this neighbour had never taken it; None where it knows nothing of them."""
+    """Remove a neighbour from an item; None where it does not have them."""
     return _with_takers(item, tuple(taker for taker in item.takers if taker.neighbour != neighbour))
 
 
 def without_foreign(item: ItemMemory, secret: bytes) -> ItemMemory | None:
-    """The item without takers whose pseudonyms have another secret; None where there are none.
+    """Remove takers whose pseudonyms have another secret; None where there are none.
 
-    Nobody can tell whose those are any more. Their choices tell again.
+    An erasure could not find them. They come back with their next choices.
     """
     mark = mark_of(secret)
     return _with_takers(item, tuple(taker for taker in item.takers if taker.neighbour.startswith(mark)))
@@ -213,9 +212,9 @@ def _with_takers(item: ItemMemory, kept: tuple[Taker, ...]) -> ItemMemory | None
 def on_touch(
     item: ItemMemory | None, domain: str, item_id: str, arrived: Taker, now: datetime | None = None
 ) -> ItemMemory | None:
-    """The item with this taker; None if it knows that, or something newer of them, already.
+    """Add a taker to an item; None if it has this state of them, or a newer one, already.
 
-    A touch from after `now` counts as one of now: a clock that runs ahead must not keep everybody else out for years.
+    A touch from after `now` counts as one of now: a clock that runs ahead must not keep all others out for years.
     """
     if item is None:
         item = ItemMemory(domain=domain, item_id=item_id)
@@ -227,7 +226,7 @@ def on_touch(
     takers = [taker for taker in item.takers if taker is not held]
     arrived = heard(held, arrived)
     kept = sampled(item_id, [*takers, arrived])
-    if not any(taker is arrived for taker in kept):
+    if arrived not in kept:
         return None
     return item.model_copy(update={"epoch": (item.epoch + 1) % EPOCHS, "takers": kept})
 
@@ -243,7 +242,7 @@ def sampled(item_id: str, takers: Sequence[Taker]) -> tuple[Taker, ...]:
     """
     if len(takers) > MAX_TAKERS:
         takers = sorted(takers, key=lambda taker: _priority(item_id, taker))[-MAX_TAKERS:]
-    return tuple(sorted(takers, key=_by_time))
+    return tuple(sorted(takers, key=lambda taker: (taker.at, taker.neighbour)))
 
 
 def _priority(item_id: str, taker: Taker) -> tuple[int, str]:
@@ -253,10 +252,10 @@ def _priority(item_id: str, taker: Taker) -> tuple[int, str]:
 
 
 def heard(held: Taker | None, arrived: Taker) -> Taker:
-    """What an item knows of a taker once it hears of them again.
+    """Merge an item's state of a taker with a new one.
 
-    A touch tells the newest items only. Those taken next to this one say most about it, and by the time of the
-    last hearing they are long out of the newest: so what was heard before stays, as far as there is room.
+    A touch has the newest items only. Those taken next to this one tell most about it and drop out of the newest: so
+    earlier ones stay, as far as there is room.
     """
     if held is None:
         return arrived
@@ -264,14 +263,8 @@ def heard(held: Taker | None, arrived: Taker) -> Taker:
     return replace(arrived, others=tuple(others)[:MAX_OTHERS])
 
 
-def _by_time(taker: Taker) -> tuple[datetime, str]:
-    return taker.at, taker.neighbour
-
-
 def neighbour_of(user_id: str, secret: bytes = b"") -> str:
-    """The pseudonym under which others meet a user: the same everywhere, so that it can be taken back.
-
-    It begins with a mark of its secret, which tells those of another secret apart.
+    """Return a user's pseudonym: the same everywhere, so that an erasure finds it, with a mark of its secret.
 
     >>> neighbour_of("ann", b"secret") == neighbour_of("ann", b"secret") != neighbour_of("ann", b"another")
     True
@@ -281,5 +274,5 @@ def neighbour_of(user_id: str, secret: bytes = b"") -> str:
 
 @lru_cache(maxsize=8)
 def mark_of(secret: bytes) -> str:
-    """How all pseudonyms of this secret begin."""
+    """The beginning of all pseudonyms of this secret."""
     return f"user:{hmac.digest(secret, b'mark', 'sha256').hex()[:4]}."

@@ -1,4 +1,4 @@
-"""A skill's log without one of its lines: what it said is replaced by its digest, all else stays as it was."""
+"""Erases a line from the log of a skill; a placeholder with its digest stays."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,8 +8,6 @@ from schemas import (
     Attribute,
     Change,
     Evidence,
-    Judgement,
-    Session,
     SkillDiff,
     Statement,
     StatementChange,
@@ -21,7 +19,7 @@ FORGOTTEN = "forgotten"
 
 
 def placeholder(line: str) -> str:
-    """The attribute id that replaces a forgotten line's.
+    """Return the attribute id that replaces an erased line's.
 
     >>> placeholder("0f" * 32)
     'forgotten:line:0f0f0f0f0f0f0f0f'
@@ -30,7 +28,7 @@ def placeholder(line: str) -> str:
 
 
 def is_placeholder(attribute_id: str) -> bool:
-    """Whether a line's id stands for a forgotten line.
+    """Return True if an id stands for an erased line.
 
     >>> is_placeholder(placeholder("0f" * 32)), is_placeholder("preference:genre:noir")
     (True, False)
@@ -39,11 +37,10 @@ def is_placeholder(attribute_id: str) -> bool:
 
 
 def redacted(diffs: Sequence[SkillDiff], line: str) -> list[SkillDiff]:
-    """The log of one skill without what the line of this digest said. Folds to the same skill but for that line.
+    """Return the log of one skill without the words of a line; it folds to the same skill but for that line.
 
-    Reasons and quotations of a diff that changed or judged the line, or quoted what it says, go with it: they speak of
-    what they weigh. A model's analyses are free text, which may speak of anything: all of them go. Its counts stay,
-    under the digest. Seals are taken off, for whoever writes the log anew to seal it again.
+    Reasons and quotations of diffs that name the line go with it, and all analyses of models, which are free text. The
+    counts stay, under the digest. The seals are gone: the writer of the log seals it again.
     """
     times = max((diff.rewritten for diff in diffs), default=0) + 1
     stated = _stated_of(diffs, line)
@@ -51,7 +48,7 @@ def redacted(diffs: Sequence[SkillDiff], line: str) -> list[SkillDiff]:
 
 
 def _stated_of(diffs: Sequence[SkillDiff], line: str) -> frozenset[str]:
-    """The ids of all statements about the line: of a long one only what it begins with, so that it tells no digest."""
+    # The id of a long statement is cut, so that its digest is not the line's.
     return frozenset(
         each.statement_id
         for diff in diffs
@@ -61,11 +58,12 @@ def _stated_of(diffs: Sequence[SkillDiff], line: str) -> frozenset[str]:
 
 
 def names_line(diff: SkillDiff, line: str) -> bool:
-    """Whether a diff says something of the line, and not just how often it was met."""
+    """Return True if a diff names a line in more than counts."""
     named = [a.attribute_id for a in diff.seed or ()]
     named += [c.attribute_id for c in diff.changes]
     named += [r.attribute_id for r in diff.refused]
-    named += [name for said in diff.judged for name in _names_in(said)]
+    named += [said.attribute_id for said in diff.judged]
+    named += [fact_id(said.quoted) for said in diff.judged if said.quoted is not None]
     named += [name for each in diff.stated for name in _names_of(each)]
     named += [each.attribute_id for each in diff.session.lines] if diff.session is not None else []
     named += diff.slim_lines or ()
@@ -73,105 +71,78 @@ def names_line(diff: SkillDiff, line: str) -> bool:
 
 
 def redacted_line(attribute: Attribute, line: str) -> Attribute:
-    """The line with nothing of its words."""
+    """Return the line without its words."""
     return attribute.model_copy(
         update={"attribute_id": placeholder(line), "dimension": FORGOTTEN, "value": FORGOTTEN, "evidence": ()}
     )
 
 
 def of_line(statement: Statement, line: str) -> bool:
-    """Whether a statement of a redacted log stands for one about the line of this digest."""
+    """Return True if a redacted statement was about a line."""
     return placeholder(line) in (statement.attribute_id, statement.over)
 
 
-def _names_in(said: Judgement) -> list[str]:
-    """The lines of which a judgement speaks: the one judged, and the one that says what is quoted."""
-    return [said.attribute_id] if said.quoted is None else [said.attribute_id, fact_id(said.quoted)]
-
-
 def _names_of(change: StatementChange) -> list[str]:
-    """What a change of a statement names: the statement, and the lines that it is about."""
     said = change.statement
     about = [] if said is None else [said.attribute_id, *filter(None, [said.over])]
-    # Where it is gone, its id tells what it was about: the stance, and then the line.
+    # The id of a statement is its stance and its line.
     return [change.statement_id, change.statement_id.partition(":")[2], *about]
 
 
 def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
+    instead = placeholder(line)
+
     def is_meant(name: str) -> bool:
         return line_of(diff.user_id, diff.domain, name) == line
 
+    def name_of(name: str) -> str:
+        return instead if is_meant(name) else name
+
     is_named = names_line(diff, line) or not about.isdisjoint(each.statement_id for each in diff.stated)
-    diff = _without_words(diff)
+    stated = [_statement_without(each, diff, line, about) for each in diff.stated]
+    update: dict[str, object] = {"analysis": "", "stated": tuple(stated)}
+    if diff.heard is not None:
+        update["heard"] = diff.heard.model_copy(update={"words": "", "explanation": ""})
     if diff.session is not None:
-        diff = diff.model_copy(update={"session": session_without(diff.session, is_meant)})
-    if diff.stated:
-        stated = tuple(_statement_without(each, diff, line, about) for each in diff.stated)
-        diff = diff.model_copy(update={"stated": stated})
-    if diff.slim_lines:
-        lines = tuple(placeholder(line) if is_meant(name) else name for name in diff.slim_lines)
-        diff = diff.model_copy(update={"slim_lines": lines})
+        kept = tuple(each for each in diff.session.lines if not is_meant(each.attribute_id))
+        update["session"] = diff.session.model_copy(update={"lines": kept})
+    if diff.slim_lines is not None:
+        update["slim_lines"] = tuple(map(name_of, diff.slim_lines))
     if diff.tally is not None:
-        diff = diff.model_copy(update={"tally": _tally_without(diff.tally, is_meant, placeholder(line))})
+        update["tally"] = _tally_without(diff.tally, is_meant, instead)
     if not is_named:
-        return diff
+        return diff.model_copy(update=update)
 
-    def change(each: Change) -> Change:
-        if not is_meant(each.attribute_id):
-            return each.model_copy(update={"reason": ""})
-        found = redacted_line(each.discovered, line) if each.discovered is not None else None
-        return each.model_copy(update={"attribute_id": placeholder(line), "discovered": found, "reason": ""})
+    def of_attribute(each: Attribute) -> Attribute:
+        return redacted_line(each, line) if is_meant(each.attribute_id) else each
 
-    return diff.model_copy(
-        update={
-            "seed": tuple(redacted_line(a, line) if is_meant(a.attribute_id) else a for a in diff.seed)
-            if diff.seed is not None
-            else None,
-            "changes": tuple(change(each) for each in diff.changes),
-            "refused": tuple(
-                r.model_copy(update={"attribute_id": placeholder(line)}) if is_meant(r.attribute_id) else r
-                for r in diff.refused
-            ),
-            "stated": tuple(each.model_copy(update={"reason": ""}) for each in diff.stated),
-            "judged": tuple(
-                said.model_copy(
-                    update={
-                        "attribute_id": placeholder(line) if is_meant(said.attribute_id) else said.attribute_id,
-                        "quoted": None,
-                    }
-                )
-                for said in diff.judged
-            ),
-        }
+    def of_change(each: Change) -> Change:
+        name = name_of(each.attribute_id)
+        found = each.discovered and of_attribute(each.discovered)
+        return each.model_copy(update={"attribute_id": name, "discovered": found, "reason": ""})
+
+    update["changes"] = tuple(map(of_change, diff.changes))
+    update["stated"] = tuple(each.model_copy(update={"reason": ""}) for each in stated)
+    if diff.seed is not None:
+        update["seed"] = tuple(map(of_attribute, diff.seed))
+    update["refused"] = tuple(
+        each.model_copy(update={"attribute_id": name_of(each.attribute_id)}) for each in diff.refused
     )
-
-
-def _without_words(diff: SkillDiff) -> SkillDiff:
-    """The diff without what a model thought and what the person said, in their words."""
-    if diff.analysis:
-        diff = diff.model_copy(update={"analysis": ""})
-    if diff.heard is not None and (diff.heard.words or diff.heard.explanation):
-        diff = diff.model_copy(update={"heard": diff.heard.model_copy(update={"words": "", "explanation": ""})})
-    if any(each.statement is not None and each.statement.words for each in diff.stated):
-        stated = tuple(
-            each
-            if each.statement is None
-            else each.model_copy(update={"statement": each.statement.model_copy(update={"words": ""})})
-            for each in diff.stated
-        )
-        diff = diff.model_copy(update={"stated": stated})
-    return diff
+    update["judged"] = tuple(
+        each.model_copy(update={"attribute_id": name_of(each.attribute_id), "quoted": None}) for each in diff.judged
+    )
+    return diff.model_copy(update=update)
 
 
 def _statement_without(change: StatementChange, diff: SkillDiff, line: str, about: frozenset[str]) -> StatementChange:
-    """A change of a statement that names nothing of the line. Two of one line stay two: each has a name of its own."""
-
     def digest(name: str) -> str:
         return line_of(diff.user_id, diff.domain, name)
 
+    said = change.statement and change.statement.model_copy(update={"words": ""})
     if change.statement_id not in about and line not in map(digest, _names_of(change)):
-        return change
-    said, name = change.statement, placeholder(digest(change.statement_id))
+        return change.model_copy(update={"statement": said})
+    # Two statements about one line stay two: each has a placeholder of its own.
+    name = placeholder(digest(change.statement_id))
     if said is not None:
         gone: dict[str, object] = {"statement_id": name}
         if line == digest(said.statement_id) or line == digest(said.attribute_id):
@@ -183,18 +154,12 @@ def _statement_without(change: StatementChange, diff: SkillDiff, line: str, abou
     return change.model_copy(update={"statement_id": name, "statement": said})
 
 
-def session_without(session: Session, is_meant: Callable[[str], bool]) -> Session:
-    """The session without a line: it is told whole with every event, so that nothing rests on what is taken out."""
-    kept = tuple(each for each in session.lines if not is_meant(each.attribute_id))
-    return session if kept == session.lines else session.model_copy(update={"lines": kept})
-
-
 def _tally_without(tally: Tally, is_meant: Callable[[str], bool], instead: str) -> Tally:
-    """The counts, those of the line under another name; of a habit, whose counts speak of nothing else, none."""
     kept: dict[str, object] = {
         counts: {instead if is_meant(name) else name: count for name, count in getattr(tally, counts).items()}
         for counts in ("begun", "lines", "places", "drift")
     }
+    # The counts of a habit reveal it, so that none stay.
     gone = {pole.axis for pole in POLES if pole.axis in tally.habits and is_meant(pole.attribute_id)}
     kept["habits"] = {axis: added for axis, added in tally.habits.items() if axis not in gone}
     return tally.model_copy(update=kept)

@@ -1,9 +1,9 @@
-"""A policy skill as people read it, and the size that counts (paper 2.3: about 1,500 characters)."""
+"""The size of a policy skill as a document (paper 2.3: about 1,500 characters), and its strategy."""
 
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
-from schemas import Attribute, Kind, PolicySkill, Strategy, Tier
+from schemas import Attribute, Kind, Strategy, Tier
 
 SECTIONS = {
     Kind.PREFERENCE: "Core preferences",
@@ -15,16 +15,16 @@ _PINNED = ", pinned"
 _PINNED_CHARS = len(_PINNED)
 _HEADING_CHARS = len("## \n")
 _TIER_CHARS = tuple(len(f"-  (, {tier})\n") for tier in sorted(Tier))
-"""Of a line, besides its words: the tier's name and the signs; by the tier's number."""
+"""The length of a line without its words, by the tier's number."""
 _MOST_LINE_CHARS = max(_TIER_CHARS) + _PINNED_CHARS
 _MOST_OTHER_CHARS = 400
-"""More than all headings and the longest strategy have."""
+"""More than the length of all headings and the longest strategy."""
 MUST_INCLUDE = 3
 
 
 @lru_cache(maxsize=16_384)
 def clip(text: str, most: int = MAX_VALUE_CHARS) -> str:
-    """One line of at most this many characters.
+    """Clip a text to one line of at most this many characters.
 
     >>> clip("a  long story", 7)
     'a long…'
@@ -34,26 +34,13 @@ def clip(text: str, most: int = MAX_VALUE_CHARS) -> str:
 
 
 def line_of(attribute: Attribute) -> str:
-    """One attribute as a line: what, where seen, how sure."""
+    """Write one attribute as a line."""
     pinned = _PINNED if attribute.pinned else ""
     return f"- {clip(attribute.value)} ({attribute.dimension}, {attribute.tier}{pinned})"
 
 
-def render_lines(attributes: Sequence[Attribute], strategy: Strategy) -> str:
-    """The document of these attributes but the silent ones, section by section, strongest first."""
-    parts: list[str] = []
-    for kind, heading in SECTIONS.items():
-        lines = [a for a in attributes if a.kind is kind and a.tier]
-        if lines:
-            lines.sort(key=lambda a: (-a.tier, -a.confirmed_at, -a.support, a.attribute_id))
-            parts.append(f"## {heading}\n" + "\n".join(line_of(a) for a in lines))
-    if strategy.must_include:
-        parts.append(_strategy_lines(strategy))
-    return "\n".join(parts)
-
-
 def characters(attributes: Sequence[Attribute], strategy: Strategy) -> int:
-    """How long the document of these attributes is, without writing it."""
+    """Return the length of the document of these attributes, without writing it."""
     attributes = [a for a in attributes if a.tier]
     lengths = [
         len(clip(a.value)) + len(a.dimension) + _TIER_CHARS[a.tier] + (_PINNED_CHARS if a.pinned else 0)
@@ -68,9 +55,9 @@ def characters(attributes: Sequence[Attribute], strategy: Strategy) -> int:
 
 
 def fits(attributes: Sequence[Attribute], most: int) -> bool:
-    """Whether the document of these attributes, with the strategy that follows, has at most `most` characters.
+    """True if the document of these attributes and their strategy has at most `most` characters.
 
-    Values as long as they are, which no document shows longer, tell that of nearly all skills.
+    An upper bound decides for nearly all skills.
     """
     said = [a for a in attributes if a.tier]
     words = sum([len(a.value) + len(a.dimension) for a in said])
@@ -87,18 +74,11 @@ def _strategy_lines(strategy: Strategy) -> str:
     return "\n".join(told)
 
 
-def render(skill: PolicySkill) -> str:
-    """The whole skill as text of at most 1,500 characters, without the user's id."""
-    return render_lines(skill.attributes, skill.strategy)
-
-
 def strategy_of(attributes: Iterable[Attribute], unwanted: Collection[str] = ()) -> Strategy:
     """Return how to use these attributes (App. E.3): likes to include, and a tie breaker.
 
-    Args:
-        attributes: the lines of a skill.
-        unwanted: ids of lines that a statement avoids. No other line takes their place, so that the document never
-            outgrows the size that the merge has reserved.
+    No other line takes the place of an `unwanted` one, which a statement avoids, so that the document never exceeds the
+    size that the merge has reserved.
     """
     medium = Tier.MEDIUM
     sure = sorted([a for a in attributes if a.tier >= medium], key=lambda a: (-a.tier, -a.support, a.attribute_id))

@@ -1,8 +1,7 @@
-"""Seals of single records: rankings, slim skills, receipts, weights. Versions of a log: `operators.chain`.
+"""Seals of single records: rankings, slim skills, receipts, weights. For logs see `operators.chain`.
 
-A seal is an HMAC-SHA256 over the record's canonical JSON. Each kind of record has a key of its own, derived from the
-deployment's secret, so that the seal of one kind is never one of another. Without a secret anybody can make a seal: it
-then detects careless edits only.
+A seal is an HMAC-SHA256 over the record's canonical JSON, with a key per kind of record derived from the deployment's
+secret. Without a secret a seal detects careless edits only.
 """
 
 import hmac
@@ -27,28 +26,27 @@ _OUR_FIELDS = {
 
 
 class Seal(StrEnum):
-    """What a record's seal says of it."""
+    """The state of a record's seal."""
 
     RIGHT = "right"
     MISSING = "missing"
-    """It has none."""
     WRONG = "wrong"
-    """It is not what was sealed, or was sealed with another key."""
+    """The record was edited, or sealed with another key."""
 
 
 def sealed(record: SealedT, key: bytes = b"") -> SealedT:
-    """The record with its seal; one that it bears is replaced."""
+    """Seal a record."""
     return record.model_copy(update={"seal": _seal(record, key)})
 
 
 def seal_of(record: Sealed, key: bytes = b"") -> Seal:
-    """What the record's seal says of it."""
+    """Check a record's seal."""
     if record.seal is None:
         return Seal.MISSING
     try:
         expected = _seal(record, key)
     except orjson.JSONEncodeError:
-        return Seal.WRONG  # a number that no writer of ours seals: it must not end the thread that reads the topic
+        return Seal.WRONG  # no writer of ours seals such a number, and the reader must go on
     return Seal.RIGHT if hmac.compare_digest(record.seal, expected) else Seal.WRONG
 
 
@@ -56,11 +54,7 @@ def authenticated(ranking: Ranking, key: bytes | None) -> Ranking:
     """Return the ranking without the fields that its writer may not set.
 
     Any writer of rankings can claim to be our ranker, whose features move a domain's weights for all users. Without the
-    seal the claim is void: the ranking counts as the app's own, with an empty `injected`.
-
-    Args:
-        ranking: as read from its topic.
-        key: the secret of the ranker's seals. A process without a secret passes None and accepts any seal.
+    right seal the ranking counts as the app's own, with an empty `injected`. Without a secret (None) any seal counts.
     """
     is_proven = ranking.seal is not None if key is None else seal_of(ranking, key) is Seal.RIGHT
     if ranking.ranked_by is RankedBy.SAGER:
@@ -76,14 +70,9 @@ def authenticated(ranking: Ranking, key: bytes | None) -> Ranking:
 
 
 def resealed(held: Receipt | None, newer: Receipt, key: bytes = b"") -> Receipt:
-    """The newer receipt with a seal, unless it continues one whose seal is missing or wrong.
+    """Seal the newer receipt, unless it continues one (`held`) without the right seal.
 
-    Otherwise a receipt that somebody forged would be vouched for as soon as its person asks to be forgotten.
-
-    Args:
-        held: the receipt that the newer one continues; None if it is the first.
-        newer: the next state of it.
-        key: the deployment's secret; empty for none.
+    Otherwise the next request to forget would seal a forged receipt.
     """
     if held is not None and seal_of(held, key) is not Seal.RIGHT:
         return newer.model_copy(update={"seal": None})
@@ -92,12 +81,12 @@ def resealed(held: Receipt | None, newer: Receipt, key: bytes = b"") -> Receipt:
 
 @lru_cache(maxsize=64)
 def derived_key(key: bytes, kind: str) -> bytes:
-    """The key for one kind of seal or pseudonym."""
+    """Return the key for one kind of seal or pseudonym."""
     return hmac.digest(key, b"sager seal " + kind.encode(), "sha256")
 
 
 def is_plain(value: bytes, event: Model) -> bool:
-    """Whether the bytes say exactly what was decoded from them: no field twice, and none that we ignore.
+    """Return True if the bytes have no field twice, and none that we ignore.
 
     Readers differ in which of two equal names they take; a seal covers the one that we take.
     """
@@ -116,7 +105,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _within(said: Any, known: Any) -> bool:
-    """Whether all of `said` is in `known`, which may have more fields: defaults that `said` leaves out."""
+    # `known` has defaults that `said` leaves out.
     if isinstance(said, dict) and isinstance(known, dict):
         return all(name in known and _within(value, known[name]) for name, value in said.items())
     if isinstance(said, list) and isinstance(known, list):

@@ -1,4 +1,4 @@
-"""What each signal counts: from -1, which takes as much from an item as a choice gives it, to 1, a choice's worth."""
+"""The weight of each signal: from -1, which takes as much from an item as a choice gives it, to 1, a choice's."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,9 +8,9 @@ from schemas import Feedback, Signal
 from schemas.feedback import BEST, WORST
 
 ENOUGH_SECONDS = 60.0
-"""A longer look says no more."""
+"""A longer look counts no more."""
 STRONG = 0.75
-"""From this weight down, a signal against an item is a statement: the person does not want it."""
+"""From this weight down, a signal against an item is a statement that avoids it."""
 KNOWN: Mapping[str, float] = MappingProxyType(
     {
         Signal.LIKED: 0.75,
@@ -24,32 +24,24 @@ KNOWN: Mapping[str, float] = MappingProxyType(
         Signal.RETURNED: -1.0,
     }
 )
-"""What the known signals count at most; of a rating, what its best and its worst do."""
+"""The greatest weights of the known signals; of a rating, that of its best and its worst."""
 
 
 @dataclass(frozen=True)
 class Signals:
-    """What every signal counts in a deployment.
-
-    Attributes:
-        weights: by kind, from -1 to 1; an app's own kinds beside the known ones.
-    """
+    """The weights of signals in a deployment, by kind, from -1 to 1."""
 
     weights: Mapping[str, float] = field(default_factory=lambda: KNOWN, hash=False)
 
     @classmethod
     def of(cls, own: Mapping[str, float]) -> "Signals":
-        """The known kinds with these added, or these in their place.
-
-        Raises:
-            ValueError: a weight is not between -1 and 1.
-        """
+        """Add to the known kinds, or replace them; raise ValueError for a weight that is not between -1 and 1."""
         if wrong := sorted(name for name, weight in own.items() if not -1.0 <= weight <= 1.0):
             raise ValueError(f"the weight of {', '.join(wrong)} must be between -1 and 1")
         return cls({**KNOWN, **own})
 
     def worth(self, feedback: Feedback) -> float | None:
-        """What a signal counts, from -1 to 1; None for a kind that nobody has configured.
+        """Return a signal's weight, from -1 to 1; None for an unknown kind.
 
         >>> from datetime import datetime, timezone
         >>> stars = Feedback(event_id="1", occurred_at=datetime(2026, 1, 1, tzinfo=timezone.utc), user_id="ann",

@@ -1,14 +1,14 @@
-"""A policy skill as a SKILL.md: the form in which agents load what they should know, when they need it.
+"""Writes a policy skill as a SKILL.md for agents.
 
-Whatever stands in a skill came from items, models or people: in the front matter it is a quoted scalar, in the body one
-line of text in which no markup is left.
+All text of a skill came from items, models or people: in the front matter it is a quoted scalar, in the body one line
+without markup.
 """
 
 import re
 
 from operators.attributes import normalise
 from operators.prompts import as_data
-from operators.render import MAX_VALUE_CHARS, strategy_of
+from operators.render import MAX_VALUE_CHARS
 from operators.stated import is_doubtful, lasting, speaking
 from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Source, Stance, Statement, Tier, derived_id
@@ -35,18 +35,18 @@ _BASIC = 0xFFFF
 
 
 def skill_document(skill: PolicySkill, vouching: Vouching) -> str:
-    """The whole document, with a line break at its end. An agent loads it: it has only lines that may be let out.
+    """Return the document, with the lines that pass the gate.
 
     The name is at most 64 characters out of `a-z0-9-`, the description at most 1,024; the front matter is YAML of
     strings and integers.
     """
     lines = vouching.let_out(speaking(skill.attributes, lasting(skill.stated)))
-    shown = skill.model_copy(update={"attributes": tuple(lines), "strategy": strategy_of(lines)})
+    shown = skill.model_copy(update={"attributes": tuple(lines)})
     return "\n".join([*_front_matter(shown), "", *_body(shown, _let_out(skill, vouching))]) + "\n"
 
 
 def skill_name(user_id: str, domain: str) -> str:
-    """The name under which an agent knows the skill; ids that are written alike are told apart.
+    """Return the skill's name; similar ids get different names.
 
     >>> skill_name("ann", "films"), skill_name("Ann!", "films")
     ('films-of-ann', 'films-of-ann-083c4725bab969db')
@@ -59,7 +59,7 @@ def skill_name(user_id: str, domain: str) -> str:
 
 
 def quoted(text: str) -> str:
-    r"""The text as a double-quoted YAML scalar on one line, which reads back as the same text.
+    r"""Return a text as a double-quoted YAML scalar on one line.
 
     >>> quoted('a: "b"\n'), quoted("Amélie")
     ('"a: \\x22b\\x22\\x0A"', '"Amélie"')
@@ -68,7 +68,7 @@ def quoted(text: str) -> str:
 
 
 def inline(text: str, most: int = MAX_VALUE_CHARS) -> str:
-    r"""The text as one line of Markdown that says the same and does nothing.
+    r"""Return a text as one line of Markdown without markup.
 
     >>> inline("# [x](http://y) <b>")
     '\\# (x)(http:\\//y) (b)'
@@ -103,7 +103,7 @@ def _front_matter(skill: PolicySkill) -> list[str]:
 
 
 def _let_out(skill: PolicySkill, vouching: Vouching) -> list[Statement]:
-    """What the person said of facts for good, and nothing has overtaken: a document has no clock and no session."""
+    """Return the lasting statements about facts: a document has no clock and no session."""
     return [
         said
         for said in skill.stated
@@ -116,7 +116,7 @@ def _let_out(skill: PolicySkill, vouching: Vouching) -> list[Statement]:
 
 
 def _replaced(said: Statement) -> tuple[str, ...]:
-    """The value that another one is to stand for, as its id has it."""
+    # An attribute's id ends with its value.
     return () if said.over is None else (said.over.split(":", 2)[-1],)
 
 
@@ -134,8 +134,7 @@ def _body(skill: PolicySkill, stated: list[Statement]) -> list[str]:
         "",
         *(["## Said by the person", *map(_said, stated), ""] if stated else []),
         *_by_tier(skill),
-        *_strategy(skill),
-        *_sureness(skill),
+        f"Learned from {skill.contrasts} choices{', and frozen since' if skill.frozen else ''}.",
     ]
 
 
@@ -158,25 +157,3 @@ def _line(line: Attribute) -> str:
         *(["pinned"] if line.pinned else []),
     ]
     return f"- **{inline(line.value)}** ({'; '.join(told)})"
-
-
-def _strategy(skill: PolicySkill) -> list[str]:
-    strategy = skill.strategy
-    include = ", ".join(f"**{inline(value)}**" for value in strategy.must_include)
-    told = [f"- must include: {include}"] if include else []
-    if strategy.tie_breaker:
-        told.append(f"- tie breaker: **{inline(strategy.tie_breaker, 70)}**")
-    return ["## Strategy", *told, ""] if told else []
-
-
-def _sureness(skill: PolicySkill) -> list[str]:
-    tiers = [line.tier for line in skill.attributes]
-    events = {evidence.event_id for line in skill.attributes for evidence in line.evidence}
-    counts = ", ".join(f"{tiers.count(tier)} {tier}" for tier in TIERS)
-    return [
-        "## How sure this is",
-        f"- learned from {skill.contrasts} choices, at version {skill.version}",
-        f"- lines: {counts}",
-        f"- choices that are named as evidence: {len(events)}",
-        *(["- frozen: it learns no more, by a person's wish"] if skill.frozen else []),
-    ]

@@ -1,4 +1,4 @@
-"""What a person said of their taste: which of it stands now, and what it says about an item (invariant 5)."""
+"""Statements of a person: which are live, and how they bear on an item (invariant 5)."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -7,15 +7,15 @@ from operators.attributes import bounded, fact_ids, normalise
 from schemas import Attribute, Bound, ItemFacts, PolicySkill, Scope, Session, Stance, Statement, derived_id
 
 NOW = timedelta(minutes=30)
-"""How long `now` is, at most: it ends with the next choice."""
+"""The longest `now`, which ends with the next choice."""
 SESSION = timedelta(hours=2)
-"""A session is over when nothing was heard of it for so long."""
+"""The silence that ends a session."""
 ITEM = "item"
 """The dimension of statements about one item."""
 
 
 def statement_id(stance: Stance, attribute_id: str) -> str:
-    """The id of what is said so: the same thing said again is the same statement.
+    """Return the id of a statement; the same thing said again is the same statement.
 
     >>> statement_id(Stance.AVOIDS, "preference:genre:horror")
     'avoids:preference:genre:horror'
@@ -24,7 +24,7 @@ def statement_id(stance: Stance, attribute_id: str) -> str:
 
 
 def item_attribute(item_id: str) -> str:
-    """The id under which a statement is about one item, and about nothing that other items have too.
+    """Return the attribute id of a statement about one item.
 
     >>> item_attribute("Arrival 2016")
     'item:item:arrival-2016-9993477f2e3ae75e'
@@ -33,7 +33,7 @@ def item_attribute(item_id: str) -> str:
 
 
 def bound_attribute(bound: Bound) -> str:
-    """The id of a bound: one per measure and side, so that a narrower one takes the place of a wider one.
+    """Return the attribute id of a bound, one per measure and side: a narrower bound replaces a wider one.
 
     >>> from schemas import Measure
     >>> bound_attribute(Bound(measure=Measure.PRICE, below=20))
@@ -44,16 +44,15 @@ def bound_attribute(bound: Bound) -> str:
 
 
 def in_words(statement: Statement) -> str:
-    """What a statement says, such as `avoids horror (genre)`."""
+    """Return a statement as text, such as `avoids horror (genre)`."""
     if statement.over is not None:
-        # The value that an attribute's id ends with.
         return f"wants {statement.value} instead of {statement.over.split(':', 2)[-1]} ({statement.dimension})"
     verb = "avoids" if statement.stance is Stance.AVOIDS else "prefers"
     return f"{verb} {statement.value} ({statement.dimension})"
 
 
 def live(skill: PolicySkill, now: datetime, session_id: str | None = None) -> tuple[Statement, ...]:
-    """The statements of a skill that say something at this moment, in this session."""
+    """Return the statements that hold at this moment, in this session."""
     return tuple(
         [said for said in skill.stated if said.session_id in (None, session_id) and not is_over(skill, said, now)]
     )
@@ -80,24 +79,24 @@ def speaking(lines: Sequence[Attribute], statements: Sequence[Statement]) -> Seq
 
 
 def is_doubtful(skill: PolicySkill, statement: Statement) -> bool:
-    """Whether the person's taste has changed since they said it, so that nobody is sure of it any more."""
+    """Return True if the person's taste has changed since the statement."""
     return statement.since < skill.shifted
 
 
 def is_over(skill: PolicySkill, statement: Statement, now: datetime) -> bool:
-    """Whether a statement has come to its end: its time is up, or its session is over."""
+    """Return True if the time of a statement is up, or its session is over."""
     if statement.until is not None:
         return statement.until <= now
     return statement.session_id is not None and session_on(skill, statement.session_id, now) is None
 
 
 def session_on(skill: PolicySkill, session_id: str | None, now: datetime) -> Session | None:
-    """The session of this id, if it is on at this moment."""
+    """Return the session of this id, if it is on at this moment."""
     return next((each for each in skill.sessions if each.session_id == session_id and each.until > now), None)
 
 
 def speaks_against(statement: Statement, item: ItemFacts, names: Iterable[str]) -> bool:
-    """Whether this statement says that the person does not want this item; `names`: the ids of the item's facts."""
+    """Return True if a statement rejects an item; `names` are the ids of its facts."""
     if statement.bound is not None:
         return _breaks(statement.bound, item) is (statement.stance is not Stance.AVOIDS)
     if statement.stance is not Stance.AVOIDS:
@@ -106,7 +105,7 @@ def speaks_against(statement: Statement, item: ItemFacts, names: Iterable[str]) 
 
 
 def _breaks(bound: Bound, item: ItemFacts) -> bool | None:
-    """Whether an item is outside a bound; None where it does not tell, or the bound has no limit."""
+    """True if an item is outside a bound; None if it has no such measure, or the bound no limit."""
     amount = item.measures.get(bound.measure)
     if amount is None or (bound.above is None and bound.below is None):
         return None
@@ -114,7 +113,7 @@ def _breaks(bound: Bound, item: ItemFacts) -> bool | None:
 
 
 def spoken_for(item: ItemFacts, statements: Sequence[Statement]) -> list[tuple[Statement, int]]:
-    """The statements that speak for this item (1), or for something else instead (-1)."""
+    """Return the statements for this item (1), and for something else instead of it (-1)."""
     if not statements:
         return []
     names = set(fact_ids(item.facts))

@@ -1,4 +1,4 @@
-"""Unicode's compatibility form in linear time, and what Unicode lets a reader not see.
+"""Unicode's compatibility form in linear time, and the characters that no reader sees.
 
 Python's own normalisation takes the square of what hostile text makes of it, and Python does not know the property
 `Default_Ignorable_Code_Point` (Unicode 18.0, DerivedCoreProperties.txt, under the Unicode License V3).
@@ -17,7 +17,7 @@ _STARTS = tuple(first for first, _ in IGNORABLE)
 
 
 def is_ignorable(character: str) -> bool:
-    r"""Whether a character is one that nobody sees by default: a filler, a selector, a joiner, a tag.
+    r"""True for a character that is invisible by default: a filler, a selector, a joiner, a tag.
 
     >>> is_ignorable("\u034f"), is_ignorable("\u3164"), is_ignorable("a")
     (True, True, False)
@@ -30,10 +30,9 @@ def is_ignorable(character: str) -> bool:
 def nfkc(text: str, most: int) -> str:
     r"""The first `most` characters of the text in NFKC.
 
-    `unicodedata.normalize` sorts runs of combining marks by insertion, and copies all that it has whenever a
-    character becomes several (U+FDFA becomes 18): 4,000 such characters take it a fifth of a second. So it gets the
-    text in pieces, which are cut before ASCII where there is any, and may part a letter from its marks only where
-    there is none for 64 characters.
+    `unicodedata.normalize` takes quadratic time for runs of combining marks and for characters that become several
+    (U+FDFA becomes 18). So it gets the text in pieces, which are cut before ASCII where there is any, and may part a
+    letter from its marks only where there is none for 64 characters.
 
     >>> nfkc("ﬁction", 60), nfkc("\ufdfa" * 4_000, 3), nfkc("plain", 3)
     ('fiction', 'صلى', 'pla')

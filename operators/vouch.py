@@ -1,9 +1,8 @@
-"""What may be let out to models and apps: words from outside are data in a shape that cannot act.
+"""The gate of prompts and slim skills: words from outside pass only in a shape that cannot act.
 
-A value of an item, a command or an import goes into a slim skill or a prompt only if something vouches for it: a closed
-vocabulary of our parsers, the operator's list, its shape, or, for what is odd but no
-order, several different items. What is held back is kept, and shown to people. It rests on nothing that
-recognises attacks: operators.privacy does that, beside it.
+A value of an item, a command or an import passes if it is in a closed vocabulary of our parsers, on the operator's
+list, a short noun phrase or a name by its shape, or, if it is odd but no order, of several different items. Other
+values are kept, and shown to people.
 """
 
 import re
@@ -19,7 +18,7 @@ from operators.habits.axes import VALUES as HABITS
 from operators.language.ports import OutputPolicy
 from operators.prompts import as_data, visible
 from operators.statinit import books, movietv, yelp
-from schemas import MAX_EVIDENCE, Attribute, Facet, Fact, ItemFacts
+from schemas import MAX_EVIDENCE, Attribute, Facet, ItemFacts
 
 _PATTERNS: Final = {
     "era": re.compile(r"before 1900|\d{3}0s"),
@@ -28,14 +27,14 @@ _PATTERNS: Final = {
     "area": re.compile(r"around -?\d{1,2}\.\d{2} -?\d{1,3}\.\d{2}"),
     "rating": re.compile(r"highly rated"),
 }
-"""What parsers build by themselves."""
+"""Values that parsers build."""
 MAX_CHARS: Final = 4_000_000
 MAX_LINES: Final = 100_000
 MAX_LINE_CHARS: Final = 200
 
 
 def is_closed(dimension: str, value: str) -> bool:
-    """Whether this is one of the values that a built-in parser has for a dimension, however it came here.
+    """Return True if a value is one of a built-in parser for its dimension.
 
     >>> is_closed("mood", "dark tone"), is_closed("era", "1990s"), is_closed("mood", "tell no one")
     (True, True, False)
@@ -54,7 +53,7 @@ class BadList(ValueError):
 
 
 def listed(text: str) -> frozenset[str]:
-    r"""The values of a list, one a line: `value`, or `dimension: value` for one dimension alone; `#` begins a comment.
+    r"""Read a list, one `value` or `dimension: value` a line; `#` begins a comment.
 
     Raises:
         BadList: it is too long, or a line has no word, is too long or has signs that nobody sees.
@@ -83,10 +82,11 @@ def listed(text: str) -> frozenset[str]:
 
 
 LEAST_ITEMS: Final = MAX_EVIDENCE
+"""Different items that let an odd value out."""
 
 
 class Held(StrEnum):
-    """Why a value is held back: a metric's label."""
+    """The reason to hold a value back, a metric's label."""
 
     UNKNOWN = "unknown"
     LONG = "long"
@@ -94,52 +94,34 @@ class Held(StrEnum):
     WORDS = "words"
     DISGUISE = "disguise"
     ORDER = "order"
-    UNLISTED = "unlisted"
-    """A phrase by its shape, where shapes do not vouch."""
 
     @property
     def for_good(self) -> bool:
         """Return True if no number of items helps, only the operator's list."""
-        return self not in (Held.UNKNOWN, Held.SIGNS, Held.UNLISTED)
+        return self not in (Held.UNKNOWN, Held.SIGNS)
 
 
 @dataclass(frozen=True)
 class Vouching:
-    """What vouches for values.
-
-    Attributes:
-        policy: judges values by their shape.
-        listed: what the operator vouches for, as `listed` reads it: normal forms of values, or of `dimension: value`.
-        least_items: how many different items behind a line vouch for an odd value; 1 to 3, since a line keeps the last
-            three choices as its evidence.
-        by_shape: a short noun phrase or a name vouches for itself.
-    """
+    """The gate for values: `policy` judges their shape, `listed` has the values of the operator's list."""
 
     policy: OutputPolicy
     listed: frozenset[str] = field(default_factory=frozenset)
-    least_items: int = LEAST_ITEMS
-    by_shape: bool = True
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.least_items <= LEAST_ITEMS:
-            raise ValueError(f"least_items must be 1 to {LEAST_ITEMS}, not {self.least_items}")
 
     def held(self, dimension: str, value: str, items: int = 0) -> Held | None:
-        """Why a value is not let out; None if something vouches for it."""
+        """Return the reason to hold a value back; None to let it out."""
         held = self._by_itself(dimension, value)
-        if held is None and not self.by_shape and not is_closed(dimension, value):
-            held = Held.UNLISTED
-        if held is None or self._lists(dimension, value) or (items >= self.least_items and not held.for_good):
+        if held is None or self._lists(dimension, value) or (items >= LEAST_ITEMS and not held.for_good):
             return None
         return held
 
     def of_line(self, line: Attribute) -> Held | None:
-        """The same for a line of a skill, of which the items among its evidence are counted."""
+        """Return the reason to hold a line back, counting the items among its evidence."""
         return self.held(line.dimension, line.value, self.items_of(line))
 
     @staticmethod
     def items_of(line: Attribute) -> int:
-        """On how many different items a line's evidence has seen what it says."""
+        """Return the number of different items in a line's evidence."""
         return len({one.item_id for one in line.evidence} - {None})
 
     def names(self, dimension: str) -> bool:
@@ -147,26 +129,19 @@ class Vouching:
         return self.policy.is_phrase(dimension.replace("_", " "))
 
     def let_out(self, lines: Iterable[Attribute]) -> list[Attribute]:
-        """The lines that say something and for which something vouches, in their order."""
-        # Nearly every line vouches for itself by its shape: of those nobody counts the items.
-        return [
-            line
-            for line in lines
-            if line.tier
-            and ((self.by_shape and self._by_itself(line.dimension, line.value) is None) or self.of_line(line) is None)
-        ]
+        """Return the lines with a tier that the gate lets out."""
+        return [line for line in lines if line.tier and self.of_line(line) is None]
 
     def of_items(self, items: Sequence[ItemFacts]) -> tuple[ItemFacts, ...]:
-        """Items with only those facts that may be shown to a model; how many of these items have one counts."""
+        """Return items with only the facts that a model may see; the number of these items that have one counts."""
         having = Counter(name for item in items for name in {fact_id(fact) for fact in item.facts})
-        return tuple(self._shown(item, having) for item in items)
 
-    def _shown(self, item: ItemFacts, having: Counter[str]) -> ItemFacts:
-        kept = tuple(fact for fact in item.facts if self._vouches(fact, having[fact_id(fact)]))
-        return item if len(kept) == len(item.facts) else item.model_copy(update={"facts": kept})
+        def shown(item: ItemFacts) -> ItemFacts:
+            facts = item.facts
+            kept = tuple(f for f in facts if self.held(f.dimension, f.value, having[fact_id(f)]) is None)
+            return item if len(kept) == len(facts) else item.model_copy(update={"facts": kept})
 
-    def _vouches(self, fact: Fact, items: int) -> bool:
-        return self.held(fact.dimension, fact.value, items) is None
+        return tuple(map(shown, items))
 
     def _by_itself(self, dimension: str, value: str) -> Held | None:
         """Return why neither a closed vocabulary nor its shape vouches for a value."""
@@ -200,12 +175,11 @@ _TEMPLATES: Final = (
     re.compile(r"(?:takes )?(?P<dimension>[a-z0-9_]{1,40}): (?P<value>.{1,60})"),
 )
 """Ours, and that of a host with a profile."""
-_MAX_PHRASE: Final = 16
 _VALUE_CHARS, _DIMENSION_CHARS = 40, 40
 
 
 def in_words(dimension: str, value: str) -> str:
-    """A fact as a facet says it: one safe line of at most 83 characters.
+    """Return a fact as a facet words it, in at most 83 characters.
 
     >>> in_words("price_tier", "$$ | <b>")
     '$$ (b) (price tier)'
@@ -215,18 +189,12 @@ def in_words(dimension: str, value: str) -> str:
     return f"{value} ({dimension})" if value and dimension else value
 
 
-def told(facet: Facet, gate: Vouching) -> str | None:
-    """What a prompt may say of a facet, whoever wrote it; None: nothing.
+def told(facet: Facet, gate: Vouching, items: int = 0) -> str | None:
+    """Return the words of a facet that a prompt may contain; None: none.
 
-    An app writes its rankings, and so the facets in them. Words are let through where they are our template about a
-    value for which something vouches; else the attribute that the facet names is told by the template.
-
+    An app writes its rankings, and so the facets in them. Words pass if they are our template about a value that the
+    gate allows with this many `items`; else the template words the attribute that the facet names.
     """
-    return _vouched(facet, gate, items=0)
-
-
-def _vouched(facet: Facet, gate: Vouching, items: int) -> str | None:
-    """The facet's text that the gate allows, with `items` items behind its value; None if it allows none."""
     for template in _TEMPLATES:
         said = template.fullmatch(facet.facet)
         if said and gate.held(said["dimension"].replace(" ", "_"), said["value"], items) is None:
@@ -244,15 +212,5 @@ def _vouched(facet: Facet, gate: Vouching, items: int) -> str | None:
 
 
 def worded(facet: Facet, gate: Vouching) -> str | None:
-    """As `told`, for a facet that no app wrote: a model's own words pass if they are a phrase of plain English.
-
-    A model's words come from text that a prompt may show, and from titles, which may contain anything. Our template
-    quotes an item's value, which must pass the gate of a skill's lines, with the items that the facet cites as its
-    evidence.
-
-    """
-    text = facet.facet
-    is_ours = any(template.fullmatch(text) for template in _TEMPLATES)
-    if not is_ours and text.isascii() and len(text.split()) <= _MAX_PHRASE and gate.policy.is_plain(text.rstrip(".!")):
-        return text
-    return _vouched(facet, gate, sum(name.startswith("item:") for name in facet.supporting_neighbors))
+    """Return the words of a facet that no app wrote: the items that it cites count."""
+    return told(facet, gate, sum(name.startswith("item:") for name in facet.supporting_neighbors))

@@ -29,8 +29,6 @@ MEASURES: Final[Mapping[str, Callable[[int], float]]] = {
     "reciprocal_rank": lambda place: 1 / place,
 }
 """The paper's measures (3.1) of a rank."""
-_EXACT_USERS = 1_000
-"""The sign test is exact up to so many users, and approximate beyond."""
 _TINY = 1e-12
 
 
@@ -38,10 +36,7 @@ _TINY = 1e-12
 class Step:
     """One version of the live skill, with its event if Kafka still has it.
 
-    Attributes:
-        diff: the live diff.
-        choice: the contrast as bytes, which take a twentieth of the decoded contrast's memory.
-        command: the command.
+    `choice` is the contrast as bytes, which take a twentieth of the decoded contrast's memory.
     """
 
     diff: SkillDiff
@@ -106,14 +101,9 @@ def history(diffs: Sequence[SkillDiff]) -> Iterator[tuple[PolicySkill, SkillDiff
 
 @dataclass(frozen=True)
 class Side:
-    """How the other side learns and ranks.
+    """The other side's evolve step, its reasoner, its lines that rank, and its domains' population.
 
-    Attributes:
-        step: its evolve step.
-        reason: its reasoner.
-        lines: its lines that rank.
-        usual: by domain, the expected shares of the population, in 1/1024.
-        popularity: by domain, how many users took an item lately.
+    `usual` has the population's expected shares, in 1/1024, by attribute id; `popularity`, how many users took an item.
     """
 
     step: Evolve
@@ -125,14 +115,12 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Both sides after one event.
+    """Both skills after one event, with both diffs.
 
     Attributes:
-        live, other: the skills.
         contrast: the choice, if the event is a readable one.
         places: the ranks that the live and the other skill gave the chosen item before they learned from it.
-        live_diff, diff: the diffs of the live and the other side.
-        unavailable: why the other side learned nothing: the reasoner did not answer.
+        unavailable: why the other side's reasoner did not answer.
     """
 
     live: PolicySkill
@@ -199,7 +187,6 @@ class Difference:
     """The mean of one measure on both sides.
 
     Attributes:
-        live, other: the means over choices.
         margin: half of the 95 % interval around the difference, by users, because choices of one user are not
             independent; None with fewer than two users.
         better, worse: the numbers of users for whom the other side is better and worse.
@@ -218,11 +205,7 @@ class Difference:
 
 
 def differences(choices: Sequence[tuple[str, int, int]]) -> dict[str, Difference]:
-    """Compare both sides by every measure.
-
-    Args:
-        choices: the user, the live rank and the other rank of each choice; at least one.
-    """
+    """Compare both sides by every measure, given the user, the live rank and the other rank of each choice."""
     return {name: _difference(choices, measure) for name, measure in MEASURES.items()}
 
 
@@ -239,18 +222,3 @@ def _difference(choices: Sequence[tuple[str, int, int]], measure: Callable[[int]
         margin = 1.96 * math.sqrt(spread * len(users) / (len(users) - 1)) / len(choices)
     better, worse = (sum(sign * delta > _TINY for _, delta in deltas) for sign in (1, -1))
     return Difference(mean, mean_other, margin, better, worse)
-
-
-def sign_test(better: int, worse: int) -> float:
-    """Return the p-value of the two-sided sign test.
-
-    >>> round(sign_test(9, 1), 4), sign_test(0, 0)
-    (0.0215, 1.0)
-    """
-    total = better + worse
-    if not total:
-        return 1.0
-    if total > _EXACT_USERS:  # with the correction for continuity
-        return math.erfc(max(0.0, abs(better - worse) - 1) / math.sqrt(2 * total))
-    tail = sum(math.comb(total, n) for n in range(min(better, worse) + 1))
-    return min(1.0, 2 * tail / (1 << total))

@@ -17,7 +17,7 @@ from streams.settings import Settings
 
 EVERY = ("prefix", "partitions")
 FILTERS = (*EVERY, "chain_key", "privacy", "sensitive", "parsers")
-ALL = (*FILTERS, "pseudonym_key", "vouched", "vouched_by_shape", "vouched_items")
+ALL = (*FILTERS, "pseudonym_key", "vouched")
 """Settings that must agree: of every process, of those that keep rows, and of workers and the HTTP API."""
 
 METRIC = "sager_shared_setting_info"

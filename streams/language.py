@@ -86,10 +86,6 @@ class Rules:
         """Return True if a text is a short noun phrase or a name."""
         return output.shape_of(text) is output.Shape.PHRASE
 
-    def is_plain(self, text: str) -> bool:
-        """Return True if a longer text is plainly spelled and urges nothing."""
-        return output.is_plain(text)
-
     def read(
         self,
         correction: Correction,

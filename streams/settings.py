@@ -277,12 +277,6 @@ class Settings(BaseSettings):
     vouched: FilePath | None = Field(
         default=None, description="File of values that may reach models whatever they look like, one a line."
     )
-    vouched_by_shape: bool = Field(
-        default=True, description="Short noun phrases and names may reach models by their shape alone."
-    )
-    vouched_items: int = Field(
-        default=3, ge=1, le=3, description="Different items behind a line that vouch for an odd value, but no order."
-    )
 
     session_seconds: float = Field(default=10.0, ge=1, description="A worker silent for this long counts as dead.")
     rebalance_seconds: float = Field(

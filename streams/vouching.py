@@ -26,7 +26,7 @@ def vouching_of(settings: Settings) -> Vouching:
         OSError: it cannot be read.
     """
     values = _listed(settings.vouched) if settings.vouched else frozenset()
-    return Vouching(RULES, values, settings.vouched_items, settings.vouched_by_shape)
+    return Vouching(RULES, values)
 
 
 @lru_cache(maxsize=8)

@@ -8,6 +8,7 @@ from typing import Any
 from operators.attributes import attribute_id
 from operators.evolve import Proposal, validate
 from operators.merge import DEFAULT_LIMITS, MergeLimits, merge, resolve
+from operators.render import SECTIONS, _strategy_lines, line_of
 from operators.vouch import Held, Vouching
 from schemas import (
     Action,
@@ -212,6 +213,19 @@ def a_selection(ranking_id: str = "r1", item_id: str | None = "i2", **more: Any)
 
 def open_rankings(**more: Any) -> OpenRankings:
     return OpenRankings(user_id=USER, slot=0, **more)
+
+
+def render(skill: PolicySkill) -> str:
+    """The document whose length `operators.render.characters` computes: strongest lines first."""
+    parts: list[str] = []
+    for kind, heading in SECTIONS.items():
+        lines = [a for a in skill.attributes if a.kind is kind and a.tier]
+        lines.sort(key=lambda a: (-a.tier, -a.confirmed_at, -a.support, a.attribute_id))
+        if lines:
+            parts.append(f"## {heading}\n" + "\n".join(line_of(a) for a in lines))
+    if skill.strategy.must_include:
+        parts.append(_strategy_lines(skill.strategy))
+    return "\n".join(parts)
 
 
 def words(text: str) -> int:

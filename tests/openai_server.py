@@ -15,7 +15,6 @@ For load tests, as a process: `python tests/openai_server.py --port 8091 --delay
 import argparse
 import asyncio
 import json
-import math
 import random
 import re
 import threading
@@ -53,10 +52,6 @@ class Do(StrEnum):
     FILTER = "filter"
     NO_CHOICES = "no-choices"
     NO_CONTENT = "no-content"
-    NO_LOGPROBS = "no-logprobs"
-    """Leave out the probabilities that were asked for."""
-    JUNK_TOKENS = "junk-tokens"
-    """Probabilities of tokens that are no choice, and entries of the wrong form."""
     ECHO = "echo"
     """See only what stands first: rank in the order of presentation."""
     REPEAT = "repeat"
@@ -217,8 +212,6 @@ async def _endless(request: web.Request, part: bytes, pause: float, status: int)
 
 def completion(body: dict[str, Any], do: Do, says: Mapping[str, Any] = {}) -> dict[str, Any]:
     """The chat completion that answers this request."""
-    if body.get("logprobs"):
-        return first_token(body, do)
     prompt = body["messages"][-1]["content"]
     _, asks, in_prompt = prompt.partition(" fits this JSON schema: ")
     if asks:
@@ -279,56 +272,6 @@ def chat(body: dict[str, Any], says: Mapping[str, Any]) -> dict[str, Any]:
         "choices": [{"index": 0, "finish_reason": finish, "message": message}],
         "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
     }
-
-
-def first_token(body: dict[str, Any], do: Do) -> dict[str, Any]:
-    """The completion of one token that answers this request, with its alternatives' log-probabilities.
-
-    The candidates of the prompt share the probability by their relevance; the best one's share is spread over the
-    tokens that spell its letter, as tokenizers have them.
-    """
-    prompt = body["messages"][-1]["content"]
-    told = _alternatives(prompt, do)[: body["top_logprobs"]]
-    logprobs: Any = {"content": [{**told[0], "top_logprobs": told}]} if told else None
-    if do is Do.WRONG_SCHEMA:
-        logprobs = {"tokens": ["A"], "token_logprobs": [-0.1], "top_logprobs": [{"A": -0.1}]}
-    elif do is Do.TRUNCATE:
-        logprobs = {"content": []}
-    elif do is Do.BREAK_JSON:
-        logprobs["content"][0]["top_logprobs"] = []
-    elif do is Do.NO_LOGPROBS:
-        logprobs = None
-    refusal = "I would rather not." if do is Do.REFUSE else None
-    choice = {
-        "index": 0,
-        "finish_reason": "content_filter" if do is Do.FILTER else "length",
-        "message": {"role": "assistant", "content": "A", "refusal": refusal},
-        "logprobs": logprobs,
-    }
-    tokens = {"prompt_tokens": len(prompt) // 4, "completion_tokens": 1}
-    return {
-        "id": "chatcmpl-1",
-        "object": "chat.completion",
-        "created": 1_750_000_000,
-        "model": body["model"],
-        "choices": [] if do is Do.NO_CHOICES else [choice],
-        "usage": tokens | {"total_tokens": sum(tokens.values())},
-    }
-
-
-def _alternatives(prompt: str, do: Do) -> list[Any]:
-    if do is Do.JUNK_TOKENS:
-        words = [{"token": token, "logprob": -1.0} for token in ("The", "<think>", "\n", "", "Sure")]
-        odd = [{"token": "A", "logprob": number} for number in ("high", None, [])]
-        return [*words, *odd, {"token": 7, "logprob": -1.0}, {"logprob": -1.0}, "A", None]
-    scores = {"Y": 9.0, "Z": 8.0, "AB": 7.0} if do is Do.LIE else relevances(prompt, do)
-    total = sum(math.exp(score) for score in scores.values())
-    shares = {letter: 0.95 * math.exp(score) / total for letter, score in scores.items()} | {"The": 0.05}
-    best = max(scores, key=lambda letter: scores[letter], default="The")
-    share = shares.pop(best)
-    shares |= {best: 0.7 * share, f" {best}": 0.2 * share, best.lower(): 0.1 * share}
-    told = [{"token": token, "logprob": math.log(share)} for token, share in shares.items()]
-    return sorted(told, key=lambda entry: -entry["logprob"])
 
 
 def relevances(prompt: str, do: Do = Do.ANSWER) -> dict[str, float]:

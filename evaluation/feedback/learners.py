@@ -120,9 +120,6 @@ def _features(item: Candidate) -> set[tuple[str, str]]:
 class Skills:
     """The product: the steps of the worker's agents, in this process and without any model.
 
-    Args:
-        replies: the form in which the person's replies arrive.
-
     Attributes:
         skills: by person and domain.
         outcomes: counts by the steps' outcomes.
@@ -279,9 +276,6 @@ class Skills:
 
 class InPassing:
     """Wraps the product: before each new scenario the person mentions someone else's taste, which may teach nothing.
-
-    Args:
-        skills: the product.
 
     Attributes:
         said: the number of sentences.

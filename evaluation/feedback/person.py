@@ -50,14 +50,7 @@ class Reply:
 
 
 def reply(scenario: Scenario, taste: Taste, before: Taste | None, action: str | None) -> Reply:
-    """The person's reply to an offer.
-
-    Args:
-        scenario: the situation.
-        taste: their taste now.
-        before: their taste before it shifted; None: it has not.
-        action: the item that they were offered; None: none of them.
-    """
+    """The person's reply to an offered item, or to none; `before`: their taste before it shifted, if it has."""
     answer = scenario.answer
     if action == answer:
         return Reply(Kind.CONFIRMED_NONE if answer is None else Kind.ACCEPTED, "Right!", answer)
@@ -108,11 +101,6 @@ def answered(question: Question, taste: Taste, category: str) -> Reply:
     """The person's answer to a question: of each option whether they dislike it or like it.
 
     If their favourite of all is among the options, they state that they prefer it to the others.
-
-    Args:
-        question: the question.
-        taste: their taste now.
-        category: the feature category that the question is about, as their taste names it.
     """
     disliked = taste.dislikes.get(category, frozenset())
     values = {_folded(value): value for value in (*disliked, *taste.best.values())}

@@ -76,9 +76,4 @@ def is_let_out(line: CardLine, vouching: Vouching) -> bool:
     if held is None or line.dimension != FREE:
         return held is None
     words = line.value.split()
-    return (
-        held in _PLAIN
-        and vouching.by_shape
-        and len(words) <= MOST_WORDS
-        and all(_WORD.fullmatch(word) for word in words)
-    )
+    return held in _PLAIN and len(words) <= MOST_WORDS and all(_WORD.fullmatch(word) for word in words)

@@ -1,5 +1,6 @@
 """Merges the findings of a chunk into a card as one diff, by rule and never by a model."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -30,15 +31,20 @@ def resolve(
     conversation_id: str | None,
     source: Position | None,
     privacy: Privacy,
+    redacted: Mapping[str, int] | None = None,
+    unquoted_until: datetime | None = None,
 ) -> CardDiff | None:
     """Return the diff of a chunk's findings; None if they change nothing and none was refused.
 
-    Findings count in the order in which they were said. Those for now or for a session go on no card.
+    Findings count in the order in which they were said. Those for now or for a session go on no card. `redacted` counts
+    the kinds of personal data that were taken out of the chunk's turns. Nothing is quoted from before an erasure
+    (`unquoted_until`): a receipt does not show which words are about the erased line.
     """
     if card is not None and event_id in card.recent:
         return None
     draft = CardDraft(card, occurred_at)
-    merging = _Merging(draft, privacy)
+    merging = _Merging(draft, privacy, unquoted_until)
+    draft.not_kept.update(redacted or {})
     if heard.of_others:
         draft.not_kept[SOMEBODY_ELSE] += heard.of_others
     for finding in sorted(heard.findings[:MAX_FINDINGS], key=lambda each: each.said_at):
@@ -47,9 +53,10 @@ def resolve(
 
 
 class _Merging:
-    def __init__(self, draft: CardDraft, privacy: Privacy) -> None:
+    def __init__(self, draft: CardDraft, privacy: Privacy, unquoted_until: datetime | None) -> None:
         self._card = draft
         self._privacy = privacy
+        self._unquoted_until = unquoted_until
         self._forgotten: list[Finding] = []
 
     def hear(self, finding: Finding) -> None:
@@ -172,6 +179,7 @@ class _Merging:
 
     def _line(self, finding: Finding) -> CardLine:
         stance = _stance(finding)
+        is_quoted = self._unquoted_until is None or finding.said_at > self._unquoted_until
         return CardLine(
             line_id=line_id(stance, finding.dimension, finding.value, finding.domain),
             stance=stance,
@@ -179,7 +187,7 @@ class _Merging:
             value=finding.value,
             domain=finding.domain,
             strength=finding.strength,
-            words=quoted(finding.words, self._privacy),
+            words=quoted(finding.words, self._privacy) if is_quoted else "",
             weight=WEIGHTS[finding.strength],
             since=finding.said_at,
             confirmed_at=finding.said_at,

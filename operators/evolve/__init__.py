@@ -1,17 +1,8 @@
 """Evolve (paper 2.5, C.1): a reasoner proposes changes for a contrast, and one validation checks them."""
 
 from operators.evolve.proposal import Proposal, Reasoner, ReasonerUnavailable
-from operators.evolve.reasoners import CountsReasoner, GatedReasoner, RulesReasoner, nothing_new, without_model
+from operators.evolve.reasoners import CountsReasoner, GatedReasoner, RulesReasoner, without_model
 from operators.evolve.validate import validate
 
-__all__ = [
-    "CountsReasoner",
-    "GatedReasoner",
-    "Proposal",
-    "Reasoner",
-    "ReasonerUnavailable",
-    "RulesReasoner",
-    "nothing_new",
-    "validate",
-    "without_model",
-]
+__all__ = ["CountsReasoner", "GatedReasoner", "Proposal", "Reasoner", "ReasonerUnavailable", "RulesReasoner"]
+__all__ += ["validate", "without_model"]

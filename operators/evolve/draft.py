@@ -28,13 +28,12 @@ class Draft:
     """A prompt's parts while they are cut to its budget.
 
     Attributes:
-        title: the chosen item's.
-        request: what the person had asked for.
+        title, request: of the chosen item, and of the person.
         community: lines of collaborative context, the surest first (paper 2.5, eq. 5).
         attributes: lines of the skill, by the name that an answer gives them; the most important first.
         facts: the chosen item's facts, by the words that an answer quotes.
-        left: lines of the items left, easy contrasts first.
-        keep: attribute ids of the facts that the question is about, the most telling first; they are cut last.
+        left: lines of the unchosen items, easy contrasts first.
+        keep: attribute ids of the facts that the question is about, which are cut last.
     """
 
     title: str
@@ -49,13 +48,16 @@ class Draft:
     def of(
         cls, contrast: Contrast, attributes: Mapping[str, Attribute], keep: list[str], vouching: Vouching, quote: Quote
     ) -> "Draft":
-        """All that this contrast has to say beside these lines of the skill."""
+        """Draft all parts for a contrast and these lines of the skill."""
+        facts: dict[str, Fact] = {}
+        for fact in contrast.chosen.facts:
+            facts.setdefault(quote(fact.dimension, fact.value), fact)
         return cls(
             title=as_data(contrast.chosen.title, _TITLE_CHARS),
             request=as_data(contrast.instruction, _REQUEST_CHARS),
             community=_community(contrast.facets, vouching),
             attributes=dict(attributes),
-            facts=_quotable(contrast.chosen, quote),
+            facts=facts,
             # The last are the near-misses, which teach most (paper 2.5, Contrastive Input Construction).
             left=[_left_line(item, quote) for item in contrast.unchosen[-MAX_LEFT:]],
             keep=keep,
@@ -63,7 +65,7 @@ class Draft:
 
     @property
     def blocks(self) -> dict[str, str]:
-        """The parts that all prompts show alike, by their tags."""
+        """The parts by their tags."""
         return {
             "request": self.request or "(none)",
             "community": block(self.community),
@@ -72,7 +74,7 @@ class Draft:
         }
 
     def fit(self, write: Callable[[], str], count_tokens: Callable[[str], int], max_tokens: int) -> str | None:
-        """The prompt, once enough has been taken away; None if nothing is left to ask about."""
+        """Cut parts until the prompt fits; None if nothing is left to ask about."""
         while prompt := write():
             if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
                 return prompt
@@ -80,7 +82,7 @@ class Draft:
         return None
 
     def shrink(self) -> None:
-        """Takes away the least telling part: easy contrasts, context, long requests, unsure lines and later facts."""
+        """Remove the least informative part: easy contrasts, context, long requests, unsure lines and later facts."""
         if len(self.left) > _NEAR_MISSES:
             self.left.pop(0)
         elif self.community:
@@ -103,23 +105,26 @@ class Draft:
 
     def _forget_a_fact(self) -> None:
         places = {name: place for place, name in enumerate(self.keep)}
-        # Of equals max() takes the first: the last in the parser's order goes.
+        # Of equals the last in the parser's order goes: max() takes the first.
         last_first = reversed(self.facts)
         del self.facts[max(last_first, key=lambda quoted: places.get(fact_id(self.facts[quoted]), len(places)))]
 
 
 def words(dimension: str, value: str) -> str:
-    """A fact or a line in its own words."""
+    """Quote a fact or a line in its own words."""
     return as_data(f"{dimension}: {value}", _FACT_CHARS)
 
 
 def quoting(contrast: Contrast, lines: Iterable[Attribute], vouching: Vouching) -> Quote:
-    """How a prompt about a contrast quotes facts and lines: in their words, or by number where nothing vouches.
+    """Return how a prompt quotes facts and lines: in their words, or by number where nothing vouches for a value.
 
-    A number is the same wherever its value stands, so that a model can judge by what it must not read.
+    A number is the same wherever its value stands, so that a model can judge by a value that it must not read.
     """
-    # For as long as the question is put together: items of a list have much in common.
-    named = cache(_name)
+
+    @cache  # items of a list have much in common
+    def named(dimension: str, value: str) -> tuple[str, str]:
+        return normalise(dimension), normalise(value)
+
     items = [contrast.chosen, *contrast.unchosen]
     having = Counter(name for item in items for name in {named(fact.dimension, fact.value) for fact in item.facts})
     for line in lines:
@@ -138,20 +143,8 @@ def quoting(contrast: Contrast, lines: Iterable[Attribute], vouching: Vouching) 
     return quote
 
 
-def _name(dimension: str, value: str) -> tuple[str, str]:
-    return normalise(dimension), normalise(value)
-
-
-def _quotable(item: ItemFacts, quote: Quote) -> dict[str, Fact]:
-    """An item's facts by the words that quote them, in the parser's order."""
-    facts: dict[str, Fact] = {}
-    for fact in item.facts:
-        facts.setdefault(quote(fact.dimension, fact.value), fact)
-    return facts
-
-
 def block(lines: Iterable[str]) -> str:
-    """What stands between two tags."""
+    """Join the lines between two tags."""
     return "\n".join(lines) or "(nothing)"
 
 

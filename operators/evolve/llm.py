@@ -1,32 +1,150 @@
-"""The reasoner with a model: one call per contrast, and it can name only what code offers it (paper 2.5, C.1)."""
+"""The reasoner with a model (paper 2.5, C.1): one call per contrast, about facts and lines that code offers it.
 
-from collections.abc import Mapping
+For each line of the skill the model quotes a fact before it gives its verdict, and it discovers only among facts that
+no line covers: the two shapes that hold even on small models.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any
 
-from operators.asks import MAX_PROMPT_TOKENS, Asker
+import orjson
+
+from operators.asks import MAX_PROMPT_TOKENS, Asker, strict_object
 from operators.attributes import fact_id
-from operators.evolve.draft import MAX_ANALYSIS_CHARS, words
+from operators.evolve.choice import Choice
+from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, Quote, block, quoting, words
 from operators.evolve.proposal import Proposal
-from operators.evolve.question import MAX_JUDGED, PROMPT, Question, question
-from operators.prompts import as_data
-from schemas import Contrast, Fact, Judgement, PolicySkill, ReasonedBy, Verdict
+from operators.habits import is_habit
+from operators.prompts import as_data, template
+from operators.vouch import Vouching
+from schemas import Attribute, Contrast, Fact, Judgement, PolicySkill, ReasonedBy, Verdict
+
+PROMPT = "evolve.v2"
+NONE = "none"
+MAX_DISCOVERED = 2
+MAX_JUDGED = 24
+"""Most lines of a skill that one question shows."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question to the model, with the meaning of its answer's words.
+
+    Attributes:
+        attributes: the lines to judge, by the property that carries the verdict.
+        facts: the chosen item's facts, by the words that the model quotes.
+        new: the words of those facts that no line of the skill covers.
+    """
+
+    prompt: str
+    schema: Mapping[str, Any]
+    attributes: Mapping[str, Attribute]
+    facts: Mapping[str, Fact]
+    new: tuple[str, ...]
+
+    @property
+    def longest_answer(self) -> str:
+        """The longest possible answer."""
+        fact = max(self.facts, key=len, default=NONE)
+        answer: dict[str, Any] = {"analysis": "many words " * (MAX_ANALYSIS_CHARS // 11)}
+        answer |= {key: {"fact": fact, "verdict": "contradicts"} for key in self.attributes}
+        answer |= {"discovered": [fact] * MAX_DISCOVERED}
+        return orjson.dumps(answer).decode()
+
+
+def question(
+    contrast: Contrast,
+    skill: PolicySkill,
+    *,
+    count_tokens: Callable[[str], int],
+    max_tokens: int,
+    vouching: Vouching,
+) -> Question | None:
+    """Ask about the lines on the chosen item's dimensions, by tier, then recency; None if there is nothing to judge.
+
+    Habits are not asked about: code counts them. Values for which nothing vouches are shown by number. `max_tokens`
+    includes the addition of a corrective retry.
+    """
+    dimensions = {fact.dimension for fact in contrast.chosen.facts}
+    quote = quoting(contrast, skill.attributes, vouching)
+    said = [line for line in skill.attributes if line.tier and not is_habit(line)]
+    relevant = [line for line in said if line.dimension in dimensions]
+    relevant.sort(key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
+    news = Choice.of(contrast).news(skill)
+    draft = Draft.of(contrast, _keyed(relevant[:MAX_JUDGED], quote), news, vouching, quote)
+
+    def new() -> tuple[str, ...]:
+        return tuple(quoted for quoted, fact in draft.facts.items() if fact_id(fact) in news)
+
+    def write() -> str:
+        if not draft.facts or not (draft.attributes or new()):
+            return ""
+        known = (f"- {key} | {quote(a.dimension, a.value)} | {a.tier}" for key, a in draft.attributes.items())
+        return template(PROMPT).substitute(
+            draft.blocks, profile=block(known), new=block(f"- {quoted}" for quoted in new())
+        )
+
+    prompt = draft.fit(write, count_tokens, max_tokens)
+    if prompt is None:
+        return None
+    return Question(prompt, _schema(draft.attributes, draft.facts, new()), draft.attributes, draft.facts, new())
+
+
+def _keyed(attributes: Iterable[Attribute], quote: Quote) -> dict[str, Attribute]:
+    """Name a property per attribute: its own words, which small models follow better than numbers.
+
+    Only letters, digits and `_`, at most 64: behind some OpenAI-compatible endpoints names become tool parameters or
+    grammar rules, which refuse `:` or a space.
+    """
+    keyed: dict[str, Attribute] = {}
+    for number, attribute in enumerate(attributes, 1):
+        dimension, _, value = quote(attribute.dimension, attribute.value).partition(": ")
+        # A name in another script keeps its dimension and gets a number; its words stand in the prompt.
+        key = f"{_ascii(dimension) or 'line'}_{_ascii(value) or number}"[:56].rstrip("_")
+        others = (f"{key}_{n}" for n in count(number))
+        keyed[next(name for name in chain([key], others) if name not in keyed)] = attribute
+    return keyed
+
+
+def _ascii(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().casefold()
+    return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
+
+
+def _schema(attributes: Iterable[str], facts: Iterable[str], new: Iterable[str]) -> dict[str, Any]:
+    """List the facts once, by reference: endpoints that put the schema into the context charge for each copy."""
+    properties: dict[str, Any] = {"analysis": {"type": "string", "maxLength": MAX_ANALYSIS_CHARS}}
+    properties |= {key: {"$ref": "#/$defs/judgement"} for key in attributes}
+    if quotable := list(new):
+        entry = {"type": "string", "enum": quotable}
+        properties["discovered"] = {"type": "array", "items": entry, "maxItems": MAX_DISCOVERED}
+    verdict = {"type": "string", "enum": [str(each) for each in Verdict]}
+    judgement = {"fact": {"$ref": "#/$defs/fact"}, "verdict": verdict}
+    schema = strict_object(properties)
+    if any(True for _ in attributes):
+        fact = {"type": "string", "enum": [*facts, NONE]}
+        schema["$defs"] = {"fact": fact, "judgement": strict_object(judgement)}
+    return schema
 
 
 class LlmReasoner(Asker):
     """Has a model judge what a choice says about a skill; habits are counted by code."""
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """What this choice says about this skill. Without anything to judge there is no call.
+        """Propose changes to the skill. Without anything to judge there is no call.
 
         Raises:
-            ReasonerUnavailable: there is no usable answer; nothing has changed.
+            ReasonerUnavailable: there is no usable answer.
         """
         asked = question(
             contrast,
             skill,
             count_tokens=self._count_tokens,
             max_tokens=MAX_PROMPT_TOKENS,
-            max_attributes=MAX_JUDGED,
             vouching=self._vouching,
         )
         if asked is None:
@@ -36,11 +154,11 @@ class LlmReasoner(Asker):
 
 
 def proposal(asked: Question, answer: Mapping[str, Any], reasoned_by: ReasonedBy) -> Proposal:
-    """What an answer that fits the question's schema proposes.
+    """Turn an answer that fits the question's schema into a proposal.
 
     A verdict without a fact counts as `unrelated`. Weakening is conservative (paper 2.5): a fact contradicts only lines
-    of its own dimension, and none that another fact of the chosen item states; small models do both. What the model
-    said of each line is kept as it said it, with the fact itself where it was shown a number.
+    of its own dimension, and none that another fact of the chosen item states; small models do both. Every verdict is
+    recorded as the model gave it.
     """
     stated = {fact_id(fact) for fact in asked.facts.values()}
     reinforced: list[str] = []
@@ -59,10 +177,10 @@ def proposal(asked: Question, answer: Mapping[str, Any], reasoned_by: ReasonedBy
         elif fact.dimension == attribute.dimension and attribute.attribute_id not in stated:
             weakened.append(attribute.attribute_id)
             reasons[attribute.attribute_id] = f"the chosen item has {words(fact.dimension, fact.value)} instead"
-    discovered: dict[str, Fact] = {quoted: asked.facts[quoted] for quoted in answer.get("discovered", ())}
+    discovered = dict.fromkeys(answer.get("discovered", ()))
     return Proposal(
         reinforced=tuple(reinforced),
-        discovered=tuple(discovered.values()),
+        discovered=tuple(asked.facts[quoted] for quoted in discovered),
         weakened=tuple(weakened),
         reasons=reasons,
         analysis=as_data(answer["analysis"], MAX_ANALYSIS_CHARS),

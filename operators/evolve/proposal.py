@@ -1,4 +1,4 @@
-"""A reasoner's output: a proposal, not yet a diff. The merge decides what is applied."""
+"""A reasoner's output: a proposal, not yet a diff. The merge decides which changes apply."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,16 +9,13 @@ from schemas import Contrast, Fact, Judgement, PolicySkill, ReasonedBy
 
 @dataclass(frozen=True)
 class Proposal:
-    """The three phases' outcome (paper 2.5): ids to reinforce, facts to discover, ids to weaken.
+    """The outcome of the three phases (paper 2.5): ids to reinforce, facts to discover, ids to weaken.
 
     Attributes:
-        reinforced: ids of the skill's attributes that the chosen item confirms.
-        discovered: facts of the chosen item that the skill does not hold yet, the most telling first.
-        weakened: ids of the skill's attributes that the chosen item clearly contradicts.
+        discovered: facts of the chosen item that the skill does not hold yet, the most informative first.
         reasons: a short reason per attribute id, where there is one.
         analysis: the reasoning in a few sentences, for people; never used by code.
-        judged: what a model said of each line that it was asked about.
-        reasoned_by: the record of how it was made.
+        judged: a model's verdict on each line that it was asked about.
     """
 
     reinforced: tuple[str, ...] = ()
@@ -33,10 +30,7 @@ class Proposal:
 class ReasonerUnavailable(Exception):
     """The reasoner cannot answer now: outage, budget or a reply that stayed invalid.
 
-    Args:
-        outcome: a short closed word for a metric label, such as `timeout`, `rate-limited`, `server-error`,
-            `invalid-reply`, `refused`.
-        detail: what happened, for a person.
+    `outcome` is a metric label, such as `timeout` or `invalid-reply`; `detail` is for a person.
     """
 
     def __init__(self, outcome: str, detail: str) -> None:
@@ -54,9 +48,5 @@ class Reasoner(Protocol):
         ...
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """What this choice says about this skill.
-
-        Raises:
-            ReasonerUnavailable: there is no answer; nothing has changed.
-        """
+        """Propose changes to the skill, or raise ReasonerUnavailable."""
         ...

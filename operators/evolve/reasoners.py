@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from operators.attributes import fact_id
 from operators.evolve.choice import Choice
@@ -17,11 +16,6 @@ COUNTS = ReasonedBy(reasoner="counts")
 _NOTHING = Proposal(reasoned_by=COUNTS)
 
 
-@lru_cache(maxsize=8)
-def _by(name: str) -> ReasonedBy:
-    return ReasonedBy(reasoner=name)
-
-
 @dataclass(frozen=True)
 class RulesReasoner:
     """Reinforce what the chosen item has and most others lack, discover its rarest facts, weaken rarely.
@@ -29,7 +23,7 @@ class RulesReasoner:
     Attributes:
         common_share: a fact that more than this share of the unchosen items have does not explain the choice.
         discoveries: most new attributes per choice.
-        near_misses: how many of the best-ranked unchosen items count as near-misses.
+        near_misses: number of best-ranked unchosen items that count as near-misses.
         offers: an attribute is contradicted only if at least this many unchosen items had it.
     """
 
@@ -40,7 +34,7 @@ class RulesReasoner:
     name: str = "rules"
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """The proposal that follows from this choice by rule; never unavailable, costs no call."""
+        """Propose changes by rule; never unavailable, costs no call."""
         return self.propose(contrast, skill)
 
     def propose(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
@@ -57,7 +51,7 @@ class RulesReasoner:
             discovered=self._discover(choice, held),
             weakened=tuple(weakened),
             reasons=reasons,
-            reasoned_by=_by(self.name),
+            reasoned_by=ReasonedBy(reasoner=self.name),
         )
 
     def _discover(self, choice: Choice, held: set[str]) -> tuple[Fact, ...]:
@@ -65,23 +59,15 @@ class RulesReasoner:
         return tuple(choice.facts[name] for name in fresh[: self.discoveries])
 
     def _weaken(self, contrast: Contrast, skill: PolicySkill, choice: Choice) -> Iterator[str]:
-        """Attributes that near-misses offered and that the choice went clearly past (paper 2.5, Weaken)."""
+        """Yield attributes that near-misses offered and that the choice clearly contradicts (paper 2.5, Weaken)."""
         answered = {fact.dimension for fact in choice.facts.values()}
         loyal = {a.dimension for a in skill.attributes if a.attribute_id in choice.facts}
         at_stake = (answered & CONTRADICTABLE) - loyal
+        near = {fact_id(fact) for item in contrast.unchosen[-self.near_misses :] for fact in item.facts}
         for attribute in skill.attributes:
-            if (
-                attribute.dimension in at_stake
-                and attribute.tier >= Tier.MEDIUM
-                and choice.seen.get(attribute.attribute_id, 0) >= self.offers
-                and self._is_near(attribute.attribute_id, contrast)
-            ):
-                yield attribute.attribute_id
-
-    def _is_near(self, attribute_id: str, contrast: Contrast) -> bool:
-        """Whether a near-miss has this."""
-        near = contrast.unchosen[-self.near_misses :]
-        return any(fact_id(fact) == attribute_id for item in near for fact in item.facts)
+            name, is_sure = attribute.attribute_id, attribute.tier >= Tier.MEDIUM
+            if attribute.dimension in at_stake and is_sure and choice.seen.get(name, 0) >= self.offers and name in near:
+                yield name
 
 
 @dataclass(frozen=True)
@@ -90,9 +76,9 @@ class CountsReasoner:
 
     name: str = "counts"
 
-    async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """An empty proposal; never unavailable, costs no call."""
-        return self.propose(contrast, skill)
+    async def reason(self, _contrast: Contrast, _skill: PolicySkill) -> Proposal:
+        """Return an empty proposal; never unavailable, costs no call."""
+        return _NOTHING
 
     def propose(self, _contrast: Contrast, _skill: PolicySkill) -> Proposal:
         """As `reason`, for callers without an event loop."""
@@ -100,19 +86,16 @@ class CountsReasoner:
 
 
 def without_model(mode: EvolveMode, rules: RulesReasoner | None = None) -> CountsReasoner | RulesReasoner:
-    """Who reasons in a mode where no model does."""
+    """Return the reasoner of a mode where no model reasons."""
     return CountsReasoner() if mode is EvolveMode.COUNTS else rules or RulesReasoner()
 
 
 def nothing_new(contrast: Contrast, skill: PolicySkill) -> bool:
     """True if this choice only repeats lines of which the skill is sure already.
 
-    A model could reinforce, discover or weaken; each has to be out of the question. Every line that the chosen item
-    states is high; no offered fact is news, which leaves out an item's tenth keyword and facts that all items share;
-    and in each dimension of the offered facts with lines in the skill, the choice stayed with one of them.
-
-    A gate closes hardly ever where items bring authors, directors or keywords of their own (under 1% of choices on
-    films, books and places). It pays where few shared words describe items, and for users who repeat their choices.
+    Every line that the chosen item states is high; no offered fact is news; and in each dimension of the offered facts
+    with lines in the skill, the choice stayed with one of them. That pays where few shared words describe items, and
+    for users who repeat their choices: on films, books and places it is true for under 1% of choices.
     """
     choice = Choice.of(contrast)
     said = [line for line in skill.attributes if line.tier]
@@ -126,22 +109,18 @@ def nothing_new(contrast: Contrast, skill: PolicySkill) -> bool:
 
 @dataclass(frozen=True)
 class GatedReasoner:
-    """A reasoner that is asked only when there is something new to judge."""
+    """Asks the inner reasoner only when there is something new to judge."""
 
     inner: Reasoner
     on_gated: Callable[[], None] = lambda: None
 
     @property
     def name(self) -> str:
-        """The inner reasoner's: the record says by itself what was gated."""
+        """The inner reasoner's name."""
         return self.inner.name
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """The inner reasoner's proposal; where nothing is new, one that keeps fresh what the choice repeats.
-
-        Raises:
-            ReasonerUnavailable: the inner reasoner was asked and has no answer.
-        """
+        """Ask the inner reasoner; where nothing is new, reinforce the lines that the choice repeats."""
         if not nothing_new(contrast, skill):
             return await self.inner.reason(contrast, skill)
         self.on_gated()

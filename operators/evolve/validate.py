@@ -1,6 +1,5 @@
 """Evidence or nothing (invariant 8): validates every reasoner's proposal before the merge."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -18,40 +17,29 @@ class Validated:
     refused: tuple[Refused, ...]
 
 
-def _distinct(ids: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(ids))
-
-
 def encodable(text: str) -> str:
-    """The text with lone surrogates replaced: JSON may spell them, UTF-8 cannot, and the diff must be written."""
+    """Replace lone surrogates: JSON may spell them, UTF-8 cannot, and the diff must be written."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def refusal(attribute_id: str, proposed: ChangeKind, why: Refusal, kind: str | None = None) -> Refused:
-    """The record of what did not stand on evidence, whatever the name is made of; `kind`: of what is private."""
+    """Record a change without evidence; a private attribute is recorded only by the kind of its private data."""
     if kind is not None:
         return Refused(attribute_id=f"private:{kind}", proposed=proposed, why=Refusal.PRIVATE)
-    name = encodable(attribute_id)[:200].ljust(3, "?")
-    return Refused(attribute_id=name, proposed=proposed, why=why)
-
-
-def free_text(text: str, domain: str, privacy: Privacy, most: int) -> str:
-    """A model's text for people, as the log may hold it."""
-    return privacy.redact_about_person(encodable(text), domain, most).text
+    return Refused(attribute_id=encodable(attribute_id)[:200].ljust(3, "?"), proposed=proposed, why=why)
 
 
 def named(attribute_id: str, domain: str, privacy: Privacy) -> str | None:
-    """The kind of private data in an invented id, if any."""
+    """Return the kind of private data in an invented id, if any."""
     return privacy.refuses_id(domain, attribute_id[:MAX_ID_CHARS])
 
 
 def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy: Privacy) -> Validated:
-    """Only attributes that exist are reinforced or weakened, only facts of the chosen item are discovered.
+    """Keep reinforced and weakened attributes that exist, and discovered facts that the chosen item has.
 
     A discovered attribute that exists is a reinforcement; one that is both reinforced and weakened counts as
-    reinforced (the paper leaves both open). What is private is not named in a refusal; nor is it discovered, because
-    the chosen item is without it: `operators.steps` sees to that when a choice comes in. A judgement stays if there is
-    such a line, and what it quotes if the chosen item has it.
+    reinforced (the paper leaves both open). Nothing private is discovered: `operators.steps` removes it from the chosen
+    item. A judgement stays if there is such a line, and its quotation if the chosen item has the fact.
     """
     domain = contrast.domain
     known = {attribute.attribute_id for attribute in skill.attributes}
@@ -63,7 +51,7 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
         refused.append(refusal(attribute_id, proposed, why, named(attribute_id, domain, privacy)))
 
     reinforced: list[str] = []
-    for name in _distinct(proposal.reinforced):
+    for name in dict.fromkeys(proposal.reinforced):
         if name in known:
             reinforced.append(name)
         else:
@@ -81,15 +69,19 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
             # In the item's own spelling: a model's may differ where identity does not look.
             discovered[name] = offered[name]
     weakened: list[str] = []
-    for name in _distinct(proposal.weakened):
+    for name in dict.fromkeys(proposal.weakened):
         if name not in known:
             refuse(name, ChangeKind.WEAKENED, Refusal.UNKNOWN)
         elif name in reinforced:
             refuse(name, ChangeKind.WEAKENED, Refusal.ALSO_REINFORCED)
         else:
             weakened.append(name)
-    # What rules say is made of what stands in the skill already.
-    told = privacy if proposal.reasoned_by.model else OFF
+    # Texts of rules consist of what is in the skill already.
+    redaction = privacy if proposal.reasoned_by.model else OFF
+
+    def free_text(text: str, most: int) -> str:
+        return redaction.redact_about_person(encodable(text), domain, most).text
+
     judged = (
         said.model_copy(update={"quoted": offered.get(fact_id(said.quoted)) if said.quoted else None})
         for said in proposal.judged
@@ -97,11 +89,11 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     )
     honest = replace(
         proposal,
-        reinforced=_distinct(reinforced),
+        reinforced=tuple(dict.fromkeys(reinforced)),
         discovered=tuple(discovered.values()),
         weakened=tuple(weakened),
-        reasons={name: free_text(reason, domain, told, 300) for name, reason in proposal.reasons.items()},
-        analysis=free_text(proposal.analysis, domain, told, 4_000),
+        reasons={name: free_text(reason, 300) for name, reason in proposal.reasons.items()},
+        analysis=free_text(proposal.analysis, 4_000),
         judged=tuple(islice(judged, MAX_ATTRIBUTES)),
     )
     # A faulty model can name thousands of ids; the log keeps enough of them to show it.

@@ -1,7 +1,6 @@
-"""Fit: how probable it is that a person accepts what is ranked, and the one question that would tell more. Pure."""
+"""Fit: how probable it is that a person accepts a list's items, and the one question that would tell most. Pure."""
 
 from operators.fit.acceptance import learned
-from operators.fit.question import question_of
 from operators.fit.suiting import fit_of
 
-__all__ = ["fit_of", "learned", "question_of"]
+__all__ = ["fit_of", "learned"]

@@ -1,31 +1,12 @@
 """How a user decides, learned from choices without a model: criteria and patterns, tested against chance.
 
-`sides_of` says where each item of a list stands on every axis (cheaper or dearer, familiar or new, ...), `learn` what a
-choice adds, `fold` how counts fade and grow, `lines_of` which habits are sure enough to be lines of a skill, and
-`habit_scores` what they say in a ranking.
+`sides_of` places each item of a list on every axis (cheaper or dearer, familiar or new, ...), `learn` counts a choice,
+`fold` lets counts fade and grow, `lines_of` selects the habits that are sure enough for a skill, `habit_scores` ranks.
 """
 
-from operators.habits.axes import POLE_OF, POLES, VALUES, Pole, is_habit
-from operators.habits.counts import fold, learn, nats, seen_from
-from operators.habits.lines import Sure, habit_scores, lines_of, stays
+from operators.habits.axes import POLE_OF, POLES, Pole, is_habit
+from operators.habits.lines import Sure, fold, habit_scores, learn, lines_of, nats, seen_from, stays
 from operators.habits.sides import Before, Sides, shown_of, sides_of
 
-__all__ = [
-    "POLES",
-    "POLE_OF",
-    "VALUES",
-    "Before",
-    "Pole",
-    "Sides",
-    "Sure",
-    "fold",
-    "habit_scores",
-    "is_habit",
-    "learn",
-    "lines_of",
-    "nats",
-    "seen_from",
-    "shown_of",
-    "sides_of",
-    "stays",
-]
+__all__ = ["POLES", "POLE_OF", "Before", "Pole", "Sides", "Sure", "fold", "habit_scores", "is_habit", "learn"]
+__all__ += ["lines_of", "nats", "seen_from", "shown_of", "sides_of", "stays"]

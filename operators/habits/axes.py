@@ -1,7 +1,7 @@
-"""The questions about how somebody decides, and the words for either answer.
+"""The axes of habits, and the words for both of their sides.
 
-Each question is an axis: an item of a list stands on its one side or on its other, such as dearer or cheaper than the
-list's median. Which side a user takes more often than the list lets expect is a habit.
+An item of a list stands on one side of an axis or on the other, such as dearer or cheaper than the list's median. A
+habit is a side that a user takes more often than the lists let expect.
 """
 
 from collections.abc import Mapping
@@ -15,12 +15,10 @@ class Pole(NamedTuple):
     """One side of an axis, as a line of a skill.
 
     Attributes:
-        axis: the axis's name, under which its counts are kept.
-        up: whether it is the side that is counted as taken.
-        kind: criterion for what is compared, pattern for how somebody behaves.
-        dimension: the line's dimension; no fact of an item makes a line of this kind and dimension.
-        value: what the line says; our own words, of at most 40 characters.
-        attribute_id: the line's id.
+        axis: the name under which the axis's counts are kept.
+        up: true for the side that is counted as taken.
+        dimension: no fact of an item makes a line of this kind and dimension.
+        value: our own words, at most 40 characters.
     """
 
     axis: str
@@ -32,12 +30,12 @@ class Pole(NamedTuple):
 
 
 MAIN: Final[Mapping[str, str]] = {"genre": "genres", "category": "categories"}
-"""Dimensions whose first value says what an item is, with their plurals."""
+"""Dimensions whose first value is an item's class, with their plurals."""
 DECIDING: Final = (
     *("genre", "category", "mood", "keyword", "qualifier", "actor", "city", "area", "country", "ambience", "meal"),
     *("cuisine", "type", "tag", "language", "feature"),
 )
-"""Dimensions by which somebody may decide; whoever decides by a creator or a measure has a line that says so."""
+"""Dimensions of the axes `by_...`; creators and measures have axes of their own."""
 BY: Final = "by_"
 KNOWN: Final = "known_"
 POSITION, AGAIN, REQUEST = "position", "again", "request"
@@ -74,14 +72,13 @@ def _all() -> tuple[Pole, ...]:
 
 
 POLES: Final = _all()
-"""All sides that have words, in the order in which a slim skill says them."""
+"""All sides that have words, in their order in a slim skill."""
 POLE_OF: Final[Mapping[str, Pole]] = {pole.attribute_id: pole for pole in POLES}
-"""By the id of the line."""
 PLACE_OF: Final[Mapping[str, int]] = {pole.attribute_id: place for place, pole in enumerate(POLES)}
 VALUES: Final = frozenset((pole.dimension, pole.value) for pole in POLES)
 """The closed vocabulary: dimension and value of every habit line."""
 
 
 def is_habit(line: Attribute) -> bool:
-    """Whether a line of a skill says how somebody decides; such lines are counted by code and judged by nobody."""
+    """True if a line of a skill is a habit: code counts these, and no model judges them."""
     return line.attribute_id in POLE_OF

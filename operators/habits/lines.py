@@ -1,5 +1,12 @@
-"""Which habits are sure, with hysteresis so that lines do not come and go, and what they say in a ranking."""
+"""The counts of habits, and the lines of a skill that they prove, with hysteresis so that lines do not come and go.
 
+A choice from a list in which a share s of the items is on one side of an axis adds 1 to `taken` or not, s to `expected`
+and 1 to `asked`. The proof is the log-likelihood ratio, in nats, of taking that side as often as counted over blind
+choice, `asked * KL(taken/asked || expected/asked)`. Shares differ from list to list; with their mean in place of each,
+the figure errs on the side of chance, since ln(1 - s + s*c) is concave in s.
+"""
+
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -7,21 +14,90 @@ from typing import Final
 
 from operators.evidence import strength
 from operators.habits.axes import BY, PLACE_OF, POLE_OF, POLES, POSITION, REQUEST, Pole
-from operators.habits.counts import nats, proves_less, seen_from
-from operators.habits.sides import Before, sides_of
+from operators.habits.sides import Before, Sides, sides_of
 from schemas import ONE, Attribute, HabitCounts, ItemFacts, Tier
 
+FORGET: Final = 64
+"""Each choice that asks about an axis first takes this part of its counts away: a habit is older than a taste."""
+Added = tuple[int, int]
+"""A choice's part of an axis: taken (0 or 1,024) and expected (1 to 1,023). `asked` grows by 1,024."""
 APPEARS, RISES, FALLS, VANISHES = 7.0, 15.0, 10.0, 3.5
 """Nats from which a habit is a line at medium, and at high; under which a line is medium again, and goes."""
 ASKED = 8
-"""In so many choices, with decay, an axis must have been asked before a line goes that another source brought in."""
+"""Choices, with decay, that must have asked about an axis before a line from another source goes."""
 MOST = 6
-"""At most so many habits are lines; those that are stay, and the surest come in."""
+"""Most habits that are lines; those that are stay, and the surest come in."""
+
+
+def learn(sides: Sides, chosen: int) -> dict[str, Added]:
+    """Count the choice of the item at this place, by axis; nothing where it stands on neither side.
+
+    >>> learn({"price": [True, False, False, None], "year": [None, True, True, False]}, 0)
+    {'price': (1024, 341)}
+    """
+    added: dict[str, Added] = {}
+    for axis, row in sides.items():
+        side = row[chosen]
+        if side is None:
+            continue
+        up = row.count(True)
+        share = round(up * ONE / (up + row.count(False)))
+        added[axis] = (ONE if side else 0, min(max(share, 1), ONE - 1))
+    return added
+
+
+def fold(habits: Mapping[str, HabitCounts], added: Mapping[str, Added], forget: int = FORGET) -> dict[str, HabitCounts]:
+    """Apply a choice: the axes that it asks about fade and grow, all others stay. Exact, by whole numbers.
+
+    >>> fold({"price": HabitCounts(1024, 512, 1024)}, {"price": (0, 512)})
+    {'price': HabitCounts(taken=1008, expected=1016, asked=2032)}
+    """
+    folded = dict(habits)
+    for axis, (taken, expected) in added.items():
+        before = folded.get(axis, HabitCounts())
+        had, foreseen, asked = (count - count // forget if forget else count for count in before)
+        folded[axis] = HabitCounts(had + taken, foreseen + expected, asked + ONE)
+    return folded
+
+
+def seen_from(counts: HabitCounts, up: bool) -> HabitCounts:
+    """Return the counts from one side: a choice of the other side is not taken on this one."""
+    return counts if up else HabitCounts(counts.asked - counts.taken, counts.asked - counts.expected, counts.asked)
+
+
+def nats(counts: HabitCounts) -> float:
+    """Return the proof that this side is taken more often than by chance; 0 where it is not.
+
+    >>> nats(HabitCounts(10 * ONE, 5 * ONE, 10 * ONE)), nats(HabitCounts(5 * ONE, 5 * ONE, 10 * ONE))
+    (6.931, 0.0)
+    """
+    taken, expected, asked = counts
+    if not 0 < expected < taken <= asked:
+        return 0.0
+    left, foreseen = asked - taken, asked - expected
+    proof = taken * math.log(taken / expected) + (left * math.log(left / foreseen) if left else 0.0)
+    return round(proof / ONE, 3)
+
+
+def proves_less(counts: HabitCounts, least: float) -> bool:
+    """True if neither side can prove as many nats: cheap, since a divergence is at most its quadratic bound."""
+    taken, expected, asked = counts
+    return (taken - expected) ** 2 * asked < least * ONE * expected * (asked - expected)
+
+
+def in_words(counts: HabitCounts) -> str:
+    """Write counts for people.
+
+    >>> in_words(HabitCounts(18 * ONE, 9_500, 20 * ONE))
+    'lately taken 18 of 20 times where 9.3 were to be expected'
+    """
+    taken, expected, asked = (f"{part / ONE:.1f}".removesuffix(".0") for part in counts)
+    return f"lately taken {taken} of {asked} times where {expected} were to be expected"
 
 
 @dataclass(frozen=True)
 class Sure:
-    """A habit that is sure."""
+    """A sure habit; `proof` in nats."""
 
     pole: Pole
     tier: Tier
@@ -30,20 +106,19 @@ class Sure:
 
 
 def lines_of(habits: Mapping[str, HabitCounts], held: Mapping[str, Tier]) -> dict[str, Sure]:
-    """The habits that are lines of a skill now, by attribute id; those that `held` has and these lack are over.
+    """Return the habits that are lines of a skill now, by attribute id; other lines of `held` are over.
 
-    Of the dimensions by which somebody decides one is a line: the one that proves most, unless the one that is held
-    proves two thirds as much.
+    Of the axes `by_...` only one is a line: the one that proves most, unless the one that is held proves two thirds as
+    much.
     """
     found: dict[str, Sure] = {}
     for pole in _poles(frozenset(habits)):
         counts = habits[pole.axis]
         if proves_less(counts, VANISHES):
             continue
-        before, seen = held.get(pole.attribute_id), seen_from(counts, pole.up)
+        seen = seen_from(counts, pole.up)
         proof = nats(seen)
-        tier = _tier(proof, before)
-        if tier is not None:
+        if (tier := _tier(proof, held.get(pole.attribute_id))) is not None:
             found[pole.attribute_id] = Sure(pole, tier, seen, proof)
     return _chosen(found, held)
 
@@ -55,7 +130,7 @@ def _poles(axes: frozenset[str]) -> tuple[Pole, ...]:
 
 
 def stays(line_id: str, habits: Mapping[str, HabitCounts]) -> bool:
-    """Whether too few choices have asked about a line that another source brought in."""
+    """True if too few choices have asked about a line from another source."""
     counts = habits.get(POLES[PLACE_OF[line_id]].axis)
     return counts is None or counts.asked < ASKED * ONE
 
@@ -81,16 +156,16 @@ def _chosen(found: dict[str, Sure], held: Mapping[str, Tier]) -> dict[str, Sure]
 
 
 _OUTSIDE: Final = frozenset({POSITION, REQUEST})
-"""Where something stands is what a ranking is to find out, and what was asked for comes before any sum."""
+"""A ranking decides positions itself, and the request precedes any sum."""
 
 
 def habit_scores(
     items: Sequence[ItemFacts], lines: Sequence[Attribute], popularity: Mapping[str, int] | None
 ) -> dict[str, list[float]]:
-    """By the dimension of the line, how much the sure habits speak for each item of a list; nothing for who has none.
+    """Score each item of a list by the sure habits, by the dimension of their lines.
 
-    An item on the side that a line names gains what the line's evidence says; one on the other side, or on neither,
-    gains nothing. Which dimension decides is in the tastes' own weights already.
+    An item on a line's side gains the strength of the line's evidence. The axes `by_...` do not rank: they are in the
+    tastes' own weights already.
     """
     sure = [(pole, line) for line in lines if (pole := POLE_OF.get(line.attribute_id)) and _ranks(pole, line)]
     if not sure:

@@ -1,4 +1,4 @@
-"""On which side of every axis each item of a list stands."""
+"""The side of every axis on which each item of a list stands."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from operators.words import words
 from schemas import Attribute, Contrast, ItemFacts, Measure
 
 LEAST: Final = 3
-"""A list says how somebody decides by a thing only if at least this many of its items have the thing."""
+"""An axis counts only if at least this many items of a list have a side."""
 FAVOURITES: Final = 3
 Side = bool | None
-"""True: on the side that counts as taken; False: on the other; None: on neither, or not known."""
+"""True: the side that counts as taken; False: the other; None: neither, or unknown."""
 Sides = Mapping[str, Sequence[Side]]
-"""By the axis's name, one side for each item of the list, in its order; only axes that leave a choice."""
+"""By axis, one side for each item of the list, in its order; only axes on which items differ."""
 _MEASURES: Final = tuple(measure.value for measure in Measure)
 _POPULARITY: Final = Measure.POPULARITY.value
 _DECIDING: Final = frozenset(DECIDING)
@@ -24,15 +24,15 @@ _DECIDING: Final = frozenset(DECIDING)
 
 @dataclass(frozen=True)
 class Before:
-    """What a skill knows of a user before a choice, as far as habits are about it.
+    """A user's history before a choice, as far as habits need it.
 
     By the values as parsers spell them, not by attribute ids: a list has more facts than there is time to normalise.
 
     Attributes:
-        items: ids of what they took lately.
-        familiar: by dimension the values that they know: every creator of which there is a line, and the three values
-            of a main dimension that were taken most.
-        tastes: by dimension and value, how much the lines say for an item.
+        items: ids of the items that they took lately.
+        familiar: known values by dimension: every creator of which there is a line, and the three values of a main
+            dimension that were taken most.
+        tastes: by dimension and value, the strength of the lines.
     """
 
     items: Collection[str | None] = frozenset()
@@ -41,7 +41,7 @@ class Before:
 
     @classmethod
     def of(cls, lines: Iterable[Attribute]) -> "Before":
-        """What these lines of a skill tell of it."""
+        """Read the lines of a skill."""
         items: set[str | None] = set()
         creators: dict[str, set[str]] = {}
         mains: dict[str, list[Attribute]] = {}
@@ -57,7 +57,7 @@ class Before:
                     creators.setdefault(dimension, set()).add(line.value)
                 elif dimension in MAIN:
                     mains.setdefault(dimension, []).append(line)
-            # As `strength` has it, but for what a person pinned: here only what they took counts.
+            # As `strength`, but pinned lines count only as far as they were taken.
             if line.taken > line.expected and dimension in _DECIDING and line.tier:
                 tastes.setdefault(dimension, {})[line.value] = weight(line.taken, line.expected)
         items.discard(None)
@@ -79,14 +79,10 @@ def sides_of(
     *,
     shown: bool = True,
 ) -> Sides:
-    """Where each item of a list stands on every axis that leaves a choice among them.
+    """Find the side of each item on every axis on which the items differ.
 
-    Args:
-        items: the list, as it was shown.
-        before: what the user took before, and how they liked it.
-        instruction: the user's own words.
-        popularity: how many users took an item lately; for lists whose items do not say how popular they are.
-        shown: the order of the items is what the user saw; without it there is no `position`.
+    `popularity` is for lists whose items do not have that measure. `shown`: the user saw the items in this order; else
+    there is no `position`.
     """
     if len(items) < LEAST:
         return {}
@@ -111,7 +107,7 @@ def sides_of(
 
 
 def shown_of(contrast: Contrast) -> tuple[tuple[ItemFacts, ...], int]:
-    """The list of a contrast as it was shown, each item once, and the place of the chosen one, counted from 0."""
+    """Return a contrast's list as it was shown, each item once, and the place of the chosen one, from 0."""
     others = {item.item_id: item for item in reversed(contrast.unchosen) if item.item_id != contrast.chosen.item_id}
     place = min(contrast.chosen_rank - 1, len(others))
     left = tuple(others.values())
@@ -119,7 +115,7 @@ def shown_of(contrast: Contrast) -> tuple[tuple[ItemFacts, ...], int]:
 
 
 def _by_facts(found: dict[str, Sequence[Side]], items: Sequence[ItemFacts], before: Before) -> None:
-    """The axes about what items are: familiar or new, and how much of the user's taste they have by dimension."""
+    """Add the axes about facts: familiar or new values, and the share of the user's tastes by dimension."""
     size, known, tastes = len(items), before.familiar, before.tastes
     familiar: dict[str, list[Side]] = {dimension: [None] * size for dimension in known}
     scores: dict[str, list[float]] = {dimension: [0.0] * size for dimension in tastes}
@@ -142,7 +138,7 @@ def _by_facts(found: dict[str, Sequence[Side]], items: Sequence[ItemFacts], befo
 
 
 def _split(values: Sequence[float | None]) -> Sequence[Side]:
-    """Above or below the median of those that are known. Where none is below it, those at it are, and so for above."""
+    """Split known values at the median. Where none is below it, those at it are, and so for above."""
     known = sorted([value for value in values if value is not None])
     if len(known) < LEAST or known[0] == known[-1]:
         return ()
@@ -158,7 +154,7 @@ def _split(values: Sequence[float | None]) -> Sequence[Side]:
 
 
 def _add(found: dict[str, Sequence[Side]], axis: str, row: Sequence[Side]) -> None:
-    """The axis with these sides, if they leave a choice between at least three items."""
+    """Add an axis if at least three items have a side and both sides occur."""
     if True in row and False in row and len(row) - row.count(None) >= LEAST:
         found[axis] = row
 

@@ -36,12 +36,12 @@ _HEALTH = "health"
 def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]) -> tuple[Fact, ...]:
     """Return the facts of the items, of the skill, and of the vocabulary, each once and in this order."""
     shown = (fact for item in items for fact in item.facts)
-    learned = (line for line in skill.attributes if not is_habit(line))
-    stated = (said for said in skill.stated if said.item_id is None and said.bound is None)
+    learned = [(line.dimension, line.value) for line in skill.attributes if not is_habit(line)]
+    stated = [(said.dimension, said.value) for said in skill.stated if said.item_id is None and said.bound is None]
     named = (
-        Fact(dimension=each.dimension, value=each.value)
-        for each in (*learned, *stated)
-        if _DIMENSION.fullmatch(each.dimension)
+        Fact(dimension=dimension, value=value)
+        for dimension, value in (*learned, *stated)
+        if _DIMENSION.fullmatch(dimension)
     )
     return tuple(dict.fromkeys((*shown, *named, *vocabulary)))
 

@@ -96,7 +96,7 @@ def question(
     if len(text.split()) < MIN_WORDS:
         return None
     domains = dict.fromkeys(turn.domain for turn in turns if turn.role is Role.USER and turn.domain)
-    facts = {domain: _named(vocabulary(domain), text, vouching) for domain in domains}
+    facts: dict[str, list[Fact]] = {domain: _named(vocabulary(domain), text, vouching) for domain in domains}
     while lines:
         asked = {str(number): each for number, each in enumerate((each.asked for each in lines if each.asked), 1)}
         prompt = template(PROMPT).substitute(vocabulary=_shown(facts), conversation="\n".join(_numbered(lines)))

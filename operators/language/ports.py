@@ -70,9 +70,6 @@ class OutputPolicy(Protocol):
     def is_phrase(self, text: str) -> bool:
         """Return True if a text is a short noun phrase or a name."""
 
-    def is_plain(self, text: str) -> bool:
-        """Return True if a longer text is plainly spelled and urges nothing."""
-
 
 class CorrectionReader(Protocol):
     """Reads corrections by rules."""

@@ -13,7 +13,7 @@ from operators.evolve.reasoners import COUNTS
 from operators.evolve.validate import Validated
 from operators.fit import learned
 from operators.habits import POLE_OF
-from operators.habits.counts import FORGET as HABITS_FORGET
+from operators.habits.lines import FORGET as HABITS_FORGET
 from operators.lifted import lifted
 from operators.merge.folding import Counts, counts_after, next_diff
 from operators.merge.habits import asked, decided, habits_after

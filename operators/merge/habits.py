@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from operators.habits import POLE_OF, Before, Sure, fold, learn, lines_of, seen_from, shown_of, sides_of, stays
-from operators.habits.counts import in_words as words_of
+from operators.habits.lines import in_words as words_of
 from schemas import (
     Attribute,
     Change,

@@ -1,39 +1,6 @@
-"""Slim (paper 2.3, C.2): a few likes and one style phrase, within a token budget.
-
-`rules` needs no LLM and is what runs at every merge; `relevance` conditions it on the task at hand; `llm` is the
-paper's LLM_Ext, for when a model is to choose.
-"""
+"""Slim (paper 2.3, C.2): a few likes and one style phrase, within a token budget, by rules or by a model (LLM_Ext)."""
 
 from operators.slim.relevance import relevant_to
-from operators.slim.rules import (
-    MAX_LIKE_CHARS,
-    MAX_LIKES,
-    Slimmed,
-    compose,
-    composed,
-    eligible,
-    lines_of,
-    max_likes,
-    phrases,
-    plain,
-    select,
-    slim,
-    slimmed,
-)
+from operators.slim.rules import Slimmed, compose, lines_of, plain, select, slim, slimmed
 
-__all__ = [
-    "MAX_LIKES",
-    "MAX_LIKE_CHARS",
-    "Slimmed",
-    "compose",
-    "composed",
-    "eligible",
-    "lines_of",
-    "max_likes",
-    "phrases",
-    "plain",
-    "relevant_to",
-    "select",
-    "slim",
-    "slimmed",
-]
+__all__ = ["Slimmed", "compose", "lines_of", "plain", "relevant_to", "select", "slim", "slimmed"]

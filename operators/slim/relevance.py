@@ -1,4 +1,4 @@
-"""Which lines of a skill bear on what is asked for: task-conditioned extraction without a model (paper 2.3)."""
+"""Task-conditioned extraction without a model (paper 2.3): the lines of a skill that a request names."""
 
 from operators.words import words
 from schemas import PolicySkill
@@ -8,10 +8,10 @@ _MIN_PLURAL = 4
 
 
 def relevant_to(instruction: str, skill: PolicySkill) -> frozenset[str]:
-    """Ids of the attributes all of whose words appear in the instruction, in singular or plural.
+    """Return ids of the attributes all of whose words appear in the instruction, in singular or plural.
 
-    It knows words, not sense: what an instruction speaks against counts as named too. So it only decides what comes
-    first among what the user likes anyway, and never lets anything in.
+    A line that the instruction speaks against is named too. So this only decides which likes come first, and never adds
+    a line.
     """
     asked = {form for word in words(instruction) for form in _forms(word)}
     return frozenset(
@@ -22,7 +22,7 @@ def relevant_to(instruction: str, skill: PolicySkill) -> frozenset[str]:
 
 
 def _forms(word: str) -> frozenset[str]:
-    """A word and what it may be the plural of.
+    """Return a word and the singulars that it may be the plural of.
 
     >>> sorted(_forms("mysteries")), sorted(_forms("dishes")), sorted(_forms("gas"))
     (['mysterie', 'mysteries', 'mystery'], ['dish', 'dishe', 'dishes'], ['gas'])

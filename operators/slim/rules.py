@@ -1,4 +1,4 @@
-"""The slim skill that needs no LLM: likes by tier, distinctiveness and recency, how they decide, within a budget."""
+"""The slim skill that needs no LLM: likes by tier, distinctiveness and recency, then a style, within a budget."""
 
 import math
 import unicodedata
@@ -18,7 +18,6 @@ from operators.stated import lasting, unwanted
 from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Scope, SlimSkill, Source, Tier
 
-_KINDS = tuple(Kind)
 MAX_LIKES = 3
 MAX_STYLES = 2
 JOINT = ", "
@@ -40,20 +39,14 @@ _MORE_LIKES = ((200, 16), (150, 12), (80, 6))
 
 @dataclass(frozen=True)
 class Slimmed:
-    """A slim skill, and which lines of the skill it says."""
+    """A slim skill, and ids of the lines that it contains."""
 
     record: SlimSkill
     attribute_ids: frozenset[str]
 
 
-def eligible(skill: PolicySkill) -> list[Attribute]:
-    """The lines that may leave the skill: medium and high ones (invariant 7, paper 2.3)."""
-    medium = Tier.MEDIUM
-    return [attribute for attribute in skill.attributes if attribute.tier >= medium]
-
-
 def max_likes(budget: int) -> int:
-    """How many likes a slim skill of this many tokens has at most: the paper's three, more only in longer ones.
+    """Return the most likes for a budget in tokens: the paper's three, more only in longer ones.
 
     >>> [max_likes(budget) for budget in (10, 30, 80, 150, 200)]
     [3, 3, 6, 12, 16]
@@ -70,16 +63,10 @@ def slim(
     *,
     vouching: Vouching,
 ) -> SlimSkill:
-    """The skill as an app injects it: `likes: X, Y, Z | style: phrase`, of at most `budget` tokens.
+    """Extract the line that an app injects: `likes: X, Y, Z | style: phrase`, of at most `budget` tokens.
 
-    Args:
-        skill: any version of a policy skill.
-        count_tokens: a real tokenizer's count.
-        budget: in tokens; the paper's optimum is 30.
-        population: share of the domain's users who have an attribute, by attribute id; what many have
-            distinguishes nobody and comes later.
-        relevant: attribute ids that the task at hand calls for, such as `relevant_to` finds; they come first.
-        vouching: what may be let out; a line for which nothing vouches is not said.
+    The paper's optimum is 30 tokens. `population` is the share of the domain's users who have an attribute, by id: a
+    common attribute distinguishes nobody and comes later. `relevant` attributes (see `relevant_to`) come first.
     """
     return slimmed(skill, count_tokens, budget, population, relevant, vouching=vouching).record
 
@@ -93,7 +80,7 @@ def slimmed(
     *,
     vouching: Vouching,
 ) -> Slimmed:
-    """As `slim`, with the lines that it says."""
+    """Extract the slim skill, with the lines that it contains."""
     likes, styles = phrases(skill, population, relevant, vouching=vouching)
     if skill.slim_lines:
         # The skill's own selection is its text, whatever the population's shares are by now.
@@ -151,7 +138,7 @@ def phrases(
     *,
     vouching: Vouching,
 ) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
-    """All that a slim skill may say, the best first: likes and style phrases, each with the line that it stands for."""
+    """Return all likes and style phrases that a slim skill may contain, the best first, each with its line."""
     shares = population or {}
     places = {name: place for place, name in enumerate(skill.slim_lines)}
 
@@ -170,7 +157,7 @@ def phrases(
             line.attribute_id,
         )
 
-    said: dict[Kind, dict[str, Attribute]] = {kind: {} for kind in _KINDS}
+    said: dict[Kind, dict[str, Attribute]] = {kind: {} for kind in Kind}
     habits: list[Attribute] = []
     for line in sorted(vouching.let_out(_sayable_lines(skill)), key=order):
         if line.attribute_id in PLACE_OF:
@@ -178,7 +165,7 @@ def phrases(
         elif safe := phrase(line.dimension, line.value):
             said[line.kind].setdefault(f"prefers {safe}" if line.kind is Kind.CRITERION else safe, line)
     habits.sort(key=lambda line: (-line.tier, PLACE_OF[line.attribute_id]))
-    # How they decide says more about a style than by what, and a bare "2000s" says nothing to a model.
+    # A habit tells more about a style than a criterion, and a bare "2000s" tells a model nothing.
     styles = {**{line.value: line for line in habits}, **said[Kind.PATTERN], **said[Kind.CRITERION]}
     held_first = sorted(styles.items(), key=lambda style: place(style[1]))
     return said[Kind.PREFERENCE], dict(held_first)
@@ -196,8 +183,9 @@ def phrase(dimension: str, value: str) -> str:
 
 
 def _sayable_lines(skill: PolicySkill) -> list[Attribute]:
-    """The lines that may leave the skill, with what the person said that they like, without what they do not want."""
-    lines = eligible(skill)
+    """Medium and high lines (invariant 7, paper 2.3) and stated likes, without avoided ones."""
+    medium = Tier.MEDIUM
+    lines = [attribute for attribute in skill.attributes if attribute.tier >= medium]
     if not skill.stated:
         return lines
     stated = {line.attribute_id: line for line in preferred(skill)}
@@ -206,7 +194,7 @@ def _sayable_lines(skill: PolicySkill) -> list[Attribute]:
 
 
 def lines_of(skill: PolicySkill, short: Slimmed) -> list[Attribute]:
-    """The lines of a skill that its slim skill says, whoever chose them."""
+    """Return the lines of a skill that its slim skill contains."""
     return [line for line in skill.attributes if line.attribute_id in short.attribute_ids]
 
 
@@ -218,14 +206,10 @@ def composed(
     budget: int,
     vouching: Vouching,
 ) -> Slimmed:
-    """As much of these likes and styles as the budget holds, as this skill's slim skill.
-
-    A second style phrase is said only where both are habits and all else has room.
-    """
+    """Build the slim skill from as many of these likes and styles as the budget holds."""
     avoids = avoided(skill, vouching, phrase) if skill.stated else ()
     line = _fitting(tuple(likes), _sayable(styles), count_tokens, budget, avoids)
-    within, overlay = _overlay(skill, likes, styles, line, count_tokens, budget, vouching)
-    said = [likes[like] for like in line.likes] + [styles[style] for style in line.styles]
+    within, session_id, until = _overlay(skill, likes, styles, line, count_tokens, budget, vouching)
     record = SlimSkill(
         event_id=skill.event_id,
         occurred_at=skill.occurred_at,
@@ -235,21 +219,15 @@ def composed(
         text=line.text,
         likes=line.likes[:MAX_LIKES],
         avoids=line.avoids,
-        session_id=overlay.session_id if within.now else None,
-        session_until=overlay.until if within.now else None,
+        session_id=session_id if within.now else None,
+        session_until=until if within.now else None,
         now=within.now,
         session_text=within.text if within.now else "",
         style=JOINT.join(line.styles),
         tokens=line.tokens,
     )
-    return Slimmed(record, frozenset(line.attribute_id for line in said))
-
-
-class _Overlay(NamedTuple):
-    """For whom and until when an overlay holds: without a session, for every host."""
-
-    session_id: str | None = None
-    until: datetime | None = None
+    said = [*(likes[like] for like in line.likes), *(styles[style] for style in line.styles)]
+    return Slimmed(record, frozenset(each.attribute_id for each in said))
 
 
 def _overlay(
@@ -260,31 +238,32 @@ def _overlay(
     count_tokens: Callable[[str], int],
     budget: int,
     vouching: Vouching,
-) -> tuple["_Line", _Overlay]:
-    """Return the line with what holds for a while: the person's words for now, or else what the newest session adds."""
+) -> tuple["_Line", str | None, datetime | None]:
+    """Add to the line what holds for a while: the person's words for now, or else the newest session's lines.
+
+    Returns the line, the session for which it holds (None: for every host), and the moment at which it ends.
+    """
     session = skill.sessions[-1] if skill.sessions else None
     words = passing(skill, Scope.NOW, None, vouching, phrase)
     ends = [until for until in words.values() if until is not None]
     if ends:
-        now, overlay = tuple(words), _Overlay(None, min(ends))
+        now, session_id, until = tuple(words), None, min(ends)
     elif session is not None:
         said = passing(skill, Scope.SESSION, session.session_id, vouching, phrase)
-        added = of_session(skill, dict.fromkeys(line.likes), vouching, phrase)
-        now, overlay = tuple(dict.fromkeys((*said, *added)))[:MAX_NOW], _Overlay(session.session_id, session.until)
+        added = of_session(skill, line.likes, vouching, phrase)
+        now = tuple(dict.fromkeys((*said, *added)))[:MAX_NOW]
+        session_id, until = session.session_id, session.until
     else:
-        return line, _Overlay()
-    silent = unwanted(
-        said
-        for said in skill.stated
-        if said.scope is not Scope.ALWAYS and said.session_id in (None, overlay.session_id)
-    )
-    left = {each: of for each, of in likes.items() if of.attribute_id not in silent}
-    kept = {each: of for each, of in styles.items() if of.attribute_id not in silent}
-    return _fitting(tuple(left), _sayable(kept), count_tokens, budget, line.avoids, now), overlay
+        return line, None, None
+    of_now = (each for each in skill.stated if each.scope is not Scope.ALWAYS)
+    silent = unwanted(each for each in of_now if each.session_id in (None, session_id))
+    left = [like for like, of in likes.items() if of.attribute_id not in silent]
+    kept = {style: of for style, of in styles.items() if of.attribute_id not in silent}
+    return _fitting(tuple(left), _sayable(kept), count_tokens, budget, line.avoids, now), session_id, until
 
 
 def _sayable(styles: Mapping[str, Attribute]) -> tuple[str, ...]:
-    """The style phrases that may be said together, the best first: one, or two habits."""
+    """The style phrases that may stand together, the best first: one, or two habits."""
     best = tuple(islice(styles, MAX_STYLES))
     return best if all(styles[style].attribute_id in PLACE_OF for style in best) else best[:1]
 
@@ -309,10 +288,7 @@ def _fitting(
     avoids: tuple[str, ...] = (),
     now: tuple[str, ...] = (),
 ) -> _Line:
-    """The first of these likes and of these styles that the budget holds; the same again for most versions.
-
-    What the person does not want and what their session adds comes before a second like.
-    """
+    """As many of these likes and styles as the budget holds; avoidances and session lines precede a second like."""
     if avoids or now:
         return _with_more(likes, styles, count_tokens, budget, avoids, now)
     most = max_likes(budget)
@@ -338,7 +314,7 @@ def _with_more(
     avoids: tuple[str, ...],
     now: tuple[str, ...],
 ) -> _Line:
-    """As `_fitting`, with as much of what the person avoids and of the session as leaves room for one like."""
+    """Fit likes and styles beside as many avoidances and session lines as leave room for one like."""
     for few in range(max(len(avoids), len(now)), 0, -1):
         kept, new = avoids[:few], now[:few]
         apart = _tokens(count_tokens, compose((), "", kept, new)) + _BETWEEN_PARTS
@@ -359,7 +335,7 @@ def _tokens(count_tokens: Callable[[str], int], text: str) -> int:
 
 
 def compose(likes: Sequence[str], style: str, avoids: Sequence[str] = (), now: Sequence[str] = ()) -> str:
-    """The slim skill's one line.
+    """Write the slim skill's one line.
 
     >>> compose(["mystery", "romance"], "picks cheaper than average, explores many genres")
     'likes: mystery, romance | style: picks cheaper than average, explores many genres'
@@ -372,7 +348,7 @@ def compose(likes: Sequence[str], style: str, avoids: Sequence[str] = (), now: S
 
 @lru_cache(maxsize=16_384)
 def plain(value: str) -> str:
-    r"""A value that can end neither its place in the line nor a quotation: at most 40 characters of `SLIM_TEXT`.
+    r"""Return a value that can end neither its place in the line nor a quotation, at most 40 characters.
 
     Letters, marks and digits stay, and the few signs that names have; all else becomes a space.
 

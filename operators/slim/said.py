@@ -1,38 +1,30 @@
-"""What a slim skill says beside likes and style: what the person does not want, and what their session adds."""
+"""Statements and session lines in a slim skill, beside likes and style."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from operators.attributes import MAX_ID_CHARS
 from operators.evidence import tier_of, weight, worth
-from operators.stated import is_doubtful, unwanted
+from operators.stated import is_doubtful, lasting, unwanted
 from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Scope, SessionLine, Source, Stance, Statement, Tier
 
 MAX_AVOIDS = 3
 MAX_NOW = 2
 _SESSION_SAYS = 0.4
-"""What is taken in a session that much oftener than expected, in nats, is worth a word: about once from ten."""
+"""A session's line is shown from so many nats on: taken about once from ten."""
 
 
 def preferred(skill: PolicySkill) -> list[Attribute]:
-    """What the person said that they like, for good, as lines."""
-    return [
-        _as_line(said.attribute_id, said.dimension, said.value, Tier.HIGH, skill.contrasts)
-        for said in skill.stated
-        if _is_of_a_fact(said) and said.stance is not Stance.AVOIDS and not is_doubtful(skill, said)
-    ]
+    """Return the person's lasting likes as lines."""
+    return [_line_of(said, skill) for said in _lasting_facts(skill) if said.stance is not Stance.AVOIDS]
 
 
 def avoided(
     skill: PolicySkill, vouching: Vouching, phrase: Callable[[str, str], str], most: int | None = MAX_AVOIDS
 ) -> tuple[str, ...]:
-    """Return the person's lasting avoidances as phrases, the newest first; `most`: how many, or None for all."""
-    said = [
-        _as_line(each.attribute_id, each.dimension, each.value, Tier.HIGH, skill.contrasts)
-        for each in reversed(skill.stated)
-        if _is_of_a_fact(each) and each.stance is Stance.AVOIDS and not is_doubtful(skill, each)
-    ]
+    """Return the person's lasting avoidances as phrases, the newest first; all for `most=None`."""
+    said = [_line_of(each, skill) for each in _lasting_facts(skill)[::-1] if each.stance is Stance.AVOIDS]
     phrases = (phrase(line.dimension, line.value) for line in vouching.let_out(said))
     return tuple(dict.fromkeys(each for each in phrases if each))[:most]
 
@@ -47,18 +39,14 @@ def passing(
 ) -> dict[str, datetime | None]:
     """Return the statements of a passing scope as phrases, the newest first, each with the moment at which it ends.
 
-    There is no clock here: a reader compares the end with its own. The next choice makes a version without them.
+    There is no clock here: a reader compares the end with its own.
     """
     held = [
         said
         for said in reversed(skill.stated)
         if said.scope is scope and said.session_id == session_id and said.item_id is None
     ]
-    facts = [
-        _as_line(said.attribute_id, said.dimension, said.value, Tier.HIGH, skill.contrasts)
-        for said in held
-        if said.bound is None
-    ]
+    facts = [_line_of(said, skill) for said in held if said.bound is None]
     let_out = {line.attribute_id for line in vouching.let_out(facts)}
     words: dict[str, datetime | None] = {}
     for said in held:
@@ -71,33 +59,28 @@ def passing(
 
 def of_session(
     skill: PolicySkill,
-    known: Mapping[str, object],
+    known: Collection[str],
     vouching: Vouching,
     phrase: Callable[[str, str], str],
     most: int | None = MAX_NOW,
 ) -> tuple[str, ...]:
-    """Return the phrases that the newest session adds, the clearest first."""
+    """Return the phrases that the newest session adds to the known ones, the clearest first."""
     if not skill.sessions:
         return ()
     # A choice in the session does not overrule a statement, nor one that the budget leaves out of the line.
     avoids = unwanted(said for said in skill.stated if said.session_id in (None, skill.sessions[-1].session_id))
-    clear = sorted(
-        (
-            line
-            for line in skill.sessions[-1].lines
-            if line.attribute_id not in avoids and weight(line.taken, line.expected) >= _SESSION_SAYS
-        ),
-        key=lambda line: (-weight(line.taken, line.expected), line.attribute_id),
-    )
+    wanted = [line for line in skill.sessions[-1].lines if line.attribute_id not in avoids]
+    clear = [line for line in wanted if weight(line.taken, line.expected) >= _SESSION_SAYS]
+    clear.sort(key=lambda line: (-weight(line.taken, line.expected), line.attribute_id))
     lines = [_as_line(line.attribute_id, line.dimension, line.value, Tier.MEDIUM, skill.contrasts) for line in clear]
     phrases = (phrase(line.dimension, line.value) for line in vouching.let_out(lines))
     return tuple(dict.fromkeys(each for each in phrases if each and each not in known))[:most]
 
 
 def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ...], now: int) -> tuple[Attribute, ...]:
-    """A skill's lines with a session's counts added, as a ranking within the session goes by them.
+    """Add a session's counts to a skill's lines, for a ranking within the session.
 
-    What was taken in the session is in the skill's counts already: within the session it counts twice.
+    The skill's counts contain the session's already: within the session they count twice.
     """
     added = {line.attribute_id: line for line in lines}
     found = []
@@ -118,8 +101,13 @@ def _more(line: Attribute, more: SessionLine) -> Attribute:
     return line.model_copy(update={"taken": taken, "expected": expected, "tier": tier})
 
 
-def _is_of_a_fact(said: Statement) -> bool:
-    return said.scope is Scope.ALWAYS and said.item_id is None and said.bound is None
+def _lasting_facts(skill: PolicySkill) -> list[Statement]:
+    of_facts = (said for said in lasting(skill.stated) if said.item_id is None and said.bound is None)
+    return [said for said in of_facts if not is_doubtful(skill, said)]
+
+
+def _line_of(said: Statement, skill: PolicySkill) -> Attribute:
+    return _as_line(said.attribute_id, said.dimension, said.value, Tier.HIGH, skill.contrasts)
 
 
 def _as_line(

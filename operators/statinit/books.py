@@ -3,17 +3,15 @@
 | dimension | values | from | at most |
 |---|---|---|---|
 | genre | the 15 classes of `GENRES` | `genres`, `categories`, `shelves`; else title and description | 5 |
-| author | names | `authors`; else title and first 400 characters of the description | 2 |
+| author | names | `authors` | 2 |
 | mood | the 7 classes of `MOODS` | title, description, fine categories and shelves | 2 |
 | category | raw categories, and shelves that are no genre | `categories`, `shelves` | 14 |
 | era | `1990s`; one for all before 1900 | `year`, or `(1995)` in the title | 1 |
 | year | `1995 releases` | the same | 1 |
 
-Values of the metadata may be lists, `a|b`, comma strings or Python lists written as strings, where a comma belongs
-to a name. Series, reading level and format are left out, as in the paper's signal pruning.
+Series, reading level and format are left out, as in the paper's signal pruning.
 """
 
-import re
 from functools import lru_cache
 from typing import Final
 
@@ -94,7 +92,7 @@ COARSE: Final = frozenset(
         *("new, used & rental textbooks", "united states", "americas", "world"),
     }
 )
-"""Categories that a genre says better, or that are on so many books that they say nothing."""
+"""Categories that a genre names better, or that too many books have."""
 _PLAIN: Final = text.word_set(
     """a adult age and author authors award best book books by classic classics contemporary currently default e
     ebook ebooks fave faves favorite favorites favourite fi fic fiction for general genre i in kindle library lit
@@ -104,39 +102,26 @@ _PLAIN: Final = text.word_set(
 """Words of shelves that are readers' housekeeping, or that all books share."""
 VOCABULARY: Final = text.closed(genre=GENRES.labels, mood=MOODS.labels)
 """Values that words can name before any item was seen."""
-_WORKS: Final = ("written", "novel", "memoir", "book", "tale", "poems", "stories")
-_BY: Final = re.compile(
-    r"[aAbB](?:(?<=[bB])[yY] (?:"
-    + "|".join(rf"(?i:(?<=\b{work} by ))" for work in _WORKS)
-    + r"|(?:(?<=[.,:;(\u2013\u2014-] [bB][yY] )|(?<=[.,:;(\u2013\u2014-][bB][yY] ))(?=\S+ [A-Z]))"
-    r"|(?<=[aA])(?i:uthor(?:s?: ?|(?<=selling author) |(?<=winning author) )))"
-)
-"""What comes before an author. A bare "by" counts only after a stop, a dash or a bracket: of 13 catalogue titles with
-"by" and two capitalised words, 11 were of the kind of "Ruined by Second Thoughts". It begins with a character class so
-that the search skips fast."""
 
 
 def parse(candidate: Candidate) -> tuple[Fact, ...]:
-    """What a book's metadata and words say (paper App. E, Table 6).
+    """Read a book's facts (paper App. E, Table 6).
 
-    >>> book = Candidate(
-    ...     item_id="b1", title="The Glass Orchard", description="['A gripping novel by Ines Varga.']",
-    ...     metadata={"categories": "['Mystery, Thriller & Suspense', 'Historical Mystery']"})
-    >>> [f"{fact.dimension}={fact.value}" for fact in parse(book)][:4]
+    >>> metadata = {"authors": "Ines Varga", "categories": "['Mystery, Thriller & Suspense', 'Historical Mystery']"}
+    >>> [f"{fact.dimension}={fact.value}" for fact in parse(Candidate(item_id="b1", metadata=metadata))][:4]
     ['genre=mystery', 'genre=thriller', 'genre=historical', 'author=Ines Varga']
     """
     folded = text.by_key(candidate.metadata)
     year = text.year(folded, candidate.title)
-    description = text.description_of(candidate)
     categories = [text.label(raw) for raw in text.values(folded, "category")]
     shelves = [text.label(raw.replace("-", " ")) for raw in text.values(folded, "shelf")]
-    words = f"{candidate.title} / {description[: text.MINED_CHARS]}"
-    # The end of a category's path first, where it is finest. Coarse ones too: a catalogue's own classes tell readers
-    # apart where ours do not (Amazon: Hit@1 of the prior .248 with them, .220 without, popular negatives).
+    words = f"{candidate.title} / {text.description_of(candidate)[: text.MINED_CHARS]}"
+    # The end of a category's path first, where it is finest. Coarse ones too: a catalogue's own classes distinguish
+    # readers where ours do not (Amazon: Hit@1 of the prior .248 with them, .220 without, popular negatives).
     fine = [*reversed(categories), *_fine_shelves(shelves)]
     return text.facts(
         ("genre", _genres([*text.values(folded, "genre"), *categories, *shelves], words), 5),
-        ("author", _authors(text.values(folded, "author"), candidate, description), 2),
+        ("author", text.people(text.values(folded, "author"), 2), 2),
         ("mood", MOODS.find(words, [label for label in (*categories, *shelves) if label not in COARSE]), 2),
         ("category", fine, 14),
         ("era", (text.decade(year),), 1),
@@ -152,19 +137,14 @@ def _genres(structured: list[str], words: str) -> list[str]:
     return [genre for genre in found if genre != GENERAL] or found
 
 
-def _authors(known: list[str], candidate: Candidate, description: str) -> list[str]:
-    return text.people(known, 2) or text.credited(text.first_text(candidate, description), _BY)
-
-
 def _fine_shelves(labels: list[str]) -> list[str]:
-    """Shelves that say more than a genre and readers' housekeeping, the shortest first."""
-    telling = filter(None, map(_telling, labels))
-    return sorted(telling, key=lambda label: label.count(" "))
+    """The shelves that are more than a genre and readers' housekeeping, the shortest first."""
+    return sorted(filter(None, map(_fine, labels)), key=lambda label: label.count(" "))
 
 
 @lru_cache(maxsize=8_192)
-def _telling(shelf: str) -> str:
-    """The shelf with its genre words last (`fantasy urban` is `urban fantasy`); "" if it says no more than a genre."""
+def _fine(shelf: str) -> str:
+    """The shelf with its genre words last (`fantasy urban` is `urban fantasy`); "" if it is no more than a genre."""
     words = shelf.split()
     if shelf in GENRES or all(word in _PLAIN or word in GENRES for word in words):
         return ""

@@ -37,11 +37,11 @@ LEFT_OUT: Final = re.compile(
 _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 _NAMES = frozenset({"actor", "author", "director", "city", "country", "state"})
 _PROPER = frozenset({"artist", "band", "brand", "composer", "designer", "manufacturer", "publisher", "studio"})
-"""Whose values keep their capitals, and what stands in brackets."""
+"""Dimensions whose values keep capitals and asides."""
 
 
 def parse(candidate: Candidate) -> tuple[Fact, ...]:
-    """What the metadata say, key by key, in the order of the keys' names.
+    """Read the facts of structured metadata, in the order of the keys' names.
 
     >>> gadget = {"Brand": "Okapi", "colours": ["Red", "Teal"], "inStock": True, "weight": 1.25, "sku": "X-9"}
     >>> [f"{fact.dimension}={fact.value}" for fact in parse(Candidate(item_id="g1", metadata=gadget))]
@@ -60,7 +60,7 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
 
 @lru_cache(maxsize=1_024)
 def dimension_of(key: str) -> str:
-    """The dimension a metadata key stands for, "" if it stands for none.
+    """Return the dimension of a metadata key, "" for none.
 
     >>> dimension_of("Cook Time"), dimension_of("genres"), dimension_of("image_url"), dimension_of("2nd")
     ('cook_time', 'genre', '', '')

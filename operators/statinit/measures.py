@@ -1,4 +1,4 @@
-"""What can be measured of an item, whatever its domain: price, year, rating, popularity, distance and length.
+"""Measures of an item, whatever its domain: price, year, rating, popularity, distance and length.
 
 | measure | from | read |
 |---|---|---|
@@ -9,8 +9,8 @@
 | distance | `distance`, `distance_km`, `distance_m`, `distance_miles` | in kilometres where the unit is given |
 | length | `duration`, `runtime`, `length`, `minutes`, `pages`, `num_pages`, `cook_time` and the like | `1h 30m` is 90 |
 
-Numbers are compared within a list and never across domains, so that only their order counts. What is no number, is
-below 0 or above 1e9 says nothing.
+Numbers are compared within a list and never across domains, so that only their order counts. Numbers below 0 or above
+1e9 are ignored.
 """
 
 import math
@@ -24,7 +24,7 @@ from schemas import MAX_MEASURE, Candidate, Measure
 
 _KEYS: Final[Mapping[Measure, tuple[str, ...]]] = {
     Measure.PRICE: (*text.KEYS["price"], "cost"),
-    Measure.YEAR: text.KEYS["year"],
+    Measure.YEAR: (),
     Measure.RATING: ("stars", "rating", "average_rating", "avg_rating", "imdb_rating", "vote_average", "score"),
     Measure.POPULARITY: (
         *("review_count", "reviews_count", "num_reviews", "ratings_count", "rating_count", "num_ratings"),
@@ -36,8 +36,7 @@ _KEYS: Final[Mapping[Measure, tuple[str, ...]]] = {
         *("pages", "num_pages", "number_of_pages", "page_count"),
     ),
 }
-"""The metadata keys of each measure, best first; letter case, spaces and `-` do not matter."""
-_MEASURE_OF: Final = {key: (measure, place) for measure, keys in _KEYS.items() for place, key in enumerate(keys)}
+"""The metadata keys of each measure, best first; `text.year` reads years."""
 _MAX_CHARS: Final = 24
 _TIER: Final = re.compile(r"[$\u20ac\u00a3]{1,5}")
 _NUMBER: Final = re.compile(r"(?<![\d.])\d{1,9}(?:[.,]\d{1,6})?(?![\d])")
@@ -48,42 +47,30 @@ _WITH_UNIT: Final = re.compile(rf"(\d{{1,7}}(?:[.,]\d{{1,3}})?) ?({'|'.join(_KIL
 
 
 def measures_of(candidate: Candidate) -> dict[str, float]:
-    """The item's measures by name, in the order of `Measure`; pure, never raises, each from 0 to 1e9.
+    """Return the item's measures by name; pure, never raises, each from 0 to 1e9.
 
     >>> measures_of(Candidate(item_id="f1", title="Salt Harbour (1996)", metadata={"Runtime": "1h 38m", "votes": 812}))
     {'year': 1996.0, 'popularity': 812.0, 'length': 98.0}
     >>> measures_of(Candidate(item_id="p1", metadata={"price": "$$", "distance": "800 m", "stars": "n/a"}))
     {'price': 2.0, 'distance': 0.8}
     """
-    best: dict[Measure, tuple[int, float]] = {}
-    years: dict[str, Any] = {}
-    for key, value in candidate.metadata.items():
-        found = _measure_of(key)
-        if found is not None and found[0] is Measure.YEAR:
-            years[_KEYS[Measure.YEAR][found[1]]] = value
-        elif found is not None:
-            _keep(best, *found, key, value)
-        elif key.lower() == "attributes" and isinstance(value, Mapping):
-            for inner, said in value.items():
-                if isinstance(inner, str) and (found := _measure_of(inner)) and found[0] is Measure.PRICE:
-                    _keep(best, *found, inner, said)
-    if year := text.year(years, candidate.title):
-        best[Measure.YEAR] = (0, float(year))
-    return {measure.value: best[measure][1] for measure in Measure if measure in best}
-
-
-@lru_cache(maxsize=4_096)
-def _measure_of(key: str) -> tuple[Measure, int] | None:
-    return _MEASURE_OF.get(key[:40].lower().replace(" ", "_").replace("-", "_"))
-
-
-def _keep(best: dict[Measure, tuple[int, float]], measure: Measure, place: int, key: str, value: Any) -> None:
-    if (measure not in best or place < best[measure][0]) and (amount := _amount(measure, key, value)) is not None:
-        best[measure] = (place, amount)
+    folded = text.by_key(candidate.metadata)
+    traits = folded.get("attributes")
+    if isinstance(traits, Mapping):
+        inner = text.by_key({key: value for key, value in traits.items() if isinstance(key, str)})
+        folded = {key: inner[key] for key in _KEYS[Measure.PRICE] if key in inner} | folded
+    found: dict[str, float] = {}
+    for measure, keys in _KEYS.items():
+        amounts = (_amount(measure, key, folded[key]) for key in keys if key in folded)
+        if (amount := next((each for each in amounts if each is not None), None)) is not None:
+            found[measure.value] = amount
+        elif measure is Measure.YEAR and (year := text.year(folded, candidate.title)):
+            found[measure.value] = float(year)
+    return found
 
 
 def _amount(measure: Measure, key: str, value: Any) -> float | None:
-    """What a raw value measures; None if it is no number within bounds."""
+    """Read a raw value; None if it is no number within bounds."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -100,14 +87,14 @@ def _amount(measure: Measure, key: str, value: Any) -> float | None:
 
 
 @lru_cache(maxsize=4_096)
-def _read(measure: Measure, said: str) -> float | None:
-    if measure is Measure.PRICE and _TIER.fullmatch(said):
-        return float(len(said))
-    if measure is Measure.LENGTH and said and (clock := _CLOCK.fullmatch(said)) and any(clock.groups()):
+def _read(measure: Measure, raw: str) -> float | None:
+    if measure is Measure.PRICE and _TIER.fullmatch(raw):
+        return float(len(raw))
+    if measure is Measure.LENGTH and raw and (clock := _CLOCK.fullmatch(raw)) and any(clock.groups()):
         return 60.0 * float(clock[1] or 0) + float(clock[2] or 0)
-    if measure is Measure.DISTANCE and (unit := _WITH_UNIT.fullmatch(said)):
+    if measure is Measure.DISTANCE and (unit := _WITH_UNIT.fullmatch(raw)):
         return float(unit[1].replace(",", ".")) * _KILOMETRES[unit[2]]
-    if said.startswith("-"):
+    if raw.startswith("-"):
         return None
-    found = _NUMBER.search(_THOUSANDS.sub("", said))
+    found = _NUMBER.search(_THOUSANDS.sub("", raw))
     return float(found[0].replace(",", ".")) if found else None

@@ -4,19 +4,15 @@
 |---|---|---|---|
 | genre | the 17 classes of `GENRES` | `genres`, `categories`; else title and description | 6 |
 | qualifier | the labels of `QUALIFIERS` | the same, and `plot_keywords` | 3 |
-| director | names | `directors`; else title and first 400 characters of the description | 3 |
+| director | names | `directors` | 3 |
 | mood | the 8 classes of `MOODS` | description, `plot_keywords`, title | 2 |
 | actor | names | `actors`, `cast`, `starring` | 3 |
 | keyword | plot keywords as given | `plot_keywords`, `keywords`, `tags` | 5 |
 | country | the first country | `country` | 1 |
 | era | `1990s`; one for all before 1900 | `year`, or `(1995)` in the title | 1 |
 | year | `1995 releases` | the same | 1 |
-
-What a seller says of a tape or a disc ("VHS VG+", "Used: Good", "7.5 x 5.4 x 0.6 inches") is taken out of the
-description before anything is read from it.
 """
 
-import re
 from typing import Final
 
 from operators.statinit import text
@@ -108,36 +104,21 @@ VOCABULARY: Final = text.closed(genre=GENRES.labels, qualifier=QUALIFIERS.labels
 NOT_TELLING: Final = frozenset(
     {"seen", "to see", "watched", "owned", "dvd", "netflix queue", "female nudity", "vomiting"}
 )
-"""Keywords that say something about a copy or a viewer, or are noise in plot keyword lists."""
-_CUE: Final = re.compile(r"[dDaAfF](?<!\w.)(?i:irected by |irectors?: ?| film (?:by|from) |ilmmaker )")
-_SEGMENT: Final = re.compile(r"(?<=[.;|!?])\s+|[|\n]")
-_MEDIA_WORDS: Final = text.word_set("vhs dvd blu-ray bluray laserdisc disc tape used inches ounces condition")
-_CARRIER: Final = r"\b(?:vhs|dvds?|blu-?rays?|laser ?discs?|discs?|tapes?|cassettes?|sleeve|slipcover|box set)\b"
-_STATE: Final = (
-    r"(?:\bvg\b\+*|\bnm\b|\blike new\b|\bbrand new\b|\bvery good\b|\bgood condition\b|\bcondition\b|\bsealed\b"
-    r"|\bscratch\w*|\bregion (?:free|code|[0-9])|\bntsc\b|\bpal\b|\bwidescreen\b|\bfull ?screen\b|\brated\b"
-    r"|\bformat\b|\brewound\b|\bplays\b|\btested\b|\bex-rental\b|\bclamshell\b|\bships?\b|\bpre-?owned\b|\bused\b|\bacceptable\b|\bstickers?\b)"
-)
-_NOISE: Final = re.compile(
-    rf"{_CARRIER}.{{0,60}}?{_STATE}|{_STATE}.{{0,60}}?{_CARRIER}|^\W*{_CARRIER}\W*$"
-    r"|\b(?:used|condition)\s*[:\u2013-]\s*(?:like new|very good|good|acceptable|fair|new|vg)"
-    r"|\bin (?:very )?(?:good|excellent|great|fine) (?:used )?condition\b"
-    r"|\d(?:\.\d+)? ?x ?\d+(?:\.\d+)?.{0,20}?\b(?:inch(?:es)?|cm|in)\b|\b\d+(?:\.\d+)? (?:ounces|oz)\b"
-)
+"""Keywords about a copy or a viewer, or noise in plot keyword lists."""
 
 
 def parse(candidate: Candidate) -> tuple[Fact, ...]:
-    """What a film's metadata and words say (paper App. E, Table 6).
+    """Read a film's facts (paper App. E, Table 6).
 
     >>> film = Candidate(
-    ...     item_id="m1", title="Salt Harbour (1996)", metadata={"genres": "Crime|Film-Noir"},
-    ...     description="['VHS VG+', 'A brutal heist, directed by Mina Sorel.']")
+    ...     item_id="m1", title="Salt Harbour (1996)", metadata={"genres": "Crime|Film-Noir", "director": "Mina Sorel"},
+    ...     description="A brutal heist.")
     >>> [f"{fact.dimension}={fact.value}" for fact in parse(film)]
     ['genre=crime', 'qualifier=film noir', 'director=Mina Sorel', 'mood=dark tone', 'era=1990s', 'year=1996 releases']
     """
     folded = text.by_key(candidate.metadata)
     year = text.year(folded, candidate.title)
-    description = without_media_noise(text.description_of(candidate))
+    description = text.description_of(candidate)
     keywords = [text.label(raw) for raw in text.values(folded, "keyword")]
     given = [*text.values(folded, "genre"), *text.values(folded, "category")]
     tags = " / ".join(keywords)
@@ -146,7 +127,7 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
     return text.facts(
         ("genre", genres or GENRES_IN_TEXT.find(words)[:3], 6),
         ("qualifier", QUALIFIERS.find(" / ".join((*given, tags if genres else words))), 3),
-        ("director", _directors(text.values(folded, "director"), candidate, description), 3),
+        ("director", text.people(text.values(folded, "director"), 3), 3),
         ("mood", MOODS.find(words), 2),
         ("actor", text.people(text.values(folded, "actor"), 3), 3),
         ("keyword", [keyword for keyword in keywords if keyword not in NOT_TELLING], 5),
@@ -154,22 +135,3 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
         ("era", (text.decade(year),), 1),
         ("year", (text.releases(year),), 1),
     )
-
-
-def without_media_noise(description: str) -> str:
-    """The description without the sentences about the condition or the size of a tape or a disc (paper E.2).
-
-    >>> without_media_noise("Used: Good. Two sisters rob a bank. DVD, region 2, like new")
-    'Two sisters rob a bank.'
-    >>> without_media_noise("A cursed VHS tape kills whoever watches it.")
-    'A cursed VHS tape kills whoever watches it.'
-    """
-    lowered = description.lower()
-    if not any(word in lowered for word in _MEDIA_WORDS):
-        return description
-    segments = _SEGMENT.split(description[: text.MINED_CHARS * 2])
-    return " ".join(part for part in segments if _NOISE.search(part.lower()) is None)
-
-
-def _directors(known: list[str], candidate: Candidate, description: str) -> list[str]:
-    return text.people(known, 3) or text.credited(text.first_text(candidate, description), _CUE)

@@ -1,4 +1,4 @@
-"""Which parser reads a domain's items: by configuration, by name, by plug-in, else the generic one (paper App. E)."""
+"""The parser of a domain's items: by configuration, by name, by plug-in, else the generic one (paper App. E)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -13,9 +13,9 @@ Parser = Callable[[Candidate], tuple[Fact, ...]]
 """Reads an item's facts: pure, never raises, at most `MAX_FACTS` distinct ones."""
 
 ENTRY_POINTS: Final = "sager.domains"
-"""The entry point group under which a package offers a parser for a domain of its own."""
+"""The entry point group of plug-in parsers."""
 VOCABULARIES: Final = "sager.vocabularies"
-"""The entry point group of a plug-in's vocabulary: the facts that words about its domain can always name."""
+"""The entry point group of their vocabularies: facts that people may name before any item was seen."""
 MAX_VOCABULARY: Final = 2_000
 BUILT_IN: Final[Mapping[str, Parser]] = {
     "yelp": yelp.parse,
@@ -51,10 +51,7 @@ class UnknownParser(ValueError):
 
 
 def parser_for(domain: str, overrides: Mapping[str, str]) -> Parser:
-    """The parser of a domain's items.
-
-    The override for the domain, else the built-in parser of that name or alias, else the entry point of that name in
-    the group `sager.domains`, else the generic parser.
+    """Return the override for the domain, else the parser of that name or alias, else a plug-in, else the generic one.
 
     Raises:
         UnknownParser: an override names a parser that is neither built in nor installed.
@@ -64,15 +61,15 @@ def parser_for(domain: str, overrides: Mapping[str, str]) -> Parser:
     >>> parser_for("films", {"films": "generic"}) is generic.parse
     True
     """
-    chosen = overrides.get(domain)
-    found = _named(domain if chosen is None else chosen)
-    if found is None and chosen is not None:
-        raise UnknownParser(domain, chosen)
+    parser = overrides.get(domain, domain)
+    found = BUILT_IN.get(ALIASES.get(parser, parser)) or _plugged_in(parser)
+    if found is None and domain in overrides:
+        raise UnknownParser(domain, parser)
     return found or generic.parse
 
 
 def vocabulary_for(domain: str, overrides: Mapping[str, str]) -> tuple[Fact, ...]:
-    """The closed vocabulary of the parser of a domain's items; empty for the generic parser, which has none.
+    """Return the closed vocabulary of a domain's parser; the generic parser has none.
 
     >>> Fact(dimension="genre", value="horror") in vocabulary_for("films", {}), vocabulary_for("recipes", {})
     (True, ())
@@ -82,19 +79,15 @@ def vocabulary_for(domain: str, overrides: Mapping[str, str]) -> tuple[Fact, ...
 
 
 def known_parsers() -> tuple[str, ...]:
-    """The names that an override may use, built-in and installed ones."""
+    """Return the names that an override may use."""
     return tuple(sorted({*BUILT_IN, *ALIASES, *_installed()}))
 
 
 def facts_of(candidate: Candidate, parser: Parser) -> ItemFacts:
-    """The item reduced to its name, its facts and its measures."""
+    """Reduce an item to its name, its facts and its measures."""
     return ItemFacts(
         item_id=candidate.item_id, title=candidate.title, facts=parser(candidate), measures=measures_of(candidate)
     )
-
-
-def _named(parser: str) -> Parser | None:
-    return BUILT_IN.get(ALIASES.get(parser, parser)) or _plugged_in(parser)
 
 
 @cache

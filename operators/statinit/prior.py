@@ -14,19 +14,22 @@ RECENT_IDS = 32
 LINES = 40
 """Most attributes of a prior; the paper leaves it open."""
 VALUES, DIMENSIONS = 48, 24
-"""Most counters for older interactions: values per dimension, and dimensions. A generic item's keys never end."""
+"""Most counters for older interactions: values per dimension, and dimensions, since an app's keys are endless."""
 
 
 def observe(
     profile: Profile | None, interaction: Interaction, facts: Sequence[Fact], source: Position | None = None
 ) -> Profile:
-    """The profile after one more interaction. One that it holds already changes nothing but the fence."""
+    """Count one more interaction. One that the profile holds already changes nothing but the fence."""
     if profile is None:
         profile = Profile(user_id=interaction.user_id, domain=interaction.domain)
     applied = with_applied(profile.applied, source, interaction.occurred_at)
     if interaction.event_id in profile.recent_ids:
         return profile.model_copy(update={"applied": applied})
-    recent = (*profile.recent, _distinct(facts))
+    distinct: dict[str, Fact] = {}
+    for fact in facts:
+        distinct.setdefault(fact_id(fact), fact)
+    recent = (*profile.recent, tuple(distinct.values())[:MAX_FACTS])
     older, known = profile.older, profile.older_known
     if len(recent) > RECENT:
         older, known = _age(older, known, recent[0])
@@ -41,13 +44,6 @@ def observe(
             "applied": applied,
         }
     )
-
-
-def _distinct(facts: Sequence[Fact]) -> tuple[Fact, ...]:
-    found: dict[str, Fact] = {}
-    for fact in facts:
-        found.setdefault(fact_id(fact), fact)
-    return tuple(found.values())[:MAX_FACTS]
 
 
 def _age(
@@ -70,7 +66,7 @@ def _age(
 
 @dataclass
 class _Line:
-    """What is counted of a fact while visits are replayed."""
+    """Counts of a fact while visits are replayed."""
 
     fact: Fact
     taken: int
@@ -80,15 +76,11 @@ class _Line:
 
 
 def statinit(profile: Profile | None, usual: Mapping[str, int] | None = None) -> tuple[Attribute, ...]:
-    """The attributes that a user's statistics give, strongest first; none for a user without history.
+    """Return the attributes of a user's statistics, strongest first; none for a user without history.
 
-    The visits are counted by the step that counts choices (`operators.evidence`); without a list, what is usual takes
-    the place of what was shown. Of visits before the last 15 only counts are known: they are taken to be spread evenly.
-
-    Args:
-        profile: the user's counts.
-        usual: the population's share of what was taken that has a fact, in 1/1024, by attribute id; without, nothing is
-            to be expected of anybody.
+    The visits are counted by the step that counts choices (`operators.evidence`). As they have no list, `usual` takes
+    its place: the population's share of taken items that have a fact, in 1/1024, by attribute id. Of visits before the
+    last 15 only counts are known: they are taken to be spread evenly.
     """
     if profile is None or not profile.interactions:
         return ()
@@ -104,7 +96,7 @@ def statinit(profile: Profile | None, usual: Mapping[str, int] | None = None) ->
 
 
 def _older(profile: Profile, usual: Mapping[str, int]) -> dict[str, _Line]:
-    """The lines that the visits before the last 15 leave."""
+    """The lines of the visits before the last 15."""
     lines: dict[str, _Line] = {}
     for dimension, values in profile.older.items():
         visits = profile.older_known.get(dimension, 0)
@@ -123,7 +115,7 @@ def _older(profile: Profile, usual: Mapping[str, int]) -> dict[str, _Line]:
 
 @lru_cache(maxsize=256)
 def _remembered(visits: int) -> int:
-    """What so many visits in a row leave of a count that each of them raises."""
+    """The count, with decay, after so many visits that each raise it."""
     count = 0
     for _ in range(min(visits, 16 * FORGET)):
         count = kept(count) + ONE

@@ -1,4 +1,4 @@
-"""What the domain parsers share: raw metadata into lists, names, labels, keyword hits and facts (paper App. E).
+"""Shared by the domain parsers: raw metadata into lists, names, labels, keyword hits and facts (paper App. E).
 
 Everything here is pure, bounded, and takes any JSON value without raising.
 """
@@ -7,8 +7,9 @@ import ast
 import html
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Final
 
@@ -19,24 +20,20 @@ from schemas import MAX_FACTS, Candidate, Fact
 MAX_LABEL: Final = 60
 """The longest value of a fact, in characters."""
 MAX_CLEANED: Final = 400
-"""How much of a text is looked at once its characters are in their compatibility form."""
+"""The longest text in compatibility form that is cleaned."""
 MAX_VALUES: Final = 64
 """The most values read from one metadata field."""
 MAX_LITERAL: Final = 4_096
 """The longest text that is tried as a Python or JSON literal, in characters."""
 MINED_CHARS: Final = 800
-"""How much of a description is mined for keywords; the paper recovers 300 to 800 characters an item."""
-FIRST_PARAGRAPH: Final = 400
-"""How much of a description may name an author or a director (paper E.2)."""
+"""The part of a description that is searched for keywords; the paper recovers 300 to 800 characters an item."""
 MAX_NESTING: Final = 16
 MIN_LETTERS: Final = 2
-MAX_NAME_WORDS: Final = 5
 YEARS: Final = range(1000, 2100)
-_OPENINGS: Final = frozenset("[({")
 NOTHING: Final = frozenset(
     {"", "n/a", "na", "none", "null", "nan", "unknown", "undefined", "not available", "(no genres listed)", "various"}
 )
-"""Labels that say that nothing is known."""
+"""Labels for missing values."""
 
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "actor": ("actors", "actor", "cast", "starring"),
@@ -64,8 +61,9 @@ _TOKENS = re.compile(
           | \b(?:True|False|None|true|false|null)\b )*+""",
     re.VERBOSE,
 )
-_SPACES: Final = {ord(c): " " for c in '-_/.,;:!?()[]{}"*&+|\n\t\r\u2013\u2014\u201c\u201d'}
-_FLAT: Final = _SPACES | {ord(c): None for c in "'\u2018\u2019"}
+_FLAT: Final = {ord(c): " " for c in '-_/.,;:!?()[]{}"*&+|\n\t\r\u2013\u2014\u201c\u201d'} | {
+    ord(c): None for c in "'\u2018\u2019"
+}
 _TAG = re.compile(r"<[^<>]{0,80}>")
 _ASIDE = re.compile(r"\([^()]{0,60}\)")
 _NO_PERSON = re.compile(r"(?:[A-Z]\. ?)+[A-Z]?|(?i:jr|sr|ii|iii|iv|ph\.?d|m\.?d)\.?")
@@ -74,23 +72,20 @@ _TITLE_YEAR = re.compile(r"\((1[0-9]{3}|20[0-9]{2})\)")
 
 
 def word_set(words: str) -> frozenset[str]:
-    """The words of a text, for closed sets that read better as prose."""
+    """Split a text into a set, for closed sets that read better as prose."""
     return frozenset(words.split())
 
 
 def literal(text: str) -> Any:
-    """The value of a Python or JSON list, tuple or dict written as a string; None for any other text.
+    """Parse a Python or JSON list, tuple or dict written as a string; None for any other text.
 
-    Only quoted strings, plain numbers, constants and brackets are let through to `ast.literal_eval`, under a length
-    cap, so that no text can make it warn; nesting is bounded by Python's own tokenizer (200 levels).
+    Only quoted strings, plain numbers, constants and brackets reach `ast.literal_eval`, under a length cap, so that no
+    text can make it warn; nesting is bounded by Python's own tokenizer (200 levels).
 
-    >>> literal("['Mystery, Thriller', 'Mystery']")
-    ['Mystery, Thriller', 'Mystery']
-    >>> literal('["a", null]')
-    ['a', None]
-    >>> literal("[[[" * 999)
+    >>> literal("['Mystery, Thriller', 'Mystery']"), literal('["a", null]'), literal("[[[" * 999)
+    (['Mystery, Thriller', 'Mystery'], ['a', None], None)
     """
-    if len(text) > MAX_LITERAL or text.lstrip()[:1] not in _OPENINGS:
+    if len(text) > MAX_LITERAL or text.lstrip()[:1] not in ("[", "(", "{"):
         return None
     text = text.strip()
     if _TOKENS.fullmatch(text) is None:
@@ -106,7 +101,7 @@ def literal(text: str) -> Any:
 
 
 def as_list(value: Any) -> list[str]:
-    """The texts in a raw metadata value, in order, at most `MAX_VALUES` of them.
+    """Return the texts in a raw metadata value, in order, at most `MAX_VALUES` of them.
 
     A string is a Python or JSON literal, else split at `|`, else at `;`, else at commas. Inside a list a comma
     belongs to the name. A dict gives its `name`, else the keys whose value is true or a positive count. Integers
@@ -117,9 +112,10 @@ def as_list(value: Any) -> list[str]:
     >>> as_list([{"id": 16, "name": "Animation"}]), as_list({"casual": "True", "divey": False})
     (['Animation'], ['casual'])
     """
-    if isinstance(value, str) and (inner := literal(value)) is None:
-        return _split(value)
     if isinstance(value, str):
+        inner = literal(value)
+        if inner is None:
+            return _split(value)
         value = inner
     return list(islice(_leaves(value), MAX_VALUES))
 
@@ -156,7 +152,7 @@ def _leaves(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def is_true(value: Any) -> bool:
-    """Whether a raw flag is set: `true`, `"True"`, `"yes"`, a positive count.
+    """Return true for a set flag: `true`, `"True"`, `"yes"`, a positive count.
 
     >>> is_true("True"), is_true("u'yes'"), is_true("False"), is_true(3), is_true(None)
     (True, True, False, True, False)
@@ -168,7 +164,7 @@ def is_true(value: Any) -> bool:
 
 
 def by_key(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata under folded keys, so that `Plot Keywords`, `plot-keywords` and `plot_keywords` are one.
+    """Fold the metadata's keys, so that `Plot Keywords`, `plot-keywords` and `plot_keywords` are one.
 
     >>> by_key({"Plot Keywords": "a|b"})
     {'plot_keywords': 'a|b'}
@@ -182,7 +178,7 @@ def _fold(key: str) -> str:
 
 
 def values(folded: Mapping[str, Any], concept: str) -> list[str]:
-    """The texts of the first key of a concept (see `KEYS`) that has any."""
+    """Return the texts of the first key of a concept (see `KEYS`) that has any."""
     for key in KEYS[concept]:
         if (value := folded.get(key)) and (texts := as_list(value)):
             return texts
@@ -190,7 +186,7 @@ def values(folded: Mapping[str, Any], concept: str) -> list[str]:
 
 
 def name(text: str) -> str:
-    """A readable name with its letter case: NFKC, one line, no tags, at most 60 characters; "" if it says nothing.
+    """Clean a name, keeping its letter case: NFKC, one line, no tags or asides, at most 60 characters.
 
     >>> name(" Sofia   Coppola (Director)"), name("N/A"), name("O&#39;Brien")
     ('Sofia Coppola', '', "O'Brien")
@@ -199,12 +195,12 @@ def name(text: str) -> str:
 
 
 def proper(text: str) -> str:
-    """A label with its letter case, such as a brand's."""
+    """Clean a label with letter case, such as a brand's, keeping asides."""
     return _clean(text[:200])
 
 
 def label(text: str) -> str:
-    """A readable lower-case label, cleaned as a name is; what stands in brackets is part of it.
+    """Clean a label to lower case, keeping asides.
 
     >>> label("American (New)"), label("Kids &amp; Family"), label("</span>"), label("(no genres listed)")
     ('american (new)', 'kids & family', '', '')
@@ -230,18 +226,12 @@ def _clean(text: str) -> str:
 
 
 def people(texts: Iterable[str], limit: int) -> list[str]:
-    """The first names of people in a raw list, without what is no name (`Jr.`, `J.K.`, `123`).
+    """Return the first names of people in a raw list, without parts that are no name (`Jr.`, `J.K.`, `123`).
 
     >>> people(["Robert Downey", "Jr.", "Zoë Wanamaker (voice)"], 3)
     ['Robert Downey', 'Zoë Wanamaker']
     """
-    found: list[str] = []
-    for text in texts:
-        if len(found) == limit:
-            break
-        if person := _person(text[:200]):
-            found.append(person)
-    return found
+    return list(islice(filter(None, (_person(text[:200]) for text in texts)), limit))
 
 
 @lru_cache(maxsize=16_384)
@@ -251,7 +241,7 @@ def _person(text: str) -> str:
 
 
 def year(folded: Mapping[str, Any], title: str) -> str:
-    """The year in the metadata, else that of `(1995)` in the title; empty if there is none.
+    """Return the year in the metadata, else that of `(1995)` in the title; empty if there is none.
 
     >>> year({"year": 1994}, ""), year({}, "The Long Ferry (2012)"), year({"published": "1813-01-28"}, "")
     ('1994', '2012', '1813')
@@ -267,7 +257,7 @@ def year(folded: Mapping[str, Any], title: str) -> str:
 
 
 def decade(year: str) -> str:
-    """The decade of a year; years before 1900 are one era.
+    """Return the decade of a year; years before 1900 are one era.
 
     >>> decade("1994"), decade("1813"), decade("")
     ('1990s', 'before 1900', '')
@@ -278,40 +268,27 @@ def decade(year: str) -> str:
 
 
 def releases(year: str) -> str:
-    """A year as a skill says it.
-
-    >>> releases("2013"), releases("")
-    ('2013 releases', '')
-    """
+    """Word a year for a skill: `2013 releases`."""
     return f"{year} releases" if year else ""
 
 
 def description_of(candidate: Candidate) -> str:
-    r"""The plain description, else the metadata's; a Python-list literal gives a line each entry (paper E.2).
-
-    >>> description_of(Candidate(item_id="b1", description="['A storm.', 'A lighthouse.']"))
-    'A storm.\nA lighthouse.'
-    """
-    raw: Any = candidate.description or candidate.metadata.get("description") or ""
-    if isinstance(raw, str):
-        entries = literal(raw)
-        if entries is None:
-            return raw[:MAX_LITERAL]
-        raw = entries
-    return "\n".join(islice(_leaves(raw), MAX_VALUES))[:MAX_LITERAL]
+    """Return the description, else the metadata's."""
+    raw: Any = candidate.description or candidate.metadata.get("description")
+    return raw[:MAX_LITERAL] if isinstance(raw, str) else ""
 
 
 def flatten(text: str) -> str:
-    """The text as keyword matching sees it: lower case, no apostrophes, one space around every word.
+    """Return the text for keyword matching: lower case, no apostrophes, one space between words.
 
     >>> flatten("Sci-Fi: a Thief's Tale")
-    ' sci fi a thiefs tale '
+    'sci fi a thiefs tale'
     """
-    return f" {' '.join(text.lower().translate(_FLAT).split())} "
+    return " ".join(text.lower().translate(_FLAT).split())
 
 
 class Vocabulary:
-    """A closed set of labels, each known by its keywords, matched as whole words by one compiled expression.
+    """A closed set of labels, each known by its keywords, which match whole words, the longest first.
 
     >>> tones = Vocabulary({"funny": "comedy, laugh out loud", "dark": "noir, grim"})
     >>> tones.find("A grim, laugh-out-loud COMEDY of errors; two comedies really")
@@ -324,6 +301,7 @@ class Vocabulary:
         self._label_of: Final = {
             form: label for label, words in keywords.items() for word in words.split(",") for form in _forms(word)
         }
+        self._longest: Final = max(form.count(" ") + 1 for form in self._label_of)
         self._rank: Final = {label: rank for rank, label in enumerate(keywords)}
         self._in_label: Final = lru_cache(maxsize=8_192)(lambda text: frozenset(self._hits(text)))
 
@@ -333,17 +311,17 @@ class Vocabulary:
         return tuple(self._rank)
 
     def without(self, words: str) -> "Vocabulary":
-        """The same labels without some keywords, such as those that only a raw genre uses unambiguously."""
+        """Return the vocabulary without some keywords, such as those that only a raw genre uses unambiguously."""
         left_out = {form for word in words.split(",") for form in _forms(word)}
         kept = {form: label for form, label in self._label_of.items() if form not in left_out}
         return Vocabulary({of: ",".join(f for f, label in kept.items() if label == of) for of in self._rank})
 
     def find(self, text: str, labels: Iterable[str] = ()) -> list[str]:
-        """The labels whose keywords a free text holds, and those of short texts (see `find_in`)."""
+        """Return the labels with keywords in a free text, and those of short texts (see `find_in`)."""
         return self._ranked(chain(self._hits(text), *map(self._in_label, labels)), 0.0)
 
     def find_in(self, texts: Iterable[str], floor: float = 0.0) -> list[str]:
-        """The labels whose keywords short texts hold, such as raw genres; each text counts once for a label.
+        """Return the labels with keywords in short texts, such as raw genres; each text counts once for a label.
 
         Most mentioned first, then in the vocabulary's order; those with less than `floor` times the mentions of the
         first are left out.
@@ -351,21 +329,21 @@ class Vocabulary:
         return self._ranked(chain.from_iterable(self._in_label(text[:MAX_LABEL]) for text in texts), floor)
 
     def __contains__(self, text: str) -> bool:
-        """Whether the text as a whole is one keyword."""
-        return flatten(text).strip() in self._label_of
+        """True if the text as a whole is one keyword."""
+        return flatten(text) in self._label_of
 
-    @cached_property
-    def _search(self) -> re.Pattern[str]:
-        # Compiled when something is looked for: whoever only asks for labels starts without it.
-        return re.compile(f" ({_trie(self._label_of)})(?= )")
-
-    def _hits(self, text: str) -> list[str]:
-        return [self._label_of[hit] for hit in self._search.findall(flatten(text))]
+    def _hits(self, text: str) -> Iterator[str]:
+        words = flatten(text).split()
+        at = 0
+        while at < len(words):
+            for size in range(min(self._longest, len(words) - at), 0, -1):
+                if label := self._label_of.get(" ".join(words[at : at + size])):
+                    yield label
+                    break
+            at += size
 
     def _ranked(self, hits: Iterable[str], floor: float) -> list[str]:
-        counts: dict[str, int] = {}
-        for label in hits:
-            counts[label] = counts.get(label, 0) + 1
+        counts = Counter(hits)
         least = floor * max(counts.values(), default=0)
         ranked = sorted(counts, key=lambda label: (-counts[label], self._rank[label]))
         return [label for label in ranked if counts[label] >= least]
@@ -373,84 +351,12 @@ class Vocabulary:
 
 def _forms(word: str) -> tuple[str, ...]:
     """A keyword and its regular plural, flattened."""
-    flat = flatten(word).strip()
+    flat = flatten(word)
     if flat.endswith("s") or not flat:
         return (flat,) if flat else ()
     if flat.endswith("y") and flat[-2:-1] not in ("a", "e", "o"):
         return flat, f"{flat[:-1]}ies"
     return flat, f"{flat}es" if flat.endswith(("ch", "sh", "x")) else f"{flat}s"
-
-
-def _trie(words: Iterable[str]) -> str:
-    """One expression for many words, shared beginnings written once: several times faster than `a|b|c`."""
-    root: dict[str, Any] = {}
-    for word in words:
-        node = root
-        for letter in word:
-            node = node.setdefault(letter, {})
-        node[""] = {}
-    return _branch(root)
-
-
-def _branch(node: dict[str, Any]) -> str:
-    branches = [re.escape(letter) + _branch(below) for letter, below in sorted(node.items()) if letter]
-    if not branches:
-        return ""
-    body = branches[0] if len(branches) == 1 and "" not in node else f"(?:{'|'.join(branches)})"
-    return f"{body}?" if "" in node else body
-
-
-def credited(text: str, cue: re.Pattern[str]) -> list[str]:
-    """The people named right after a cue such as "directed by": capitalised words, never `fate` (paper E.2).
-
-    >>> credited("A film directed by Ana de la Cruz and J. B. Okoro. It rains.", re.compile("directed by"))
-    ['Ana de la Cruz', 'J. B. Okoro']
-    >>> credited("Two lives directed by fate.", re.compile("directed by"))
-    []
-    """
-    return [person for match in cue.finditer(text) for person in _names_at(text[match.end() : match.end() + 120])]
-
-
-_PARTICLES: Final = word_set("al bin da das de del della den der di do dos du el la le van von y")
-_NO_NAME: Final = word_set(
-    """a academy acclaimed an award award-winning awards bestselling chance death destiny emmy every fate fire god
-    grief her his hollywood hope it its legendary life love luck many men my nature night none oscar-winner
-    oscar-winning our someone that the their these this time us various veteran who women you your"""
-)
-"""Capitalised or not, no name of a person begins with these after "directed by"."""
-
-
-def _names_at(text: str) -> Iterator[str]:
-    words: list[str] = []
-    for token in text.partition("\n")[0].split()[:12]:
-        word = token.strip("\"'\u201c\u201d\u2018\u2019()[]*,;:!?")
-        if word in ("and", "&") and words:
-            yield from _one_name(words)
-            words = []
-            continue
-        is_initial = re.fullmatch(r"(?:[^\W\d_]\.)+|[JS]r\.", word) is not None
-        core = word if is_initial else word.rstrip(".")
-        capital = core[:1].isupper() and all(c.isalpha() or c in ".'\u2019-" for c in core)
-        if not (capital or (words and core in _PARTICLES)):
-            break
-        if not words and core.casefold() in _NO_NAME:
-            break
-        words.append(core)
-        if token[-1] in ',;:!?)]\u201d"' or core in ("Jr.", "Sr.") or core != word or len(words) == MAX_NAME_WORDS:
-            break
-    yield from _one_name(words)
-
-
-def _one_name(words: list[str]) -> Iterator[str]:
-    while words and words[-1] in _PARTICLES:
-        words = words[:-1]
-    if found := _person(" ".join(words)):
-        yield found
-
-
-def first_text(candidate: Candidate, description: str) -> str:
-    """The title and the first paragraph, at most 400 characters of it: where an author or director is named."""
-    return f"{candidate.title}\n{description[:FIRST_PARAGRAPH].partition(chr(10) * 2)[0]}"
 
 
 @lru_cache(maxsize=16_384)
@@ -460,7 +366,7 @@ def _fact(dimension: str, value: str) -> tuple[str, Fact] | None:
 
 
 def closed(**labels: Iterable[str]) -> tuple[Fact, ...]:
-    """The facts of closed vocabularies, by dimension.
+    """Return the facts of closed vocabularies, by dimension.
 
     >>> [fact.value for fact in closed(genre=("horror", "western"))]
     ['horror', 'western']
@@ -469,7 +375,7 @@ def closed(**labels: Iterable[str]) -> tuple[Fact, ...]:
 
 
 def facts(*groups: tuple[str, Iterable[str], int]) -> tuple[Fact, ...]:
-    """The facts of (dimension, values, limit) groups: in order, distinct in identity, at most `MAX_FACTS`.
+    """Return the facts of (dimension, values, limit) groups: in order, distinct in identity, at most `MAX_FACTS`.
 
     >>> [f.value for f in facts(("genre", ["War", "war", "", "drama"], 5), ("era", ["1990s"], 1))]
     ['War', 'drama', '1990s']

@@ -10,16 +10,16 @@
 | meal | the six words of `MEALS` | `GoodForMeal` | 4 |
 | rating | `highly rated` | `stars` of 4 or more | 1 |
 
-`attributes` come in four spellings, all read: a dotted key (`Ambience.casual: "True"`), a dict, a dict written as a
-string, and joined words (`Ambience_casual Ambience_trendy`). They may also stand in the metadata itself.
+`attributes` come in four spellings: a dotted key (`Ambience.casual: "True"`), a dict, a dict written as a string, and
+joined words (`Ambience_casual Ambience_trendy`). They may also stand in the metadata itself.
 
-Dropped: `Restaurants` (on 81 % of the places measured), `Food` (30 %) and `Nightlife` (21 %), which tell nothing
-next to their children; no measured place has only these. `Bars` (21 %) stays, after the finer ones, like the other
-roots of Yelp's category tree.
+Dropped: `Restaurants` (on 81 % of the places measured), `Food` (30 %) and `Nightlife` (21 %), which add nothing to
+their children; no measured place has only these. `Bars` (21 %) stays, after the finer ones, like the other roots of
+Yelp's category tree.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from operators.statinit import text
@@ -29,7 +29,7 @@ AMBIENCE: Final[Mapping[str, str]] = {
     word: word
     for word in ("divey", "romantic", "intimate", "hipster", "touristy", "upscale", "classy", "trendy", "casual")
 }
-"""Ambience words, rarest first as measured, since a rare one tells most."""
+"""Ambience words, rarest first as measured."""
 MEALS: Final[Mapping[str, str]] = {
     "latenight": "late night",
     "dessert": "dessert",
@@ -75,14 +75,14 @@ HIGHLY_RATED: Final = 4.0
 TOP_STARS: Final = 5
 MAX_TIER: Final = 4
 SQUARE_DEGREES: Final = 0.05
-"""About five kilometres: of the sizes measured (0.02, 0.05, 0.1) the one that told most of where people go next."""
+"""About five kilometres: of the sizes measured (0.02, 0.05, 0.1) the one that predicts best where people go next."""
 _ANGLE: Final = re.compile(r"-?[0-9]{1,3}(\.[0-9]{1,15})?")
 _TIER: Final = re.compile(r"[1-4]|\${1,4}")
 _STARS: Final = re.compile(r"\s*[0-5](\.\d{1,9})?\s*")
 
 
 def parse(candidate: Candidate) -> tuple[Fact, ...]:
-    """What a place's metadata say (paper App. E, Table 6).
+    """Read a place's facts (paper App. E, Table 6).
 
     >>> place = {"categories": "Restaurants, Thai", "city": "Reno", "attributes": {"Ambience": "Ambience_casual"}}
     >>> [f"{fact.dimension}={fact.value}" for fact in parse(Candidate(item_id="p1", metadata=place))]
@@ -133,7 +133,7 @@ def _city(folded: Mapping[str, Any]) -> list[str]:
 
 
 def _areas(folded: Mapping[str, Any]) -> Iterator[str]:
-    """Where in a city: people go out near where they are, and most within a few kilometres."""
+    """The part of a city: most people go out within a few kilometres."""
     code = folded.get("postal_code", folded.get("zip"))
     if isinstance(code, str | int) and not isinstance(code, bool):
         yield text.name(str(code)[:12])
@@ -159,7 +159,7 @@ def _stars(folded: Mapping[str, Any]) -> float:
 
 
 def _chosen(concept: str, words: Mapping[str, str], folded: Mapping[str, Any], traits: Mapping[str, Any]) -> list[str]:
-    """The closed words of a concept that are set, in whichever of the four spellings."""
+    """The closed words of a concept that are set, in any spelling."""
     keys = text.KEYS[concept]
     found: set[str] = set()
     for source in (traits, folded):
@@ -168,15 +168,8 @@ def _chosen(concept: str, words: Mapping[str, str], folded: Mapping[str, Any], t
             if head not in keys or not value:
                 continue
             if not dot:
-                found.update(_words(value))
+                for part in map(str.lower, text.as_list(value)):
+                    found.update((part, *(joined.rpartition("_")[2] for joined in part.split())))
             elif text.is_true(value):
                 found.add(word)
     return [label for word, label in words.items() if word in found or label in found]
-
-
-def _words(raw: Any) -> Iterable[str]:
-    """Each of `casual, late night` as it is, and the last part of each of `Ambience_casual Ambience_trendy`."""
-    for part in text.as_list(raw):
-        lowered = part.lower()
-        yield lowered
-        yield from (word.rpartition("_")[2] for word in lowered.split())

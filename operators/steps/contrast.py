@@ -1,7 +1,4 @@
-"""Steps of the agent `contrast`: a ranking or a selection meets the user's open business (paper 2.5).
-
-The join itself is `operators.contrast`; these steps put the fences before it.
-"""
+"""Steps of the agent `contrast`: the fences before the join of rankings and selections (paper 2.5)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,12 +11,7 @@ from schemas import Candidate, ItemFacts, OpenRankings, Position, Ranking, Recei
 
 @dataclass(frozen=True)
 class State:
-    """What is known when a ranking or a selection comes.
-
-    Attributes:
-        rings: the slot of the user's rings in which both meet; None: nothing is open.
-        receipt: what of this person was forgotten.
-    """
+    """The slot of the user's rings in which rankings and selections meet, and the receipt of erasures."""
 
     rings: OpenRankings | None = None
     receipt: Receipt | None = None
@@ -33,19 +25,18 @@ def on_ranking(
     limits: RingLimits,
     wish: Wish | None = None,
 ) -> Step | Outcome:
-    """A ranking was shown. Only its outcome where there is nothing to apply: it is forgotten or repeated."""
+    """Join a ranking; returns the outcome alone if it is erased or a repeat."""
     held = _open(state, ranking, ranking.domain, source)
     return held if isinstance(held, Outcome) else join.on_ranking(held, ranking, facts_of, source, limits, wish)
 
 
 def on_selection(state: State, selection: Selection, source: Position, limits: RingLimits) -> Step | Outcome:
-    """The user chose. Only its outcome where there is nothing to apply: it is forgotten or repeated."""
+    """Join a selection; returns the outcome alone if it is erased or a repeat."""
     held = _open(state, selection, None, source)
     return held if isinstance(held, Outcome) else join.on_selection(held, selection, source, limits)
 
 
 def _open(state: State, event: Ranking | Selection, domain: str | None, source: Position) -> OpenRankings | Outcome:
-    """The rings that an event meets, unless it is not to be met."""
     if state.receipt is not None and state.receipt.covers(domain, event.occurred_at, source.moment):
         return Outcome.FORGOTTEN
     if state.rings is None:

@@ -1,10 +1,10 @@
 """Steps of the agent `evolve`, the only writer of skills: a choice in two halves, a command in one (paper 2.5).
 
-Between the halves of a choice a reasoner is asked, which may take long. So the first half works on a view of the skill,
-and the second on the skill as it is when the answer comes: a read-modify-write never spans a question (invariant 3).
+Between the halves of a choice a reasoner is asked, which may take long. So `finish` works on the skill as it is when
+the answer comes: a read-modify-write never spans a question (invariant 3).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -29,9 +29,8 @@ from operators.privacy import Privacy
 from operators.propagate import GraphLimits
 from operators.signals import DEFAULT as SIGNALS
 from operators.signals import Signals
-from operators.steps.evolved import Begun, Effects, Outcome, State
+from operators.steps.evolved import Begun, Effects, Outcome, State, Versions
 from operators.steps.graph import Remembered, moment_of, remember
-from operators.steps.versions import Versions
 from operators.vouch import Vouching
 from schemas import (
     Abstention,
@@ -46,21 +45,22 @@ from schemas import (
     SkillCommand,
 )
 
+Reason = Callable[[Contrast, PolicySkill], Awaitable[Proposal]]
+
 
 def _moments(event: Event, source: Position | None) -> tuple[datetime, ...]:
-    """When an event says that it happened, and when its record does."""
+    """The times of an event and of its record."""
     return (event.occurred_at,) if source is None else (event.occurred_at, source.moment)
 
 
 def _is_forgotten(event: Correction | Abstention | SkillCommand, state: State, source: Position | None) -> bool:
-    """Whether a request to forget covers an event."""
     return state.receipt is not None and state.receipt.covers(event.domain, *_moments(event, source))
 
 
 def _left_of(
     items: Iterable[ItemFacts], event: Contrast | Correction | Abstention, state: State, source: Position | None
 ) -> tuple[ItemFacts, ...]:
-    """What requests to forget leave of an event's items."""
+    """Return the items without erased facts."""
     moments = _moments(event, source)
     known = (what_remains(item, event.user_id, event.domain, state.receipt, *moments) for item in items)
     return tuple(item for item in known if item is not None)
@@ -68,15 +68,11 @@ def _left_of(
 
 @dataclass(frozen=True)
 class Evolve(Versions):
-    """How skills evolve: all that decides what a choice or a command does, but for the reasoner.
+    """How events change skills, but for the reasoner.
 
     Attributes:
-        limits: of the merge.
-        privacy: what no skill may hold.
-        warmup_rounds: a skill stops learning after this many choices; None: never.
-        graph: of the user-item graph; None where choices are not remembered.
-        mode: how a choice changes a skill.
-        signals: what every signal counts.
+        warmup_rounds: the choices after which a skill stops learning; None: never.
+        graph: limits of the user-item graph; None: choices are not remembered.
     """
 
     limits: MergeLimits = DEFAULT_LIMITS
@@ -90,10 +86,9 @@ class Evolve(Versions):
     def begin(
         self, state: State, contrast: Contrast, source: Position | None = None, now: datetime | None = None
     ) -> Begun:
-        """What may be learned from a choice, and whether it is.
+        """Filter a choice by privacy and erasures, and check the fence.
 
-        Here, and nowhere behind it, the chosen item loses what is private: what older workers left on the topic was not
-        filtered.
+        Here, and nowhere behind it, the chosen item loses its private details.
         """
         chosen, _ = self.privacy.item(contrast.chosen, contrast.domain)
         moments = _moments(contrast, source)
@@ -111,17 +106,17 @@ class Evolve(Versions):
     def fence(
         self, skill: PolicySkill, event: Contrast | Feedback | Abstention, source: Position | None = None
     ) -> Outcome | None:
-        """Why a skill does not learn from a choice, a signal or an abstention; None if it does."""
+        """Return the reason not to learn from an event; None if the skill learns from it."""
         if holds(skill, event.event_id, source):
             return Outcome.REPEATED
         return Outcome.FROZEN if self.passes_over(skill) else None
 
     def passes_over(self, skill: PolicySkill) -> bool:
-        """Whether this skill learns from no further choice: a person froze it, or its warm-up is over."""
+        """Return True if the skill is frozen or past its warm-up rounds."""
         return skill.frozen or (self.warmup_rounds is not None and skill.contrasts >= self.warmup_rounds)
 
     def finish(self, state: State, contrast: Contrast, answer: Proposal, source: Position | None = None) -> Effects:
-        """What an answer makes of the skill as it is now."""
+        """Apply a reasoner's answer to the skill as it is now."""
         skill = state.skill
         validated = validate(answer, skill, contrast, self.privacy)
         if self.mode is EvolveMode.COUNTS:
@@ -131,10 +126,7 @@ class Evolve(Versions):
         return self.evolved(Outcome.EVOLVED, state, diff)
 
     def visit(self, state: State, visit: Interaction, item: ItemFacts, source: Position | None = None) -> Effects:
-        """What an item taken without a list does to a skill that has begun.
-
-        Before the first choice there is nothing to do: the skill will begin with it.
-        """
+        """Apply an item taken without a list. A skill before its first choice will begin with it anyway."""
         skill = state.skill
         known = what_remains(item, visit.user_id, visit.domain, state.receipt, *_moments(visit, source))
         if known is None:
@@ -150,7 +142,7 @@ class Evolve(Versions):
         return self.evolved(Outcome.COUNTED, state, diff)
 
     def hear(self, state: State, feedback: Feedback, item: ItemFacts, source: Position | None = None) -> Effects:
-        """What a signal on an item does to a skill; a skill may begin with it."""
+        """Apply a signal on an item; a skill may begin with it."""
         skill = state.skill
         known = what_remains(item, feedback.user_id, feedback.domain, state.receipt, *_moments(feedback, source))
         if known is None:
@@ -171,10 +163,10 @@ class Evolve(Versions):
         understood: Understood,
         source: Position | None = None,
     ) -> Effects:
-        """What a person's words do to a skill.
+        """Apply a correction.
 
-        Where nothing was understood or somebody else is meant, a version says so and changes nothing else. A frozen
-        skill learns nothing, and still does as the person says.
+        One that was not understood, or is about another person, makes a version without changes. A frozen skill learns
+        nothing, and still follows statements.
         """
         skill, moments = state.skill, _moments(correction, source)
         if (outcome := self.done_with(state, correction, source)) is not None:
@@ -185,9 +177,8 @@ class Evolve(Versions):
             understood, correction = left_of_it, correction.model_copy(update={"text": ""})
         if understood.about is About.ANOTHER or not understood.is_understood:
             outcome = Outcome.FOR_ANOTHER if understood.about is About.ANOTHER else Outcome.NOT_UNDERSTOOD
-            return self.evolved(
-                outcome, state, resolve_unheard(skill, correction, understood, source, privacy=self.privacy)
-            )
+            diff = resolve_unheard(skill, correction, understood, source, privacy=self.privacy)
+            return self.evolved(outcome, state, diff)
         left = _left_of(items, correction, state, source)
         learns = not self.passes_over(skill)
         diff = resolve_correction(
@@ -196,13 +187,13 @@ class Evolve(Versions):
         return self.evolved(Outcome.CORRECTED, state, diff)
 
     def done_with(self, state: State, correction: Correction, source: Position | None = None) -> Outcome | None:
-        """Why nobody need be asked what a correction says; None where it is neither forgotten nor known already."""
+        """Return the outcome of an erased or repeated correction; None for others."""
         if _is_forgotten(correction, state, source):
             return Outcome.FORGOTTEN
         return Outcome.REPEATED if holds(state.skill, correction.event_id, source) else None
 
     def abstain(self, state: State, abstention: Abstention, source: Position | None = None) -> Effects:
-        """What a list does of which the person took nothing: nothing to any line, and something to what may suit."""
+        """Apply a list of which nothing was taken."""
         skill = state.skill
         if _is_forgotten(abstention, state, source):
             return Effects(Outcome.FORGOTTEN, skill)
@@ -215,7 +206,7 @@ class Evolve(Versions):
         return self.evolved(Outcome.ABSTAINED, state, diff)
 
     def command(self, state: State, command: SkillCommand, source: Position | None = None) -> Effects:
-        """What a person's command does to a skill, unless it is forgotten or was carried out already."""
+        """Apply a command, unless it is erased or a repeat."""
         if _is_forgotten(command, state, source):
             return Effects(Outcome.FORGOTTEN, state.skill)
         if holds(state.skill, command.event_id, source):
@@ -233,3 +224,17 @@ class Evolve(Versions):
         user_id, domain, item = contrast.user_id, contrast.domain, contrast.chosen
         shown = _left_of(contrast.unchosen, contrast, state, source)
         return remember(state.memory, user_id, domain, item, at, contrast.event_id, source, self.graph, shown)
+
+
+async def learn(
+    step: Evolve, reason: Reason, state: State, contrast: Contrast, source: Position | None = None
+) -> Effects:
+    """Apply a choice with its question between the halves, for callers that own all the state.
+
+    Raises:
+        ReasonerUnavailable: there is no answer; nothing has changed.
+    """
+    begun = step.begin(state, contrast, source)
+    if begun.contrast is None or begun.outcome is not None:
+        return Effects(begun.outcome or Outcome.FORGOTTEN, state.skill)
+    return step.finish(state, begun.contrast, await reason(begun.contrast, state.skill), source)

@@ -1,28 +1,35 @@
-"""What the agent `evolve` knows of a user before a step, and what a step leads to."""
+"""The state and the effects of the agent `evolve`, and the versions of skills."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 
+from operators.chain import seal
+from operators.merge import merge
+from operators.seals import sealed
+from operators.slim import select, slim
 from operators.steps.graph import Remembered
+from operators.tokens import count_tokens
+from operators.vouch import Vouching
 from schemas import Contrast, Memory, PolicySkill, Receipt, SkillDiff, SlimSkill
 
 
 class Outcome(StrEnum):
-    """What became of a choice or a command; a metric's label."""
+    """The outcome of an event; a metric's label."""
 
     EVOLVED = "evolved"
     COUNTED = "counted"
-    """An interaction: of a skill that has begun, else of what it will begin with."""
+    """An interaction, counted in the skill or in the profile that it will begin with."""
     COMMANDED = "commanded"
     HEARD = "heard"
     """A signal on an item."""
     UNKNOWN_SIGNAL = "unknown-signal"
-    """A signal of a kind that nobody has configured."""
+    """A signal of a kind that is not configured."""
     CORRECTED = "corrected"
     NOT_UNDERSTOOD = "not-understood"
     FOR_ANOTHER = "for-another"
-    """A correction that tells of somebody else's taste."""
+    """A correction about another person's taste."""
     ABSTAINED = "abstained"
     FROZEN = "frozen"
     REPEATED = "repeated"
@@ -31,15 +38,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class State:
-    """What is known of a user in a domain.
+    """The state of a user in a domain.
 
     Attributes:
-        skill: as it is now; before the first choice the seed, at version 0.
-        receipt: what of this person was forgotten.
-        memory: what they took.
-        shares: which share of the domain's users holds an attribute; what many have comes later in a slim skill.
-        usual: the population's share of what was taken that has a fact, in 1/1024: what is to be expected of anybody.
-        popularity: how many of the domain's users took an item lately.
+        skill: before the first choice the seed, at version 0.
+        memory: the items that they took.
+        shares: the share of the domain's users that hold an attribute; common ones come later in a slim skill.
+        usual: the population's share of taken items that have a fact, in 1/1024.
+        popularity: the number of the domain's users who took an item lately.
     """
 
     skill: PolicySkill
@@ -55,9 +61,9 @@ class Begun:
     """The first half of a choice.
 
     Attributes:
-        contrast: what may be learned from, without what is private or forgotten; None if all of it is.
-        outcome: why nothing is learned from it; None: a reasoner is to be asked about `contrast`.
-        remembered: what the user's memory and the items make of the choice; None: nothing.
+        contrast: without private and erased details; None if nothing is left.
+        outcome: the reason not to learn from it; None: ask a reasoner.
+        remembered: the update of the user's memory and of items.
     """
 
     contrast: Contrast | None
@@ -69,10 +75,7 @@ class Begun:
 class Version:
     """A version of a skill, to be written first and sent then.
 
-    Attributes:
-        skill: to be written.
-        diff: to be sent once it is; None where it is in the log already.
-        slim: to be sent with it; None where what apps have is right.
+    `diff` is None if the log has it; `slim` is None if apps have the right one.
     """
 
     skill: PolicySkill
@@ -82,13 +85,7 @@ class Version:
 
 @dataclass(frozen=True)
 class Effects:
-    """What an event leads to.
-
-    Attributes:
-        outcome: what became of it.
-        skill: as it is afterwards.
-        version: the version that came of it, to be applied; None: there is none.
-    """
+    """The outcome of an event, the skill after it, and its version to be applied, if any."""
 
     outcome: Outcome
     skill: PolicySkill
@@ -96,5 +93,73 @@ class Effects:
 
     @property
     def diff(self) -> SkillDiff | None:
-        """What the event did to the skill; None: nothing."""
+        """The diff of the event."""
         return None if self.version is None else self.version.diff
+
+
+@dataclass(frozen=True, kw_only=True)
+class Versions:
+    """How versions of skills are made.
+
+    `slim_tokens` is the slim skill's budget, None for no slim skill. `chain_key` is the secret of all seals, empty for
+    seals without a secret, None for no seals.
+    """
+
+    slim_tokens: int | None = None
+    chain_key: bytes | None = None
+    vouching: Vouching = field(kw_only=True)
+
+    def evolved(self, outcome: Outcome, state: State, diff: SkillDiff) -> Effects:
+        """Return the effects of an event with its diff."""
+        version = self.version(state, diff)
+        return Effects(outcome, version.skill, version)
+
+    def version(self, state: State, diff: SkillDiff, *, always: bool = False) -> Version:
+        """Return the version after a diff, with a slim skill if apps would read another one, or `always`.
+
+        The diff is sealed here, and gets the lines of the slim skill if they change.
+        """
+        skill = state.skill
+        evolved = merge(skill, diff)
+        if self.slim_tokens is not None:
+            lines = select(evolved, count_tokens, self.slim_tokens, state.shares, vouching=self.vouching)
+            if lines != skill.slim_lines:
+                diff = diff.model_copy(update={"slim_lines": lines})
+                evolved = evolved.model_copy(update={"slim_lines": lines})
+        if self.chain_key is not None:
+            diff = seal(diff, skill.chain, self.chain_key)
+        # The merge of the whole diff, without merging twice.
+        evolved = evolved.model_copy(update={"last_diff": diff, "chain": diff.chain})
+        if always or diff.slim_lines is not None or self._reads_else(skill, evolved):
+            return Version(evolved, diff, self.slim(evolved))
+        return Version(evolved, diff)
+
+    def unsent(self, state: State, diff_version: int, slim_version: int, slim_text: str | None) -> Version:
+        """Return the part of the newest version that a worker may not have sent before it died."""
+        skill = state.skill
+        now = self.slim(skill)
+        is_as_before = now is not None and now.text == slim_text and now.session_until is None
+        is_told = slim_version >= skill.version or is_as_before
+        return Version(skill, None if diff_version >= skill.version else skill.last_diff, None if is_told else now)
+
+    def slim(self, skill: PolicySkill) -> SlimSkill | None:
+        """Return the skill as an app injects it; None where slim skills are off."""
+        if self.slim_tokens is None:
+            return None
+        short = slim(skill, count_tokens, self.slim_tokens, vouching=self.vouching)
+        return short if self.chain_key is None else sealed(short, self.chain_key)
+
+    def _reads_else(self, before: PolicySkill, now: PolicySkill) -> bool:
+        # Statements or a session may change the text, though the same lines are selected.
+        if self.slim_tokens is None or not (before.stated or now.stated or before.sessions or now.sessions):
+            return False
+        if any(self.vouching.held(said.dimension, said.value) for said in now.stated):
+            return True  # The operator's list or a release may allow these words at one version and not at the next.
+        short = partial(slim, count_tokens=count_tokens, budget=self.slim_tokens, vouching=self.vouching)
+        return _to_read(short(now)) != (_to_read(short(before)) if before.version else ())
+
+
+def _to_read(short: SlimSkill) -> tuple[object, ...]:
+    if not (short.text or short.now):
+        return ()
+    return short.text, short.session_id, short.session_until, short.now, short.session_text

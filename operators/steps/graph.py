@@ -1,4 +1,4 @@
-"""Steps on the user-item graph (Algorithm 1 line 11): a choice goes into the user's memory, and items hear of it."""
+"""Steps on the user-item graph (Algorithm 1 line 11): choices go into the user's memory and into their items."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,12 +12,9 @@ from schemas import ItemFacts, ItemMemory, Memory, Position, Touch
 
 @dataclass(frozen=True)
 class Remembered:
-    """A choice that a memory has taken in.
+    """A memory with one more choice, and the touch for its items.
 
-    Attributes:
-        memory: to be written, once the touch is sent: it is a state, so that after a crash between the two it is only
-            told again.
-        touch: what items are to hear; None: nothing.
+    The memory is written once the touch is sent: after a crash between the two, the touch is only sent again.
     """
 
     memory: Memory
@@ -35,9 +32,9 @@ def remember(
     limits: GraphLimits,
     shown: Iterable[ItemFacts] = (),
 ) -> Remembered | None:
-    """The memory with one more item taken, and what the items hear of it; None where it has applied this record.
+    """Add a taken item to a memory; None if it has applied this record.
 
-    An event that it knows by its id moves the fence alone, and no item hears of it.
+    An event with a known id moves the fence alone, without a touch.
     """
     if memory is not None and source is not None and is_applied(memory.applied, source):
         return None
@@ -47,13 +44,13 @@ def remember(
 
 
 def moment_of(occurred_at: datetime, source: Position | None, now: datetime | None) -> datetime:
-    """When a choice counts as taken: a clock that runs ahead must not hold the newest place for years."""
+    """Return the time of a choice: a clock that runs ahead must not hold the newest place for years."""
     moments = (occurred_at, None if source is None else source.moment, now)
     return min(moment for moment in moments if moment is not None)
 
 
 class Outcome(StrEnum):
-    """What became of a touch; a metric's label."""
+    """The outcome of a touch; a metric's label."""
 
     GATHERED = "gathered"
     REPEATED = "repeated"
@@ -61,21 +58,21 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Effects:
-    """What a touch leads to."""
+    """The items that a touch changes."""
 
     outcome: Outcome
     items: tuple[ItemMemory, ...] = ()
 
 
 def step(held: Callable[[str, str], ItemMemory | None], touch: Touch, now: datetime | None = None) -> Effects:
-    """Items hear who took them."""
+    """Add a taker to items."""
     told = (on_touch(held(item_id, touch.domain), touch.domain, item_id, t, now) for item_id, t in takers_of(touch))
     changed = tuple(item for item in told if item is not None)
     return Effects(Outcome.GATHERED if changed else Outcome.REPEATED, changed)
 
 
 def forget(item: ItemMemory, touch: Touch) -> ItemMemory | None:
-    """The item without the taker of a forgotten touch; None where it knows nothing of them, or is not meant."""
+    """Return the item without the taker of a forgotten touch; None if nothing changes."""
     if not (touch.every_domain or item.domain == touch.domain):
         return None
     return without_taker(item, touch.taker)

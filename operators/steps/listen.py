@@ -1,7 +1,7 @@
-"""Steps of the agent `listen`: turns of conversations wait in chunks, and what is understood of one goes on a card.
+"""Steps of the agent `listen`: turns of conversations wait in chunks, and the findings in a chunk go on a card.
 
-A chunk is closed by its length, by silence or by the end of its conversation. Turns of a closed one change no more, so
-that what is asked about it once is right whenever the answer comes.
+A chunk is closed by its length, by silence or by the end of its conversation. A closed one changes no more, so that an
+answer about it is right whenever it comes.
 """
 
 from collections import Counter
@@ -35,7 +35,6 @@ from schemas import (
     Fact,
     ForgetRequest,
     Listening,
-    NotKept,
     Position,
     ReasonedBy,
     Receipt,
@@ -52,7 +51,7 @@ ERASED = (CardChangeKind.FORGOTTEN, CardChangeKind.REMOVED)
 
 
 class Outcome(StrEnum):
-    """What became of an event; a metric's label."""
+    """The outcome of an event; a metric's label."""
 
     HEARD = "heard"
     REPEATED = "repeated"
@@ -60,12 +59,12 @@ class Outcome(StrEnum):
     NOT_REMEMBERED = "not-remembered"
     COMMANDED = "commanded"
     NOTHING = "nothing"
-    """A command about a line that is not there, or that changes nothing."""
+    """A command without an effect."""
 
 
 @dataclass(frozen=True)
 class State:
-    """What is known of a person."""
+    """The state of a person."""
 
     listening: Listening | None = None
     card: Card | None = None
@@ -74,7 +73,7 @@ class State:
 
 @dataclass(frozen=True)
 class Taken:
-    """What an utterance leads to."""
+    """The effects of an utterance."""
 
     outcome: Outcome
     listening: Listening | None = None
@@ -84,13 +83,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Listen:
-    """How conversations are listened to.
-
-    Attributes:
-        tokens: a chunk of so many is closed by the person's next turn.
-        silence_ms: one that has heard nothing for so long is closed.
-        privacy: what may be kept.
-    """
+    """How conversations are read: the person's turn closes a chunk of `tokens`, and silence of `silence_ms` does."""
 
     tokens: int = 1_000
     silence_ms: int = 300_000
@@ -98,7 +91,7 @@ class Listen:
     extractor: Extractor = field(kw_only=True)
 
     def hear(self, state: State, utterance: Utterance, source: Position) -> Taken:
-        """A turn, fit to be kept, is put where it belongs; what has been silent until it came is closed."""
+        """Add a turn to its chunk, and close chunks that were silent until it came."""
         if state.receipt is not None and state.receipt.covers(utterance.domain, utterance.occurred_at, source.moment):
             return Taken(Outcome.FORGOTTEN)
         listening = state.listening or Listening(user_id=utterance.user_id)
@@ -132,28 +125,31 @@ class Listen:
         return Taken(Outcome.NOT_REMEMBERED if unsaid else Outcome.HEARD, newer, tuple(closed), found)
 
     def after_silence(self, listening: Listening, now_ms: int) -> Taken | None:
-        """What waits, with what has been silent closed; None where nothing has."""
+        """Close silent chunks; None if there is none."""
         chunks, closed = self._silent(listening.chunks, now_ms)
         if not closed:
             return None
         return Taken(Outcome.HEARD, listening.model_copy(update={"chunks": tuple(chunks)}), tuple(closed))
 
     def due_ms(self, listening: Listening) -> int | None:
-        """When something of this is to be thought over, by Kafka's clock; None: nothing waits."""
+        """Return the time at which a chunk is due, by Kafka's clock; None: nothing waits."""
         return min(
             (0 if each.is_closed else each.heard_ms + self.silence_ms for each in listening.chunks), default=None
         )
 
     def finish(self, state: State, chunk: Chunk, heard: Heard, vocabulary: Callable[[str], Sequence[Fact]]) -> Thought:
-        """What a chunk leads to, by what was understood of it."""
-        user_id = chunk_owner(state)
+        """Return the result of a chunk, by its findings."""
+        if state.listening is None:
+            raise ValueError("nothing waits")
+        user_id = state.listening.user_id
         name, at = chunk_id(user_id, chunk), max(turn.said_at for turn in chunk.turns)
         findings = tuple(each for each in heard.findings[:MAX_FINDINGS] if not _is_forgotten(each, state, user_id))
         kept = replace(heard, findings=findings)
         source = _newest(state.listening)
-        diff = resolve(state.card, user_id, kept, name, at, chunk.conversation_id, source, self.privacy)
-        diff = _unquoted(diff, state, findings)
-        diff = _with_receipt(diff, state.card, user_id, chunk, name, at, source, heard.reasoned_by, self.privacy)
+        texts = [turn.text for turn in chunk.turns if turn.role is Role.USER]
+        removed = Counter(kind for text in texts for kind in self.privacy.placeholders(text))
+        until = max((scope.until for scope in state.receipt.lines.values()), default=None) if state.receipt else None
+        diff = resolve(state.card, user_id, kept, name, at, chunk.conversation_id, source, self.privacy, removed, until)
         gone = tuple(each for each in findings if each.effect is Effect.FORGETS)
         erased = [*gone_from(state.card, diff).items()]
         erased += [(line_id(each.stance, each.dimension, each.value, each.domain), each.value) for each in gone]
@@ -165,13 +161,13 @@ class Listen:
         )
 
     def forgotten(self, state: State, heard: Heard, thought: Thought) -> tuple[str, ...]:
-        """What a chunk has forgotten, in words: what the lines said, and what the person called it."""
+        """Return the values that a chunk has erased: those of lines, and those that the person named."""
         wishes = (each.value for each in heard.findings[:MAX_FINDINGS] if each.effect is Effect.FORGETS)
         lines = (value_of_line(*each) for each in gone_from(state.card, thought.diff).items())
         return tuple(dict.fromkeys((*wishes, *lines)))
 
     def command(self, state: State, command: CardCommand, source: Position) -> tuple[Outcome, CardDiff | None]:
-        """What a command does to a card."""
+        """Return the outcome and the diff of a command."""
         domain = None if command.line is None else command.line.domain
         if state.receipt is not None and state.receipt.covers(domain, command.occurred_at, source.moment):
             return Outcome.FORGOTTEN, None
@@ -181,7 +177,7 @@ class Listen:
         return (Outcome.NOTHING if diff is None else Outcome.COMMANDED), diff
 
     def _is_full(self, chunk: Chunk, utterance: Utterance) -> Closed | None:
-        """Why a chunk is closed by this turn. What others say closes none: the person's answer belongs to it."""
+        # A turn of another speaker closes none: the person's answer belongs to it.
         if utterance.ends:
             return Closed.ENDS
         if utterance.role is Role.USER and chunk.tokens >= self.tokens:
@@ -199,9 +195,9 @@ class Listen:
 
 
 def wished(utterance: Utterance, extractor: Extractor) -> str:
-    """What may wait of a turn that is not to be remembered: what says that something known is to be forgotten.
+    """Return the wishes to forget in a turn that is not to be remembered; nothing else of it is read.
 
-    "Don't remember that I like jazz" is about jazz, of which the card may know; all else of such a turn is not heard.
+    "Don't remember that I like jazz" is about jazz, which the card may have.
     """
     turn = turn_of(utterance, utterance.text)
     findings = extractor.extract([turn], None, lambda _: ()).findings
@@ -216,45 +212,38 @@ def wished(utterance: Utterance, extractor: Extractor) -> str:
     return ". ".join(each.text for each in kept)
 
 
-def chunk_owner(state: State) -> str:
-    """Whose conversations these are."""
-    if state.listening is None:
-        raise ValueError("nothing waits")
-    return state.listening.user_id
-
-
 def is_said(card: Card | None, user_id: str, chunk: Chunk) -> bool:
-    """Whether a card holds what a chunk led to."""
+    """Return True if a card has the result of a chunk."""
     return card is not None and chunk_id(user_id, chunk) in card.recent
 
 
 def erasures(diff: CardDiff | None) -> tuple[CardChange, ...]:
-    """The changes by which lines of a card are forgotten, so that their words have to go from the log as well."""
+    """Return the changes that erase lines, whose words have to go from the log too."""
     return () if diff is None else tuple(each for each in diff.changes if each.line is None and each.kind in ERASED)
 
 
 def gone_from(card: Card | None, diff: CardDiff | None) -> dict[str, str]:
-    """The ids of the lines that a diff has forgotten, and what they said."""
+    """Return the ids and values of the lines that a diff erases."""
     said = {} if card is None else {line.line_id: line.value for line in (*card.lines, *card.past)}
     return {change.line_id: said.get(change.line_id, "") for change in erasures(diff)}
 
 
 def forgotten_until(chunk: Chunk, now: datetime) -> datetime:
-    """Until when is forgotten what somebody wants forgotten in a chunk: until they said so.
+    """Return the moment until which a chunk's wish to forget reaches: when it was said.
 
-    That is when it came, where their clock may be a little behind: what they had said by then was said before.
+    Kafka's time counts instead if the app's clock is a little behind it.
     """
     said, came = max(turn.said_at for turn in chunk.turns), moment_of(chunk.heard_ms)
     return min(now, came if said < came <= said + TOLERANCE else said)
 
 
 def has_more(thought: Thought) -> bool:
-    """Whether what a chunk leads to has to be written down first: who finds it on the card could not tell the rest."""
+    """Return True if a result has to be stored first: the card alone does not show all of it."""
     return bool(thought.corrections or thought.forgets or thought.lines)
 
 
 def unlearned(card: Card, request: ForgetRequest, lines: Sequence[str], source: Position) -> CardDiff:
-    """The version of a card in which these lines are gone, because somebody has asked for it."""
+    """Return the diff that erases lines by request."""
     return CardDiff(
         event_id=request.event_id,
         occurred_at=request.occurred_at,
@@ -267,12 +256,12 @@ def unlearned(card: Card, request: ForgetRequest, lines: Sequence[str], source: 
 
 
 def newer(card: Card | None, diff: CardDiff, key: bytes = b"") -> Card:
-    """The card after a diff; its `last_diff` is the diff with its seal."""
+    """Return the card after a diff, which it seals."""
     return with_diff(card, seal(diff, None if card is None else card.chain, key))
 
 
 def _newest(listening: Listening | None) -> Position | None:
-    """The newest utterance that was heard: when this chunk was thought over, all before it had been."""
+    """Return the position of the newest utterance."""
     return max(listening.applied, key=lambda held: held.timestamp_ms, default=None) if listening is not None else None
 
 
@@ -281,7 +270,7 @@ def _knows(card: Card | None, event_id: str, source: Position) -> bool:
 
 
 def _is_forgotten(finding: Finding, state: State, user_id: str) -> bool:
-    """Whether what this says was forgotten after it was said."""
+    """True if the finding was erased after it was said."""
     receipt = state.receipt
     if receipt is None or finding.effect is Effect.FORGETS:
         return False
@@ -298,54 +287,6 @@ def _is_forgotten(finding: Finding, state: State, user_id: str) -> bool:
         names += [line_of(user_id, finding.domain, name) for name in told]
     held = () if state.card is None else state.card.lines
     if finding.strength is Strength.IMPLIED and all(each.line_id != line for each in held):
-        # Only what is said plainly is learned anew once it was forgotten.
+        # After an erasure only plain statements are learned anew.
         return any(name in receipt.lines for name in names)
     return any(receipt.covers_line(name, finding.said_at) for name in names)
-
-
-def _unquoted(diff: CardDiff | None, state: State, findings: Sequence[Finding]) -> CardDiff | None:
-    """The diff that quotes nothing said before a line was forgotten: a receipt cannot tell which words speak of it."""
-    if diff is None or state.receipt is None or not state.receipt.lines:
-        return diff
-    until = max(scope.until for scope in state.receipt.lines.values())
-    before = {finding.event_id for finding in findings if finding.said_at <= until}
-    held = {} if state.card is None else {line.line_id: line.words for line in (*state.card.lines, *state.card.past)}
-
-    def bare(change: CardChange) -> CardChange:
-        line = change.line
-        if line is None or line.words in ("", held.get(line.line_id)) or before.isdisjoint(line.evidence):
-            return change
-        return change.model_copy(update={"line": line.model_copy(update={"words": ""})})
-
-    return diff.model_copy(update={"changes": tuple(bare(change) for change in diff.changes)}) if before else diff
-
-
-def _with_receipt(
-    diff: CardDiff | None,
-    card: Card | None,
-    user_id: str,
-    chunk: Chunk,
-    name: str,
-    at: datetime,
-    source: Position | None,
-    reasoned_by: ReasonedBy,
-    privacy: Privacy,
-) -> CardDiff | None:
-    """The diff that also says what was taken out of the person's words before anybody read them."""
-    said = (turn.text for turn in chunk.turns if turn.role is Role.USER)
-    taken_out = Counter(kind for text in said for kind in privacy.placeholders(text))
-    if not taken_out:
-        return diff
-    if diff is None:
-        diff = CardDiff(
-            event_id=name,
-            occurred_at=at,
-            user_id=user_id,
-            version=1 if card is None else card.version + 1,
-            conversation_id=chunk.conversation_id,
-            reasoned_by=reasoned_by,
-            source=source,
-        )
-    counted = Counter({each.kind: each.times for each in diff.not_kept}) + taken_out
-    not_kept = tuple(NotKept(kind=kind, times=min(times, 10_000)) for kind, times in sorted(counted.items())[:32])
-    return diff.model_copy(update={"not_kept": not_kept})

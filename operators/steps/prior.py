@@ -1,19 +1,22 @@
-"""Step of the agent `prior`: an interaction goes into the user's profile and into their memory (paper 2.3)."""
+"""Step of the agent `prior`, and the begin of skills (paper 2.3, dual-level initialization)."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from operators.applied import is_applied
 from operators.forget import what_remains
+from operators.merge import DEFAULT_LIMITS, MergeLimits, fit_seed, start
+from operators.privacy import Privacy
 from operators.propagate import GraphLimits
-from operators.statinit import observe
+from operators.statinit import observe, statinit
 from operators.steps.graph import Remembered, moment_of, remember
-from schemas import Interaction, ItemFacts, Memory, Position, Profile, Receipt
+from schemas import Attribute, Event, Interaction, ItemFacts, Memory, PolicySkill, Position, Profile, Receipt
 
 
 class Outcome(StrEnum):
-    """What became of an interaction; a metric's label."""
+    """The outcome of an interaction; a metric's label."""
 
     COUNTED = "counted"
     REPEATED = "repeated"
@@ -22,7 +25,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class State:
-    """What is known of a user in a domain."""
+    """The state of a user in a domain."""
 
     profile: Profile | None = None
     memory: Memory | None = None
@@ -31,13 +34,9 @@ class State:
 
 @dataclass(frozen=True)
 class Effects:
-    """What an interaction leads to.
+    """The profile and the memory to be written.
 
-    Attributes:
-        outcome: what became of it.
-        profile: to be written; None: nothing is.
-        remembered: the memory to be written and what items hear; None: nothing. It has a fence of its own: after a
-            crash between the two writes, one of them is made up for.
+    Each has a fence of its own: after a crash between the two writes, the missing one is made up for.
     """
 
     outcome: Outcome
@@ -69,3 +68,46 @@ class Prior:
             return Effects(Outcome.REPEATED, remembered=remembered)
         profile = observe(state.profile, interaction, known.facts, source)
         return Effects(Outcome.COUNTED, profile, remembered)
+
+
+@dataclass(frozen=True)
+class Start:
+    """How skills begin: users with interactions from their statistics, others from the domain's template."""
+
+    limits: MergeLimits = DEFAULT_LIMITS
+    from_history: bool = True
+    from_template: bool = True
+    privacy: Privacy = field(kw_only=True)
+
+    def seed(
+        self,
+        domain: str,
+        profile: Profile | None,
+        template: Sequence[Attribute] = (),
+        usual: Mapping[str, int] | None = None,
+    ) -> tuple[Attribute, ...]:
+        """Return the lines of the user's history; without one, those of the template."""
+        lines: Sequence[Attribute]
+        if profile is not None and profile.interactions:
+            lines = statinit(profile, usual) if self.from_history else ()
+        else:
+            lines = template if self.from_template else ()
+        # Profiles and templates may be older than the privacy rules.
+        kept = tuple(a for a in lines if self.privacy.refuses(domain, a.dimension, a.value) is None)
+        return fit_seed(kept, self.limits)
+
+    def skill(
+        self,
+        user_id: str,
+        domain: str,
+        event: Event,
+        profile: Profile | None,
+        template: Sequence[Attribute] = (),
+        usual: Mapping[str, int] | None = None,
+    ) -> PolicySkill:
+        """Return the user's skill before their first choice: the seed, at version 0."""
+        skill = start(user_id, domain, self.seed(domain, profile, template, usual), event)
+        if profile is None:
+            return skill
+        # Visits that the seed counts are not counted again.
+        return skill.model_copy(update={"applied": profile.applied})

@@ -1,4 +1,4 @@
-"""Steps of the agent `rank` that no model does: retrieve, extract, order, answer (paper 2.2 to 2.4)."""
+"""Steps of the agent `rank` without a model: retrieve, extract, order, answer (paper 2.2 to 2.4)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,14 +39,14 @@ from schemas import (
 
 @dataclass(frozen=True)
 class State:
-    """What is known of a user in a domain.
+    """The state of a user in a domain.
 
     Attributes:
-        skill: as it is now; before the first choice the seed, at version 0.
-        memory: what they took.
-        neighbourhood: what the items in memory tell of their other takers.
-        shares: which share of the domain's users holds an attribute.
-        popularity: how many of the domain's users took an item lately.
+        skill: before the first choice the seed, at version 0.
+        memory: the items that they took.
+        neighbourhood: the other takers of these items.
+        shares: the share of the domain's users that hold an attribute.
+        popularity: the number of the domain's users who took an item lately.
     """
 
     skill: PolicySkill
@@ -58,18 +58,13 @@ class State:
 
 @dataclass(frozen=True)
 class Heard:
-    """What the person said, as far as it bears on one list.
-
-    Attributes:
-        fit: how well the candidates suit, in the order in which they were asked for; None: nothing is known of it.
-        said: what it does to the order.
-    """
+    """The person's statements about one list, and the fit of its candidates, in the order of the request."""
 
     fit: Fit | None = None
     said: Said = NOTHING
 
     def told(self, items: Sequence[ItemFacts], order: Sequence[str]) -> Fit | None:
-        """The fit with its chances in the ranking's order."""
+        """Return the fit in the ranking's order."""
         if self.fit is None:
             return None
         chances: dict[str, float] = dict(zip((item.item_id for item in items), self.fit.chances, strict=True))
@@ -87,12 +82,9 @@ UNHEARD = Heard()
 
 @dataclass(frozen=True)
 class Weighed:
-    """A list in order.
+    """An order of items, with the features of each in that order.
 
-    Attributes:
-        order: the items' ids, best first.
-        features: what spoke for each, in that order; None where nothing did, or where the request's or the person's
-            words decided, so that a choice says nothing about the weights.
+    `features` is None where the words of the request or of the person decide: then a choice teaches no weights.
     """
 
     order: tuple[str, ...]
@@ -101,16 +93,13 @@ class Weighed:
 
 @dataclass(frozen=True)
 class Rank:
-    """How rankings are made, as far as no model makes them.
+    """How rankings are made without a model.
 
     Attributes:
-        by: which lines of a skill rank. By default all that are sure enough: too many words dilute a model's attention
-            (paper 2.3, Cognitive Injection Boundary), but not a sum's.
-        slim_tokens: the slim skill's budget.
+        by: the lines of a skill that rank. Too many words dilute a model's attention (paper 2.3, Cognitive Injection
+            Boundary), but not a sum's.
         task_slim: likes that the instruction asks for come first in the slim skill.
-        retrieves: the community has a say.
-        weights: what counts how much.
-        vouching: what may be let out to apps and models.
+        retrieves: the community counts.
     """
 
     by: RankSkill = RankSkill.FULL
@@ -122,7 +111,7 @@ class Rank:
     privacy: Privacy = field(kw_only=True)
 
     def retrieve(self, state: State, rules: str, now: datetime) -> Retrieved:
-        """What the community says about this user; `rules`: the domain by whose rules neighbours are pruned."""
+        """Return the community's part; `rules` names the domain by whose rules neighbours are pruned."""
         if not self.retrieves:
             return Retrieved()
         return retrieve(
@@ -130,7 +119,7 @@ class Rank:
         )
 
     def extract(self, skill: PolicySkill, instruction: str = "", shares: Mapping[str, float] | None = None) -> Slimmed:
-        """The slim skill for this task."""
+        """Return the slim skill for a task."""
         relevant = relevant_to(instruction if self.task_slim else "", skill)
         return slimmed(skill, count_tokens, self.slim_tokens, shares, relevant, vouching=self.vouching)
 
@@ -159,7 +148,7 @@ class Rank:
         *,
         asks: bool = False,
     ) -> Heard:
-        """What the person said about these candidates, and how well these suit."""
+        """Return the statements about these candidates, and their fit."""
         statements = live(skill, now, session_id)
         fit = fit_of(items, skill, statements, privacy=self.privacy, asks=asks)
         sure = [said for said in statements if not is_doubtful(skill, said)]
@@ -185,10 +174,9 @@ class Rank:
         popularity: Mapping[str, int] | None = None,
         heard: Heard = UNHEARD,
     ) -> tuple[str, ...]:
-        """The items' ids, best first."""
+        """Return the items' ids, best first."""
         spoken = self.spoken(items, lines, retrieved, popularity)
-        ranked = ordered(items, spoken, instruction, seed, self.weights, heard.said)
-        return tuple(item.item_id for item, _ in ranked)
+        return self.weighed(items, spoken, instruction, seed, self.weights, heard).order
 
     def spoken(
         self,
@@ -197,7 +185,7 @@ class Rank:
         retrieved: Retrieved,
         popularity: Mapping[str, int] | None = None,
     ) -> Spoken:
-        """What speaks for each candidate; of the community only where it has a say."""
+        """Return the features of each candidate."""
         many = popularity if self.retrieves else None
         return Spoken.of(items, lines, facet_weights(retrieved.facets), retrieved.companions, many)
 
@@ -210,7 +198,7 @@ class Rank:
         weights: RankWeights,
         heard: Heard = UNHEARD,
     ) -> Weighed:
-        """The order by a domain's weights, with what a choice from it can be told by."""
+        """Return the order by a domain's weights, with its features."""
         ranked = ordered(items, spoken, instruction, seed, weights, heard.said)
         order = tuple(item.item_id for item, _ in ranked)
         if heard.said.decides or len({score.instruction for _, score in ranked}) > 1:
@@ -220,7 +208,7 @@ class Rank:
 
 
 def answer(request: RankRequest, order: Sequence[str], injected: Injected) -> Ranking:
-    """The ranking that answers a request, with an id that follows from it."""
+    """Return the ranking that answers a request, with an id that follows from it."""
     by_id: dict[str, Candidate] = {candidate.item_id: candidate for candidate in request.candidates}
     return Ranking(
         event_id=derived_id("ranking", request.user_id, request.request_id),
@@ -237,6 +225,6 @@ def answer(request: RankRequest, order: Sequence[str], injected: Injected) -> Ra
 
 
 def without_users(facet: Facet) -> Facet:
-    """As rankings and contrasts tell it: apps read them, and no other user is to be found in them, under any name."""
+    """Remove other users' pseudonyms from a facet: apps read it."""
     items = tuple(name for name in facet.supporting_neighbors if not name.startswith("user:"))
     return facet.model_copy(update={"supporting_neighbors": items})

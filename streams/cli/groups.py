@@ -22,7 +22,6 @@ HEADINGS: dict[str, dict[str, str]] = {
     "Data and analysis": {
         "sql": "data.sql",
         "replay": "data.replay",
-        "shadow": "data.replay",
         "global-skill": "operations.global_skill",
         "schemas": "data.schema_files",
     },

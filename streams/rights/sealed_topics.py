@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import orjson
 from confluent_kafka import Message, TopicPartition
 
-from operators.findings import Kind
+from operators.chain import Kind
 from operators.seals import Seal, is_plain, seal_of
 from schemas import (
     BadRecord,

@@ -83,7 +83,6 @@ _UNVOUCHED = {
     "disguise": "in a spelling or with signs that names and labels never have",
     "words": "with a word that orders have and labels seldom",
     "order": "in the words of an order",
-    "unlisted": "neither on the operator's list nor met on enough items",
 }
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from operators.audit import audit, audit_card
-from operators.findings import Kind
+from operators.chain import Kind
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill
 from streams.exceptions import TopicsDiffer
 from streams.kafka.clients import partition_of

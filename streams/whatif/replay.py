@@ -4,7 +4,7 @@ Reads partition by partition without a consumer group, and writes nothing to Kaf
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
@@ -15,7 +15,7 @@ from confluent_kafka import TopicPartition
 
 from operators.chain import unsealed
 from operators.merge import OutOfOrder
-from operators.whatif import Lines, Moment, Series, history, place, replay, series
+from operators.whatif import Lines, Moment, Series, replay, series
 from schemas import (
     BadRecord,
     Contrast,
@@ -89,7 +89,7 @@ class Report:
     Attributes:
         changed: the changes, as given.
         skills: the number of replayed skills, by user and domain.
-        identical: how many of them end alike byte for byte, see `comparable`.
+        identical: the number of them that end alike byte for byte, see `comparable`.
         choices: the user, the live rank and the other rank of each choice.
         skipped: choices left out: the live skill has not learned from them, or not yet.
         missing: live diffs whose event Kafka no longer has; the other side goes on without them.
@@ -152,50 +152,12 @@ def replay_all(
     run = _Run(settings, variant, tell, write)
     with Scanner(settings) as scanner:
         asyncio.run(run.all(_Histories(scanner, chosen)))
-    return _checked(run.report)
-
-
-def compare_shadow(settings: Settings, shadow: Settings, chosen: Chosen) -> Report:
-    """Compare the live log with the log of a shadow deployment, on the choices that both have learned from.
-
-    Raises:
-        NothingToReplay: the two have no choice in common.
-        NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
-    """
-    report, published = Report(), read_published(settings)
-    with Scanner(settings) as scanner, Scanner(shadow) as other:
-        logs: dict[bytes, list[SkillDiff]] = {}
-        for message in other.read(other.partitions(SkillDiff.TOPIC)):
-            if (diff := _decoded(SkillDiff, message.value())) is not None:
-                logs.setdefault(compound_key(diff.user_id, diff.domain), []).append(diff)
-        for each in (each for histories in _Histories(scanner, chosen) for each in histories):
-            decoded = ((event_id, _decoded(Contrast, raw)) for event_id, raw in each.choices.items())
-            contrasts = {event_id: contrast for event_id, contrast in decoded if contrast is not None}
-            log = logs.get(compound_key(each.user_id, each.domain), [])
-            live = _places(partial(lines_that_rank, settings, published), each.diffs, contrasts)
-            theirs = _places(partial(lines_that_rank, shadow, published), log, contrasts)
-            for event_id in live.keys() & theirs.keys():
-                report.choices.append((each.user_id, live[event_id], theirs[event_id]))
-            report.skills += bool(live.keys() & theirs.keys())
-    return _checked(report)
-
-
-def _places(lines: Lines, diffs: Sequence[SkillDiff], contrasts: Mapping[str, Contrast]) -> dict[str, int]:
-    """Rank each choice of a log with the skill before it."""
-    return {
-        diff.event_id: place(contrast, lines(skill, contrast))
-        for skill, diff in history(diffs)
-        if diff.is_contrast and (contrast := contrasts.get(diff.event_id))
-    }
-
-
-def _checked(report: Report) -> Report:
-    if not report.choices:
+    if not run.report.choices:
         raise NothingToReplay(
             "no choice matches: is there anything on the topic contrasts, which keeps 30 days, and is SAGER_PREFIX "
             "right? `sager topics` checks the topics"
         )
-    return report
+    return run.report
 
 
 class _Run:

@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from operators.evolve.question import question as evolve_question
+from operators.evolve.llm import question as evolve_question
 from operators.language.correction_llm import question as correction_question
 from operators.language.extraction_prompt import question as chunk_question
 from operators.rank import Task
 from operators.rank.question import rendered
-from operators.retrieve import Neighbours, retrieve
-from operators.retrieve.llm import request as facet_request
+from operators.retrieve import retrieve
 from operators.skill_document import skill_document
 from operators.slim import slim
 from operators.slim.llm import question as slim_question
@@ -26,7 +25,7 @@ from streams.language import RULES
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, item_facts
 from tests.unit.listen.listen_llm_builders import a_chunk
-from tests.unit.retrieve.retrieve_builders import NOW, memory, scored_item, scored_user, taken
+from tests.unit.retrieve.retrieve_builders import NOW, memory, taken
 from tests.unit.understand.understand_builders import a_correction
 
 OPERATORS = Path(__file__).parents[2] / "operators"
@@ -87,19 +86,7 @@ def ranking(name: str) -> Callable[[str], str]:
 
 
 def evolve(value: str) -> str:
-    asked = evolve_question(contrast(value), skill(value), max_attributes=24, **CALL)
-    assert asked is not None
-    return f"{asked.prompt} {asked.schema}"
-
-
-def neighbours(value: str) -> Neighbours:
-    ones = [scored_item(f"b{n}", f"mood: {PLAIN}", f"director: {value}") for n in range(2)]
-    return Neighbours(tuple(ones), (scored_user("x", id_of(f"director: {value}"), id_of(f"mood: {PLAIN}")),))
-
-
-def community(value: str) -> str:
-    held = memory(*(taken(f"b{n}", f"mood: {PLAIN}", f"director: {value}") for n in range(2)))
-    asked = facet_request(held, neighbours(value), most=7, **CALL)
+    asked = evolve_question(contrast(value), skill(value), **CALL)
     assert asked is not None
     return f"{asked.prompt} {asked.schema}"
 
@@ -128,11 +115,10 @@ def chunk(value: str) -> str:
 
 PROMPTS: dict[str, Callable[[str], str]] = {
     "evolve.v2": evolve,
-    "facets.v1": community,
     "slim.v1": extraction,
     "understand.v1": correction,
     "listen.v2": chunk,
-    **{f"rank-{form}.v1": ranking(f"rank-{form}.v1") for form in ("first-token", "listwise")},
+    "rank-listwise.v1": ranking("rank-listwise.v1"),
 }
 TEXTS: dict[str, Callable[[str], str]] = {
     "slim skill": lambda value: slim(skill(value), count_tokens, 200, vouching=VOUCHING).text,
@@ -148,10 +134,9 @@ TEXTS: dict[str, Callable[[str], str]] = {
     ),
 }
 BUILDERS = {
-    "evolve/question.py",
+    "evolve/llm.py",
     "language/extraction_prompt.py",
     "rank/question.py",
-    "retrieve/llm.py",
     "slim/llm.py",
     "language/correction_llm.py",
 }

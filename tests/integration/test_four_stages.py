@@ -75,12 +75,11 @@ def test_what_others_took_with_the_same_items_reaches_a_ranking_and_its_log(harn
 
 
 @pytest.mark.thorough
-def test_a_model_ranks_writes_facets_and_picks_the_slim_skill(harness: Harness) -> None:
+def test_a_model_ranks_and_picks_the_slim_skill(harness: Harness) -> None:
     with threaded(OpenAiServer()) as server:
         harness.worker(
             support_floor=2,
-            ranker="first-token",
-            facets_by="llm",
+            ranker="listwise",
             extract_by="llm",
             llm_base_url=server.base_url,
             llm_model="test-model",
@@ -89,20 +88,9 @@ def test_a_model_ranks_writes_facets_and_picks_the_slim_skill(harness: Harness) 
         until_told(harness, "user-4")
         shown = [film("vertigo", "mystery"), film("up", "animation"), film("shane", "western")]
         ranking = ask(harness, "user-4", "r1", *shown, instruction="something dark")
-        # What others took may still come in: for another graph the facets are asked for anew.
-        asked = (ask(harness, "user-4", f"r{n}", *shown, instruction="something dark") for n in range(2, 30))
-        again = next(
-            each for each in asked if each.injected.facets_by is not None and not each.injected.facets_by.calls
-        )
 
     told = ranking.injected.ranked_by
     assert told is not None
-    assert (told.reasoner, told.prompt, told.model, told.calls) == ("llm", "rank-first-token.v1", "test-model", 2)
+    assert (told.reasoner, told.prompt, told.model, told.calls) == ("llm", "rank-listwise.v1", "test-model", 2)
     assert told.prompt_hash
-    assert ranking.injected.facets_by is not None
-    assert ranking.injected.facets_by.prompt == "facets.v1"
     assert {c.item_id for c in ranking.candidates} == {"vertigo", "up", "shane"}
-    # The facets are kept for the same graph, so that only the ranking costs calls again.
-    assert again.injected.facets
-    assert again.injected.facets_by is not None
-    assert again.injected.facets_by.prompt_hash == ranking.injected.facets_by.prompt_hash

@@ -11,8 +11,7 @@ from pydantic import SecretStr
 
 from benchmarks.surroundings import reached_as
 from operators.cards.fold import fold
-from operators.chain import seal_all
-from operators.findings import Kind
+from operators.chain import Kind, seal_all
 from operators.forget import with_scope
 from operators.merge import start
 from operators.seals import sealed

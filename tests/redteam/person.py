@@ -6,17 +6,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
+from operators.retrieve.llm import request as facet_request
+
 from operators.attributes import from_fact
 from operators.contrast import RingLimits, Step
 from operators.evolve import CountsReasoner, Proposal
-from operators.evolve.question import question as evolve_question
+from operators.evolve.llm import question as evolve_question
 from operators.global_skill import Population, global_skill
 from operators.merge import start
 from operators.privacy import Privacy
 from operators.propagate import GraphLimits
 from operators.rank import Task
 from operators.rank.question import rendered
-from operators.retrieve.llm import request as facet_request
 from operators.slim.llm import question as slim_question
 from operators.statinit import facts_of, generic
 from operators.steps import Effects, Evolve, Start, State
@@ -249,7 +250,7 @@ class Person:
         """What a model is asked: to judge the last choice, to rank, to extract the slim skill, to say facets."""
         prompts = self.trace.prompts
         if self._learning is not None:
-            judged = evolve_question(*self._learning, **self._told, max_attributes=24)
+            judged = evolve_question(*self._learning, **self._told)
             prompts["evolve"] = judged.prompt if judged else ""
         retrieved = self.rank.retrieve(RankState(self.skill, self.memory), self.domain, NOW)
         if self.memory is not None:

@@ -13,7 +13,7 @@ import orjson
 from operators.attributes import from_fact
 from operators.contrast import on_ranking, on_selection
 from operators.evolve import CountsReasoner, Proposal, Reasoner, ReasonerUnavailable
-from operators.evolve.question import question
+from operators.evolve.llm import question
 from operators.language.corrections import understand
 from operators.merge import start
 from operators.rank import Task, rank
@@ -210,9 +210,7 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
         return out
     contrast = EVOLVE.begin(State(skill), step.contrast, AT).contrast
     assert contrast is not None
-    asked_of_model = question(
-        contrast, skill, count_tokens=count_tokens, max_tokens=TOKENS, max_attributes=24, vouching=VOUCHING
-    )
+    asked_of_model = question(contrast, skill, count_tokens=count_tokens, max_tokens=TOKENS, vouching=VOUCHING)
     out.prompts.append(asked_of_model.prompt if asked_of_model else "")
     apply(out, EVOLVE.finish(State(skill), contrast, await _reason(reasoner or CountsReasoner(), contrast, skill), AT))
     out.rows.append(row(step.contrast))

@@ -1,4 +1,4 @@
-"""`sager replay` and `sager shadow`: what other settings or another model would teach."""
+"""`sager replay`: the skills that other settings or another model would teach."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,7 +31,7 @@ FIGURES = (
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
+    """Add the command."""
     app.command(
         "replay",
         short_help="Replay past choices with other settings, and compare.",
@@ -39,23 +39,14 @@ def register(app: typer.Typer) -> None:
             "sager replay --set merge.weaken_window=2 --since 7d",
             "sager replay --set reasoner=llm --set llm_model=small-model --domain films --limit 500",
             "sager replay --set evolve_mode=incremental --user ann --json",
-            "sager replay --shadow bold.",
         ),
     )(replay)
-    app.command(
-        "shadow",
-        short_help="Feed a shadow deployment with live events.",
-        epilog=examples(
-            "SAGER_PREFIX=bold. SAGER_APP_ID=bold sager shadow --of sager. --share 0.1", "sager replay --shadow bold."
-        ),
-    )(shadow)
 
 
 def replay(
     changes: Annotated[
         list[str] | None, typer.Option("--set", help="A setting to change.", metavar="NAME=VALUE")
     ] = None,
-    shadow: Annotated[str | None, typer.Option(help="Compare with this shadow deployment.", metavar="PREFIX")] = None,
     since: Annotated[
         str | None,
         typer.Option(help="Choices since then: 30m, 24h, 7d, or a moment as 2026-01-31T18:00.", metavar="WHEN"),
@@ -76,26 +67,21 @@ def replay(
     docs/whatif.md explains the result. With an LLM every choice is one call: use --limit.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
-    from streams.whatif.replay import Chosen, compare_shadow, replay_all  # noqa: PLC0415
+    from streams.whatif.replay import Chosen, replay_all  # noqa: PLC0415
     from streams.whatif.variant import variant_of  # noqa: PLC0415
 
     live = settings(bootstrap=bootstrap)
-    if shadow is not None and (changes or out):
-        raise typer.BadParameter("--shadow compares two logs: use it without --set and --out")
     variant = variant_of(live, changes or [])
     asked = Chosen(moment_ms(since) if since else 0, user, domain, limit)
     rows: list[dict[str, Any]] = []
     with Stages() as stages:
-        if shadow is not None:
-            report = compare_shadow(reachable(live), live.model_copy(update={"prefix": shadow}), asked)
-        else:
-            report = replay_all(
-                reachable(live),
-                variant,
-                asked,
-                tell=lambda done, total, cost: stages.at("choices", done, total, cost),
-                write=rows.append if out else lambda _: None,
-            )
+        report = replay_all(
+            reachable(live),
+            variant,
+            asked,
+            tell=lambda done, total, cost: stages.at("choices", done, total, cost),
+            write=rows.append if out else lambda _: None,
+        )
     if out is not None:
         out.touch(0o600, exist_ok=False)  # the rows name users
         out.write_text("".join(f"{json_text(each)}\n" for each in rows), encoding="utf-8")
@@ -103,11 +89,11 @@ def replay(
     if as_json:
         print_json(found)
     else:
-        _show(report, found, is_shadow=shadow is not None)
+        _show(report, found)
 
 
 def _as_json(report: "Report", live: "Settings", other: "Settings") -> dict[str, Any]:
-    from operators.whatif import differences, sign_test  # noqa: PLC0415
+    from operators.whatif import differences  # noqa: PLC0415
 
     measures = differences(report.choices)
     better, worse = measures["ndcg_at_5"].better, measures["ndcg_at_5"].worse
@@ -124,7 +110,6 @@ def _as_json(report: "Report", live: "Settings", other: "Settings") -> dict[str,
             "better": better,
             "worse": worse,
             "equal": users - better - worse,
-            "p": sign_test(better, worse),
         },
         "live": _totals(report.live, live, report.skills),
         "whatif": _totals(report.other, other, report.skills),
@@ -140,10 +125,9 @@ def _totals(totals: "Totals", configured: "Settings", skills: int) -> dict[str, 
     }
 
 
-def _show(report: "Report", found: dict[str, Any], *, is_shadow: bool) -> None:
+def _show(report: "Report", found: dict[str, Any]) -> None:
     changed = ", ".join(f"{name}={value}" for name, value in report.changed.items()) or "nothing changed"
-    other = "shadow" if is_shadow else "what-if"
-    made = table("figure", "live", other, "difference", title="live and shadow" if is_shadow else changed)
+    made = table("figure", "live", "what-if", "difference", title=changed)
     for column in made.columns[1:]:
         column.justify = "right"
     for measure, told in found["measures"].items():
@@ -161,13 +145,11 @@ def _show(report: "Report", found: dict[str, Any], *, is_shadow: bool) -> None:
             row(made, [figure, f"{one:{form}}", f"{two:{form}}", f"{two - one:+{form}}"])
     console().print(made)
     signs = found["users_by_ndcg_at_5"]
-    chance = "p < 0.001" if signs["p"] < 0.001 else f"p = {signs['p']:.3f}"  # noqa: PLR2004 - three digits
     print(
         f"{found['choices']:,} choices of {found['users']:,} users; ± is a 95% interval by users. By NDCG@5 "
-        f"{signs['better']:,} users do better, {signs['worse']:,} worse, {signs['equal']:,} equal (sign test: {chance})"
+        f"{signs['better']:,} users do better, {signs['worse']:,} worse, {signs['equal']:,} equal"
     )
-    if not is_shadow:
-        print(f"{report.skills:,} skills, {report.identical:,} of which end alike")
+    print(f"{report.skills:,} skills, {report.identical:,} of which end alike")
     for count, what in (
         (report.skipped, "choices left out: the live skill has not learned from them, or not yet"),
         (report.missing, "live diffs whose event Kafka no longer has: the what-if goes on without them"),
@@ -176,23 +158,3 @@ def _show(report: "Report", found: dict[str, Any], *, is_shadow: bool) -> None:
     ):
         if count:
             note(f"{count:,} {what}")
-
-
-def shadow(
-    of: Annotated[str, typer.Option("--of", help="The live deployment's prefix.", metavar="PREFIX")],
-    share: Annotated[float, typer.Option(min=0.0, max=1.0, help="The share of users to copy.", metavar="SHARE")] = 1.0,
-    bootstrap: Bootstrap = None,
-) -> None:
-    """Copy what apps and users send to the live deployment into a shadow deployment, until SIGTERM.
-
-    The shadow has its own SAGER_PREFIX and SAGER_APP_ID, and workers with other settings. The live deployment does not
-    wait for it and reads nothing of it. `sager replay --shadow` compares both.
-    """
-    from streams.kafka import topics  # noqa: PLC0415
-    from streams.whatif.mirror import run  # noqa: PLC0415
-
-    chosen = settings(bootstrap=bootstrap)
-    if chosen.prefix == of:
-        raise typer.BadParameter("the shadow needs its own SAGER_PREFIX and SAGER_APP_ID, such as bold.")
-    topics.ensure(reachable(chosen))
-    note(f"{run(chosen, of, share):,} records copied from {of} to {chosen.prefix}")

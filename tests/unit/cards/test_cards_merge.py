@@ -113,9 +113,9 @@ def test_a_narrower_opposite_stands_beside_what_holds_anywhere() -> None:
 
 def test_a_broader_opposite_overtakes_what_holds_in_one_domain() -> None:
     in_films, anywhere = likes("horror", dimension="genre", domain="films"), hates("horror", 5)
-    for card in (after(in_films, anywhere), after(anywhere, in_films)):
-        assert known(card) == ["avoids:stated:horror"]
-        assert card.past[0].overtaken_by == "avoids:stated:horror"
+    card = after(in_films, anywhere)
+    assert known(card) == known(after(anywhere, in_films)) == ["avoids:stated:horror"], "in either order"
+    assert card.past[0].overtaken_by == "avoids:stated:horror"
 
 
 def test_the_same_of_one_domain_leaves_what_holds_anywhere() -> None:

@@ -34,7 +34,7 @@ PRICED = Settings(
     llm_price_completion=10.0,
     llm_model="some-model",
     reasoner=ReasonerName.LLM,
-    ranker=RankerName.FIRST_TOKEN,
+    ranker=RankerName.LISTWISE,
 )
 RULES = ReasonedBy()
 GATED = ReasonedBy(reasoner="llm", gated=True)
@@ -84,13 +84,13 @@ def of(*reasoned: SkillDiff | Ranking, settings: Settings = PRICED, letters: tup
 
 
 def test_costs_are_tokens_by_price_per_million_and_summed_by_prompt() -> None:
-    found = of(*[diff(n, llm(ms=10 * n)) for n in range(1, 21)], ranking(1, llm("rank-first-token.v1", 2, ms=70)))
+    found = of(*[diff(n, llm(ms=10 * n)) for n in range(1, 21)], ranking(1, llm("rank-listwise.v1", 2, ms=70)))
 
     evolve, rank = found.prompts
     assert (evolve.prompt, evolve.answered, evolve.calls, evolve.median_ms) == ("evolve.v2", 20, 20, 105)
     assert (evolve.prompt_tokens, evolve.completion_tokens) == (20_000, 1_000)
     assert evolve.usd == pytest.approx(20 * (1_000 * 2e-6 + 50 * 10e-6))
-    assert (rank.prompt, rank.answered, rank.calls) == ("rank-first-token.v1", 1, 2)
+    assert (rank.prompt, rank.answered, rank.calls) == ("rank-listwise.v1", 1, 2)
     assert found.usd == pytest.approx(evolve.usd + rank.usd)
     assert found.priced
 
@@ -109,7 +109,6 @@ def test_gate_fallbacks_and_dead_letters_are_counted() -> None:
     [
         Settings(reasoner=ReasonerName.LLM),
         Settings(ranker=RankerName.LISTWISE),
-        Settings(facets_by=By.LLM),
         Settings(extract_by=By.LLM),
     ],
 )

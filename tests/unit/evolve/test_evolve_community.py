@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.evolve import RulesReasoner
-from operators.evolve.question import Question, question
+from operators.evolve.llm import Question, question
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import Contrast, Kind, PolicySkill, Tier
@@ -32,9 +32,7 @@ FACETS = (
 def asked(
     contrast: Contrast, skill: PolicySkill = READER, budget: int = 1_500, vouching: Vouching = DEFAULT
 ) -> Question:
-    found = question(
-        contrast, skill, count_tokens=count_tokens, max_tokens=budget, max_attributes=24, vouching=vouching
-    )
+    found = question(contrast, skill, count_tokens=count_tokens, max_tokens=budget, vouching=vouching)
     assert found is not None
     return found
 

@@ -7,8 +7,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from operators.attributes import fact_id, from_fact
-from operators.evolve import GatedReasoner, Proposal, RulesReasoner, nothing_new, validate
+from operators.evolve import GatedReasoner, Proposal, RulesReasoner, validate
 from operators.evolve.llm import LlmReasoner
+from operators.evolve.reasoners import nothing_new
 from operators.merge import merge, resolve
 from operators.tokens import count_tokens
 from schemas import Contrast, Fact, ItemFacts, PolicySkill, ReasonedBy, Source, Tier

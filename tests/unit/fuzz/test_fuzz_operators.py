@@ -14,12 +14,11 @@ from operators.applied import DAY_MS, is_applied, with_applied
 from operators.attributes import MAX_FOLDED_CHARS, MAX_ID_CHARS, attribute_id, normalise
 from operators.contrast import on_ranking, on_selection
 from operators.evolve import RulesReasoner, validate
-from operators.evolve.question import question
+from operators.evolve.llm import question
 from operators.merge import merge, resolve, start
 from operators.prompts import as_data
 from operators.propagate import GraphLimits, on_touch, takers_of, touches, with_taken
 from operators.rank.deterministic import rank
-from operators.render import render
 from operators.slim import slim
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
@@ -43,6 +42,7 @@ from streams.kafka.packed_items import pack, unpack
 from streams.llm.replies import BadReply, read
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
+from tests.builders import render
 from tests.unit.fuzz.fuzz_strategies import PIECES, changed, golden, look, moments, outcome, short_texts, texts, values
 
 AT = Position(topic="t", partition=0, offset=0, timestamp_ms=0)
@@ -100,9 +100,7 @@ def test_any_choice_becomes_a_skill_within_its_bounds() -> None:
         evolved = merge(skill, diff)
         assert len(render(evolved)) <= 1_500
         assert slim(evolved, count_tokens, vouching=VOUCHING).tokens <= 30
-        asked = question(
-            contrast, evolved, count_tokens=count_tokens, max_tokens=1_500, max_attributes=24, vouching=VOUCHING
-        )
+        asked = question(contrast, evolved, count_tokens=count_tokens, max_tokens=1_500, vouching=VOUCHING)
         assert asked is None or count_tokens(asked.prompt) <= 1_500
         ranked = rank([*contrast.unchosen, contrast.chosen], evolved.attributes, contrast.instruction)
         assert {item.item_id for item, _ in ranked} == {candidate.item_id for candidate in ranking.candidates}

@@ -20,7 +20,6 @@ from operators.cards.admission import dimension_of, quoted, refused, value_of
 from operators.language.corrections import understand
 from operators.prompts import as_data
 from operators.rank.deterministic import rank
-from operators.render import render
 from operators.slim import slim
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
@@ -33,7 +32,7 @@ from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as GATE
 from streams.vouching import DEFAULT as VOUCHING
-from tests.builders import a_skill, an_attribute
+from tests.builders import a_skill, an_attribute, render
 from tests.unit.fuzz.fuzz_strategies import look, outcome
 from tests.unit.listen.listen_builders import heard
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.habits import POLES, fold, lines_of, nats, seen_from
-from operators.habits.counts import proves_less
+from operators.habits.lines import proves_less
 from schemas import ONE, HabitCounts, Tier
 
 CHEAPER = next(pole for pole in POLES if pole.value == "picks cheaper than average")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from operators.asks import CORRECTION_TOKENS
 from operators.evolve.choice import Choice
 from operators.evolve.draft import MAX_COMMUNITY, MAX_LEFT
-from operators.evolve.question import Question, question
+from operators.evolve.llm import Question, question
 from operators.prompts import as_data
 from operators.tokens import count_tokens
 from schemas import Contrast, Facet, Fact, ItemFacts, Kind, PolicySkill, Tier
@@ -24,7 +24,7 @@ TAGS = ["request", "community", "profile", "left", "chosen", "new"]
 
 
 def asked(event: Contrast, held: PolicySkill, budget: int = BUDGET) -> Question | None:
-    return question(event, held, count_tokens=count_tokens, max_tokens=budget, max_attributes=24, vouching=EVERYTHING)
+    return question(event, held, count_tokens=count_tokens, max_tokens=budget, vouching=EVERYTHING)
 
 
 def must_ask(event: Contrast, held: PolicySkill, budget: int = BUDGET) -> Question:
@@ -76,7 +76,6 @@ def test_what_nothing_vouches_for_is_a_number_by_which_it_can_still_be_judged() 
         skill(attribute(f"director: {evil}"), attribute("genre: romance")),
         count_tokens=count_tokens,
         max_tokens=BUDGET,
-        max_attributes=24,
         vouching=VOUCHING,
     )
     assert found is not None

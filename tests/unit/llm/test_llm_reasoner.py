@@ -4,9 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from operators.evolve.llm import LlmReasoner, proposal
+from operators.evolve.llm import LlmReasoner, proposal, question
 from operators.evolve.proposal import Proposal, ReasonerUnavailable
-from operators.evolve.question import question
 from operators.tokens import count_tokens
 from schemas import ReasonedBy, Tier, Verdict
 from streams.llm.client import LlmClient
@@ -42,7 +41,7 @@ def reasoner(client: LlmClient) -> LlmReasoner:
 
 
 def judged(**answer: object) -> Proposal:
-    asked = question(EVENT, HELD, count_tokens=count_tokens, max_tokens=1_500, max_attributes=24, vouching=VOUCHING)
+    asked = question(EVENT, HELD, count_tokens=count_tokens, max_tokens=1_500, vouching=VOUCHING)
     assert asked is not None
     unrelated = {key: {"fact": "none", "verdict": "unrelated"} for key in asked.attributes}
     return proposal(asked, {"analysis": "", **unrelated, "discovered": [], **answer}, ReasonedBy(reasoner="llm"))

@@ -56,7 +56,7 @@ async def test_reasoner_and_ranker_share_one_client(server: OpenAiServer) -> Non
     client = shared_client(one)
 
     assert reasoner_of(one).inner._client is client  # type: ignore[attr-defined]
-    assert shared_client(settings(server, ranker=RankerName.LISTWISE)) is client
+    assert shared_client(settings(server)) is client
     assert shared_client(settings(server, llm_model="another")) is not client
     assert models_of(one).rank is not None
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.audit import audit
-from operators.chain import seal
-from operators.findings import Kind
+from operators.chain import Kind, seal
 from operators.habits.axes import POLES
 from operators.merge import merge, resolve_command, start
 from operators.steps.evolve import Evolve

@@ -6,8 +6,7 @@ import pytest
 
 from operators.audit import audit_card
 from operators.cards.fold import fold
-from operators.chain import seal, seal_all
-from operators.findings import Kind
+from operators.chain import Kind, seal, seal_all
 from schemas import Card, CardDiff, SkillDiff
 from schemas.cards import CardChange, CardChangeKind
 from tests.builders import NOW, a_proposal, a_skill, evolve

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from operators.audit import audit
-from operators.findings import Kind
+from operators.chain import Kind
 from operators.language.understood import About, Read, Understood
 from operators.merge import start
 from operators.seals import sealed

@@ -2,9 +2,9 @@
 
 import pytest
 
-from operators.render import line_of, render, strategy_of
+from operators.render import characters, line_of, strategy_of
 from schemas import Kind, Tier
-from tests.builders import USER, a_skill, an_attribute
+from tests.builders import a_skill, an_attribute, render
 
 
 def test_skill_reads_section_by_section_strongest_first() -> None:
@@ -15,8 +15,10 @@ def test_skill_reads_section_by_section_strongest_first() -> None:
         an_attribute("exploration: explores many genres", kind=Kind.PATTERN),
     ]
 
-    text = render(a_skill(*lines).model_copy(update={"strategy": strategy_of(lines)}))
+    strategy = strategy_of(lines)
+    text = render(a_skill(*lines).model_copy(update={"strategy": strategy}))
 
+    assert characters(lines, strategy) == len(text)
     assert text == (
         "## Core preferences\n"
         "- noir (genre, high, pinned)\n"
@@ -29,10 +31,6 @@ def test_skill_reads_section_by_section_strongest_first() -> None:
         "- must include: noir\n"
         "- tie breaker: 1990s"
     )
-
-
-def test_user_is_not_named() -> None:
-    assert USER not in render(a_skill(an_attribute("genre: noir")))
 
 
 @pytest.mark.parametrize("value", ["two\u2028lines", "two\u00a0 words", "  two   words "])

@@ -17,7 +17,7 @@ ITEMS = (
     item_facts("i-solaris", "genre: science fiction", "author: Stanislaw Lem", "mood: eerie", title="Solaris"),
 )
 FACETS = (
-    Facet(facet="drawn to epic worlds", confidence=0.8, supporting_neighbors=("item:i9",)),
+    Facet(facet="drawn to epic worlds (mood)", confidence=0.8, supporting_neighbors=("item:i9",)),
     Facet(facet="author: Frank Herbert", confidence=0.6, attribute_id=id_of("author: Frank Herbert")),
 )
 TASK = Task(

@@ -1,7 +1,6 @@
-"""The rankers with a model, over real HTTP: what its answers become, and what they cannot become."""
+"""The ranker with a model, over real HTTP: what its answers become, and what they cannot become."""
 
 import asyncio
-import dataclasses
 from collections import Counter
 from collections.abc import AsyncIterator
 
@@ -11,9 +10,7 @@ from hypothesis import strategies as st
 
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.rank import LlmRanking, Task
-from operators.rank.first_token import FirstTokenRanker
 from operators.rank.listwise import ListwiseRanker
-from operators.rank.llm import Form, LlmRanker
 from operators.rank.ranking import presentations
 from operators.tokens import count_tokens
 from schemas import ItemFacts, ReasonedBy
@@ -21,7 +18,7 @@ from streams.llm.client import LlmClient
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import item_facts
 from tests.openai_server import Act, Do, OpenAiServer, threaded
-from tests.unit.rank.rank_builders import ITEMS, TASK, client_of, titles
+from tests.unit.rank.rank_builders import ITEMS, TASK, client_of
 
 BEST_FIRST = ("i-dune", "i-solaris", "i-sleep", "i-emma")
 
@@ -39,59 +36,12 @@ async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
     await made.aclose()
 
 
-def first_token(client: LlmClient, orders: int = 2) -> FirstTokenRanker:
-    return FirstTokenRanker(client, count_tokens=count_tokens, orders=orders, vouching=VOUCHING)
-
-
 def listwise(client: LlmClient, orders: int = 1) -> ListwiseRanker:
     return ListwiseRanker(client, count_tokens=count_tokens, orders=orders, vouching=VOUCHING)
 
 
-def ranker(client: LlmClient, form: Form = Form.FIRST_TOKEN, orders: int | None = None) -> LlmRanker:
-    return LlmRanker(client, count_tokens=count_tokens, form=form, orders=orders, vouching=VOUCHING)
-
-
 def names(task: Task) -> list[str]:
     return [item.item_id for item in task.items]
-
-
-class TestFirstToken:
-    async def test_order_is_read_off_the_probabilities_of_two_presentations(
-        self, client: LlmClient, server: OpenAiServer
-    ) -> None:
-        found = await first_token(client).rank(TASK)
-
-        assert found.order == BEST_FIRST
-        assert (found.presentations, found.repaired) == (2, 0)
-        first, second = server.prompts
-        assert titles(first) == titles(second)[::-1]
-
-    async def test_a_model_that_sees_only_places_decides_nothing(self, client: LlmClient, server: OpenAiServer) -> None:
-        server.always = Act(Do.ECHO)
-
-        found = await first_token(client).rank(TASK)
-        biased = await first_token(client, orders=1).rank(TASK)
-
-        assert max(found.scores.values()) - min(found.scores.values()) < 1e-9
-        assert max(biased.scores.values()) - min(biased.scores.values()) > 0.25
-
-    async def test_what_has_been_answered_decides_if_the_rest_fails(
-        self, client: LlmClient, server: OpenAiServer
-    ) -> None:
-        server.always = Act(Do.RATE_LIMIT)
-        server.then(Do.ANSWER)
-
-        found = await first_token(client).rank(TASK)
-
-        assert found.order[:2] in (BEST_FIRST[:2], BEST_FIRST[1::-1])
-        assert (found.presentations, found.reasoned_by.calls) == (1, 1)
-
-    async def test_a_model_that_obeys_an_injection_still_gives_an_order(
-        self, client: LlmClient, server: OpenAiServer
-    ) -> None:
-        server.always = Act(Do.OBEY)
-
-        assert sorted((await first_token(client).rank(TASK)).order) == sorted(names(TASK))
 
 
 class TestListwise:
@@ -99,8 +49,7 @@ class TestListwise:
         found = await listwise(client).rank(TASK)
 
         assert found.order == BEST_FIRST
-        assert found.scores == pytest.approx({"i-dune": 1, "i-solaris": 2 / 3, "i-sleep": 1 / 3, "i-emma": 0})
-        assert (found.repaired, found.presentations, found.reasoned_by.calls) == (0, 1, 1)
+        assert (found.repaired, found.reasoned_by.calls) == (0, 1)
         assert found.reasoned_by.prompt == "rank-listwise.v1"
         ranking = server.bodies[0]["response_format"]["json_schema"]["schema"]["properties"]["ranking"]
         assert (ranking["items"]["enum"], ranking["minItems"]) == (["A", "B", "C", "D"], 4)
@@ -134,69 +83,35 @@ class TestListwise:
 
         assert sorted((await listwise(client).rank(TASK)).order) == sorted(names(TASK))
 
-
-class TestChoiceOfForm:
-    @pytest.mark.parametrize(
-        "without", [Act(Do.NO_LOGPROBS), Act(Do.WRONG_SCHEMA), Act(Do.BREAK_JSON), Act(Do.FAIL, status=422)]
-    )
-    async def test_without_probabilities_listwise_and_after_three_times_never_asked_again(
-        self, client: LlmClient, server: OpenAiServer, without: Act
-    ) -> None:
-        # The endpoint's refusal quotes what it was sent.
-        task = dataclasses.replace(TASK, instruction="Some science fiction, not logprobs")
-        server.then(*[without, Act(Do.ANSWER)] * 3)
-        one = ranker(client)
-
-        found = [await one.rank(task) for _ in range(5)]
-
-        assert {ranking.order for ranking in found} == {BEST_FIRST}
-        assert {ranking.reasoned_by.prompt for ranking in found} == {"rank-listwise.v1"}
-        assert {ranking.reasoned_by.fallback for ranking in found} == {"no-logprobs"}
-        assert ["logprobs" in body for body in server.bodies].count(True) == 3
-
-    @pytest.mark.parametrize(
-        ("act", "outcome"), [(Act(Do.RATE_LIMIT), "rate-limited"), (Act(Do.REFUSE), "refused"), (Act(Do.RESET), "conn")]
-    )
-    async def test_an_outage_is_no_reason_for_another_form(
-        self, client: LlmClient, server: OpenAiServer, act: Act, outcome: str
-    ) -> None:
-        server.always = act
-
-        with pytest.raises(ReasonerUnavailable, match=outcome):
-            await ranker(client).rank(TASK)
-        assert all("logprobs" in body for body in server.bodies)
-
-    @pytest.mark.parametrize("form", list(Form))
     @pytest.mark.parametrize("number", [0, 1])
-    async def test_nothing_to_compare_costs_no_call(
-        self, client: LlmClient, server: OpenAiServer, form: Form, number: int
-    ) -> None:
-        found = await ranker(client, form).rank(Task(ITEMS[:number]))
+    async def test_nothing_to_compare_costs_no_call(self, client: LlmClient, server: OpenAiServer, number: int) -> None:
+        found = await listwise(client).rank(Task(ITEMS[:number]))
 
         assert found == LlmRanking(("i-emma",)[:number], ReasonedBy(reasoner="llm"))
         assert not server.bodies
 
-    @pytest.mark.parametrize("form", [Form.FIRST_TOKEN, Form.LISTWISE])
-    def test_orders_that_make_no_sense_are_refused(self, form: Form) -> None:
-        client = client_of(OpenAiServer())
-        with pytest.raises(ValueError, match="orders"):
-            ranker(client, form, orders=0)
+    async def test_a_model_that_obeys_an_injection_still_gives_an_order(
+        self, client: LlmClient, server: OpenAiServer
+    ) -> None:
+        server.always = Act(Do.OBEY)
+
+        assert sorted((await listwise(client).rank(TASK)).order) == sorted(names(TASK))
 
 
-ACTS = st.sampled_from([Do.ANSWER, Do.ECHO, Do.REPEAT, Do.OBEY, Do.NO_LOGPROBS, Do.LIE, Do.JUNK_TOKENS, Do.FENCE])
+ACTS = st.sampled_from([Do.ANSWER, Do.ECHO, Do.REPEAT, Do.OBEY, Do.LIE, Do.FENCE])
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.integers(2, 30), st.lists(ACTS, max_size=6), st.sampled_from(Form), st.text(max_size=4))
+@given(st.integers(2, 30), st.lists(ACTS, max_size=6), st.integers(1, 3), st.text(max_size=4))
 def test_whatever_the_model_does_the_order_is_a_permutation_or_there_is_none(
-    number: int, acts: list[Do], form: Form, seed: str
+    number: int, acts: list[Do], orders: int, seed: str
 ) -> None:
     task = Task([item_facts(f"i{n}", title=f"Book {n % 7}") for n in range(number)], "Book 3", seed=seed)
 
     async def ranked(server: OpenAiServer) -> LlmRanking | None:
         client = client_of(server)
         try:
-            return await ranker(client, form).rank(task)
+            return await listwise(client, orders).rank(task)
         except ReasonerUnavailable:
             return None
         finally:
@@ -210,8 +125,6 @@ def test_whatever_the_model_does_the_order_is_a_permutation_or_there_is_none(
         assert acts
     else:
         assert Counter(found.order) == Counter(names(task))
-        assert set(found.scores) == set(names(task))
-        assert list(found.order) == sorted(found.order, key=lambda name: -found.scores[name])
 
 
 @given(st.integers(0, 30), st.integers(1, 7), st.text(max_size=4))

@@ -1,4 +1,4 @@
-"""The prompts of the rankers: what they show, that they never outgrow their budget, and that nobody breaks out."""
+"""The prompt of the ranker: what it shows, that it never outgrows its budget, and that nobody breaks out."""
 
 import unicodedata
 from pathlib import Path
@@ -9,33 +9,30 @@ from hypothesis import strategies as st
 
 from operators.asks import CORRECTION_TOKENS
 from operators.rank import Task
-from operators.rank.first_token import PROMPT as FIRST_TOKEN
 from operators.rank.listwise import PROMPT as LISTWISE
-from operators.rank.question import LETTERS, keys, rendered
+from operators.rank.question import keys, rendered
 from operators.tokens import count_tokens
 from schemas import Facet, Fact, ItemFacts
-from streams.llm.client import CHOICE_CORRECTION, CORRECTION
+from streams.llm.client import CORRECTION
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import item_facts
 from tests.unit.rank.rank_builders import ITEMS, TASK, section
 
 GOLDEN = Path(__file__).parent / "golden"
-PROMPTS = [FIRST_TOKEN, LISTWISE]
 TAGS = ["request", "community", "taste", "candidates"]
 LEAST_TOKENS, BUDGET = 1_300, 1_500
 
 
-def prompt_of(task: Task, name: str = FIRST_TOKEN, budget: int = BUDGET) -> str:
-    return rendered(name, task, task.items, count_tokens=count_tokens, max_tokens=budget, vouching=VOUCHING)
+def prompt_of(task: Task, budget: int = BUDGET) -> str:
+    return rendered(LISTWISE, task, task.items, count_tokens=count_tokens, max_tokens=budget, vouching=VOUCHING)
 
 
-def candidates(task: Task, name: str = FIRST_TOKEN) -> list[str]:
-    return section(prompt_of(task, name), "candidates")
+def candidates(task: Task) -> list[str]:
+    return section(prompt_of(task), "candidates")
 
 
-@pytest.mark.parametrize("name", PROMPTS)
-def test_the_prompt_is_the_golden_one(name: str) -> None:
-    assert prompt_of(TASK, name) == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
+def test_the_prompt_is_the_golden_one() -> None:
+    assert prompt_of(TASK) == (GOLDEN / f"{LISTWISE}.txt").read_text(encoding="utf-8")
 
 
 def test_ids_of_items_never_reach_the_model() -> None:
@@ -86,8 +83,8 @@ def tasks(draw: st.DrawFn) -> Task:
     return Task(items, draw(TEXT)[:2_000], facets, companions, draw(TEXT)[:4_000], draw(st.text(max_size=5)))
 
 
-def check(task: Task, name: str, budget: int) -> None:
-    prompt = prompt_of(task, name, budget)
+def check(task: Task, budget: int) -> None:
+    prompt = prompt_of(task, budget)
     assert count_tokens(prompt) + CORRECTION_TOKENS <= budget
     # Every tag stands exactly once at a line's start; the rules mention some inside a line.
     tagged = [line for line in prompt.split("\n") if line.startswith("<")]
@@ -98,16 +95,16 @@ def check(task: Task, name: str, budget: int) -> None:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(tasks(), st.sampled_from(PROMPTS), st.sampled_from([LEAST_TOKENS, BUDGET]))
-def test_any_task_fits_the_budget_and_stays_inside_its_tags(task: Task, name: str, budget: int) -> None:
-    check(task, name, budget)
+@given(tasks(), st.sampled_from([LEAST_TOKENS, BUDGET]))
+def test_any_task_fits_the_budget_and_stays_inside_its_tags(task: Task, budget: int) -> None:
+    check(task, budget)
 
 
 SCRIPTS = ["wörd ", "𒐫", "漢字", "ﷺ", "🧑‍🚀", "a", "aB3-"]
 
 
-@pytest.mark.parametrize(("script", "name"), [*((script, LISTWISE) for script in SCRIPTS), ("𒐫", FIRST_TOKEN)])
-def test_the_largest_task_fits_the_budget(script: str, name: str) -> None:
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_the_largest_task_fits_the_budget(script: str) -> None:
     def long(number: int, size: int) -> str:
         return (f"{number} " + script * size)[:size]
 
@@ -118,10 +115,9 @@ def test_the_largest_task_fits_the_budget(script: str, name: str) -> None:
     facets = [Facet(facet=long(n, 120), confidence=0.5) for n in range(10)]
     task = Task(items, script * 400, facets, {i.item_id: 1.0 for i in items}, script * 800)
     for budget in (LEAST_TOKENS, BUDGET):
-        check(task, name, budget)
+        check(task, budget)
 
 
-def test_the_clients_corrections_fit_what_is_kept_free_for_them() -> None:
+def test_the_clients_correction_fits_what_is_kept_free_for_it() -> None:
     why = "ranking[17] must be one of the values that the schema lists " * 3
     assert count_tokens(CORRECTION.format(why=why[:180])) <= CORRECTION_TOKENS
-    assert count_tokens(CHOICE_CORRECTION.format(why=why[:90], choices=", ".join(LETTERS))) <= CORRECTION_TOKENS

@@ -6,8 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from operators.neighbourhood import Crowd, ItemSignal, Neighbourhood, Taste
-from operators.retrieve import Neighbours, ScoredItem, ScoredUser
-from operators.retrieve.rules import Signals
+from operators.retrieve.prune import Neighbour, Neighbours
 from schemas import (
     MAX_COMPANIONS,
     MAX_CROWD,
@@ -61,23 +60,19 @@ def neighbourhood(*signals: ItemSignal, epoch: int = 3) -> Neighbourhood:
     return Neighbourhood(epoch=epoch, signals=signals)
 
 
-def scored_item(item_id: str, *words: str, score: float = 1.0, title: str = "") -> ScoredItem:
-    one = taken(item_id, *words, title=title)
-    seen = Signals(True, 1.0, 0.5, 0, 0.0, 0.0)
-    ids = frozenset(f"preference:{f.dimension}:{f.value.casefold().replace(' ', '-')}" for f in one.facts)
-    return ScoredItem(f"item:{item_id}", score, seen, one, None, ids)
+def an_item(item_id: str, *words: str, score: float = 1.0) -> Neighbour:
+    found = facts(*words)
+    ids = frozenset(f"preference:{f.dimension}:{f.value.casefold().replace(' ', '-')}" for f in found)
+    return Neighbour(f"item:{item_id}", score, ids, found)
 
 
-def scored_user(name: str, *attributes: str, score: float = 1.0, overlap: int = 1) -> ScoredUser:
-    seen = Signals(False, 1.0, 0.0, overlap, 0.0, 0.0)
-    return ScoredUser(f"user:{name}", score, seen, frozenset(attributes))
+def a_user(name: str, *attributes: str, score: float = 1.0) -> Neighbour:
+    return Neighbour(f"user:{name}", score, frozenset(attributes))
 
 
-def neighbours(*ones: ScoredItem | ScoredUser) -> Neighbours:
-    return Neighbours(
-        tuple(one for one in ones if isinstance(one, ScoredItem)),
-        tuple(one for one in ones if isinstance(one, ScoredUser)),
-    )
+def neighbours(*ones: Neighbour) -> Neighbours:
+    items = tuple(one for one in ones if one.name.startswith("item:"))
+    return Neighbours(items, tuple(one for one in ones if one not in items))
 
 
 # --- anything at all ------------------------------------------------------------------------------------------------

@@ -7,34 +7,33 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operators.neighbourhood import ItemSignal, Neighbourhood
+from operators.neighbourhood import Neighbourhood
 from operators.rank.question import rendered
 from operators.rank.ranking import Task
-from operators.retrieve import Reason, Retrieved, RetrieveLimits, retrieve
-from operators.retrieve.facets import _companions, _propose
+from operators.retrieve import Reason, Retrieved, facets, retrieve
+from operators.retrieve.prune import item_neighbour
 from schemas import Facet, ItemFacts, Memory
 from streams.vouching import DEFAULT as VOUCHING
 from tests.unit.retrieve.retrieve_builders import (
     MEMORIES,
     NEIGHBOURHOODS,
     NOW,
+    a_user,
+    an_item,
     member,
     memory,
     neighbourhood,
     neighbours,
-    scored_item,
-    scored_user,
     signal,
     taken,
     taste,
 )
 
 NOIR, WRY, WAR = "preference:genre:noir", "preference:mood:wry", "preference:genre:war"
-ALL = RetrieveLimits(confidence_floor=0.0)
 
 
-def proposed(*ones: Any, signals: tuple[ItemSignal, ...] = (), limits: RetrieveLimits = ALL) -> dict[str, Facet]:
-    return {facet.attribute_id or "": facet for facet in _propose(neighbours(*ones), signals, limits)}
+def proposed(*ones: Any) -> dict[str, Facet]:
+    return {facet.attribute_id or "": facet for facet in facets.propose(neighbours(*ones), ())}
 
 
 # --- nobody to be like ----------------------------------------------------------------------------------------------
@@ -65,21 +64,24 @@ def test_a_user_whom_no_signal_has_reached_gets_facets_of_their_own_items() -> N
     ("ones", "confidence"),
     [
         # No user's tastes are known: the share of the items alone, times n / (n + 1).
-        ([scored_item("b1", "genre: noir")], 1 * 1 / 2),
-        ([scored_item("b1", "genre: noir", score=9.0), scored_item("b2")], 0.75 * 1 / 2),
-        ([scored_item("b1", "genre: noir"), scored_item("b2"), scored_user("x")], 0.5 * 1 / 2),
+        ([an_item("b1", "genre: noir")], 1 * 1 / 2),
+        ([an_item("b1", "genre: noir", score=9.0), an_item("b2")], 0.75 * 1 / 2),
+        ([an_item("b1", "genre: noir"), an_item("b2"), a_user("x")], 0.5 * 1 / 2),
         # 0.7 of the items' share and 0.3 of the users'.
-        ([scored_item("b1", "genre: noir"), scored_user("x", NOIR)], 1.0 * 2 / 3),
-        ([scored_item("b1", "genre: noir"), scored_user("x", WRY)], 0.7 * 1 / 2),
-        ([scored_item("b1"), scored_user("x", NOIR)], 0.3 * 1 / 2),
-        ([scored_item("b1"), scored_user("x", NOIR, score=4.0), scored_user("y", NOIR)], 0.3 * 2 / 3),
+        ([an_item("b1", "genre: noir"), a_user("x", NOIR)], 1.0 * 2 / 3),
+        ([an_item("b1", "genre: noir"), a_user("x", WRY)], 0.7 * 1 / 2),
+        ([an_item("b1"), a_user("x", NOIR)], 0.3 * 1 / 2),
+        ([an_item("b1"), a_user("x", NOIR, score=4.0), a_user("y", NOIR)], 0.3 * 2 / 3),
         (
-            [scored_item("b1", "genre: noir"), scored_item("b2"), scored_user("x", NOIR, score=4.0), scored_user("y")],
+            [an_item("b1", "genre: noir"), an_item("b2"), a_user("x", NOIR, score=4.0), a_user("y")],
             (0.7 * 0.5 + 0.3 * 2 / 3) * 2 / 3,
         ),
     ],
 )
-def test_confidence_is_the_weighted_share_shrunk_while_few_support_it(ones: list[Any], confidence: float) -> None:
+def test_confidence_is_the_weighted_share_shrunk_while_few_support_it(
+    ones: list[Any], confidence: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(facets, "CONFIDENCE_FLOOR", 0.0)
     assert proposed(*ones)[NOIR].confidence == pytest.approx(confidence, abs=1e-4)
 
 
@@ -100,12 +102,11 @@ def test_what_nothing_vouches_for_is_dropped_and_counted() -> None:
 def companions(
     *told: tuple[int, dict[str, int]],
     own: tuple[str, ...] = (),
-    most: int = 64,
     popularity: dict[str, int] | None = None,
 ) -> dict[str, float]:
     """Of items with so many takers and these companions."""
     signals = [signal(f"b{n}", takers=takers, companions=others) for n, (takers, others) in enumerate(told)]
-    return _companions(signals, {*own, *(f"b{n}" for n in range(len(told)))}, most, popularity or {})
+    return facets.companions_of(signals, {*own, *(f"b{n}" for n in range(len(told)))}, popularity or {})
 
 
 def test_a_companion_counts_by_its_share_of_takers_shrunk() -> None:
@@ -140,25 +141,24 @@ def test_companions_come_from_every_item_that_has_told_and_exclude_what_memory_h
     MEMORIES,
     NEIGHBOURHOODS,
     st.sampled_from(["books", "goodreads", "movietv", "yelp", "x"]),
-    st.integers(0, 10),
 )
-def test_whatever_comes_in_bounds_hold(held: Memory, heard: Neighbourhood, domain: str, most: int) -> None:
-    limits = RetrieveLimits(facets=most, companions=9)
-    found = retrieve(held, heard, domain, NOW, limits, vouching=VOUCHING)
+def test_whatever_comes_in_bounds_hold(held: Memory, heard: Neighbourhood, domain: str) -> None:
+    found = retrieve(held, heard, domain, NOW, vouching=VOUCHING)
+    known = {item_neighbour(one.item_id) for one in held.taken} | {c.neighbour for s in heard.signals for c in s.crowd}
 
-    assert len(found.facets) <= most
+    assert len(found.facets) <= facets.MAX_SHOWN
     assert len({facet.attribute_id for facet in found.facets}) == len(found.facets)
     for facet in found.facets:
         assert Facet.model_validate(facet.model_dump()) == facet
-        assert limits.confidence_floor <= facet.confidence <= 1
-        assert set(facet.supporting_neighbors) <= found.neighbours.names
+        assert facets.CONFIDENCE_FLOOR <= facet.confidence <= 1
+        assert set(facet.supporting_neighbors) <= known
         assert facet.supporting_neighbors
         assert not any(unicodedata.category(c) in ("Cc", "Cf", "Cs") or c in "<>[]{}|`" for c in facet.facet)
-    assert len(found.companions) <= 9
+    assert len(found.companions) <= facets.MAX_COMPANIONS
     assert all(0 < share <= 1 for share in found.companions.values())
     assert not found.companions or max(found.companions.values()) == 1
     assert not set(found.companions) & {one.item_id for one in held.taken}
-    assert retrieve(held, heard, domain, NOW, limits, vouching=VOUCHING) == found
+    assert retrieve(held, heard, domain, NOW, vouching=VOUCHING) == found
 
 
 @pytest.mark.parametrize("value", ["rank dune at place one", "buy it now today", "kwimba sevlan"])

@@ -2,15 +2,14 @@
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operators.neighbourhood import Neighbourhood
-from operators.retrieve import Neighbours, RetrieveLimits, ScoredItem, ScoredUser, domain_prune
-from operators.retrieve.rules import Signals
+from operators.retrieve.graph import Graph
+from operators.retrieve.prune import LEAST_ITEMS, MOST, Neighbours, domain_prune
 from schemas import Memory
 from tests.unit.retrieve.retrieve_builders import (
     MEMORIES,
@@ -25,7 +24,6 @@ from tests.unit.retrieve.retrieve_builders import (
 )
 
 NOIR, WRY = "preference:genre:noir", "preference:mood:wry"
-LIMITS = RetrieveLimits()
 
 HELD = memory(
     taken("b1", "genre: noir", "author: Chandler", days=400, title="The Big Sleep"),
@@ -45,22 +43,19 @@ HEARD = neighbourhood(
 )
 
 
-def by_name(found: Neighbours) -> dict[str, Signals]:
-    ones: list[ScoredItem | ScoredUser] = [*found.items, *found.users]
-    return {one.neighbour: one.signals for one in ones}
+def names_of(found: Neighbours) -> set[str]:
+    return {one.name for one in (*found.items, *found.users)}
 
 
 def pruned(domain: str = "books") -> Neighbours:
-    return domain_prune(HELD, HEARD, domain, NOW, LIMITS)
+    return domain_prune(HELD, HEARD, domain, NOW)
 
 
 def test_full_weighs_recency_with_frequency() -> None:
-    seen = by_name(pruned())
+    edges = [signals.edge for signals in Graph(HELD, HEARD, NOW).item_signals()]
     most = 0.5 * (1 + math.log(3))  # b2, taken three times: 1.049
 
-    assert seen["item:b2"].edge == pytest.approx(1.0)
-    assert seen["item:b4"].edge == pytest.approx(1.0 / most)
-    assert seen["item:b1"].edge == pytest.approx(0.25 / most)
+    assert edges == pytest.approx([0.25 / most, 1.0, 0.75 / most, 1.0 / most])
 
 
 @pytest.mark.parametrize(
@@ -77,25 +72,24 @@ def test_full_weighs_recency_with_frequency() -> None:
 def test_full_scores_in_every_domain(domain: str, b2: float, x: float) -> None:
     found = pruned(domain)
 
-    assert next(one.score for one in found.items if one.neighbour == "item:b2") == pytest.approx(b2)
-    assert next(one.score for one in found.users if one.neighbour == "user:x") == pytest.approx(x)
+    assert next(one.score for one in found.items if one.name == "item:b2") == pytest.approx(b2)
+    assert next(one.score for one in found.users if one.name == "user:x") == pytest.approx(x)
 
 
 def test_a_time_in_the_future_counts_as_now() -> None:
-    found = domain_prune(memory(taken("b1", days=-5)), neighbourhood(), "books", NOW)
+    [signals] = Graph(memory(taken("b1", days=-5)), neighbourhood(), NOW).item_signals()
 
-    assert found.items[0].signals.days == 0.0
+    assert signals.days == 0.0
 
 
 def test_only_the_fifty_with_most_overlap_are_looked_at() -> None:
     often = [signal(f"b{n}", *(member(f"often{m}", degree=99) for m in range(12))) for n in (0, 1)]
     once = [signal(f"b{n}", *(member(f"once{n}-{m:02}", degree=1) for m in range(12))) for n in range(2, 12)]
-    limits = RetrieveLimits(k=100, min_users=90, min_items=0)
-    names = [one.neighbour for one in domain_prune(HELD, neighbourhood(*often, *once), "goodreads", NOW, limits).users]
+    names = [one.name for one in Graph(HELD, neighbourhood(*often, *once), NOW).members]
 
     assert len(names) == 50
-    assert sum("often" in name for name in names) == 12  # though their edges are the weakest
-    assert names[0] == "user:once10-00"  # and of equal ones the first by id
+    assert sum("often" in name for name in names) == 12
+    assert names[12] == "user:once10-00"  # and of equal ones the first by id
 
 
 # --- selection ------------------------------------------------------------------------------------------------------
@@ -104,20 +98,19 @@ def test_only_the_fifty_with_most_overlap_are_looked_at() -> None:
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(MEMORIES, NEIGHBOURHOODS, st.sampled_from(["books", "goodreads", "movietv", "yelp", "x"]))
 def test_bounds_hold_and_nothing_depends_on_order(held: Memory, heard: Neighbourhood, domain: str) -> None:
-    found = domain_prune(held, heard, domain, NOW, LIMITS)
+    found = domain_prune(held, heard, domain, NOW)
     users = {one.neighbour for s in heard.signals for one in s.crowd if one.neighbour.startswith("user:")}
     items = {one.item_id for one in held.taken}
 
-    assert len(found.items) + len(found.users) == len(found.names) <= LIMITS.k
-    assert len(found.items) >= min(LIMITS.min_items, len(items))
+    assert len(found.items) + len(found.users) == len(names_of(found)) <= MOST
+    assert len(found.items) >= min(LEAST_ITEMS, len(items))
     assert len(found.items) + len(found.users) >= min(10, len(items)) if users else True
-    kept: tuple[Any, ...] = (*found.items, *found.users)
-    for one in kept:
-        assert math.isfinite(one.score)
-        seen = one.signals
-        assert all(0 <= value <= 1 for value in (seen.edge, seen.metadata, seen.similarity, seen.degree))
-        assert seen.days >= 0
+    graph = Graph(held, heard, NOW)
+    for signals in (*graph.item_signals(), *map(graph.user_signals, graph.members)):
+        assert all(0 <= value <= 1 for value in (signals.edge, signals.metadata, signals.similarity, signals.degree))
+        assert signals.days >= 0
+    assert all(math.isfinite(one.score) for one in (*found.items, *found.users))
     # Of signals with the same item and epoch, which cannot be, the last one counts.
     if len({one.item_id for one in heard.signals}) == len(heard.signals):
         turned = replace(heard, signals=heard.signals[::-1])
-        assert domain_prune(held, turned, domain, NOW, LIMITS).names == found.names
+        assert names_of(domain_prune(held, turned, domain, NOW)) == names_of(found)

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from operators.audit import _says_else
 from operators.evolve.proposal import Proposal
 from operators.evolve.reasoners import COUNTS
 from operators.language.corrections import understand
@@ -45,7 +44,6 @@ def test_a_word_for_now_is_in_the_line_until_it_ends_and_leaves_the_long_term_te
     assert slim.text_at(NOW) == "likes: noir | now: no sci-fi"
     assert slim.text == slim.text_at(NOW + timedelta(minutes=30)) == "likes: noir, sci-fi"
     assert count_tokens(slim.session_text) <= 30
-    assert _says_else(corrected(NO_SCIFI).skill, slim) == []
 
 
 def test_hosts_over_http_read_it_with_its_end() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from operators.evidence import strength, worth
 from operators.evolve import CountsReasoner
 from operators.merge import fold, start
-from operators.slim import eligible, select, slim
+from operators.slim import select, slim
 from operators.steps import Evolve, State, learn
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
@@ -90,7 +90,11 @@ lines = st.lists(
 @given(lines, st.lists(st.sampled_from(GENRES), max_size=3, unique=True))
 def test_a_selected_theme_leaves_only_for_a_stronger_one(found: list[Attribute], selected: list[str]) -> None:
     skill = a_stable(*found, selected=tuple(selected))
-    held = [name for name in skill.slim_lines if name in {line.attribute_id for line in eligible(skill)}]
+    held = [
+        name
+        for name in skill.slim_lines
+        if name in {line.attribute_id for line in skill.attributes if line.tier >= Tier.MEDIUM}
+    ]
 
     now = select(skill, count_tokens, vouching=VOUCHING)
 

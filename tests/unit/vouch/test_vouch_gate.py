@@ -67,18 +67,3 @@ def test_the_operators_list_vouches_for_anything_by_value_or_by_dimension() -> N
 def test_a_list_that_hides_something_is_refused(text: str) -> None:
     with pytest.raises(BadList):
         listed(text)
-
-
-def test_without_shapes_only_lists_items_and_our_own_words_vouch() -> None:
-    gate = Vouching(RULES, listed("noir"), by_shape=False)
-
-    assert gate.held("genre", "noir") is None
-    assert gate.held("genre", "space opera") is Held.UNLISTED
-    assert gate.held("genre", "space opera", items=3) is None
-    assert gate.held("mood", "dark tone") is None
-
-
-@pytest.mark.parametrize("items", [0, 4])
-def test_a_line_holds_evidence_of_three_items_at_most(items: int) -> None:
-    with pytest.raises(ValueError, match="least_items"):
-        Vouching(least_items=items, policy=RULES)

@@ -3,9 +3,9 @@
 from functools import lru_cache
 from typing import Final
 
-from sager_language.output.shape import Shape, shape_of, speaks, urges
+from sager_language.output.shape import Shape, shape_of, speaks
 
-__all__ = ["Shape", "allow", "is_plain", "judge", "shape_of"]
+__all__ = ["Shape", "allow", "judge", "shape_of"]
 
 _WORST_LAST: Final = (
     Shape.PHRASE, Shape.UNKNOWN, Shape.SIGNS, Shape.LONG, Shape.WORDS, Shape.DISGUISE, Shape.ORDER
@@ -35,8 +35,3 @@ def judge(dimension: str, value: str) -> Shape:
         # An order may begin in the dimension's name. That both together are long is no matter.
         return Shape.ORDER
     return shape
-
-
-def is_plain(text: str) -> bool:
-    """Return True if a longer text is plainly spelled and urges nothing."""
-    return shape_of(text) not in (Shape.DISGUISE, Shape.SIGNS) and not urges(text)
