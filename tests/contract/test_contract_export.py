@@ -4,7 +4,6 @@ import copy
 import json
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +11,9 @@ from jsonschema import Draft7Validator, Draft202012Validator
 
 from schemas import TOPICS, BadRecord, Topic, decode
 from schemas.export import asyncapi, json_schema, public_topics
-from tests.contract.test_contract_golden import BASES, EXAMPLES, topic_of_example, wire
+from tests.contract.test_contract_golden import BASES, EXAMPLES, topic_of_example
+from tests.golden import golden, wire
 
-GOLDEN = Path(__file__).parent / "golden"
 TOPIC_LIST = sorted(TOPICS.values(), key=lambda topic: topic.base)
 CONDITIONAL = (
     *("selections", "skill-commands", "card-commands", "corrections", "feedback", "forget-requests"),
@@ -23,7 +22,7 @@ CONDITIONAL = (
 
 
 def example(topic: Topic) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((GOLDEN / f"{topic.base}.json").read_bytes())
+    found: dict[str, Any] = golden(topic.base)
     return found
 
 
