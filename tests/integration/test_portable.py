@@ -197,11 +197,5 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to
         assert [said.value for said in out.values(PolicySkill)[-1].stated] == ["horror"]
         arrived = {line.attribute_id: line for line in out.values(PolicySkill)[-1].attributes}
         assert arrived == {line.attribute_id: line for line in log.skills[ANN].attributes}
-<<<<<<< HEAD
-=======
-        assert {event.user_id for event in out.values(Interaction)} == {"anna"}
-        sent = {row["value"]["event_id"] for row in records(tmp_path / "ann", "interactions")}
-        assert {event.event_id for event in out.values(Interaction)} == sent
->>>>>>> r3-mat
         imported = verify(harness.settings)
         assert (imported.findings, imported.versions) == ([], 2), "a worker's own log"

@@ -157,8 +157,8 @@ class Answers:
         except ReasonerUnavailable as error:
             metrics.RANK_FALLBACKS.labels("slim").inc()
             return step.extract(skill, asked, state.shares), _instead(error)
-        self._slims.put(name, extracted)
-        return extracted
+        self._slims.put(name, found)
+        return found
 
     @property
     def _slim_ranks(self) -> bool:

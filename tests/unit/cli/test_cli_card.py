@@ -30,28 +30,8 @@ def test_a_card_is_shown_with_since_when_how_and_what_was_overtaken() -> None:
     assert "now likes evening runs" in shown
 
 
-<<<<<<< HEAD
 def test_who_has_no_card_is_told_how_one_begins() -> None:
     done = sager("nobody")
-=======
-def test_the_log_says_what_each_conversation_changed() -> None:
-    told = sager("log", "ann").stdout
-    last = sager("log", "ann", "--last", "1")
-
-    assert "version 1 ·" in told
-    assert "conversation c1" in told
-    assert "added: does not like coriander" in told
-    assert "not kept: about somebody else" in told
-    assert "overtaken: likes morning runs" in told
-    assert "version 1" not in last.stdout
-    assert "the newest 1 of 2 versions" in last.stderr
-    assert [diff["version"] for diff in json.loads(sager("log", "ann", "--json").stdout)] == [1, 2]
-
-
-@pytest.mark.parametrize("words", [("show", "nobody"), ("log", "nobody")])
-def test_who_has_no_card_is_told_how_one_begins(words: tuple[str, ...]) -> None:
-    done = sager(*words)
->>>>>>> r3-opsa
 
     assert done.exit_code == 1
     assert "a line that the console writes" in done.stderr
