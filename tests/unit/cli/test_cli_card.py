@@ -46,10 +46,6 @@ def test_the_log_says_what_each_conversation_changed() -> None:
     assert [diff["version"] for diff in json.loads(sager("log", "ann", "--json").stdout)] == [1, 2]
 
 
-def test_a_skill_document_is_printed() -> None:
-    assert "coriander" in sager("show", "ann", "--skill").stdout
-
-
 @pytest.mark.parametrize("words", [("show", "nobody"), ("log", "nobody")])
 def test_who_has_no_card_is_told_how_one_begins(words: tuple[str, ...]) -> None:
     done = sager(*words)
