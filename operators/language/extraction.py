@@ -58,11 +58,7 @@ class LlmListening(Asker):
             ReasonerUnavailable: there is no usable answer.
         """
         asked = question(
-            turns,
-            vocabulary,
-            max_tokens=MAX_PROMPT_TOKENS,
-            vouching=self._vouching,
-            extractor=self._extractor,
+            turns, vocabulary, max_tokens=MAX_PROMPT_TOKENS, vouching=self._vouching, extractor=self._extractor
         )
         if asked is None:
             return Heard()

@@ -83,12 +83,7 @@ class _Line:
 
 
 def question(
-    turns: Sequence[Turn],
-    vocabulary: Vocabulary,
-    *,
-    max_tokens: int,
-    vouching: Vouching,
-    extractor: Extractor,
+    turns: Sequence[Turn], vocabulary: Vocabulary, *, max_tokens: int, vouching: Vouching, extractor: Extractor
 ) -> Question | None:
     """Return the question about a chunk; None if the person says nothing of themselves in it."""
     lines, of_others = _lines(turns, extractor)

@@ -177,11 +177,7 @@ def counts_after(line: Attribute, tally: Tally) -> Counts:
 
 
 def apply_changes(
-    lines: Sequence[Attribute],
-    changes: Sequence[Change],
-    evidence: Evidence,
-    now: int,
-    tally: Tally | None = None,
+    lines: Sequence[Attribute], changes: Sequence[Change], evidence: Evidence, now: int, tally: Tally | None = None
 ) -> tuple[Attribute, ...]:
     """Return the lines after the counts and changes of an event; `now` is the number of the user's choices."""
     updates: dict[str, dict[str, Any]] = {}

@@ -246,11 +246,7 @@ OVER, ERASE = "the morning runs are over", "strike the morning runs from your no
 
 @pytest.mark.parametrize(
     ("said", "told", "effect"),
-    [
-        (OVER, "no longer likes", Effect.WITHDRAWS),
-        (ERASE, "forget", Effect.FORGETS),
-        (OVER, "likes", Effect.STATES),
-    ],
+    [(OVER, "no longer likes", Effect.WITHDRAWS), (ERASE, "forget", Effect.FORGETS), (OVER, "likes", Effect.STATES)],
 )
 async def test_what_is_taken_back_is_told(
     server: OpenAiServer, listener: LlmListening, said: str, told: str, effect: Effect

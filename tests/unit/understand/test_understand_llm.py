@@ -64,13 +64,7 @@ async def read(reader: LlmUnderstanding, text: str = ODD, **fields: Any) -> Unde
 
 
 def asked(text: str, items: tuple[ItemFacts, ...] = SHOWN, max_tokens: int = 1_500) -> Question | None:
-    return question(
-        a_correction(text, items[:100]),
-        items,
-        a_bare_skill(),
-        max_tokens=max_tokens,
-        vouching=VOUCHING,
-    )
+    return question(a_correction(text, items[:100]), items, a_bare_skill(), max_tokens=max_tokens, vouching=VOUCHING)
 
 
 async def test_what_a_model_quotes_and_names_is_said(server: OpenAiServer, reader: LlmUnderstanding) -> None:

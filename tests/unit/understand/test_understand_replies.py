@@ -28,17 +28,7 @@ ODD = (
         "more than 20 cm",
         "under-desk",
     ),
-    *(
-        "not specified",
-        "under 20 liters",
-        "no",
-        "3",
-        "1.5 L",
-        "C++",
-        "St. Moritz",
-        "men's fit",
-        "too big",
-    ),
+    *("not specified", "under 20 liters", "no", "3", "1.5 L", "C++", "St. Moritz", "men's fit", "too big"),
     *("red, white & blue", "rock 'n' roll", "“smart” TV", "cheaper", "without handle", "for me", "like new", "used"),
     *(
         "black and white",
