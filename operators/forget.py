@@ -9,7 +9,7 @@ from operators.attributes import fact_id
 from operators.cards.lines import SAME_LETTERS, Words, words_of
 from operators.clocks import TOLERANCE
 from operators.contrast import abstention_id, contrast_id
-from operators.language.understood import Read, Understood
+from operators.language.ports import Read, Understood
 from operators.merge.statements import Subject
 from operators.redact import is_placeholder
 from operators.stated import statement_id

@@ -19,7 +19,7 @@ from operators.cards.redact import redacted
 from operators.evolve import ReasonerUnavailable
 from operators.language.chunks import first_closed, has_own_words, without
 from operators.language.extraction import LlmListening, both
-from operators.language.finding import Heard
+from operators.language.ports import Heard
 from operators.steps.listen import Listen, State, erasures, newer
 from operators.tokens import count_tokens
 from schemas import Fact, Position, Role, Utterance, cards, derived_id

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from operators.attributes import normalise
-from operators.language.finding import Finding
+from operators.language.ports import Finding
 from operators.privacy import Privacy
 from operators.prompts import visible
 from operators.vouch import Held, Vouching

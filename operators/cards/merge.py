@@ -8,7 +8,7 @@ from typing import Final
 from operators.cards.admission import UNREADABLE, dimension_of, quoted, refusal_of, value_of
 from operators.cards.draft import FORGOTTEN, CardDraft, absorbed
 from operators.cards.lines import MAX_WEIGHT, WEIGHTS, holds_where, line_id, may_meet, meant, same_subject, to_forget
-from operators.language.finding import Effect, Finding, Heard
+from operators.language.ports import Effect, Finding, Heard
 from operators.privacy import Privacy
 from schemas import Position
 from schemas.cards import FREE, MAX_FINDINGS, Card, CardChangeKind, CardDiff, CardLine, Strength

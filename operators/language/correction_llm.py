@@ -11,7 +11,7 @@ import orjson
 
 from operators.asks import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asker, strict_object
 from operators.language.corrections import known_facts
-from operators.language.understood import About, Read, Understood
+from operators.language.ports import About, Read, Understood
 from operators.prompts import as_data, template
 from operators.tokens import count_tokens
 from operators.vouch import Vouching

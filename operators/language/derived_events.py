@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from operators.attributes import fact_id
-from operators.language.finding import Effect, Finding
+from operators.language.ports import Effect, Finding
 from schemas import Chunk, Correction, Directive, Fact, ForgetRequest, Stance, derived_id, line_of
 from schemas.cards import FREE
 

@@ -9,7 +9,7 @@ from operators.evolve.reasoners import COUNTS
 from operators.evolve.validate import refusal
 from operators.fit import learned
 from operators.language.corrections import CHOSEN, NEWER, NOT_COUNTED, explanation
-from operators.language.understood import About, Read, Understood
+from operators.language.ports import About, Read, Understood
 from operators.merge.counting import Counting, visited
 from operators.merge.folding import next_diff
 from operators.merge.room import DEFAULT_LIMITS, MergeLimits

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from operators.evolve import Proposal, validate
 from operators.forget import fit_to_restore, said_still, what_remains
-from operators.language.understood import About, Understood
+from operators.language.ports import About, Understood
 from operators.merge import (
     DEFAULT_LIMITS,
     MergeLimits,

@@ -10,9 +10,8 @@ from operators.cards.commands import resolve_command
 from operators.cards.fold import fold
 from operators.cards.redact import redacted
 from operators.language.chunks import first_closed, without
-from operators.language.extraction import both, heard
-from operators.language.extraction_prompt import question
-from operators.language.finding import Heard
+from operators.language.extraction import both, heard, question
+from operators.language.ports import Heard
 from operators.steps.listen import Listen, State, erasures, newer
 from schemas import (
     Card,

@@ -13,7 +13,7 @@ from operators.cards.fold import as_of, fold, with_diff
 from operators.cards.lines import line_id
 from operators.cards.merge import IN_ITS_PLACE, resolve
 from operators.cards.redact import redacted, unquoted
-from operators.language.finding import Effect, Finding, Heard
+from operators.language.ports import Effect, Finding, Heard
 from schemas import decode, encode
 from schemas.cards import (
     MAX_CARD_LINES,

@@ -8,7 +8,7 @@ import pytest
 from operators.cards.fold import with_diff
 from operators.cards.lines import meant, to_forget
 from operators.cards.merge import resolve
-from operators.language.finding import Effect, Finding, Heard
+from operators.language.ports import Effect, Finding, Heard
 from operators.options import Category
 from operators.privacy import Privacy
 from schemas import encode

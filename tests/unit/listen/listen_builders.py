@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from operators.language.finding import Heard
+from operators.language.ports import Heard
 from schemas import Fact
 from schemas.cards import Card, Turn
 from schemas.utterances import Role

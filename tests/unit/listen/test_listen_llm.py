@@ -5,9 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from operators.evolve.proposal import ReasonerUnavailable
-from operators.language.extraction import LlmListening
-from operators.language.extraction_prompt import MAX_FOUND
-from operators.language.finding import Effect, Heard
+from operators.language.extraction import MAX_FOUND, LlmListening
+from operators.language.ports import Effect, Heard
 from schemas import Fact
 from schemas.cards import FREE, Card, Strength, Turn
 from schemas.statements import Scope, Stance

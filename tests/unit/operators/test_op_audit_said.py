@@ -7,7 +7,7 @@ import pytest
 
 from operators.audit import audit
 from operators.chain import Kind
-from operators.language.understood import About, Read, Understood
+from operators.language.ports import About, Read, Understood
 from operators.merge import start
 from operators.seals import sealed
 from operators.steps.evolve import Evolve

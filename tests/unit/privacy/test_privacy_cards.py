@@ -6,7 +6,7 @@ import pytest
 
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
-from operators.language.finding import Finding, Heard
+from operators.language.ports import Finding, Heard
 from schemas import encode
 from schemas.cards import Turn
 from schemas.statements import Stance

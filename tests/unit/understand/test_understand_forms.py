@@ -2,7 +2,7 @@
 
 import pytest
 
-from operators.language.understood import About, Read, Understood
+from operators.language.ports import About, Read, Understood
 from schemas import Bound, Directive, Fact, Measure, Scope, Stance
 from tests.unit.understand.understand_builders import understood
 

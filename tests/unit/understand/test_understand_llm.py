@@ -11,7 +11,7 @@ from operators.evolve import CountsReasoner
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.language.correction_llm import MAX_SAYS, LlmUnderstanding, Question, question
 from operators.language.corrections import understand, worth_asking
-from operators.language.understood import About, Understood
+from operators.language.ports import About, Understood
 from operators.tokens import count_tokens
 from schemas import ItemFacts, Scope, Stance
 from streams.language import RULES

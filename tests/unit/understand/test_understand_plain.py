@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from operators.language.corrections import CHOSEN, NEWER, NOT_COUNTED, explanation, understand
-from operators.language.understood import Understood
+from operators.language.ports import Understood
 from operators.merge import merge, resolve_correction, resolve_unheard
 from operators.privacy import Privacy
 from operators.statinit import facts_of, parser_for, vocabulary_for

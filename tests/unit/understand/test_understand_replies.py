@@ -8,7 +8,7 @@ import pytest
 from evaluation.feedback.person import Reply, reply
 from evaluation.feedback.scenarios import ORIGINAL, SHIFTED, Scenario, read
 from operators.language.corrections import understand
-from operators.language.understood import About, Understood
+from operators.language.ports import About, Understood
 from operators.statinit.generic import parse
 from schemas import Candidate, Correction, Directive, ItemFacts
 from streams.language import RULES

@@ -3,7 +3,7 @@
 from typing import Any
 
 from operators.language.corrections import understand
-from operators.language.understood import Understood
+from operators.language.ports import Understood
 from schemas import Candidate, Correction, Fact, ItemFacts, PolicySkill
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
