@@ -39,14 +39,14 @@ def resolve_command(
 
 def is_as_it_was(card: Card | None, diff: CardDiff) -> bool:
     """Return True if a command only confirms lines."""
-    known = {} if card is None else {line.line_id: line for line in card.lines}
-    return all(_is_same(known.get(change.line_id), change.line) for change in diff.changes)
-
-
-def _is_same(known: CardLine | None, line: CardLine | None) -> bool:
-    if known is None or line is None:
-        return False
-    return line == known.model_copy(update={"confirmed_at": line.confirmed_at, "evidence": line.evidence})
+    held = {} if card is None else {line.line_id: line for line in card.lines}
+    for change in diff.changes:
+        known, line = held.get(change.line_id), change.line
+        if known is None or line is None:
+            return False
+        if line != known.model_copy(update={"confirmed_at": line.confirmed_at, "evidence": line.evidence}):
+            return False
+    return True
 
 
 def _set(draft: CardDraft, command: CardCommand, stated: CardStated, privacy: Privacy) -> None:

@@ -31,7 +31,6 @@ MAX_FOUND: Final = 8
 MAX_VALUE_CHARS: Final = 100
 MAX_VOCABULARY: Final = 40
 MIN_WORDS: Final = 2
-NOTHING: Final = "nothing"
 LIKES, DISLIKES = "likes", "dislikes"
 SEEMS_TO_LIKE, SEEMS_TO_DISLIKE = "seems to like", "seems to dislike"
 NOW_LIKES, NO_LONGER_LIKES, FORGET, OTHER = "now likes", "no longer likes", "forget", "other"
@@ -39,7 +38,7 @@ _ASSISTANT_CHARS: Final = 160
 _LONGEST_TURN_CHARS: Final = 6_000
 _PIECE_CHARS: Final = 200
 _FACT_CHARS: Final = 72
-_MAX_VERDICT_CHARS: Final = 24
+_MAX_ANSWER_CHARS: Final = 24 + MAX_VALUE_CHARS
 MAX_VALUE_WORDS: Final = 12
 _VERDICTS: Final = {
     LIKES: (Stance.PREFERS, Effect.STATES),
@@ -50,7 +49,6 @@ _VERDICTS: Final = {
     NO_LONGER_LIKES: (Stance.PREFERS, Effect.WITHDRAWS),
     FORGET: (Stance.PREFERS, Effect.FORGETS),
 }
-_SEEMS: Final = frozenset({SEEMS_TO_LIKE, SEEMS_TO_DISLIKE})
 
 Vocabulary = Callable[[str], Sequence[Fact]]
 
@@ -80,10 +78,9 @@ class Question:
     @property
     def longest_answer(self) -> str:
         """The longest possible answer, for the reply's token limit."""
-        told = f"{SEEMS_TO_DISLIKE}: {'conversation words ' * MAX_VALUE_CHARS}"[: _MAX_VERDICT_CHARS + MAX_VALUE_CHARS]
-        return orjson.dumps(
-            {key: told if place < MAX_FOUND else NOTHING for place, key in enumerate(self.asked)}
-        ).decode()
+        told = f"{SEEMS_TO_DISLIKE}: {'conversation words ' * MAX_VALUE_CHARS}"[:_MAX_ANSWER_CHARS]
+        answer = {key: told if place < MAX_FOUND else "nothing" for place, key in enumerate(self.asked)}
+        return orjson.dumps(answer).decode()
 
 
 @dataclass(frozen=True)
@@ -178,8 +175,7 @@ def _named(vocabulary: Sequence[Fact], text: str, vouching: Vouching) -> list[Fa
 
 
 def _schema(asked: Iterable[str]) -> dict[str, Any]:
-    told = {"type": "string", "maxLength": _MAX_VERDICT_CHARS + MAX_VALUE_CHARS}
-    return strict_object(dict.fromkeys(asked, told))
+    return strict_object({key: {"type": "string", "maxLength": _MAX_ANSWER_CHARS} for key in asked})
 
 
 class LlmListening(Asker):
@@ -215,19 +211,15 @@ def heard(
     found: list[Finding] = []
     of_others = asked.of_others
     for key, sentence in asked.asked.items():
-        for verdict, value in _told(answer[key]):
+        for part in answer[key].split(";"):  # such as `likes: film noir; dislikes: musicals`
+            name, _, words_of = part.partition(":")
+            verdict = " ".join(name.casefold().split())
+            value = " ".join(words_of.split()).strip(" .,;:!?\"'\u201c\u201d\u201e")
             if verdict == OTHER:
                 of_others += 1
             elif (finding := _finding(verdict, value, sentence, asked, card, extractor, vouching)) is not None:
                 found.append(finding)
     return _consistent(found)[:MAX_FOUND], of_others
-
-
-def _told(answer: str) -> Iterator[tuple[str, str]]:
-    # Such as `likes: film noir; dislikes: musicals`.
-    for part in answer.split(";"):
-        verdict, _, value = part.partition(":")
-        yield " ".join(verdict.casefold().split()), " ".join(value.split()).strip(" .,;:!?\"'\u201c\u201d\u201e")
 
 
 def _finding(
@@ -243,7 +235,7 @@ def _finding(
         return None
     stance, effect = _VERDICTS[verdict]
     domain, about = _about(value, sentence, asked)
-    strength = Strength.IMPLIED if verdict in _SEEMS else sentence.strength
+    strength = Strength.IMPLIED if verdict in (SEEMS_TO_LIKE, SEEMS_TO_DISLIKE) else sentence.strength
     if not is_said(about.value, sentence.words):
         # Words that the person did not use must be fit for a prompt.
         if not is_meant(about.value, sentence.words) or vouching.held(about.dimension, about.value) is not None:

@@ -9,25 +9,20 @@ from operators.habits import POLE_OF
 from operators.merge.habits import habits_after, in_step
 from operators.render import strategy_of
 from operators.stated import lasting, unwanted
-from schemas import (
+from schemas.base import Event
+from schemas.diffs import Change, ChangeKind, PolicySkill, SkillDiff, Tally
+from schemas.skills import (
     MAX_ATTRIBUTES,
     MAX_EVIDENCE,
     MAX_RECENT,
     MAX_SESSIONS,
     Attribute,
-    Change,
-    ChangeKind,
-    Event,
     Evidence,
-    PolicySkill,
     Position,
     Session,
-    SkillDiff,
     Source,
-    Statement,
-    StatementChange,
-    Tally,
 )
+from schemas.statements import Statement, StatementChange
 
 MAX_REFUSED = 4 * MAX_ATTRIBUTES
 """A choice of a hundred items brings in thousands of facts."""
@@ -207,7 +202,6 @@ def apply_changes(
 
 
 def _change(line: Attribute, update: dict[str, Any], change: Change, evidence: Evidence, now: int) -> None:
-
     def held(name: str) -> Any:
         return update[name] if name in update else getattr(line, name)
 
@@ -235,5 +229,3 @@ def _change(line: Attribute, update: dict[str, Any], change: Change, evidence: E
                 update["support"] = max(held("support"), change.after or 0)
         case ChangeKind.PINNED | ChangeKind.UNPINNED:
             update["pinned"] = change.kind is ChangeKind.PINNED
-        case _:
-            pass

@@ -24,27 +24,25 @@ from operators.language.derived_events import corrections, forgets
 from operators.language.ports import Effect, Extractor, Finding, Heard
 from operators.privacy import Privacy
 from operators.stated import statement_id
-from schemas import (
+from schemas.base import ReasonedBy
+from schemas.cards import (
+    MAX_FINDINGS,
+    MAX_PENDING,
     Card,
     CardChange,
     CardChangeKind,
     CardCommand,
     CardDiff,
     Chunk,
-    Fact,
-    ForgetRequest,
     Listening,
-    Position,
-    ReasonedBy,
-    Receipt,
-    Role,
+    Strength,
     Thought,
-    Utterance,
-    Wish,
-    line_of,
 )
-from schemas.cards import MAX_FINDINGS, MAX_PENDING, Strength
-from schemas.skills import moment_of
+from schemas.forgetting import ForgetRequest, Receipt, line_of
+from schemas.items import Fact
+from schemas.skills import Position, moment_of
+from schemas.state import Wish
+from schemas.utterances import Role, Utterance
 
 ERASED = (CardChangeKind.FORGOTTEN, CardChangeKind.REMOVED)
 

@@ -38,15 +38,7 @@ from schemas import (
 
 @dataclass(frozen=True)
 class State:
-    """The state of a user in a domain.
-
-    Attributes:
-        skill: before the first choice the seed, at version 0.
-        memory: the items that they took.
-        neighbourhood: the other takers of these items.
-        shares: the share of the domain's users that hold an attribute.
-        popularity: the number of the domain's users who took an item lately.
-    """
+    """The state of a user in a domain, as in `operators.steps.evolved`, with the other takers of their items."""
 
     skill: PolicySkill
     memory: Memory | None = None

@@ -9,21 +9,12 @@ import pytest
 
 from operators.admit import id_of
 from operators.forget import with_known, with_scope
-from schemas import (
-    TOPICS,
-    BadRecord,
-    DeadLetter,
-    ForgetRequest,
-    Forgotten,
-    Position,
-    Receipt,
-    Selection,
-    decode,
-    encode,
-    known_as,
-    line_of,
-    subject_of,
-)
+from schemas.codec import BadRecord, decode, encode
+from schemas.dead_letters import DeadLetter
+from schemas.events import Selection
+from schemas.forgetting import ForgetRequest, Forgotten, Receipt, known_as, line_of, subject_of
+from schemas.skills import Position
+from schemas.topics import TOPICS
 from streams.materializer import forgetting
 from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Batch, Record

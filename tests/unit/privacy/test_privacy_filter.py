@@ -6,21 +6,12 @@ from operators.contrast import Outcome, on_ranking, on_selection
 from operators.merge import resolve_command, start
 from operators.options import Category
 from operators.privacy import OFF, Privacy
-from schemas import (
-    Action,
-    Candidate,
-    Facet,
-    Fact,
-    Injected,
-    ItemFacts,
-    OpenRankings,
-    Position,
-    Ranking,
-    Selection,
-    SkillCommand,
-    Stated,
-    Wish,
-)
+from schemas.commands import Action, SkillCommand, Stated
+from schemas.events import Injected, Ranking, Selection
+from schemas.fit import Facet
+from schemas.items import Candidate, Fact, ItemFacts
+from schemas.skills import Position
+from schemas.state import OpenRankings, Wish
 from streams.demo.catalogue import load
 from streams.language import RULES
 from streams.materializer.rows import read

@@ -16,26 +16,13 @@ from operators.stated import live
 from operators.steps import Evolve, Outcome, State
 from operators.steps.evolved import Effects
 from operators.steps.rank import Rank
-from schemas import (
-    ONE,
-    Abstention,
-    Bound,
-    Candidate,
-    ChangeKind,
-    Contrast,
-    Correction,
-    Directive,
-    Feedback,
-    ItemFacts,
-    Measure,
-    PolicySkill,
-    Said,
-    Scope,
-    SkillDiff,
-    Source,
-    Stance,
-    Tier,
-)
+from schemas.contrasts import Abstention, Contrast
+from schemas.corrections import Correction, Directive
+from schemas.diffs import ChangeKind, PolicySkill, SkillDiff
+from schemas.feedback import Feedback
+from schemas.items import Candidate, ItemFacts, Measure
+from schemas.skills import ONE, Source, Tier
+from schemas.statements import Bound, Said, Scope, Stance
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
