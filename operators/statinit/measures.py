@@ -1,7 +1,7 @@
 """Measures of an item, whatever its domain: price, year, rating, popularity, distance and length.
 
 A price of `$$` is 2, a distance is in kilometres where its unit is given, and a length of `1h 30m` is 90. Numbers are
-compared within a list and never across domains, so that only their order counts. Those below 0 or above 1e9 are ignored.
+compared within a list and never across domains, so that only their order counts. Below 0 and above 1e9 none counts.
 """
 
 import math

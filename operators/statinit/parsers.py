@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from typing import Final, cast
 
 from operators.statinit import books, generic, movietv, yelp
@@ -62,7 +62,7 @@ def parser_for(domain: str, overrides: Mapping[str, str]) -> Parser:
     True
     """
     parser = overrides.get(domain, domain)
-    found = BUILT_IN.get(ALIASES.get(parser, parser)) or _plugged_in(parser)
+    found = BUILT_IN.get(ALIASES.get(parser, parser)) or cast("Parser | None", _plugged_in(ENTRY_POINTS, parser))
     if found is None and domain in overrides:
         raise UnknownParser(domain, parser)
     return found or generic.parse
@@ -80,7 +80,7 @@ def vocabulary_for(domain: str, overrides: Mapping[str, str]) -> tuple[Fact, ...
 
 def known_parsers() -> tuple[str, ...]:
     """Return the names that an override may use."""
-    return tuple(sorted({*BUILT_IN, *ALIASES, *_installed()}))
+    return tuple(sorted({*BUILT_IN, *ALIASES, *(point.name for point in entry_points(group=ENTRY_POINTS))}))
 
 
 def facts_of(candidate: Candidate, parser: Parser) -> ItemFacts:
@@ -91,17 +91,10 @@ def facts_of(candidate: Candidate, parser: Parser) -> ItemFacts:
 
 
 @cache
-def _installed() -> Mapping[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
-
-
-@cache
 def _plugged_in_vocabulary(parser: str) -> tuple[Fact, ...]:
-    point = next((each for each in entry_points(group=VOCABULARIES) if each.name == parser), None)
-    return () if point is None else tuple(cast("Iterable[Fact]", point.load()))[:MAX_VOCABULARY]
+    return tuple(cast("Iterable[Fact]", _plugged_in(VOCABULARIES, parser) or ()))[:MAX_VOCABULARY]
 
 
 @cache
-def _plugged_in(parser: str) -> Parser | None:
-    point = _installed().get(parser)
-    return None if point is None else cast("Parser", point.load())
+def _plugged_in(group: str, name: str) -> object:
+    return next((point.load() for point in entry_points(group=group) if point.name == name), None)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from operators.applied import is_applied
 from operators.propagate import GraphLimits, on_touch, takers_of, touches, with_taken, without_taker
@@ -49,26 +48,12 @@ def moment_of(occurred_at: datetime, source: Position | None, now: datetime | No
     return min(moment for moment in moments if moment is not None)
 
 
-class Outcome(StrEnum):
-    """The outcome of a touch; a metric's label."""
-
-    GATHERED = "gathered"
-    REPEATED = "repeated"
-
-
-@dataclass(frozen=True)
-class Effects:
-    """The items that a touch changes."""
-
-    outcome: Outcome
-    items: tuple[ItemMemory, ...] = ()
-
-
-def step(held: Callable[[str, str], ItemMemory | None], touch: Touch, now: datetime | None = None) -> Effects:
-    """Add a taker to items."""
+def step(
+    held: Callable[[str, str], ItemMemory | None], touch: Touch, now: datetime | None = None
+) -> tuple[ItemMemory, ...]:
+    """Add a taker to items; returns those that change."""
     told = (on_touch(held(item_id, touch.domain), touch.domain, item_id, t, now) for item_id, t in takers_of(touch))
-    changed = tuple(item for item in told if item is not None)
-    return Effects(Outcome.GATHERED if changed else Outcome.REPEATED, changed)
+    return tuple(item for item in told if item is not None)
 
 
 def forget(item: ItemMemory, touch: Touch) -> ItemMemory | None:

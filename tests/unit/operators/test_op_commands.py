@@ -71,6 +71,36 @@ def test_a_frozen_skill_says_so_until_it_is_unfrozen() -> None:
     assert not after(still, a_command(Action.UNFREEZE)).frozen
 
 
+def test_pin_and_unpin_change_nothing_but_the_pin() -> None:
+    given_ = a_skill(an_attribute(NOIR, Tier.LOW))
+
+    pinned = after(given_, a_command(Action.PIN, actor="bo", reason="mine"))
+    unpinned = after(pinned, a_command(Action.UNPIN))
+
+    assert pinned.attributes == (given_.attributes[0].model_copy(update={"pinned": True}),)
+    assert unpinned.attributes == given_.attributes
+    assert (pinned.version, pinned.contrasts) == (given_.version + 1, given_.contrasts)
+    assert pinned.last_diff is not None
+    assert pinned.last_diff.reasoned_by.reasoner == "command by bo"
+    assert pinned.last_diff.changes[0].reason == "mine"
+
+
+def test_remove_takes_the_line_out_even_if_pinned_or_protected() -> None:
+    given_ = a_skill(an_attribute(NOIR, Tier.HIGH, pinned=True), an_attribute(SAGA))
+
+    assert after(given_, a_command(Action.REMOVE)).attributes == given_.attributes[1:]
+
+
+def test_pins_are_capped() -> None:
+    given_ = a_skill(*[an_attribute(f"genre: g{n}", pinned=True) for n in range(4)], an_attribute(NOIR))
+
+    capped = after(given_, a_command(Action.PIN))
+
+    assert capped.attributes == given_.attributes
+    assert capped.last_diff is not None
+    assert [refused.why.value for refused in capped.last_diff.refused] == ["capped"]
+
+
 ACTIONS = st.lists(
     st.tuples(st.sampled_from([a for a in Action if a is not Action.ROLL_BACK]), st.sampled_from([NOIR, SAGA])),
     max_size=8,
