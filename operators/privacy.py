@@ -11,7 +11,7 @@ from operators.options import Category
 from schemas import Facet, Injected, ItemFacts, Wish
 
 UNREADABLE: Final = "unreadable"
-"""The kind of an item that the parser or the redactor fails on (`operators.items`)."""
+"""The kind of an item that the parser or the redactor fails on (`operators.statinit.read_item`)."""
 PLACES: Final = frozenset({"yelp", "places", "restaurants"})
 """Domains of places, where people choose by the part of a town."""
 _MAX_TITLE: Final = 500

@@ -14,8 +14,7 @@ from typing import Final
 from evaluation.conversations.layout import Person, Talk
 from evaluation.replies import Desk
 from evaluation.simulation import Turn, simulate
-from operators.cards.fold import fold
-from operators.cards.redact import redacted
+from operators.cards.fold import fold, redacted
 from operators.evolve import ReasonerUnavailable
 from operators.language.chunks import first_closed, has_own_words, without
 from operators.language.extraction import LlmListening, both

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from operators.cards.admission import UNREADABLE, dimension_of, quoted, refusal_of, refused, value_of
+from operators.cards.admission import UNREADABLE, dimension_of, quoted, refused, value_of
 from operators.cards.draft import FORGOTTEN, CardDraft, absorbed
 from operators.cards.lines import MAX_WEIGHT, WEIGHTS, holds_where, line_id, may_meet, meant, same_subject, to_forget
 from operators.language.ports import Effect, Finding, Heard
@@ -78,18 +78,21 @@ class _Merging:
         """Apply one finding to the card."""
         if finding.effect is Effect.FORGETS:
             self._forget(finding)
-        elif finding.scope is not Scope.ALWAYS:
             return
-        elif finding.effect is Effect.WITHDRAWS:
+        if finding.scope is not Scope.ALWAYS:
+            return
+        if finding.effect is Effect.WITHDRAWS:
             # A withdrawal needs no check of privacy: it only takes lines away.
             self._withdraw(finding)
-        elif (kind := refusal_of(finding, self._privacy)) is not None:
+            return
+        tidy = replace(finding, value=value_of(finding.value), dimension=dimension_of(finding.dimension))
+        if (kind := refused(tidy.dimension, tidy.value, tidy.words, self._privacy)) is not None:
             self._card.not_kept[kind] += 1
             self._replace(finding, None)
-        elif self._is_forgotten(finding):
+        elif self._is_forgotten(tidy):
             self._card.not_kept[FORGOTTEN] += 1
         else:
-            self._state(_tidy(finding))
+            self._state(tidy)
 
     def _forget(self, finding: Finding) -> None:
         self._forgotten.append(finding)
@@ -104,7 +107,7 @@ class _Merging:
 
     def _is_forgotten(self, finding: Finding) -> bool:
         """True if the same utterance wants it forgotten: "forget that I like jazz" states it too."""
-        line = self._line(_tidy(finding))
+        line = self._line(finding)
         return any(wish.event_id == finding.event_id and to_forget(wish.value, [line]) for wish in self._forgotten)
 
     def _withdraw(self, finding: Finding) -> None:
@@ -214,10 +217,6 @@ class _Merging:
         return [line for line in self._card.live.values() if _meets(finding, line)]
 
 
-def _tidy(finding: Finding) -> Finding:
-    return replace(finding, value=value_of(finding.value), dimension=dimension_of(finding.dimension))
-
-
 def _stance(finding: Finding) -> Stance:
     # `instead` prefers the one; the other is in `replaces`.
     return Stance.AVOIDS if finding.stance is Stance.AVOIDS else Stance.PREFERS
@@ -294,7 +293,7 @@ def is_as_it_was(card: Card | None, diff: CardDiff) -> bool:
 
 def _set(draft: CardDraft, command: CardCommand, stated: CardStated, privacy: Privacy) -> None:
     value, dimension = value_of(stated.value), dimension_of(stated.dimension)
-    kind = refused(dimension, value, "", privacy) if value else UNREADABLE
+    kind = refused(dimension, value, "", privacy)
     if kind is not None:
         draft.not_kept[kind] += 1
         return

@@ -18,8 +18,18 @@ from operators.cards.merge import resolve, resolve_command
 from operators.chain import seal
 from operators.clocks import TOLERANCE
 from operators.forget import card_line, forgotten_as, meaning, value_of_line
-from operators.language.chunks import CHUNK_CHARS, Closed, chunk_id, closed_now, make_room, place_of, turn_of, with_turn
-from operators.language.derived_events import corrections, forgets
+from operators.language.chunks import (
+    CHUNK_CHARS,
+    Closed,
+    chunk_id,
+    closed_now,
+    corrections,
+    forgets,
+    make_room,
+    place_of,
+    turn_of,
+    with_turn,
+)
 from operators.language.ports import Effect, Extractor, Finding, Heard
 from operators.privacy import Privacy
 from operators.stated import statement_id

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from operators.cards.fold import fold
+from operators.cards.fold import fold, redacted
 from operators.cards.merge import resolve_command
-from operators.cards.redact import redacted
 from operators.language.chunks import first_closed, without
 from operators.language.extraction import both, heard, question
 from operators.language.ports import Heard

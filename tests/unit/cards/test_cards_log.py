@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.attributes import normalise
-from operators.cards.fold import as_of, fold, with_diff
+from operators.cards.fold import as_of, fold, redacted, unquoted, with_diff
 from operators.cards.lines import line_id
 from operators.cards.merge import IN_ITS_PLACE, resolve, resolve_command
-from operators.cards.redact import redacted, unquoted
 from operators.language.ports import Effect, Finding, Heard
 from schemas import decode, encode
 from schemas.cards import (

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from operators.audit import audit
-from operators.chain import Kind
+from operators.chain import Kind, audit
 from operators.language.ports import About, Read, Understood
 from operators.merge import start
 from operators.seals import sealed

@@ -3,8 +3,8 @@
 import pytest
 
 from operators import contrast as joining
-from operators.items import read_item
 from operators.privacy import Privacy
+from operators.statinit import read_item
 from operators.statinit.parsers import BUILT_IN
 from schemas import Candidate, Fact, ItemFacts, Ranking, encode
 from streams.privacy import DEFAULT
