@@ -127,13 +127,13 @@ class Privacy:
 
     def facets(self, facets: tuple[Facet, ...], domain: str) -> tuple[Facet, ...]:
         """Return the facets without personal data."""
-        return tuple(facet for facet in facets if self._may_keep(facet, domain))
-
-    def _may_keep(self, facet: Facet, domain: str) -> bool:
-        names = (facet.attribute_id or "").replace(":", " ")
-        if self.redact_about_person(facet.facet, domain, 2_000).found:
-            return False
-        return not names or self.refuses(domain, "id", names) is None
+        kept = []
+        for facet in facets:
+            names = (facet.attribute_id or "").replace(":", " ")
+            is_private = bool(names) and self.refuses(domain, "id", names) is not None
+            if not is_private and not self.redact_about_person(facet.facet, domain, 2_000).found:
+                kept.append(facet)
+        return tuple(kept)
 
     @property
     def version(self) -> str:

@@ -97,10 +97,9 @@ class Held(StrEnum):
     DISGUISE = "disguise"
     ORDER = "order"
 
-    @property
-    def for_good(self) -> bool:
-        """Return True if no number of items helps, only the operator's list."""
-        return self in (Held.LONG, Held.WORDS, Held.DISGUISE, Held.ORDER)
+
+_FOR_GOOD: Final = (Held.LONG, Held.WORDS, Held.DISGUISE, Held.ORDER)
+"""Reasons against which no number of items helps, only the operator's list."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class Vouching:
         if is_closed(dimension, value) or (why := self.policy.held(dimension, value)) is None:
             return None
         held = Held(why)
-        return None if self._lists(dimension, value) or (items >= LEAST_ITEMS and not held.for_good) else held
+        return None if self._lists(dimension, value) or (items >= LEAST_ITEMS and held not in _FOR_GOOD) else held
 
     def of_line(self, line: Attribute) -> Held | None:
         """Return the reason to hold a line back, counting the items among its evidence."""

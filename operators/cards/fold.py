@@ -19,11 +19,7 @@ class OutOfOrder(ValueError):
 
 
 def fold(diffs: Iterable[CardDiff]) -> dict[str, Card]:
-    """Return the cards of a log, by user.
-
-    Raises:
-        OutOfOrder: a version is missing.
-    """
+    """Return the cards of a log, by user; raise `OutOfOrder` if a version is missing."""
     cards: dict[str, Card] = {}
     for diff in diffs:
         cards[diff.user_id] = with_diff(cards.get(diff.user_id), diff)
@@ -31,11 +27,7 @@ def fold(diffs: Iterable[CardDiff]) -> dict[str, Card]:
 
 
 def with_diff(card: Card | None, diff: CardDiff) -> Card:
-    """Return the card after a diff. The oldest past lines are dropped for room.
-
-    Raises:
-        OutOfOrder: it is not the next one.
-    """
+    """Return the card after the next diff, else raise `OutOfOrder`. The oldest past lines are dropped for room."""
     before = 0 if card is None else card.version
     if diff.version != before + 1:
         raise OutOfOrder(f"version {diff.version} of a card follows version {before}")
@@ -81,8 +73,6 @@ _BY_PEOPLE: Final = (CardChangeKind.SET, CardChangeKind.PINNED, CardChangeKind.U
 
 @dataclass(frozen=True)
 class _Gone:
-    """A line to erase; `words` has its quotations."""
-
     line_id: str
     instead: str
     values: frozenset[str]
@@ -169,7 +159,7 @@ def _line(line: CardLine, gone: _Gone) -> CardLine:
 
 
 def _as_crowded(diffs: Sequence[CardDiff], without: list[CardDiff]) -> list[CardDiff]:
-    """Drop the past lines for which the erased line had left no room, so that the log folds to the same card."""
+    # Past lines for which the erased line had left no room are dropped, so that the log folds to the same card.
     if [diff.version for diff in diffs] != [*range(1, len(diffs) + 1)]:
         return without  # a part of a log does not fold
     before: Card | None = None

@@ -238,7 +238,6 @@ def _is_kept(line: CardLine) -> bool:
 
 
 def _is_above(line: CardLine, finding: Finding) -> bool:
-    """True for a hint against a pinned or set line."""
     return _is_kept(line) and finding.strength is Strength.IMPLIED
 
 

@@ -85,8 +85,6 @@ class Question:
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of the conversation in the prompt."""
-
     text: str
     asked: Asked | None = None
 
@@ -168,7 +166,6 @@ def _shown(facts: Mapping[str, Sequence[Fact]]) -> str:
 
 
 def _named(vocabulary: Sequence[Fact], text: str, vouching: Vouching) -> list[Fact]:
-    """Return the facts of which the person uses a word."""
     spoken = [fact for fact in vocabulary if words(fact.value) and is_meant(fact.value, text)]
     vouched = [fact for fact in spoken if vouching.held(fact.dimension, fact.value) is None]
     return sorted(dict.fromkeys(vouched), key=lambda fact: not words(fact.value) <= words(text))[:MAX_VOCABULARY]

@@ -29,8 +29,6 @@ _PROPOSED = {
 
 @dataclass(frozen=True)
 class _Answer:
-    """The effect of a command, before evictions make room for it."""
-
     changes: tuple[Change, ...] = ()
     refused: tuple[Refused, ...] = ()
     frozen: bool | None = None

@@ -326,7 +326,6 @@ def _tally(
 
 
 def _drift(lines: Sequence[Attribute], shown: Shown) -> Drift:
-    """Return the drift of each line that a list changes."""
     taken = set(shown.taken)
     found = {}
     for line in lines:

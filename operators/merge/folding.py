@@ -134,11 +134,7 @@ def next_diff(skill: PolicySkill, event: Event, **found: Any) -> SkillDiff:
 
 
 def fold(diffs: Iterable[SkillDiff]) -> dict[tuple[str, str], PolicySkill]:
-    """Return all skills of a log, by user and domain (invariant 1).
-
-    Raises:
-        OutOfOrder: a version of some skill is missing.
-    """
+    """Return all skills of a log, by user and domain (invariant 1); raise `OutOfOrder` if a version is missing."""
     skills: dict[tuple[str, str], PolicySkill] = {}
     for diff in diffs:
         key = (diff.user_id, diff.domain)

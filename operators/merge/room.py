@@ -75,11 +75,9 @@ def make_room(
             name = discoveries[-1].attribute_id
             refused.append(Refused(attribute_id=name, proposed=discoveries[-1].kind, why=Refusal.FULL))
         elif victims := untouched or loose or [line for line in lines if not line.pinned]:
-            victim = min(victims, key=_least_missed)
+            # Unconfirmed global lines go first, then the lowest tier, the least recently confirmed.
+            victim = min(victims, key=lambda line: (not unconfirmed(line), line.tier, line.confirmed_at, line.support,
+                                                    line.attribute_id))  # fmt: skip
             kept.append(Change(kind=ChangeKind.EVICTED, attribute_id=victim.attribute_id, before=victim.tier))
         else:
             return kept, refused
-
-
-def _least_missed(line: Attribute) -> tuple[bool, int, int, int, str]:
-    return (not unconfirmed(line), line.tier, line.confirmed_at, line.support, line.attribute_id)

@@ -200,8 +200,6 @@ def _by(understood: Understood) -> ReasonedBy:
 
 
 class _Correcting:
-    """The effects of a correction while they are collected."""
-
     def __init__(
         self,
         skill: PolicySkill,

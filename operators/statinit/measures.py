@@ -61,7 +61,6 @@ def measures_of(candidate: Candidate) -> dict[str, float]:
 
 
 def _amount(measure: Measure, key: str, value: Any) -> float | None:
-    """Read a raw value; None if it is no number within bounds."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

@@ -22,17 +22,8 @@ ENTRY_POINTS: Final = "sager.domains"
 VOCABULARIES: Final = "sager.vocabularies"
 """The entry point group of their vocabularies: facts that people may name before any item was seen."""
 MAX_VOCABULARY: Final = 2_000
-BUILT_IN: Final[Mapping[str, Parser]] = {
-    "yelp": yelp.parse,
-    "books": books.parse,
-    "movietv": movietv.parse,
-    "generic": generic.parse,
-}
-CLOSED: Final[Mapping[str, tuple[Fact, ...]]] = {
-    "yelp": yelp.VOCABULARY,
-    "books": books.VOCABULARY,
-    "movietv": movietv.VOCABULARY,
-}
+BUILT_IN: Final = {"yelp": yelp.parse, "books": books.parse, "movietv": movietv.parse, "generic": generic.parse}
+CLOSED: Final = {"yelp": yelp.VOCABULARY, "books": books.VOCABULARY, "movietv": movietv.VOCABULARY}
 ALIASES: Final[Mapping[str, str]] = {
     "places": "yelp",
     "restaurants": "yelp",

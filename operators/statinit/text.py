@@ -337,7 +337,6 @@ class Vocabulary:
 
 
 def _forms(word: str) -> tuple[str, ...]:
-    """A keyword and its regular plural, flattened."""
     flat = flatten(word)
     if flat.endswith("s") or not flat:
         return (flat,) if flat else ()

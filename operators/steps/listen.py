@@ -268,7 +268,6 @@ def newer(card: Card | None, diff: CardDiff, key: bytes = b"") -> Card:
 
 
 def _is_forgotten(finding: Finding, state: State, user_id: str) -> bool:
-    """True if the finding was erased after it was said."""
     receipt = state.receipt
     if receipt is None or finding.effect is Effect.FORGETS:
         return False

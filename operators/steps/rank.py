@@ -86,11 +86,9 @@ class Weighed:
 class Rank:
     """How rankings are made without a model.
 
-    Attributes:
-        by: the lines of a skill that rank. Too many words dilute a model's attention (paper 2.3, Cognitive Injection
-            Boundary), but not a sum's.
-        task_slim: likes that the instruction asks for come first in the slim skill.
-        retrieves: the community counts.
+    The full skill ranks: too many words dilute a model's attention (paper 2.3, Cognitive Injection Boundary), but not a
+    sum's. With `task_slim` likes that the instruction asks for come first in the slim skill. The community
+    counts if it `retrieves`.
     """
 
     by: RankSkill = RankSkill.FULL

@@ -181,13 +181,6 @@ def test_the_same_words_in_another_order_are_one_line() -> None:
     assert card.lines[0].times == 2
 
 
-def test_a_model_merges_lines_by_a_finding_that_replaces_one() -> None:
-    precise = likes("Belgian dark chocolate", 1, effect=Effect.UPDATES, replaces="dark chocolate")
-    card = after(likes("dark chocolate"), precise)
-    assert known(card) == ["prefers:stated:belgian-dark-chocolate"]
-    assert card.past[0].overtaken_by == "prefers:stated:belgian-dark-chocolate"
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [

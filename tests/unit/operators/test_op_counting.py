@@ -80,14 +80,6 @@ class TestOneChoice:
         assert len(after.attributes) == 5
         assert {line.tier for line in after.attributes} == {Tier.LOW}
 
-    def test_choice_without_alternatives_is_a_visit(self) -> None:
-        skill, usual = a_skill(counted(NOIR, 3, 1), counted(SAGA, 3, 1)), {id_of(NOIR): 200, id_of(SAGA): 300}
-
-        _, diff = chose(skill, a_contrast([NOIR]), usual=usual)
-
-        assert diff.tally is not None
-        assert diff.tally.lines == {id_of(NOIR): (ONE, 200), id_of(SAGA): (0, 300)}
-
 
 class TestTiers:
     def test_a_line_rises_by_one_tier_per_choice_and_falls_as_it_is_left(self) -> None:
@@ -144,6 +136,9 @@ class TestVisits:
 
         assert diff.tally is not None
         assert diff.tally.lines == {id_of(NOIR): (ONE, 200), id_of(SAGA): (0, 300)}
+        _, alone = chose(skill, a_contrast([NOIR]), usual={id_of(NOIR): 200, id_of(SAGA): 300})
+        assert alone.tally is not None
+        assert alone.tally.lines == diff.tally.lines, "a choice without alternatives is a visit"
         assert (after.contrasts, after.version, diff.is_contrast) == (skill.contrasts, skill.version + 1, False)
         assert the(after, NOIR).support == 10
 

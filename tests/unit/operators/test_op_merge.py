@@ -105,12 +105,6 @@ class TestVersions:
 
 
 class TestHolds:
-    def test_recent_event_is_held_by_its_id_wherever_it_stands(self) -> None:
-        skill, diff = evolve(a_skill(), a_proposal())
-
-        assert holds(skill, diff.event_id, a_position(99))
-        assert not holds(skill, "another", a_position(99))
-
     def test_record_is_held_by_its_position_long_after_its_id_is_forgotten(self) -> None:
         skill, diff = evolve(a_skill(), a_proposal(), source=a_position(0))
         for offset in range(1, MAX_RECENT + 5):
