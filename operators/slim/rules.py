@@ -91,11 +91,7 @@ def slimmed(
 
 
 def select(
-    skill: PolicySkill,
-    budget: int = 30,
-    population: Mapping[str, float] | None = None,
-    *,
-    vouching: Vouching,
+    skill: PolicySkill, budget: int = 30, population: Mapping[str, float] | None = None, *, vouching: Vouching
 ) -> tuple[str, ...]:
     """Return the ids of the lines for the slim text, in order: `skill.slim_lines` with hysteresis.
 
@@ -197,11 +193,7 @@ def lines_of(skill: PolicySkill, short: Slimmed) -> list[Attribute]:
 
 
 def composed(
-    skill: PolicySkill,
-    likes: Mapping[str, Attribute],
-    styles: Mapping[str, Attribute],
-    budget: int,
-    vouching: Vouching,
+    skill: PolicySkill, likes: Mapping[str, Attribute], styles: Mapping[str, Attribute], budget: int, vouching: Vouching
 ) -> Slimmed:
     """Build the slim skill from as many of these likes and styles as the budget holds."""
     avoids = avoided(skill, vouching, phrase) if skill.stated else ()
@@ -311,11 +303,7 @@ def _fitting(
 
 
 def _with_more(
-    likes: tuple[str, ...],
-    styles: tuple[str, ...],
-    budget: int,
-    avoids: tuple[str, ...],
-    now: tuple[str, ...],
+    likes: tuple[str, ...], styles: tuple[str, ...], budget: int, avoids: tuple[str, ...], now: tuple[str, ...]
 ) -> _Line:
     """Fit likes and styles beside as many avoidances and session lines as leave room for one like."""
     for few in range(max(len(avoids), len(now)), 0, -1):

@@ -5,18 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.merge import MergeLimits, fold, merge, resolve_command, start
-from schemas import (
-    Action,
-    BadRecord,
-    Kind,
-    PolicySkill,
-    SkillCommand,
-    Source,
-    Stated,
-    Tier,
-    decode,
-    encode,
-)
+from schemas import Action, BadRecord, Kind, PolicySkill, SkillCommand, Source, Stated, Tier, decode, encode
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, USER, a_command, a_skill, an_attribute

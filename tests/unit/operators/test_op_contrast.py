@@ -6,15 +6,7 @@ from typing import Any
 
 import pytest
 
-from operators.contrast import (
-    Outcome,
-    RingLimits,
-    Step,
-    abstention_id,
-    contrast_id,
-    on_ranking,
-    on_selection,
-)
+from operators.contrast import Outcome, RingLimits, Step, abstention_id, contrast_id, on_ranking, on_selection
 from schemas import (
     TOPICS,
     Abstention,
@@ -74,10 +66,7 @@ class TestInOrder:
             instruction="dark",
             chosen=ItemFacts(item_id="b", facts=facts("genre: b")),
             chosen_rank=2,
-            unchosen=(
-                ItemFacts(item_id="c", facts=facts("genre: c")),
-                ItemFacts(item_id="a", facts=facts("genre: a")),
-            ),
+            unchosen=(ItemFacts(item_id="c", facts=facts("genre: c")), ItemFacts(item_id="a", facts=facts("genre: a"))),
             skill_version=7,
             arm="evolved",
         )

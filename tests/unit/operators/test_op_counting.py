@@ -26,16 +26,7 @@ from schemas import (
 )
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
-from tests.builders import (
-    a_command,
-    a_contrast,
-    a_skill,
-    an_attribute,
-    an_interaction,
-    facts,
-    id_of,
-    item_facts,
-)
+from tests.builders import a_command, a_contrast, a_skill, an_attribute, an_interaction, facts, id_of, item_facts
 
 NOIR, SAGA, EPIC = "genre: noir", "genre: saga", "genre: epic"
 REAL = MergeLimits()

@@ -7,18 +7,7 @@ import pytest
 
 from operators.merge import MergeLimits, OutOfOrder, fold, holds, merge, resolve_command, start
 from operators.render import strategy_of
-from schemas import (
-    MAX_RECENT,
-    Action,
-    ChangeKind,
-    Evidence,
-    ItemFacts,
-    PolicySkill,
-    SkillDiff,
-    Source,
-    Tier,
-    encode,
-)
+from schemas import MAX_RECENT, Action, ChangeKind, Evidence, ItemFacts, PolicySkill, SkillDiff, Source, Tier, encode
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (

@@ -7,26 +7,8 @@ from operators.attributes import from_fact
 from operators.evolve import Proposal, RulesReasoner
 from operators.merge import MergeLimits, fit_seed, fold
 from operators.merge.room import DEFAULT_LIMITS
-from schemas import (
-    Attribute,
-    ChangeKind,
-    PolicySkill,
-    SkillDiff,
-    Source,
-    Tier,
-    encode,
-)
-from tests.builders import (
-    DOMAIN,
-    USER,
-    a_contrast,
-    a_proposal,
-    a_skill,
-    an_attribute,
-    evolve,
-    id_of,
-    texts,
-)
+from schemas import Attribute, ChangeKind, PolicySkill, SkillDiff, Source, Tier, encode
+from tests.builders import DOMAIN, USER, a_contrast, a_proposal, a_skill, an_attribute, evolve, id_of, texts
 from tests.unit.operators.test_op_invariants import FACT, FEW_LINES, HISTORY, MANY, Stream, Told
 
 NOIR, SAGA = "genre: noir", "genre: saga"
@@ -67,10 +49,7 @@ class TestPatience:
 
         assert {
             (text, a.source, a.tier) for text, a in zip(texts(skill.attributes), skill.attributes, strict=True)
-        } == {
-            (NOIR, Source.GLOBAL, HIGH),
-            ("author: Jo Wick", Source.DISCOVERED, HIGH),
-        }
+        } == {(NOIR, Source.GLOBAL, HIGH), ("author: Jo Wick", Source.DISCOVERED, HIGH)}
 
 
 class TestRoom:

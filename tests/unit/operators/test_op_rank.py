@@ -69,14 +69,7 @@ class TestInstruction:
 class TestRepair:
     @pytest.mark.parametrize(
         ("said", "made", "repairs"),
-        [
-            ("cab", "cab", 0),
-            ("", "abc", 3),
-            ("c", "cab", 2),
-            ("xcy", "cab", 4),
-            ("ccab", "cab", 1),
-            ("xxcc", "cab", 5),
-        ],
+        [("cab", "cab", 0), ("", "abc", 3), ("c", "cab", 2), ("xcy", "cab", 4), ("ccab", "cab", 1), ("xxcc", "cab", 5)],
     )
     def test_order_is_made_a_permutation_and_each_repair_is_counted(self, said: str, made: str, repairs: int) -> None:
         assert repair(list(said), [ItemFacts(item_id=name) for name in "abc"]) == (tuple(made), repairs)

@@ -99,8 +99,7 @@ def test_a_choice_from_a_list_that_a_preference_decided_teaches_no_weights() -> 
 
 
 @given(
-    st.lists(st.sampled_from([NOIR, SAGA, WAR, "genre: gothic"]), min_size=1, max_size=8),
-    st.sampled_from([SAGA, WAR]),
+    st.lists(st.sampled_from([NOIR, SAGA, WAR, "genre: gothic"]), min_size=1, max_size=8), st.sampled_from([SAGA, WAR])
 )
 def test_no_candidate_precedes_a_preferred_one(facts: list[str], wanted: str) -> None:
     items = [item_facts(f"i{number}", fact) for number, fact in enumerate(facts)]
