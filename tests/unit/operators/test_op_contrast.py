@@ -7,21 +7,8 @@ from typing import Any
 import pytest
 
 from operators.contrast import Outcome, RingLimits, Step, abstention_id, contrast_id, on_ranking, on_selection
-from schemas import (
-    TOPICS,
-    Abstention,
-    Contrast,
-    Fact,
-    Injected,
-    ItemFacts,
-    OpenRankings,
-    RankedBy,
-    Ranking,
-    Selection,
-    Wish,
-    decode,
-    encode,
-)
+from schemas import TOPICS, Abstention, Contrast, Fact, ItemFacts, OpenRankings, Wish, decode, encode
+from schemas.events import Injected, RankedBy, Ranking, Selection
 from tests.builders import NOW, USER, a_position, a_ranking, a_selection, facts, open_rankings, read_item
 
 Event = Ranking | Selection

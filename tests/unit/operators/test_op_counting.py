@@ -10,20 +10,8 @@ from operators.attributes import fact_id
 from operators.evidence import FORGET, counts_of, tier_of, worth
 from operators.evolve import Proposal, validate
 from operators.merge import MergeLimits, fold, merge, resolve_command, resolve_counts, resolve_visit, start
-from schemas import (
-    ONE,
-    Action,
-    Attribute,
-    ChangeKind,
-    Contrast,
-    Kind,
-    PolicySkill,
-    ReasonedBy,
-    SkillDiff,
-    Source,
-    Tier,
-    encode,
-)
+from schemas import Action, ChangeKind, Contrast, PolicySkill, ReasonedBy, SkillDiff, encode
+from schemas.skills import ONE, Attribute, Kind, Source, Tier
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_command, a_contrast, a_skill, an_attribute, an_interaction, facts, id_of, item_facts

@@ -31,28 +31,10 @@ from operators.merge import (
 from operators.rank import rank
 from operators.rank.ranking import repair
 from operators.statinit import observe, statinit
-from schemas import (
-    TOPICS,
-    Action,
-    Attribute,
-    ChangeKind,
-    Contrast,
-    Fact,
-    ItemFacts,
-    Kind,
-    OpenRankings,
-    PolicySkill,
-    Position,
-    Profile,
-    ReasonedBy,
-    SkillCommand,
-    SkillDiff,
-    Source,
-    Stated,
-    Tier,
-    decode,
-    encode,
-)
+from schemas import TOPICS, Contrast, Fact, ItemFacts, OpenRankings, Profile, ReasonedBy, decode, encode
+from schemas.commands import Action, SkillCommand, Stated
+from schemas.diffs import ChangeKind, PolicySkill, SkillDiff
+from schemas.skills import Attribute, Kind, Position, Source, Tier
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (

@@ -5,20 +5,8 @@ from typing import Any
 import pytest
 
 from operators.seals import Seal, authenticated, is_plain, resealed, seal_of, sealed
-from schemas import (
-    Features,
-    Fit,
-    Forgotten,
-    Injected,
-    Mix,
-    RankedBy,
-    Ranking,
-    Receipt,
-    SlimSkill,
-    decode,
-    encode,
-    subject_of,
-)
+from schemas import Features, Fit, Injected, Mix, RankedBy, Ranking, SlimSkill, decode, encode
+from schemas.forgetting import Forgotten, Receipt, subject_of
 from tests.builders import DOMAIN, USER, a_candidate, a_ranking, a_time
 
 KEY = b"hush"

@@ -9,20 +9,8 @@ from operators.attributes import fact_ids
 from operators.retrieve import Retrieved
 from operators.stated import statement_id
 from operators.steps.rank import Rank
-from schemas import (
-    ONE,
-    Bound,
-    Evidence,
-    ItemFacts,
-    Measure,
-    PolicySkill,
-    Scope,
-    Session,
-    SessionLine,
-    Stance,
-    Statement,
-    Tier,
-)
+from schemas import Bound, ItemFacts, Measure, PolicySkill, Scope, Stance, Statement
+from schemas.skills import ONE, Evidence, Session, SessionLine, Tier
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW, a_skill, an_attribute, id_of, item_facts
