@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from schemas import Feedback, Signal
-from schemas.feedback import BEST, WORST
+from schemas import BEST, WORST, Feedback, Signal
 
 ENOUGH_SECONDS = 60.0
 """A longer look counts no more."""

@@ -18,9 +18,8 @@ from operators.prompts import as_data, template
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from operators.words import words
-from schemas import Fact
+from schemas import Fact, Role
 from schemas.cards import Strength, Turn
-from schemas.utterances import Role
 
 PROMPT: Final = "listen.v2"
 MAX_PROMPT_TOKENS: Final = 3_000

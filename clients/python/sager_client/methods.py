@@ -7,10 +7,21 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from .errors import NotAsked, NotShown
-from .schemas import Event, ForgetRequest, Question, Role, Scope, SlimSkill, Stance, Utterance, line_of
+from .schemas import (
+    Event,
+    Feedback,
+    ForgetRequest,
+    Question,
+    Role,
+    Scope,
+    Signal,
+    SlimSkill,
+    Stance,
+    Utterance,
+    line_of,
+)
 from .schemas.corrections import Correction, Directive
 from .schemas.events import Injected, Interaction, Ranking, RankRequest, Selection
-from .schemas.feedback import Feedback, Signal
 from .schemas.items import Candidate, Item
 
 NAMED_ITEMS = 5

@@ -8,10 +8,9 @@ from operators.evolve.proposal import ReasonerUnavailable
 from operators.language.extraction import LlmListening
 from operators.language.extraction_prompt import MAX_FOUND
 from operators.language.finding import Effect, Heard
-from schemas import Fact
+from schemas import Fact, Role
 from schemas.cards import FREE, Card, Strength, Turn
 from schemas.statements import Scope, Stance
-from schemas.utterances import Role
 from streams.language import RULES
 from streams.llm.client import LlmClient
 from streams.vouching import DEFAULT as VOUCHING
