@@ -67,15 +67,6 @@ class TestInOrder:
 
 
 class TestAnyOrder:
-    def test_selection_before_its_ranking_waits_for_it(self) -> None:
-        waits, matched = run(a_selection("r1", "i2"), a_ranking("r1"))
-
-        assert waits.outcome is Outcome.WAITING
-        assert matched.outcome is Outcome.MATCHED
-        assert matched.contrast is not None
-        assert not matched.state.waiting
-        assert not matched.state.rankings
-
     @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
     def test_any_order_of_two_rankings_and_their_selections_gives_the_same_contrasts(
         self, order: tuple[int, ...]
@@ -212,13 +203,6 @@ class TestRefused:
         assert (waiting.selection, why) == (bad, Outcome.NOT_IN_RANKING)
         assert waiting.source == a_position(0, topic="sager.selections")
         assert steps[2].outcome is Outcome.MATCHED
-
-    def test_second_choice_from_one_ranking_is_refused(self) -> None:
-        steps = run(a_ranking("r1"), a_selection("r1", "i1"), a_selection("r1", "i2"))
-
-        assert steps[2].outcome is Outcome.ALREADY_ANSWERED
-        assert [why for _, why in steps[2].refused] == [Outcome.ALREADY_ANSWERED]
-        assert len(contrasts(steps)) == 1
 
     def test_second_choice_is_refused_while_the_first_still_waits(self) -> None:
         steps = run(a_selection("r1", "i1"), a_selection("r1", "i2"), a_ranking("r1"))
