@@ -1,19 +1,19 @@
 """Erasure as pure functions: the receipt after a request, and state without one of a person's lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
 from operators.attributes import fact_id
 from operators.cards.lines import SAME_LETTERS, Words, words_of
 from operators.clocks import TOLERANCE
-from operators.contrast import abstention_id, contrast_id
+from operators.contrast import RingLimits, abstention_id, contrast_id
 from operators.language.ports import Read, Understood
 from operators.merge.statements import Subject
 from operators.redact import is_placeholder
 from operators.stated import statement_id
-from schemas.cards import Card, CardLine, Listening
+from schemas.cards import MAX_PENDING, Card, CardLine, Listening
 from schemas.commands import SkillCommand
 from schemas.diffs import PolicySkill
 from schemas.forgetting import MAX_DOMAINS, MAX_KNOWN, MAX_LINES, ForgetRequest, Forgotten, Receipt, line_of
@@ -34,6 +34,7 @@ class Held:
     rings: Sequence[OpenRankings] = ()
     cards: Sequence[Card] = ()
     conversations: Sequence[Listening] = ()
+    limits: RingLimits = field(default_factory=RingLimits)
     domain: str | None = None
 
     @property
@@ -60,6 +61,19 @@ class Held:
         return tuple(dict.fromkeys(found))
 
     @property
+    def is_whole(self) -> bool:
+        """True if no id has dropped out of its ring."""
+        return (
+            all(each.interactions <= len(each.recent_ids) for each in self.profiles)
+            and all(each.interactions <= len(each.recent) for each in self.memories)
+            and all(each.version <= len(each.recent) for each in self.skills)
+            and all(len(each.answered) < self.limits.answered for each in self.rings)
+            and all(each.version <= len(each.recent) for each in self.cards)
+            and all(len(each.recent) < MAX_PENDING for each in self.conversations)
+            and len(self.ids) < MAX_KNOWN
+        )
+
+    @property
     def newest(self) -> datetime | None:
         """The time at which Kafka logged the newest event in it."""
         held: tuple[Profile | Memory | PolicySkill | OpenRankings | Card | Listening, ...]
@@ -67,8 +81,14 @@ class Held:
         return max((position.moment for each in held for position in each.applied), default=None)
 
     def moment(self, now: datetime) -> datetime:
-        """Return the moment until which an erasure reaches: the newest time that an event has claimed."""
-        return min(max(now, self.newest or now), now + TOLERANCE)
+        """Return the moment until which an erasure reaches.
+
+        Where ids have dropped out, this is the newest time that an event may have claimed, at most the tolerance ahead.
+        """
+        newest = self.newest
+        if self.is_whole or newest is None:
+            return now
+        return min(max(now, newest), now + TOLERANCE)
 
 
 def with_known(receipt: Receipt, known: Iterable[str]) -> Receipt:

@@ -1,9 +1,10 @@
-"""The words of a text: those it is compared by, and those of a value in the words of a person."""
+"""The words of a text: of a request about lines and items, and of a value in the words of a person."""
 
 from functools import lru_cache
 from typing import Final
 
 from operators.attributes import normalise
+from schemas import PolicySkill
 
 _COMMON = frozenset(
     """
@@ -30,6 +31,8 @@ _EMPTY: Final = frozenset(
     for part in normalise(word).split("-")
 )
 """Words without a taste, besides the common ones."""
+_SIBILANT = ("ches", "shes", "sses", "xes", "zes")
+_MIN_PLURAL = 4
 
 
 @lru_cache(maxsize=8_192)
@@ -82,3 +85,33 @@ def _same_stem(one: str, other: str) -> bool:
         # Short words of one stem differ in a grammatical ending, and others in any letter.
         return shared >= SHORT_WORD_CHARS - 1 and _SHORT_ENDINGS.issuperset(ends)
     return shared >= MIN_STEM_CHARS and max(map(len, ends)) <= MAX_ENDING_CHARS
+
+
+def relevant_to(instruction: str, skill: PolicySkill) -> frozenset[str]:
+    """Return ids of the attributes all of whose words appear in the instruction, in singular or plural (paper 2.3).
+
+    A line that the instruction speaks against is named too. So this only decides which likes come first, and never adds
+    a line.
+    """
+    asked = {form for word in words(instruction) for form in _forms(word)}
+    return frozenset(
+        line.attribute_id
+        for line in skill.attributes
+        if (said := words(line.value)) and all(_forms(word) & asked for word in said)
+    )
+
+
+def _forms(word: str) -> frozenset[str]:
+    """Return a word and the singulars that it may be the plural of.
+
+    >>> sorted(_forms("mysteries")), sorted(_forms("dishes")), sorted(_forms("gas"))
+    (['mysterie', 'mysteries', 'mystery'], ['dish', 'dishe', 'dishes'], ['gas'])
+    """
+    forms = {word}
+    if len(word) >= _MIN_PLURAL and word.endswith("s") and not word.endswith("ss"):
+        forms.add(word[:-1])
+        if word.endswith("ies"):
+            forms.add(f"{word[:-3]}y")
+        if word.endswith(_SIBILANT):
+            forms.add(word[:-2])
+    return frozenset(forms)

@@ -12,11 +12,10 @@ from operators.language.ports import Effect, Finding
 from operators.tokens import count_tokens
 from schemas.cards import FREE, MAX_OPEN, Chunk, Listening, Thought, Turn
 from schemas.codec import derived_id
-from schemas.corrections import Correction, Directive
+from schemas.corrections import Correction, Directive, Role, Utterance
 from schemas.forgetting import ForgetRequest, line_of
 from schemas.items import Fact
 from schemas.statements import Stance
-from schemas.utterances import Role, Utterance
 
 CONTEXT_CHARS = 2_000
 """Of other speakers only the end is kept: the person answers to it."""

@@ -20,8 +20,8 @@ from operators.vouch import Vouching
 from operators.words import content, is_meant, is_said, words
 from schemas import Fact
 from schemas.cards import FREE, MAX_FINDINGS, Card, Strength, Turn
+from schemas.corrections import Role
 from schemas.statements import Stance
-from schemas.utterances import Role
 
 PROMPT: Final = "listen.v2"
 MAX_PROMPT_TOKENS: Final = 3_000

@@ -22,9 +22,8 @@ from operators.merge.room import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, u
 from operators.merge.statements import ended, session_after
 from operators.render import fits
 from operators.stated import live
-from schemas.contrasts import Contrast
 from schemas.diffs import Change, ChangeKind, HabitAdded, PolicySkill, Refusal, Refused, SkillDiff, Tally
-from schemas.events import Interaction
+from schemas.events import Contrast, Interaction
 from schemas.items import Fact, ItemFacts
 from schemas.skills import ONE, Attribute, Evidence, Position, Source, Tier
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from operators.habits import POLE_OF, Before, fold, learn, lines_of, seen_from, shown_of, sides_of, stays
 from operators.habits.lines import in_words as words_of
-from schemas.contrasts import Contrast
 from schemas.diffs import Change, ChangeKind, HabitAdded, HabitCounts, PolicySkill, Tally
+from schemas.events import Contrast
 from schemas.skills import Attribute, Evidence, Source, Tier
 
 

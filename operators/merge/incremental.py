@@ -4,8 +4,8 @@ from operators.attributes import from_fact
 from operators.evolve.validate import Validated
 from operators.merge.folding import apply_changes, next_diff
 from operators.merge.room import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, make_room, protected, unconfirmed
-from schemas.contrasts import Contrast
 from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff
+from schemas.events import Contrast
 from schemas.skills import Attribute, Evidence, Position, Source, Tier
 
 

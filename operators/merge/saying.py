@@ -19,10 +19,9 @@ from operators.prompts import visible
 from operators.signals import STRONG
 from operators.stated import item_attribute, live, speaks_against, statement_id
 from schemas.base import ReasonedBy
-from schemas.contrasts import Abstention
 from schemas.corrections import Correction
 from schemas.diffs import ChangeKind, Heard, PolicySkill, Refusal, Refused, SkillDiff, Tally
-from schemas.feedback import Feedback
+from schemas.events import Abstention, Feedback
 from schemas.items import Fact, ItemFacts
 from schemas.skills import ONE, Evidence, Position
 from schemas.statements import MAX_WORDS, Said, Scope, Stance

@@ -22,10 +22,9 @@ from operators.stated import (
     statement_id,
 )
 from schemas.base import Event
-from schemas.contrasts import Abstention, Contrast
 from schemas.corrections import Correction, Directive
 from schemas.diffs import PolicySkill
-from schemas.feedback import Feedback
+from schemas.events import Abstention, Contrast, Feedback
 from schemas.items import ItemFacts
 from schemas.skills import MAX_SESSION_LINES, ONE, Evidence, Kind, Position, Session, SessionLine
 from schemas.statements import MAX_STATEMENTS, Bound, Said, Scope, Stance, Statement, StatementChange

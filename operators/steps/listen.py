@@ -47,11 +47,11 @@ from schemas.cards import (
     Strength,
     Thought,
 )
+from schemas.corrections import Role, Utterance
 from schemas.forgetting import ForgetRequest, Receipt, line_of
 from schemas.items import Fact
 from schemas.skills import Position, moment_of
 from schemas.state import Wish
-from schemas.utterances import Role, Utterance
 
 ERASED = (CardChangeKind.FORGOTTEN, CardChangeKind.REMOVED)
 

@@ -121,6 +121,7 @@ class Forgetting:
             rings=self._values(pipeline.open_rankings, slots, OpenRankings),
             cards=self._values(pipeline.cards, [user_id.encode()], Card),
             conversations=self._values(pipeline.conversations, [user_id.encode()], Listening),
+            limits=pipeline.ring_limits,
             domain=request.domain,
         )
 

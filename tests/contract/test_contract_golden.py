@@ -1,4 +1,4 @@
-"""One example of every event, as bytes. They stand for the records that others have written and that a log keeps.
+"""One example of every event, byte for byte. They stand for the records that others have written and that a log keeps.
 
 The data are made up, and tell one story: Ann takes a mystery from a ranking, her skill learns from it. In `after` she
 goes on: she says what she does not want, takes nothing of one list and two items of another.
@@ -6,7 +6,6 @@ goes on: she says what she does not want, takes nothing of one list and two item
 
 import json
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,27 +16,14 @@ from operators.chain import breaks, is_sealed, seal
 from operators.evolve import Proposal, validate
 from operators.merge import fold, merge, resolve_counts
 from operators.slim import slim
-from schemas import (
-    TOPICS,
-    BadRecord,
-    Card,
-    CardChangeKind,
-    CardDiff,
-    Contrast,
-    DeadLetter,
-    PolicySkill,
-    SkillDiff,
-    Tier,
-    Topic,
-    decode,
-    encode,
-)
+from schemas import TOPICS, Card, CardChangeKind, CardDiff, Contrast, DeadLetter, PolicySkill, SkillDiff, Tier, Topic
+from schemas.codec import BadRecord, decode, encode
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
+from tests.golden import GOLDEN, wire
 
-GOLDEN = Path(__file__).parent / "golden"
 BASES = sorted(TOPICS)
-AFTER = sorted(file.stem for file in (GOLDEN / "after").glob("*.json"))
+AFTER = sorted(name.removeprefix("after/") for name in GOLDEN if name.startswith("after/"))
 """Further examples, of what those of `BASES` have none of: TOPIC or TOPIC.WHAT."""
 AFTERWARDS = ("rated", "none-taken", "corrected", "said")
 """In the order of their versions."""
@@ -54,12 +40,8 @@ Do not edit the example just to make this test pass.
 """
 
 
-def wire(base: str) -> bytes:
-    return (GOLDEN / f"{base}.json").read_bytes().rstrip(b"\n")
-
-
 def topic_of_example(name: str) -> Topic:
-    """The topic of an example, by the file's name.
+    """Return the topic of an example.
 
     >>> topic_of_example("after/selections.none-taken").base
     'selections'
@@ -86,7 +68,7 @@ def nested(value: Any, extra: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_is_read_and_written_byte_for_byte(name: str) -> None:
-    explained = WIRE_CHANGE.format(base=topic_of_example(name).base, file=f"tests/contract/golden/{name}.json")
+    explained = WIRE_CHANGE.format(base=topic_of_example(name).base, file=f"`{name}` in tests/contract/golden.txt")
     try:
         event = read(name)
     except BadRecord as error:
@@ -167,9 +149,8 @@ class TestStory:
 
     def test_log_from_before_counts_folds_as_then_and_goes_on_with_counts(self) -> None:
         """Invariant 1 across the change to counts: what a tier was worth is said in the first diff that counts."""
-        before = GOLDEN / "before"
-        old = decode(SkillDiff, (before / "skill-diffs.json").read_bytes())
-        then = decode(PolicySkill, (before / "skills.json").read_bytes())
+        old = decode(SkillDiff, wire("before/skill-diffs"))
+        then = decode(PolicySkill, wire("before/skills"))
         again = decode(Contrast, wire("contrasts")).model_copy(update={"event_id": "another"})
 
         skill = fold([old])[old.user_id, old.domain]

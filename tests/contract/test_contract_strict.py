@@ -9,7 +9,8 @@ import pytest
 
 from schemas import TOPICS, BadRecord, decode
 from schemas.base import Model
-from tests.contract.test_contract_golden import BASES, wire
+from tests.contract.test_contract_golden import BASES
+from tests.golden import wire
 
 
 def numbers(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], float]]:

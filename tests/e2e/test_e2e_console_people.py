@@ -41,7 +41,7 @@ def open_(page: Page, world: World, path: str) -> None:
 def test_forgetting_shows_what_goes_and_wants_the_id_typed(page, world):
     open_(page, world, "/person?user=fay")
     page.get_by_role("link", name="Forget…").click()
-    expect(page.get_by_text("This erases everything that was learned about fay: 1 skill, ")).to_be_visible()
+    expect(page.get_by_text("This erases all of fay: 1 skill, ")).to_be_visible()
     for group in ("Learned", "Recorded", "Stays, and why"):
         expect(page.get_by_role("heading", name=group)).to_be_visible()
     expect(page.get_by_role("cell", name="topic selections")).to_be_hidden()

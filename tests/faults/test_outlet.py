@@ -84,7 +84,7 @@ async def test_a_producer_that_is_broken_is_replaced_and_loses_nothing_that_is_s
 
     from confluent_kafka import KafkaError  # noqa: PLC0415 - only to make one up
 
-    outlet._told(broken, KafkaError(KafkaError.PRODUCER_FENCED))
+    outlet._failure(broken, KafkaError(KafkaError.PRODUCER_FENCED))
     second = (await outlet.send(settings.topic("contrasts"), 0, b"second", b"")).offset
 
     assert outlet._producer is not broken

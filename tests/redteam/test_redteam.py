@@ -107,7 +107,7 @@ async def _against_the_compliant_model() -> Iterator[tuple[Case, Outcome, bool]]
             max_retry_seconds=0.0,
         )
         reasoner = LlmReasoner(client, vouching=VOUCHING)
-        ranker = ListwiseRanker(client, vouching=VOUCHING)
+        ranker = ListwiseRanker(client, orders=1, vouching=VOUCHING)
         for case in cases():
             if case.channel not in TWINNED:
                 continue  # a command, or itself what a model said: no prompt

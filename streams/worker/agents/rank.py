@@ -153,12 +153,12 @@ class Answers:
         if (known := self._slims.get(name)) is not None:
             return known[0], known[1] and _kept(known[1])
         try:
-            extracted = await model.extract(skill, asked, step.slim_tokens, state.shares)
+            found = await model.extract(skill, asked, step.slim_tokens, state.shares)
         except ReasonerUnavailable as error:
             metrics.RANK_FALLBACKS.labels("slim").inc()
             return step.extract(skill, asked, state.shares), _instead(error)
-        self._slims.put(name, extracted)
-        return extracted
+        self._slims.put(name, found)
+        return found
 
     @property
     def _slim_ranks(self) -> bool:

@@ -9,8 +9,7 @@ import pytest
 
 from operators.admit import id_of
 from operators.forget import with_known, with_scope
-from schemas.codec import BadRecord, decode, encode
-from schemas.dead_letters import DeadLetter
+from schemas.codec import BadRecord, DeadLetter, decode, encode
 from schemas.events import Selection
 from schemas.forgetting import ForgetRequest, Forgotten, Receipt, known_as, line_of, subject_of
 from schemas.skills import Position

@@ -4,13 +4,13 @@ import json
 import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-GOLDEN = Path(__file__).parents[2] / "contract" / "golden"
+from tests.golden import golden
+
 SECONDS = float(os.environ.get("SAGER_TEST_FUZZ_SECONDS", "0"))
 """How long each test goes on looking; by default it looks once."""
 EXAMPLES = 20
@@ -80,10 +80,6 @@ values = st.one_of(
 def as_bytes(value: Any) -> bytes:
     """As a careless producer writes it: NaN, Infinity and lone surrogates too."""
     return json.dumps(value, ensure_ascii=value == value).encode(errors="surrogatepass")  # noqa: PLR0124
-
-
-def golden(base: str) -> Any:
-    return json.loads((GOLDEN / f"{base}.json").read_bytes())
 
 
 @st.composite

@@ -43,7 +43,8 @@ from streams.llm.replies import BadReply, read
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import render
-from tests.unit.fuzz.fuzz_strategies import PIECES, changed, golden, look, moments, outcome, short_texts, texts, values
+from tests.golden import golden
+from tests.unit.fuzz.fuzz_strategies import PIECES, changed, look, moments, outcome, short_texts, texts, values
 
 AT = Position(topic="t", partition=0, offset=0, timestamp_ms=0)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

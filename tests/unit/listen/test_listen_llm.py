@@ -8,8 +8,8 @@ from operators.language.extraction import MAX_FOUND, LlmListening
 from operators.language.ports import Effect, Heard
 from schemas import Fact
 from schemas.cards import FREE, Card, Strength, Turn
+from schemas.corrections import Role
 from schemas.statements import Scope, Stance
-from schemas.utterances import Role
 from streams.language import RULES
 from streams.llm.client import LlmClient
 from streams.vouching import DEFAULT as VOUCHING

@@ -11,18 +11,8 @@ from operators.merge import start
 from operators.seals import sealed
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import State
-from schemas import (
-    Abstention,
-    Candidate,
-    Correction,
-    Directive,
-    Feedback,
-    PolicySkill,
-    Scope,
-    SkillDiff,
-    SlimSkill,
-    Stance,
-)
+from schemas import Abstention, Candidate, Feedback, PolicySkill, Scope, SkillDiff, SlimSkill, Stance
+from schemas.corrections import Correction, Directive
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, USER, a_command, a_name, a_time, an_attribute, item_facts

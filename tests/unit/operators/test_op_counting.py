@@ -6,19 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.attributes import fact_id
 from operators.evidence import FORGET, counts_of, tier_of, worth
 from operators.evolve import Proposal, validate
 from operators.merge import MergeLimits, fold, merge, resolve_command, resolve_counts, resolve_visit, start
 from schemas.base import ReasonedBy
 from schemas.codec import encode
 from schemas.commands import Action
-from schemas.contrasts import Contrast
 from schemas.diffs import ChangeKind, PolicySkill, SkillDiff
+from schemas.events import Contrast
 from schemas.skills import ONE, Attribute, Kind, Source, Tier
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
-from tests.builders import a_command, a_contrast, a_skill, an_attribute, an_interaction, facts, id_of, item_facts
+from tests.builders import a_command, a_contrast, a_skill, an_attribute, an_interaction, id_of, item_facts
 
 NOIR, SAGA, EPIC = "genre: noir", "genre: saga", "genre: epic"
 REAL = MergeLimits()
@@ -180,19 +179,3 @@ def test_counts_are_those_of_a_plain_ledger(choices: list[tuple[str, list[str]]]
     assert encode(fold(log)["ann", "films"]) == encode(skill)
     for line in likes:
         assert line.tier is tier_of(line.taken, line.expected, line.source, line.support, line.gained)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.sampled_from(GENRES), min_size=2, max_size=10), st.randoms())
-def test_the_order_of_what_was_left_does_not_matter(left: list[str], chance: object) -> None:
-    skill = a_skill(counted(NOIR, 2, 1), counted(SAGA, 1, 1))
-    shuffled = list(left)
-    chance.shuffle(shuffled)  # type: ignore[attr-defined]
-
-    one, other = (
-        chose(skill, a_contrast([EPIC], [[f"genre: {genre}"] for genre in genres], event_id="c"))[0]
-        for genres in (left, shuffled)
-    )
-
-    assert one.attributes == other.attributes
-    assert fact_id(facts(EPIC)[0]) == id_of(EPIC)

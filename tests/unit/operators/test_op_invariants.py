@@ -34,8 +34,8 @@ from operators.statinit import observe, statinit
 from schemas.base import ReasonedBy
 from schemas.codec import decode, encode
 from schemas.commands import Action, SkillCommand, Stated
-from schemas.contrasts import Contrast
 from schemas.diffs import ChangeKind, PolicySkill, SkillDiff
+from schemas.events import Contrast
 from schemas.items import Fact, ItemFacts
 from schemas.skills import Attribute, Kind, Position, Source, Tier
 from schemas.state import OpenRankings, Profile

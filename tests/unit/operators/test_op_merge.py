@@ -90,11 +90,6 @@ class TestEviction:
 
 
 class TestVersions:
-    def test_diff_that_is_held_already_changes_nothing(self) -> None:
-        skill, diff = evolve(a_skill(an_attribute(NOIR, LOW)), a_proposal(reinforced=[NOIR]))
-
-        assert merge(skill, diff) is skill
-
     def test_gap_is_out_of_order(self) -> None:
         given = a_skill(an_attribute(NOIR, LOW))
         first, _ = evolve(given, a_proposal(reinforced=[NOIR]))

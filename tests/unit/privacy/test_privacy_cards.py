@@ -9,8 +9,8 @@ from operators.cards.merge import resolve
 from operators.language.ports import Finding, Heard
 from schemas import encode
 from schemas.cards import Turn
+from schemas.corrections import Role
 from schemas.statements import Stance
-from schemas.utterances import Role
 from streams.language import RULES
 from streams.privacy import DEFAULT
 from tests.builders import NOW

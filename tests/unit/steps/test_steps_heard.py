@@ -18,10 +18,9 @@ from operators.steps import Evolve, Outcome, State
 from operators.steps.evolved import Effects
 from operators.steps.rank import Rank
 from schemas.codec import encode
-from schemas.contrasts import Abstention, Contrast
 from schemas.corrections import Correction, Directive
 from schemas.diffs import ChangeKind, PolicySkill, SkillDiff
-from schemas.feedback import Feedback
+from schemas.events import Abstention, Contrast, Feedback
 from schemas.forgetting import line_of
 from schemas.items import Candidate, ItemFacts, Measure
 from schemas.skills import ONE, Source, Tier

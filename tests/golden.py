@@ -1,0 +1,18 @@
+"""The golden records: an example of every event, one a line in `contract/golden.txt`: name, space, bytes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+_LINES = (Path(__file__).parent / "contract" / "golden.txt").read_bytes().splitlines()
+GOLDEN = {name.decode(): record for name, _, record in (line.partition(b" ") for line in _LINES)}
+
+
+def wire(name: str) -> bytes:
+    """Return the bytes of an example, such as `skills` or `after/selections.none-taken`."""
+    return GOLDEN[name]
+
+
+def golden(name: str) -> Any:
+    """Return an example as plain data."""
+    return json.loads(wire(name))
