@@ -30,7 +30,7 @@ from operators.propagate import GraphLimits
 from operators.signals import DEFAULT as SIGNALS
 from operators.signals import Signals
 from operators.steps.evolved import Begun, Effects, Outcome, State, Versions
-from operators.steps.graph import Remembered, moment_of, remember
+from operators.steps.graph import Remembered, remember
 from operators.vouch import Vouching
 from schemas import (
     Abstention,
@@ -216,10 +216,8 @@ class Evolve(Versions):
     ) -> Remembered | None:
         if self.graph is None:
             return None
-        at = moment_of(contrast.occurred_at, source, now)
-        user_id, domain, item = contrast.user_id, contrast.domain, contrast.chosen
         shown = _left_of(contrast.unchosen, contrast, state, source)
-        return remember(state.memory, user_id, domain, item, at, contrast.event_id, source, self.graph, shown)
+        return remember(state.memory, contrast, contrast.chosen, source, now, self.graph, shown)
 
 
 async def learn(

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from operators.applied import is_applied
 from operators.propagate import GraphLimits, on_touch, takers_of, touches, with_taken, without_taker
-from schemas import ItemFacts, ItemMemory, Memory, Position, Touch
+from schemas import Contrast, Interaction, ItemFacts, ItemMemory, Memory, Position, Touch
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,10 @@ class Remembered:
 
 def remember(
     memory: Memory | None,
-    user_id: str,
-    domain: str,
+    event: Interaction | Contrast,
     item: ItemFacts,
-    at: datetime,
-    event_id: str,
     source: Position | None,
+    now: datetime | None,
     limits: GraphLimits,
     shown: Iterable[ItemFacts] = (),
 ) -> Remembered | None:
@@ -37,15 +35,12 @@ def remember(
     """
     if memory is not None and source is not None and is_applied(memory.applied, source):
         return None
-    newer = with_taken(memory, user_id, domain, item, at, event_id, source, shown)
+    # A clock that runs ahead must not hold the newest place for years.
+    moments = (event.occurred_at, None if source is None else source.moment, now)
+    at = min(moment for moment in moments if moment is not None)
+    newer = with_taken(memory, event.user_id, event.domain, item, at, event.event_id, source, shown)
     is_news = memory is None or newer.version > memory.version
     return Remembered(newer, touches(newer, item.item_id, limits) if is_news else None)
-
-
-def moment_of(occurred_at: datetime, source: Position | None, now: datetime | None) -> datetime:
-    """Return the time of a choice: a clock that runs ahead must not hold the newest place for years."""
-    moments = (occurred_at, None if source is None else source.moment, now)
-    return min(moment for moment in moments if moment is not None)
 
 
 def step(
