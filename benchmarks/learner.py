@@ -6,8 +6,7 @@ from typing import NamedTuple, TypeVar
 
 from operators.contrast import Outcome, RingLimits, Step, slot_of
 from operators.evolve import CountsReasoner
-from operators.items import read_item
-from operators.statinit import parser_for
+from operators.statinit import parser_for, read_item
 from operators.steps import Evolve, Start, State
 from operators.steps import contrast as join
 from schemas import (

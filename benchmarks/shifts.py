@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 from operators.attributes import fact_id
 from operators.evolve import CountsReasoner
-from operators.items import read_item
-from operators.statinit import parser_for
+from operators.statinit import parser_for, read_item
 from operators.steps import Evolve, Start, State
 from operators.steps.prior import Prior
 from operators.steps.prior import State as PriorState

@@ -27,17 +27,7 @@ from schemas import (
     known_as,
 )
 
-SENT_BY_APPS = (
-    Interaction,
-    RankRequest,
-    Ranking,
-    Selection,
-    Feedback,
-    Correction,
-    Utterance,
-    SkillCommand,
-    CardCommand,
-)
+_BY_APPS = (Interaction, RankRequest, Ranking, Selection, Feedback, Correction, Utterance, SkillCommand, CardCommand)
 """Events with bounded times. The time of a request to forget has no effect."""
 
 
@@ -56,7 +46,7 @@ def refused(
         name = id_of(event)
         if name is not None and known_as(event.user_id, name, secret) in receipt.known:  # type: ignore[attr-defined]
             return Refused.FORGOTTEN
-    if not isinstance(event, SENT_BY_APPS) or not is_ahead(event.occurred_at, logged_at or now):
+    if not isinstance(event, _BY_APPS) or not is_ahead(event.occurred_at, logged_at or now):
         return None
     # It may be from before the erasure: not even a dead letter is kept.
     return Refused.FORGOTTEN if receipt is not None and _forgets(receipt, event) else Refused.FROM_THE_FUTURE

@@ -43,11 +43,9 @@ class Answer(Protocol):
     @property
     def answer(self) -> Mapping[str, Any]:
         """The JSON object."""
-        ...
 
     def reasoned_by(self, prompt: str) -> ReasonedBy:
         """Return the record as events carry it, for the prompt of this name."""
-        ...
 
 
 class Asks(Protocol):
@@ -55,7 +53,6 @@ class Asks(Protocol):
 
     async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Answer:
         """Return the model's answer to this prompt, fitting this schema."""
-        ...
 
 
 class Question(Protocol):
@@ -64,17 +61,14 @@ class Question(Protocol):
     @property
     def prompt(self) -> str:
         """The text."""
-        ...
 
     @property
     def schema(self) -> Mapping[str, Any]:
         """The answer's schema."""
-        ...
 
     @property
     def longest_answer(self) -> str:
         """The longest possible answer, for the reply's token limit."""
-        ...
 
 
 class Asker:

@@ -1,21 +1,25 @@
-"""The chain of seals in a log of a skill or a card.
+"""The chain of seals in a log of a skill or a card, and the audit of a log with its state.
 
 A seal is an HMAC-SHA256 over the seal before and the diff's canonical JSON. Without a secret key, seals detect only
 edits that were not carried on to the newest version.
 """
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeVar
+from functools import reduce
+from typing import Literal, TypeVar
 
 import orjson
 
-from operators.seals import derived_key
-from schemas import CardDiff, PolicySkill, SkillDiff
+from operators.cards.fold import fold as fold_card
+from operators.merge import merge
+from operators.seals import Seal, derived_key, seal_of
+from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, encode
 
 DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
+StateT = TypeVar("StateT", PolicySkill, Card)
 Diff = SkillDiff | CardDiff
 
 
@@ -112,3 +116,86 @@ def _seal(diff: Diff, before: str | None, key: bytes) -> str:
         diff.model_dump(mode="json", exclude={"chain"}, exclude_defaults=True), option=orjson.OPT_SORT_KEYS
     )
     return hmac.digest(key, f"{before or ''}\n".encode() + told, "sha256").hex()
+
+
+_MISSING = {"skill": Kind.SKILL_MISSING, "card": Kind.CARD_MISSING}
+_DIFFERS = {"skill": Kind.SKILL_DIFFERS, "card": Kind.CARD_DIFFERS}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A difference from what was written."""
+
+    kind: Kind
+    what: str
+
+
+def audit(
+    diffs: Sequence[SkillDiff], skill: PolicySkill | None, slim: SlimSkill | None = None, key: bytes = b""
+) -> list[Fault]:
+    """The faults of one skill: broken seals, and a skill that does not follow from the log."""
+    return [
+        *_broken(diffs, key),
+        *_slim_faults(diffs, slim, key),
+        *_state_faults("skill", diffs, skill, lambda log: reduce(merge, log, None)),
+    ]
+
+
+def audit_card(diffs: Sequence[CardDiff], card: Card | None, key: bytes = b"") -> list[Fault]:
+    """The faults of one card: broken seals of its log, and a card that does not follow from the log."""
+    broken = [Fault(each.kind, f"of the card, {each.what}") for each in _broken(diffs, key)]
+    return [
+        *broken,
+        *_state_faults("card", diffs, card, lambda log: fold_card(log).get(card.user_id) if card else None),
+    ]
+
+
+def _state_faults(
+    name: Literal["skill", "card"],
+    diffs: Sequence[DiffT],
+    state: StateT | None,
+    fold: Callable[[Iterable[DiffT]], StateT | None],
+) -> list[Fault]:
+    """Return the faults of a state: it is missing, ahead of its log, or not the fold of its log."""
+    newest = diffs[-1].version if diffs else 0
+    if state is None:
+        missing = f"the {name}'s log has {newest} versions, and the topic of {name}s has no {name}"
+        return [Fault(_MISSING[name], missing)] if diffs else []
+    if newest < state.version:
+        return [Fault(Kind.LOG_CUT, f"the {name}'s log ends at version {newest}, and the {name} is at {state.version}")]
+    try:
+        folded = fold(diff for diff in diffs if diff.version <= state.version)
+    except Exception as error:  # a forged version may break the fold anywhere, and must not end the verification
+        return [Fault(Kind.LOG_DOES_NOT_FOLD, f"the {name}'s log does not fold: {error or type(error).__name__}")]
+    if folded is None or encode(folded) != encode(state):
+        what = f"the log folds to another {name} than the topic of {name}s has at version {state.version}"
+        return [Fault(_DIFFERS[name], what)]
+    return []
+
+
+def _broken(diffs: Sequence[Diff], key: bytes) -> list[Fault]:
+    """The breaks of the chain; consecutive versions with the same reason are reported once."""
+    runs: list[tuple[int, int, str, Kind]] = []
+    for each in breaks(diffs, key):
+        if runs and runs[-1][1] == each.version - 1 and runs[-1][2] == each.why:
+            runs[-1] = (runs[-1][0], each.version, each.why, each.kind)
+        else:
+            runs.append((each.version, each.version, each.why, each.kind))
+    return [Fault(kind, f"version {a}: {why}" if a == b else f"versions {a} to {b}: {why}") for a, b, why, kind in runs]
+
+
+def _slim_faults(diffs: Sequence[SkillDiff], slim: SlimSkill | None, key: bytes) -> list[Fault]:
+    if slim is None:
+        return []
+    name = f"the slim skill, of version {slim.skill_version},"
+    found: list[Fault] = []
+    seal = seal_of(slim, key)
+    if seal is Seal.MISSING:
+        found.append(Fault(Kind.SLIM_UNSEALED, f"{name} is not sealed"))
+    elif seal is Seal.WRONG:
+        found.append(Fault(Kind.SLIM_FORGED, f"{name} is not what was sealed, or was sealed with another key"))
+    if not diffs:
+        found.append(Fault(Kind.SLIM_WITHOUT_LOG, f"{name} is of no log"))
+    elif slim.skill_version > diffs[-1].version:
+        found.append(Fault(Kind.SLIM_AHEAD, f"{name} is ahead of the log, which ends at version {diffs[-1].version}"))
+    return found

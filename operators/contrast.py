@@ -17,24 +17,9 @@ from typing import Any
 
 from operators.applied import with_applied
 from operators.outcome import arm_of
-from schemas import (
-    Abstention,
-    Answered,
-    Candidate,
-    Contrast,
-    Features,
-    ItemFacts,
-    OpenRanking,
-    OpenRankings,
-    Position,
-    RankedBy,
-    Ranking,
-    Selection,
-    WaitingSelection,
-    Wish,
-    derived_id,
-    encode,
-)
+from schemas import Abstention, Candidate, Contrast, Features, ItemFacts, Position, derived_id, encode
+from schemas.events import RankedBy, Ranking, Selection
+from schemas.state import Answered, OpenRanking, OpenRankings, WaitingSelection, Wish
 
 
 class Outcome(StrEnum):
@@ -80,9 +65,8 @@ class RingLimits:
 class Step:
     """The rings after one event, and the contrast or abstention that it completes.
 
-    Attributes:
-        refused: selections that can never be matched, each with the reason.
-        expired: number of rankings that dropped out of the ring without a selection.
+    `refused` are selections that can never be matched, each with the reason; `expired` is the number of rankings that
+    dropped out of the ring without a selection.
     """
 
     state: OpenRankings
@@ -171,7 +155,7 @@ def is_ours(ranking: Ranking) -> bool:
 
 
 def _features(ranking: Ranking) -> Features | None:
-    """The features of a ranking of ours; our weights did not order an app's own."""
+    """Return the features of a ranking of ours; our weights did not order an app's own."""
     told = ranking.injected.features
     ours = is_ours(ranking) and told is not None and told.candidates == len(ranking.candidates)
     return told if ours else None

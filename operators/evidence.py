@@ -34,19 +34,14 @@ _EARNED = frozenset({Source.PRIOR, Source.DISCOVERED})
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A list, counted.
-
-    Attributes:
-        taken: attribute ids of the chosen item's facts, in the parser's order.
-        shares: the share of all shown items, the chosen one included, that have a fact, in 1/1024.
-        left: attribute ids of each unchosen item's facts.
-        parts: if several items were taken, each fact's part of the one choice, in 1/1024.
-    """
+    """A list, counted: attribute ids of the chosen item's facts, in the parser's order, and of each unchosen item's."""
 
     taken: tuple[str, ...]
     shares: Mapping[str, int]
+    """The share of all shown items, the chosen one included, that have a fact, in 1/1024."""
     left: tuple[frozenset[str], ...] = ()
     parts: Mapping[str, int] | None = None
+    """If several items were taken, each fact's part of the one choice, in 1/1024."""
 
     @classmethod
     def of(cls, chosen: Sequence[ItemFacts], unchosen: Sequence[ItemFacts], in_order: bool = False) -> "Shown":

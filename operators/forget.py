@@ -9,28 +9,17 @@ from operators.attributes import fact_id
 from operators.cards.lines import SAME_LETTERS, Words, words_of
 from operators.clocks import TOLERANCE
 from operators.contrast import RingLimits, abstention_id, contrast_id
-from operators.language.understood import Read, Understood
+from operators.language.ports import Read, Understood
 from operators.merge.statements import Subject
 from operators.redact import is_placeholder
 from operators.stated import statement_id
-from schemas import (
-    Card,
-    CardLine,
-    Fact,
-    ForgetRequest,
-    Forgotten,
-    ItemFacts,
-    Listening,
-    Memory,
-    OpenRankings,
-    PolicySkill,
-    Profile,
-    Receipt,
-    SkillCommand,
-    line_of,
-)
-from schemas.cards import MAX_PENDING
-from schemas.forgetting import MAX_DOMAINS, MAX_KNOWN, MAX_LINES
+from schemas.cards import MAX_PENDING, Card, CardLine, Listening
+from schemas.commands import SkillCommand
+from schemas.diffs import PolicySkill
+from schemas.forgetting import MAX_DOMAINS, MAX_KNOWN, MAX_LINES, ForgetRequest, Forgotten, Receipt, line_of
+from schemas.items import Fact, ItemFacts
+from schemas.memory import Memory
+from schemas.state import OpenRankings, Profile
 
 _Name = TypeVar("_Name", bound=str)
 
@@ -149,14 +138,6 @@ def _newest(scopes: Mapping[_Name, Forgotten], most: int) -> tuple[dict[_Name, F
     return {name: scopes[name] for name in names[:most]}, [scopes[name] for name in names[most:]]
 
 
-def without_lines(item: ItemFacts, user_id: str, domain: str, receipt: Receipt, at: datetime) -> ItemFacts:
-    """Return the item without facts whose lines were erased after this choice."""
-    if not receipt.lines:
-        return item
-    kept = tuple(fact for fact in item.facts if not receipt.covers_line(line_of(user_id, domain, fact_id(fact)), at))
-    return item if kept == item.facts else item.model_copy(update={"facts": kept})
-
-
 def what_remains(
     item: ItemFacts, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
 ) -> ItemFacts | None:
@@ -165,7 +146,11 @@ def what_remains(
         return item
     if receipt.covers(domain, *moments):
         return None
-    return without_lines(item, user_id, domain, receipt, min(moments))
+    if not receipt.lines:
+        return item
+    at = min(moments)
+    kept = tuple(fact for fact in item.facts if not receipt.covers_line(line_of(user_id, domain, fact_id(fact)), at))
+    return item if kept == item.facts else item.model_copy(update={"facts": kept})
 
 
 def fit_to_restore(command: SkillCommand, skill: PolicySkill, receipt: Receipt | None) -> SkillCommand:

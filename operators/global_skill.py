@@ -6,7 +6,6 @@ person's.
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
@@ -33,8 +32,7 @@ PER_DIMENSION = 4
 """Most lines of one dimension: five common moods tell less than two."""
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(NamedTuple):
     """An attribute and the number of users who hold it at medium or above."""
 
     attribute: Attribute
@@ -75,15 +73,14 @@ class Population:
         self.users += 1
         for attribute in statinit(profile):
             if attribute.tier >= Tier.MEDIUM:
-                self._count(attribute)
-        self._take(profile)
+                held = self._held.get(attribute.attribute_id, Held(attribute, 0))
+                # One attribute may be spelled in several ways; the order of users must not decide.
+                spelled = min(held.attribute, attribute, key=lambda each: each.value)
+                self._held[attribute.attribute_id] = Held(spelled, held.users + 1)
         self._held = self._trimmed(self._held, lambda held: held.users)
-
-    def _take(self, profile: Profile) -> None:
-        """Count the facts of a user's latest items: at most 15, so that no user counts for much of the whole."""
-        taken = Counter(name for facts in profile.recent for name in fact_ids(facts))
+        # The facts of at most 15 items, so that no user counts for much of the whole.
         self._visits += len(profile.recent)
-        for name, times in taken.items():
+        for name, times in Counter(name for facts in profile.recent for name in fact_ids(facts)).items():
             known = self._takes.get(name, Takes(0, 0))
             self._takes[name] = Takes(known.times + times, known.users + 1)
         self._takes = self._trimmed(self._takes, lambda takes: takes.times)
@@ -108,7 +105,7 @@ class Population:
         for attribute in statinit(profile):
             if attribute.tier >= Tier.MEDIUM:
                 held = self._held[attribute.attribute_id]
-                others._held[attribute.attribute_id] = replace(held, users=held.users - 1)
+                others._held[attribute.attribute_id] = held._replace(users=held.users - 1)
         others._takes, others._visits = dict(self._takes), self._visits - len(profile.recent)
         for name, times in Counter(name for facts in profile.recent for name in fact_ids(facts)).items():
             takes = self._takes[name]
@@ -134,15 +131,6 @@ class Population:
         most = sorted(counts.items(), key=lambda pair: (-size(pair[1]), pair[0]))
         # A quarter is freed at once: sorting at every user would cost too much.
         return dict(most[: max(1, self._tracked * 3 // 4)])
-
-    def _count(self, attribute: Attribute) -> None:
-        known = self._held.get(attribute.attribute_id)
-        if known is None:
-            self._held[attribute.attribute_id] = Held(attribute, 1)
-        else:
-            # One attribute may be spelled in several ways; the order of users must not decide.
-            spelled = min(known.attribute, attribute, key=lambda each: each.value)
-            self._held[attribute.attribute_id] = Held(spelled, known.users + 1)
 
 
 def global_skill(population: Population, event_id: str, occurred_at: datetime, floor: int = FLOOR) -> GlobalSkill:
@@ -183,9 +171,6 @@ def _template(held: list[Held], users: int) -> tuple[Attribute, ...]:
             continue
         per_dimension[one.attribute.dimension] += 1
         tier = Tier.MEDIUM if share >= MEDIUM_SHARE else Tier.LOW
-        lines.append(
-            one.attribute.model_copy(
-                update={"tier": tier, "source": Source.GLOBAL, "support": 0, "taken": 0, "expected": 0}
-            )
-        )
+        changed = {"tier": tier, "source": Source.GLOBAL, "support": 0, "taken": 0, "expected": 0}
+        lines.append(one.attribute.model_copy(update=changed))
     return tuple(lines)

@@ -30,6 +30,9 @@ def counted(diffs: Sequence[SkillDiff]) -> dict[tuple[int, str], Attribute]:
     return found
 
 
+_SHOWN = ("tier", "value", "pinned", "support", "contradictions", "source")
+
+
 @dataclass(frozen=True)
 class Difference:
     """The difference between two versions of a skill; changed lines as they were and as they are."""
@@ -53,20 +56,15 @@ def difference(first: PolicySkill, second: PolicySkill) -> Difference:
 
 def changes_of(old: Attribute, new: Attribute) -> dict[str, tuple[object, object]]:
     """Return the changed fields of a line that matter to people, each before and after."""
-    named = ("tier", "value", "pinned", "support", "contradictions", "source")
-    return {
-        name: (getattr(old, name), getattr(new, name)) for name in named if getattr(old, name) != getattr(new, name)
-    }
+    both = {name: (getattr(old, name), getattr(new, name)) for name in _SHOWN}
+    return {name: values for name, values in both.items() if values[0] != values[1]}
 
 
 @dataclass(frozen=True)
 class Step:
-    """One event in the history of a line.
+    """One event in the history of a line, whose id was another one before it was reworded.
 
-    Attributes:
-        attribute_id: the line's id then: another one before it was reworded.
-        change: None for a line of the seed, and for a model's verdict that changed nothing.
-        seeded: the line of the seed.
+    `change` is None for a line of the seed, `seeded`, and for a model's verdict that changed nothing.
     """
 
     diff: SkillDiff
@@ -87,18 +85,12 @@ def steps(diffs: Sequence[SkillDiff], attribute_id: str) -> list[Step]:
         if judged is not None and not of_line:
             found.append(Step(diff, name, None, judged=judged))
         found += [Step(diff, name, None, line) for line in diff.seed or () if line.attribute_id == name]
-        name = _words_before(diff, name) or name
+        if any(change.kind is ChangeKind.ADDED for change in of_line):  # it may be another line's new words
+            before = (c.attribute_id for c in diff.changes if c.kind is ChangeKind.REWORDED and c.after is None)
+            name = next(before, name)
     return found[::-1]
 
 
 def statement_steps(diffs: Sequence[SkillDiff], statement_id: str) -> list[tuple[SkillDiff, StatementChange]]:
     """Return the history of one statement, oldest first."""
     return [(diff, change) for diff in diffs for change in diff.stated if change.statement_id == statement_id]
-
-
-def _words_before(diff: SkillDiff, name: str) -> str | None:
-    """The earlier id of a line that this diff reworded."""
-    if not any(change.kind is ChangeKind.ADDED and change.attribute_id == name for change in diff.changes):
-        return None
-    gone = [c.attribute_id for c in diff.changes if c.kind is ChangeKind.REWORDED and c.after is None]
-    return gone[0] if gone else None

@@ -40,14 +40,11 @@ class Taste:
 
 @dataclass(frozen=True, slots=True)
 class ItemSignal:
-    """What an item's takers, except for the reader, have in common.
+    """What an item's takers, except for the reader, have in common; `epoch` is that of the item's memory.
 
-    Attributes:
-        epoch: of the item's memory.
-        takers: the number of other takers.
-        effective: the number of takers, each weighted by `weights_of`.
-        crowd: the takers of most weight, the newest first among equals.
-        companions: other items, with the number of these takers who took them, weighted alike.
+    `takers` is the number of other takers, and `effective` the same, each weighted by `weights_of`. `crowd` has the
+    takers of most weight, the newest first among equals; `companions`, other items with the number of these takers who
+    took them, weighted alike.
     """
 
     item_id: str
@@ -61,11 +58,9 @@ class ItemSignal:
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """The signals of the items in a user's memory.
+    """The signals of the items in a user's memory, in its order, without items of too few takers.
 
-    Attributes:
-        epoch: changes with any of the items; together with the memory's version it identifies a graph.
-        signals: in the memory's order, without items of too few takers.
+    `epoch` changes with any of the items; together with the memory's version it identifies a graph.
     """
 
     epoch: int = 0
@@ -103,7 +98,10 @@ class Gathered:
             epoch=item.epoch,
             takers=len(others),
             effective=math.fsum(weights[taker.neighbour] for taker in others),
-            crowd=tuple(_seen(taker) for taker in weightiest[:MAX_CROWD]),
+            crowd=tuple(
+                Crowd(taker.neighbour, taker.degree, taker.at.replace(hour=0, minute=0, second=0, microsecond=0))
+                for taker in weightiest[:MAX_CROWD]
+            ),
             companions=dict(companions),
             tastes=tuple(
                 Taste(name, round(count), tuple(t.neighbour for t in weightiest if name in t.tastes)[:MAX_CROWD])
@@ -117,11 +115,6 @@ def near(items: Iterable[Gathered], reader: str) -> Neighbourhood:
     known = list(items)
     told = (each.tell(reader) for each in known)
     return Neighbourhood(sum(each.item.epoch for each in known), tuple(signal for signal in told if signal is not None))
-
-
-def _seen(taker: Taker) -> Crowd:
-    day = taker.at.replace(hour=0, minute=0, second=0, microsecond=0)
-    return Crowd(taker.neighbour, taker.degree, day)
 
 
 def weights_of(takers: Sequence[Taker]) -> dict[str, float]:

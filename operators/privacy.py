@@ -11,7 +11,7 @@ from operators.options import Category
 from schemas import Facet, Injected, ItemFacts, Wish
 
 UNREADABLE: Final = "unreadable"
-"""The kind of an item that the parser or the redactor fails on (`operators.items`)."""
+"""The kind of an item that the parser or the redactor fails on (`operators.statinit.read_item`)."""
 PLACES: Final = frozenset({"yelp", "places", "restaurants"})
 """Domains of places, where people choose by the part of a town."""
 _MAX_TITLE: Final = 500
@@ -127,13 +127,13 @@ class Privacy:
 
     def facets(self, facets: tuple[Facet, ...], domain: str) -> tuple[Facet, ...]:
         """Return the facets without personal data."""
-        return tuple(facet for facet in facets if self._may_keep(facet, domain))
-
-    def _may_keep(self, facet: Facet, domain: str) -> bool:
-        names = (facet.attribute_id or "").replace(":", " ")
-        if self.redact_about_person(facet.facet, domain, 2_000).found:
-            return False
-        return not names or self.refuses(domain, "id", names) is None
+        kept = []
+        for facet in facets:
+            names = (facet.attribute_id or "").replace(":", " ")
+            is_private = bool(names) and self.refuses(domain, "id", names) is not None
+            if not is_private and not self.redact_about_person(facet.facet, domain, 2_000).found:
+                kept.append(facet)
+        return tuple(kept)
 
     @property
     def version(self) -> str:

@@ -51,16 +51,12 @@ EPOCHS = 2**32
 
 @dataclass(frozen=True)
 class GraphLimits:
-    """How far a choice propagates.
-
-    Attributes:
-        floor: the least number of other users behind anything that a reader gets.
-        fan_out: number of the user's other items that a choice touches: those taken 1, 2, 4, 8, ... choices ago.
-        secret: the key of takers' pseudonyms.
-    """
+    """How far a choice propagates; `secret` is the key of takers' pseudonyms."""
 
     floor: int = 2
+    """The least number of other users behind anything that a reader gets."""
     fan_out: int = 5
+    """How many of the user's other items a choice touches: those taken 1, 2, 4, 8, ... choices ago."""
     secret: bytes = field(default=b"", repr=False)
 
 
@@ -137,9 +133,8 @@ def touches(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits()) -
     4th, 8th, ... choice after its own: its state of a taker is never older than half of the choices since, for a
     handful of items a choice.
     """
-    newest_first = list(reversed(memory.taken))
-    chosen = [taken for taken in newest_first if taken.item_id == item_id]
-    rest = [taken for taken in newest_first if taken.item_id != item_id]
+    chosen = [taken for taken in memory.taken if taken.item_id == item_id]
+    rest = [taken for taken in reversed(memory.taken) if taken.item_id != item_id]
     others = [rest[2**step - 1] for step in range(limits.fan_out) if 2**step <= len(rest)]
     return _touch(memory, [*chosen, *others], limits)
 
@@ -274,5 +269,5 @@ def neighbour_of(user_id: str, secret: bytes = b"") -> str:
 
 @lru_cache(maxsize=8)
 def mark_of(secret: bytes) -> str:
-    """The beginning of all pseudonyms of this secret."""
+    """Return the beginning of all pseudonyms of this secret."""
     return f"user:{hmac.digest(secret, b'mark', 'sha256').hex()[:4]}."

@@ -4,16 +4,7 @@ from collections.abc import Callable, Sequence
 
 from operators.attributes import fact_id
 from operators.habits.axes import POLES
-from schemas import (
-    Attribute,
-    Change,
-    Evidence,
-    SkillDiff,
-    Statement,
-    StatementChange,
-    Tally,
-    line_of,
-)
+from schemas import Attribute, Change, Evidence, SkillDiff, Statement, StatementChange, Tally, line_of
 
 FORGOTTEN = "forgotten"
 

@@ -2,28 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
-from schemas import Feedback, Signal
-from schemas.feedback import BEST, WORST
+from schemas import BEST, WORST, Feedback, Signal
 
 ENOUGH_SECONDS = 60.0
 """A longer look counts no more."""
 STRONG = 0.75
 """From this weight down, a signal against an item is a statement that avoids it."""
-KNOWN: Mapping[str, float] = MappingProxyType(
-    {
-        Signal.LIKED: 0.75,
-        Signal.DISLIKED: -0.75,
-        Signal.RATED: 1.0,
-        Signal.SAVED: 0.5,
-        Signal.HIDDEN: -0.75,
-        Signal.SKIPPED: -0.1,
-        Signal.DWELLED: 0.25,
-        Signal.PURCHASED: 1.0,
-        Signal.RETURNED: -1.0,
-    }
-)
+KNOWN: Mapping[str, float] = {
+    Signal.LIKED: 0.75,
+    Signal.DISLIKED: -0.75,
+    Signal.RATED: 1.0,
+    Signal.SAVED: 0.5,
+    Signal.HIDDEN: -0.75,
+    Signal.SKIPPED: -0.1,
+    Signal.DWELLED: 0.25,
+    Signal.PURCHASED: 1.0,
+    Signal.RETURNED: -1.0,
+}
 """The greatest weights of the known signals; of a rating, that of its best and its worst."""
 
 

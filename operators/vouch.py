@@ -97,10 +97,9 @@ class Held(StrEnum):
     DISGUISE = "disguise"
     ORDER = "order"
 
-    @property
-    def for_good(self) -> bool:
-        """Return True if no number of items helps, only the operator's list."""
-        return self in (Held.LONG, Held.WORDS, Held.DISGUISE, Held.ORDER)
+
+_FOR_GOOD: Final = (Held.LONG, Held.WORDS, Held.DISGUISE, Held.ORDER)
+"""Reasons against which no number of items helps, only the operator's list."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +111,10 @@ class Vouching:
 
     def held(self, dimension: str, value: str, items: int = 0) -> Held | None:
         """Return the reason to hold a value back; None to let it out."""
-        held = self._by_itself(dimension, value)
-        if held is None or self._lists(dimension, value) or (items >= LEAST_ITEMS and not held.for_good):
+        if is_closed(dimension, value) or (why := self.policy.held(dimension, value)) is None:
             return None
-        return held
+        held = Held(why)
+        return None if self._lists(dimension, value) or (items >= LEAST_ITEMS and held not in _FOR_GOOD) else held
 
     def of_line(self, line: Attribute) -> Held | None:
         """Return the reason to hold a line back, counting the items among its evidence."""
@@ -144,13 +143,6 @@ class Vouching:
             return item if len(kept) == len(facts) else item.model_copy(update={"facts": kept})
 
         return tuple(map(shown, items))
-
-    def _by_itself(self, dimension: str, value: str) -> Held | None:
-        """Return why neither a closed vocabulary nor its shape vouches for a value."""
-        if is_closed(dimension, value):
-            return None
-        held = self.policy.held(dimension, value)
-        return None if held is None else Held(held)
 
     def _lists(self, dimension: str, value: str) -> bool:
         if not self.listed:

@@ -13,9 +13,7 @@ import hmac
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import lru_cache
-from types import MappingProxyType
 from typing import TypeVar
 
 from operators.applied import is_applied, with_applied
@@ -66,14 +64,12 @@ class Bounds:
 
 SUREST = 1_500
 """The greatest precision, as a multiple of the prior's."""
-MIX: Mapping[Mix, Bounds] = MappingProxyType(
-    {
-        Mix.SKILL: Bounds.of(1.0, 0.3, 0.0, 3.0, 0.05),
-        Mix.COMPANIONS: Bounds.of(0.7, 0.3, 0.0, 3.0, 0.05),
-        Mix.POPULARITY: Bounds.of(0.3, 0.5, -1.5, 1.5, 0.05),
-        Mix.FACETS: Bounds.of(0.1, 0.3, -1.0, 1.0, 0.05),
-    }
-)
+MIX: Mapping[Mix, Bounds] = {
+    Mix.SKILL: Bounds.of(1.0, 0.3, 0.0, 3.0, 0.05),
+    Mix.COMPANIONS: Bounds.of(0.7, 0.3, 0.0, 3.0, 0.05),
+    Mix.POPULARITY: Bounds.of(0.3, 0.5, -1.5, 1.5, 0.05),
+    Mix.FACETS: Bounds.of(0.1, 0.3, -1.0, 1.0, 0.05),
+}
 DIMENSION_SPREAD, DIMENSION_FACTOR, DIMENSION_STEP = 1 / 3, 4.0, 0.05
 """The prior's deviation, the range and the greatest step of a dimension's weight, as parts of its start value."""
 
@@ -111,20 +107,12 @@ _OURS = frozenset({UNKNOWN, *(pole.dimension for pole in POLES)})
 _MOST_SLOPE, _MOST_VARIANCE = 2 * WIDEST * FEATURE_ONE, WIDEST * WIDEST * FEATURE_ONE
 
 
-def outcome(
-    features: Features,
-    chosen: int,
-    weights: RankWeights,
-    nth: int,
-    *,
-    event_id: str,
-    occurred_at: datetime,
-    domain: str,
-    weights_version: int,
-) -> Outcome | None:
-    """Compute the outcome of a choice among these candidates; None where it tells nothing about weights."""
+def evidence_of(
+    features: Features, chosen: int, weights: RankWeights, nth: int
+) -> tuple[dict[Mix, Moved], dict[str, Moved]]:
+    """Compute the evidence of a choice among these candidates for the mix and for the dimensions; empty for none."""
     if not 0 <= chosen < features.candidates:
-        return None
+        return {}, {}
     dimensions = {name: _real(row) for name, row in features.dimensions.items()}
     skill = _sum((weights.of(name), row) for name, row in dimensions.items())
     rows: dict[Mix, list[float]] = {Mix.SKILL: skill} if dimensions else {}
@@ -132,20 +120,10 @@ def outcome(
     at: dict[str, float] = {part: getattr(weights, part.value) for part in rows}
     shares = _softmax(_sum((at[part], row) for part, row in rows.items()))
     share = min(1.0, FULL_CHOICES / max(1, nth))
-    mix = _said(rows, at, chosen, shares, share)
     # A dimension's feature is its lines' strength times the skill's weight.
     scaled = {name: [weights.skill * value for value in row] for name, row in dimensions.items()}
     within = _said(scaled, {name: weights.of(name) for name in scaled}, chosen, shares, share)
-    if not mix and not within:
-        return None
-    return Outcome(
-        event_id=event_id,
-        occurred_at=occurred_at.replace(minute=0, second=0, microsecond=0),
-        domain=domain,
-        weights_version=weights_version,
-        mix=mix,
-        dimensions=within,
-    )
+    return _said(rows, at, chosen, shares, share), within
 
 
 def outcome_of(
@@ -162,17 +140,18 @@ def outcome_of(
     if not features.dimensions.keys() <= listed:
         named = {name: row for name, row in features.dimensions.items() if name in listed}
         features = features.model_copy(update={"dimensions": named})
+    mix, dimensions = evidence_of(features, contrast.chosen_rank - 1, weights, nth)
+    if not mix and not dimensions:
+        return None
     # The same id however often it is made, and not to be computed without the secret.
     digest = hmac.digest(derived_key(secret, Outcome.TOPIC), contrast.event_id.encode(), "sha256")
-    return outcome(
-        features,
-        contrast.chosen_rank - 1,
-        weights,
-        nth,
+    return Outcome(
         event_id=digest.hex()[:32],
-        occurred_at=contrast.occurred_at,
+        occurred_at=contrast.occurred_at.replace(minute=0, second=0, microsecond=0),
         domain=contrast.domain,
         weights_version=weights_version,
+        mix=mix,
+        dimensions=dimensions,
     )
 
 

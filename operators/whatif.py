@@ -115,12 +115,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Both skills after one event, with both diffs.
+    """Both skills after one event, with both diffs, and the choice if the event is a readable one.
 
-    Attributes:
-        contrast: the choice, if the event is a readable one.
-        places: the ranks that the live and the other skill gave the chosen item before they learned from it.
-        unavailable: why the other side's reasoner did not answer.
+    `places` are the ranks that the live and the other skill gave the chosen item before they learned from it.
+    `unavailable` says why the other side's reasoner did not answer.
     """
 
     live: PolicySkill
@@ -139,9 +137,8 @@ async def replay(told: Series, live_lines: Lines, side: Side) -> AsyncIterator[M
     """
     live = other = told.start
     for step in told.steps:
-        moment = await _step(step, live, other, live_lines, side)
+        yield (moment := await _step(step, live, other, live_lines, side))
         live, other = moment.live, moment.other
-        yield moment
 
 
 async def _step(step: Step, before: PolicySkill, other: PolicySkill, live_lines: Lines, side: Side) -> Moment:
@@ -184,12 +181,10 @@ def place(contrast: Contrast, lines: Sequence[Attribute]) -> int:
 
 @dataclass(frozen=True)
 class Difference:
-    """The mean of one measure on both sides.
+    """The mean of one measure on both sides, and for how many users the other side is better and worse.
 
-    Attributes:
-        margin: half of the 95 % interval around the difference, by users, because choices of one user are not
-            independent; None with fewer than two users.
-        better, worse: the numbers of users for whom the other side is better and worse.
+    `margin` is half of the 95 % interval around the difference, by users, because choices of one user are not
+    independent; None with fewer than two users.
     """
 
     live: float

@@ -1,8 +1,10 @@
-"""The words of a text by which it is compared with what was asked for."""
+"""The words of a text: of a request about lines and items, and of a value in the words of a person."""
 
 from functools import lru_cache
+from typing import Final
 
 from operators.attributes import normalise
+from schemas import PolicySkill
 
 _COMMON = frozenset(
     """
@@ -10,6 +12,27 @@ _COMMON = frozenset(
     would you
     """.split()  # noqa: SIM905 - as prose it can be read
 )
+SHORT_WORD_CHARS: Final = 4
+MIN_STEM_CHARS: Final = 4
+MAX_ENDING_CHARS: Final = 3
+_SHORT_ENDINGS: Final = frozenset({"", "s", "es", "e", "n", "en", "ing", "ning"})
+_EMPTY: Final = frozenset(
+    part
+    for word in """
+    about again also always am as been being can cannot could did do does don doing done every for get getting go goes
+    going got had has having he her here him his how i'd i'll i'm i've into its just keep keeps kind lately like liked
+    likes little love loved loves lot m made make makes making many more most much never no not now of off often one
+    only or other our out over person prefer preferred prefers quite rather re really s she should so some sort such t
+    than their them then there these they thing things those to too up us usually ve very was way we were what when
+    where which who will would your aber als am an auch auf aus bei bin das dem den der des die doch du ein eine einem
+    einen einer es für gern gerne habe ich im immer ist kein keine mag man mehr mein meine mich mir mit nicht nie noch
+    nur oder schon sehr sich sie sind so und uns viel von vor war was wenn wie wir wird zu zum zur über
+    """.split()  # noqa: SIM905 - as prose it can be read
+    for part in normalise(word).split("-")
+)
+"""Words without a taste, besides the common ones."""
+_SIBILANT = ("ches", "shes", "sses", "xes", "zes")
+_MIN_PLURAL = 4
 
 
 @lru_cache(maxsize=8_192)
@@ -20,3 +43,75 @@ def words(text: str) -> frozenset[str]:
     ['1984', 'fi', 'sci']
     """
     return frozenset(normalise(text).split("-")) - _COMMON - {""}
+
+
+def content(text: str) -> frozenset[str]:
+    """Return the words of a text that can name a taste.
+
+    >>> sorted(content("I really like the morning runs"))
+    ['morning', 'runs']
+    """
+    return words(text) - _EMPTY
+
+
+def is_said(value: str, words_of: str) -> bool:
+    """Return True if all of a value stands in these words, in whatever grammatical form.
+
+    >>> is_said("morning runs", "running in the morning"), is_said("evening runs", "running in the morning")
+    (True, False)
+    """
+    about = content(value)
+    return bool(about) and all(_stands(word, content(words_of)) for word in about)
+
+
+def is_meant(value: str, words_of: str) -> bool:
+    """Return True if at least one word of a value stands in these words."""
+    spoken = content(words_of)
+    return any(_stands(word, spoken) for word in content(value))
+
+
+def _stands(word: str, spoken: frozenset[str]) -> bool:
+    return word in spoken or any(_same_stem(word, other) for other in spoken)
+
+
+def _same_stem(one: str, other: str) -> bool:
+    shared = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        shared += 1
+    ends = one[shared:], other[shared:]
+    if min(len(one), len(other)) <= SHORT_WORD_CHARS:
+        # Short words of one stem differ in a grammatical ending, and others in any letter.
+        return shared >= SHORT_WORD_CHARS - 1 and _SHORT_ENDINGS.issuperset(ends)
+    return shared >= MIN_STEM_CHARS and max(map(len, ends)) <= MAX_ENDING_CHARS
+
+
+def relevant_to(instruction: str, skill: PolicySkill) -> frozenset[str]:
+    """Return ids of the attributes all of whose words appear in the instruction, in singular or plural (paper 2.3).
+
+    A line that the instruction speaks against is named too. So this only decides which likes come first, and never adds
+    a line.
+    """
+    asked = {form for word in words(instruction) for form in _forms(word)}
+    return frozenset(
+        line.attribute_id
+        for line in skill.attributes
+        if (said := words(line.value)) and all(_forms(word) & asked for word in said)
+    )
+
+
+def _forms(word: str) -> frozenset[str]:
+    """Return a word and the singulars that it may be the plural of.
+
+    >>> sorted(_forms("mysteries")), sorted(_forms("dishes")), sorted(_forms("gas"))
+    (['mysterie', 'mysteries', 'mystery'], ['dish', 'dishe', 'dishes'], ['gas'])
+    """
+    forms = {word}
+    if len(word) >= _MIN_PLURAL and word.endswith("s") and not word.endswith("ss"):
+        forms.add(word[:-1])
+        if word.endswith("ies"):
+            forms.add(f"{word[:-3]}y")
+        if word.endswith(_SIBILANT):
+            forms.add(word[:-2])
+    return frozenset(forms)

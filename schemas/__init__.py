@@ -8,12 +8,9 @@ from .base import *
 from .cards import *
 from .codec import *
 from .commands import *
-from .contrasts import *
 from .corrections import *
-from .dead_letters import *
 from .diffs import *
 from .events import *
-from .feedback import *
 from .fields import *
 from .fit import *
 from .forgetting import *
@@ -23,5 +20,4 @@ from .skills import *
 from .state import *
 from .statements import *
 from .topics import *
-from .utterances import *
 from .weights import *

@@ -1,16 +1,27 @@
-"""Encodes events to bytes and decodes them. Every input is hostile until `decode` has accepted it."""
+"""Encodes events to bytes and decodes them. Every input is hostile until `decode` has accepted it.
+
+A record that cannot be processed becomes a dead letter: it is kept whole, with the reason and its position.
+"""
 
 import hashlib
-from typing import TypeVar, cast
+from datetime import datetime
+from typing import Annotated, ClassVar, Self, TypeVar, cast
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
-from .base import Model
+from .base import Event, Model
+from .fields import Identifier
+from .skills import Position
 
 ModelT = TypeVar("ModelT", bound=Model)
 
 MAX_KEY_CHARS = 60
 """How many characters of a record's own key an error quotes."""
+MAX_ORIGINAL_BYTES = 2 * 1024 * 1024
+MAX_KEY_BYTES = MAX_ORIGINAL_BYTES // 8
+MAX_DETAIL_CHARS = 1_000
+CLIPPED = "[original bytes clipped] "
+"""Prefix of the detail when the dead letter does not hold the whole record."""
 
 
 class SchemaError(Exception):
@@ -76,3 +87,48 @@ def derived_id(*parts: str) -> str:
         raw = part.encode()
         digest.update(len(raw).to_bytes(4, "big") + raw)
     return digest.hexdigest()
+
+
+class DeadLetter(Event):
+    """A record that a stage refused. `value` and `key` are the original bytes, in URL-safe base64 on the wire.
+
+    `event_id` is derived from stage and position: the same record refused again is the same dead letter.
+    """
+
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+    TOPIC: ClassVar[str] = "dead-letters"
+    stage: Identifier
+    reason: Identifier
+    detail: Annotated[str, Field(max_length=MAX_DETAIL_CHARS)] = ""
+    source: Position
+    key: Annotated[bytes, Field(max_length=MAX_ORIGINAL_BYTES)] | None = None
+    value: Annotated[bytes, Field(max_length=MAX_ORIGINAL_BYTES)] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        stage: str,
+        source: Position,
+        reason: str,
+        detail: str,
+        key: bytes | None,
+        value: bytes | None,
+        occurred_at: datetime | None = None,
+        limit: int = MAX_ORIGINAL_BYTES,
+    ) -> Self:
+        """Build a record's dead letter; bytes over `limit` (keys: over 256 KiB) are clipped, and the detail says so.
+
+        `occurred_at`, the time of the refusal, defaults to the record's own timestamp.
+        """
+        key_limit = min(MAX_KEY_BYTES, limit)
+        clipped = len(key or b"") > key_limit or len(value or b"") > limit
+        return cls(
+            event_id=derived_id(stage, source.topic, str(source.partition), str(source.offset)),
+            occurred_at=occurred_at or source.moment,
+            stage=stage,
+            reason=reason,
+            detail=(CLIPPED * clipped + detail)[:MAX_DETAIL_CHARS],
+            source=source,
+            key=None if key is None else key[:key_limit],
+            value=None if value is None else value[:limit],
+        )

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
 from pydantic import AfterValidator, Field
 
 from .base import Event, Model, ReasonedBy, is_none, is_nothing
-from .events import MAX_CANDIDATES
-from .feedback import SignalName
+from .events import MAX_CANDIDATES, SignalName
 from .fields import AttributeId, DomainField, Identifier, Label, Text, UserIdField, UtcDatetime
 from .fit import Beliefs
 from .forgetting import Digest

@@ -1,7 +1,7 @@
-"""The events that apps send: interactions, rank requests, rankings and selections."""
+"""The events that apps send, and what a choice teaches: a contrast (paper 2.5) or an abstention."""
 
 from enum import StrEnum
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -10,10 +10,12 @@ from .base import Event, Model, ReasonedBy, is_nothing
 from .fields import DomainField, Identifier, Instruction, ItemIdField, Share, Text, UserIdField
 from .fit import MAX_FACETS, Facet, Fit
 from .forgetting import Digest
-from .items import Candidate
+from .items import Candidate, ItemFacts
 from .weights import Features
 
 MAX_CANDIDATES = 100
+WORST, BEST = 1.0, 5.0
+"""The default scale of a rating."""
 
 
 def distinct(candidates: tuple[Candidate, ...]) -> None:
@@ -130,3 +132,95 @@ class Selection(Event):
     def taken(self) -> tuple[ItemIdField, ...]:
         """All taken items; empty for an abstention."""
         return () if self.item_id is None else (self.item_id, *self.others)
+
+
+class Signal(StrEnum):
+    """The built-in kinds; their weights are configurable."""
+
+    LIKED = "liked"
+    DISLIKED = "disliked"
+    RATED = "rated"
+    SAVED = "saved"
+    HIDDEN = "hidden"
+    SKIPPED = "skipped"
+    DWELLED = "dwelled"
+    PURCHASED = "purchased"
+    RETURNED = "returned"
+
+
+SignalName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+"""A kind of signal: one of `Signal`, or one of the app's own."""
+Value = Annotated[float, Field(ge=-1e6, le=1e6)]
+
+
+class Feedback(Event):
+    """One signal about one item, shown in a ranking or not. It carries its item, as all events do."""
+
+    TOPIC: ClassVar[str] = "feedback"
+    user_id: UserIdField
+    domain: DomainField
+    item: Candidate
+    signal: SignalName
+    value: Value | None = Field(None, description="rated: the rating; dwelled: seconds. Both need one.")
+    scale: tuple[Value, Value] | None = Field(None, description="rated: worst and best rating; else 1 and 5.")
+    ranking_id: Identifier | None = None
+    session_id: Identifier | None = None
+
+    @model_validator(mode="after")
+    def _value_fits_the_signal(self) -> Self:
+        if self.scale is not None and not self.scale[0] < self.scale[1]:
+            raise PydanticCustomError("no_scale", "scale must be the worst and the best rating, in this order")
+        if self.signal not in (Signal.RATED, Signal.DWELLED):
+            return self
+        if self.value is None:
+            raise PydanticCustomError("no_value", "{signal} needs a value", {"signal": self.signal})
+        if self.signal == Signal.DWELLED and self.value < 0:
+            raise PydanticCustomError("negative_time", "dwelled counts seconds, 0 or more")
+        worst, best = self.scale or (WORST, BEST)
+        if self.signal == Signal.RATED and not worst <= self.value <= best:
+            raise PydanticCustomError(
+                "off_the_scale", "the rating must be between {worst} and {best}", {"worst": worst, "best": best}
+            )
+        return self
+
+
+class Contrast(Event):
+    """The chosen item and the unchosen ones in reverse rank order, with the context of the ranking.
+
+    `also` are further taken items. `unchosen` begins with the item ranked last (an easy contrast) and ends with the
+    near-misses. `event_id` is derived from the ranking: building the contrast again gives the same id.
+    """
+
+    TOPIC: ClassVar[str] = "contrasts"
+    user_id: UserIdField
+    domain: DomainField
+    ranking_id: Identifier
+    instruction: Instruction = ""
+    chosen: ItemFacts
+    chosen_rank: int = Field(ge=1, description="The chosen item's rank in the list; 1 is the top.")
+    also: tuple[ItemFacts, ...] = Field((), max_length=MAX_CANDIDATES, exclude_if=is_nothing)
+    in_order: bool = Field(False, exclude_if=is_nothing, description="True if they are in the order of taking.")
+    unchosen: tuple[ItemFacts, ...] = Field((), max_length=MAX_CANDIDATES)
+    skill_version: int = Field(0, ge=0, description="The skill's version when the ranking was made.")
+    arm: Identifier | None = Field(None, description="The policy arm of the ranking.")
+    facets: tuple[Facet, ...] = Field((), max_length=MAX_FACETS)
+    features: Features | None = Field(None, description="The candidates' features, in the ranking's order.")
+    by_sager: bool = Field(False, exclude_if=is_nothing, description="Our ranker's order teaches no habit.")
+    session_id: Identifier | None = Field(None, exclude_if=is_nothing)
+
+
+class Abstention(Event):
+    """A ranking of which the person took nothing: the list did not suit, which disfavours no item of it.
+
+    `event_id` is derived from the ranking, as a contrast's is.
+    """
+
+    TOPIC: ClassVar[str] = "abstentions"
+    user_id: UserIdField
+    domain: DomainField
+    ranking_id: Identifier
+    instruction: Instruction = ""
+    shown: tuple[ItemFacts, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)
+    skill_version: int = Field(0, ge=0, description="The skill's version when the ranking was made.")
+    arm: Identifier | None = None
+    session_id: Identifier | None = Field(None, exclude_if=is_nothing)

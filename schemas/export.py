@@ -85,11 +85,7 @@ def asyncapi(prefix: str = DEFAULT_PREFIX, partitions: int = 4) -> dict[str, Any
         },
         "channels": channels,
         "operations": operations,
-        "components": {
-            "messages": messages,
-            "schemas": _in_draft_7(definitions["$defs"]),
-            "securitySchemes": SECURITY,
-        },
+        "components": {"messages": messages, "schemas": _in_draft_7(definitions["$defs"]), "securitySchemes": SECURITY},
     }
 
 

@@ -10,26 +10,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from pydantic_core import to_json
 
 from .base import Event, Model
 from .cards import Card, CardCommand, CardDiff, Listening
-from .codec import SchemaError
+from .codec import DeadLetter, SchemaError
 from .commands import SkillCommand
-from .contrasts import Abstention, Contrast
-from .corrections import Correction
-from .dead_letters import DeadLetter
+from .corrections import Correction, Utterance
 from .diffs import PolicySkill, SkillDiff
-from .events import Interaction, Ranking, RankRequest, Selection
-from .feedback import Feedback
+from .events import Abstention, Contrast, Feedback, Interaction, Ranking, RankRequest, Selection
 from .forgetting import ForgetRequest, Receipt
 from .items import Item
 from .memory import ItemMemory, Memory, Touch
 from .skills import GlobalSkill, SlimSkill
 from .state import OpenRankings, Profile
-from .utterances import Utterance
 from .weights import Outcome, WeightCommand, Weights
 
 DEFAULT_PREFIX = "sager."
@@ -170,6 +167,7 @@ class Topic:
         return str(event.item_id if self.key is Key.ITEM_AND_DOMAIN else event.user_id)
 
 
+_TABLE = partial(Topic, compact=True, internal=True, packed=True)
 _ALL = (
     Topic("items", Item, Key.ITEM, "app", compact=True),
     Topic("interactions", Interaction, Key.USER, "app, importers", 30 * DAY, worked_off=True),
@@ -195,19 +193,10 @@ _ALL = (
     Topic("weight-commands", WeightCommand, Key.DOMAIN, "CLI", 90 * DAY, worked_off=True),
     Topic("weights", Weights, Key.DOMAIN, "agent weigh: its table's changelog", compact=True),
     Topic("dead-letters", DeadLetter, Key.ORIGINAL, "any stage", 90 * DAY, mebibytes=4),
-    Topic("profiles", Profile, Key.USER_AND_DOMAIN, "agent prior", compact=True, internal=True, packed=True),
-    Topic(
-        "open-rankings",
-        OpenRankings,
-        Key.USER_AND_SLOT,
-        "agent contrast",
-        compact=True,
-        mebibytes=4,
-        internal=True,
-        packed=True,
-    ),
-    Topic("conversations", Listening, Key.USER, "agent listen", compact=True, mebibytes=4, internal=True, packed=True),
-    Topic("memories", Memory, Key.USER_AND_DOMAIN, "agents prior and evolve", compact=True, internal=True, packed=True),
+    _TABLE("profiles", Profile, Key.USER_AND_DOMAIN, "agent prior"),
+    _TABLE("open-rankings", OpenRankings, Key.USER_AND_SLOT, "agent contrast", mebibytes=4),
+    _TABLE("conversations", Listening, Key.USER, "agent listen", mebibytes=4),
+    _TABLE("memories", Memory, Key.USER_AND_DOMAIN, "agents prior and evolve"),
     Topic(
         "item-touches",
         Touch,
@@ -218,9 +207,7 @@ _ALL = (
         worked_off=True,
         packed=True,
     ),
-    Topic(
-        "item-memories", ItemMemory, Key.ITEM_AND_DOMAIN, "agent propagate", compact=True, internal=True, packed=True
-    ),
+    _TABLE("item-memories", ItemMemory, Key.ITEM_AND_DOMAIN, "agent propagate"),
 )
 
 TOPICS: dict[str, Topic] = {topic.base: topic for topic in _ALL}

@@ -6,9 +6,7 @@ from typing import Final
 
 import sager_language.corrections as corrections_rules
 import sager_language.preferences as preference_rules
-from operators.language.finding import Effect, Finding, Heard
-from operators.language.ports import OwnSentence, Redacted, Speaks
-from operators.language.understood import About, Read, Understood
+from operators.language.ports import About, Effect, Finding, Heard, OwnSentence, Read, Redacted, Speaks, Understood
 from operators.prompts import visible
 from operators.vouch import Held
 from sager_language import output, personal

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
-from operators.language.finding import Effect, Finding, Heard
+from operators.language.ports import Effect, Finding, Heard
 from schemas import Card, CardDiff, ReasonedBy, Stance
 from schemas.cards import FREE
 from streams.privacy import DEFAULT

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluation.exceptions import QualityError
-from schemas.utterances import MAX_UTTERANCE_CHARS, Role
+from schemas import MAX_UTTERANCE_CHARS, Role
 
 FILES: Final = "*persona*.json"
 MAX_FILE_BYTES: Final = 64 * 1024 * 1024

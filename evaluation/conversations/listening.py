@@ -14,12 +14,11 @@ from typing import Final
 from evaluation.conversations.layout import Person, Talk
 from evaluation.replies import Desk
 from evaluation.simulation import Turn, simulate
-from operators.cards.fold import fold
-from operators.cards.redact import redacted
+from operators.cards.fold import fold, redacted
 from operators.evolve import ReasonerUnavailable
 from operators.language.chunks import first_closed, has_own_words, without
 from operators.language.extraction import LlmListening, both
-from operators.language.finding import Heard
+from operators.language.ports import Heard
 from operators.steps.listen import Listen, State, erasures, newer
 from operators.tokens import count_tokens
 from schemas import Fact, Position, Role, Utterance, cards, derived_id

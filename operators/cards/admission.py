@@ -4,7 +4,6 @@ import re
 from typing import Final
 
 from operators.attributes import normalise
-from operators.language.finding import Finding
 from operators.privacy import Privacy
 from operators.prompts import visible
 from operators.vouch import Held, Vouching
@@ -33,11 +32,13 @@ def dimension_of(name: str) -> str:
 
 
 def refused(dimension: str, value: str, words: str, privacy: Privacy) -> str | None:
-    """Return the kind of personal data for which a value is not kept; None if it may be.
+    """Return the reason not to keep a value, such as a kind of personal data; None if it may be kept.
 
     A value is refused too if it repeats personal data in the `words` that it comes from. Exceptions of single domains
     do not count: a card is read in all of them.
     """
+    if not value:
+        return UNREADABLE
     strict = privacy.strict
     if (kind := strict.refuses("", dimension, value)) is not None:
         return kind
@@ -51,12 +52,6 @@ def refused(dimension: str, value: str, words: str, privacy: Privacy) -> str | N
     if redacted.found and normalise(value) in normalise(words) and normalise(value) not in normalise(redacted.text):
         return next(iter(redacted.found))
     return None
-
-
-def refusal_of(finding: Finding, privacy: Privacy) -> str | None:
-    """Return the reason not to keep a finding; None if it may be kept."""
-    value = value_of(finding.value)
-    return refused(dimension_of(finding.dimension), value, finding.words, privacy) if value else UNREADABLE
 
 
 def quoted(words: str, privacy: Privacy) -> str:

@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from operators.cards.lines import certainty, faded, quotes
-from schemas import Position, ReasonedBy
 from schemas.cards import (
     MAX_CARD_LINES,
     MAX_LINE_EVIDENCE,
@@ -96,15 +95,7 @@ class CardDraft:
                                                  line.line_id in self._held))  # fmt: skip
             self.end(CardChangeKind.CROWDED_OUT, least, NO_ROOM)
 
-    def diff(
-        self,
-        event_id: str,
-        user_id: str,
-        *,
-        source: Position | None = None,
-        conversation_id: str | None = None,
-        reasoned_by: ReasonedBy | None = None,
-    ) -> CardDiff | None:
+    def diff(self, event_id: str, user_id: str, **more: Any) -> CardDiff | None:
         """Return the diff, after fading and making room; None if nothing changed."""
         self.crowd()
         if not self.is_changed:
@@ -114,14 +105,12 @@ class CardDraft:
             occurred_at=self.at,
             user_id=UserId(user_id),
             version=self.version,
-            conversation_id=conversation_id,
             changes=tuple(self._changes.values()),
             not_kept=tuple(
                 NotKept(kind=kind, times=min(times, _MAX_TIMES))
                 for kind, times in sorted(self.not_kept.items())[:_MAX_KINDS]
             ),
-            reasoned_by=reasoned_by or ReasonedBy(),
-            source=source,
+            **more,
         )
 
     def _note(self, kind: CardChangeKind, line: CardLine, reason: str) -> None:

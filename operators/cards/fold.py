@@ -1,10 +1,16 @@
-"""The fold of a card's log: the same diffs give the same bytes (invariant 1)."""
+"""The log of a card: its fold (invariant 1), and the erasure of a line from it, which leaves a placeholder."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from operators.applied import remember, with_applied
-from schemas.cards import MAX_PAST_LINES, Card, CardDiff, CardLine
+from operators.attributes import normalise
+from operators.cards.lines import quotes
+from operators.redact import is_placeholder, placeholder
+from schemas import line_of
+from schemas.cards import MAX_CARD_CHANGES, MAX_PAST_LINES, Card, CardChange, CardChangeKind, CardDiff, CardLine
 from schemas.skills import MAX_RECENT
 
 
@@ -13,11 +19,7 @@ class OutOfOrder(ValueError):
 
 
 def fold(diffs: Iterable[CardDiff]) -> dict[str, Card]:
-    """Return the cards of a log, by user.
-
-    Raises:
-        OutOfOrder: a version is missing.
-    """
+    """Return the cards of a log, by user; raise `OutOfOrder` if a version is missing."""
     cards: dict[str, Card] = {}
     for diff in diffs:
         cards[diff.user_id] = with_diff(cards.get(diff.user_id), diff)
@@ -25,11 +27,7 @@ def fold(diffs: Iterable[CardDiff]) -> dict[str, Card]:
 
 
 def with_diff(card: Card | None, diff: CardDiff) -> Card:
-    """Return the card after a diff. The oldest past lines are dropped for room.
-
-    Raises:
-        OutOfOrder: it is not the next one.
-    """
+    """Return the card after the next diff, else raise `OutOfOrder`. The oldest past lines are dropped for room."""
     before = 0 if card is None else card.version
     if diff.version != before + 1:
         raise OutOfOrder(f"version {diff.version} of a card follows version {before}")
@@ -66,3 +64,116 @@ def as_of(diffs: Sequence[CardDiff], moment: datetime) -> Card | None:
             break
         card = with_diff(card, diff)
     return card
+
+
+_SHORTEST: Final = 3
+_BY_PEOPLE: Final = (CardChangeKind.SET, CardChangeKind.PINNED, CardChangeKind.UNPINNED)
+"""Changes whose reasons people may write."""
+
+
+@dataclass(frozen=True)
+class _Gone:
+    line_id: str
+    instead: str
+    values: frozenset[str]
+    words: frozenset[str]
+
+    def is_revealed_by(self, text: str) -> bool:
+        if not text:
+            return False
+        said = f"-{normalise(text)}-"
+        return (
+            any(quotes(text, value) or f"-{normalise(value)}-" in said for value in self.values) or text in self.words
+        )
+
+
+def redacted(diffs: Sequence[CardDiff], line_id: str) -> list[CardDiff]:
+    """Return the log of one card without the value, words and id of a line, wherever they stand.
+
+    Versions are unbroken, and the log folds to the same card less the line. Quotations and reasons that may reveal the
+    line go too. A digest replaces its id. Redacting a log again changes nothing.
+    """
+    if not diffs or is_placeholder(line_id):
+        return list(diffs)
+    gone = _gone([diff.changes for diff in diffs], diffs[0].user_id, line_id)
+    return _as_crowded(diffs, unquoted([_without(diff, gone) for diff in diffs]))
+
+
+def unquoted(diffs: Sequence[CardDiff]) -> list[CardDiff]:
+    """Return the log of one card without quotations that a later version took from their line.
+
+    A wish to forget takes them where they may reveal the erased line. The log folds to the same card.
+    """
+    bare: set[str] = set()
+    told: list[CardDiff] = []
+    for diff in reversed(diffs):
+        kept = tuple(_unquoted(change, bare) for change in diff.changes)
+        told.append(diff if kept == diff.changes else diff.model_copy(update={"changes": kept}))
+        bare |= {each.line_id for each in diff.changes if each.line is not None and not each.line.words}
+    return told[::-1]
+
+
+def _unquoted(change: CardChange, bare: set[str]) -> CardChange:
+    if change.line is None or change.line_id not in bare or not change.line.words:
+        return change
+    return change.model_copy(update={"line": change.line.model_copy(update={"words": ""})})
+
+
+def _gone(changes: Sequence[Sequence[CardChange]], user_id: str, line_id: str) -> _Gone:
+    lines = [each.line for some in changes for each in some if each.line is not None and each.line_id == line_id]
+    # In a log that is redacted in part, only the id has the value.
+    slug = line_id.rsplit(":", 1)[-1].replace("-", " ")
+    values = {line.value for line in lines} | ({slug} if len(slug) >= _SHORTEST or not lines else set())
+    return _Gone(
+        line_id,
+        placeholder(line_of(user_id, "", line_id)),
+        frozenset(values),
+        frozenset(line.words for line in lines if line.words),
+    )
+
+
+def _without(diff: CardDiff, gone: _Gone) -> CardDiff:
+    is_named = any(each.line_id == gone.line_id for each in diff.changes)
+    changes = tuple(_change(each, gone, is_named=is_named) for each in diff.changes)
+    return diff if changes == diff.changes else diff.model_copy(update={"changes": changes})
+
+
+def _change(change: CardChange, gone: _Gone, *, is_named: bool) -> CardChange:
+    if change.line_id == gone.line_id:
+        return CardChange(kind=change.kind, line_id=gone.instead)
+    update: dict[str, object] = {}
+    if change.line is not None and (line := _line(change.line, gone)) is not change.line:
+        update["line"] = line
+    if change.reason and (gone.is_revealed_by(change.reason) or (is_named and change.kind in _BY_PEOPLE)):
+        update["reason"] = ""
+    return change.model_copy(update=update) if update else change
+
+
+def _line(line: CardLine, gone: _Gone) -> CardLine:
+    update: dict[str, object] = {}
+    if line.overtaken_by == gone.line_id:
+        update["overtaken_by"] = gone.instead
+    if gone.is_revealed_by(line.words):
+        update["words"] = ""
+    return line.model_copy(update=update) if update else line
+
+
+def _as_crowded(diffs: Sequence[CardDiff], without: list[CardDiff]) -> list[CardDiff]:
+    # Past lines for which the erased line had left no room are dropped, so that the log folds to the same card.
+    if [diff.version for diff in diffs] != [*range(1, len(diffs) + 1)]:
+        return without  # a part of a log does not fold
+    before: Card | None = None
+    after: Card | None = None
+    made: list[CardDiff] = []
+    for diff, bare in zip(diffs, without, strict=True):
+        before, after = with_diff(before, diff), with_diff(after, bare)
+        known = {line.line_id for line in before.past}
+        extra = [line.line_id for line in after.past if line.line_id not in known]
+        if not extra or len(bare.changes) + len(extra) > MAX_CARD_CHANGES:
+            made.append(bare)
+            continue
+        gone = (CardChange(kind=CardChangeKind.CROWDED_OUT, line_id=name) for name in extra)
+        made.append(bare.model_copy(update={"changes": (*bare.changes, *gone)}))
+        past = tuple(line for line in after.past if line.line_id in known)
+        after = after.model_copy(update={"past": past, "last_diff": made[-1]})
+    return made

@@ -1,17 +1,28 @@
-"""Merges the findings of a chunk into a card as one diff, by rule and never by a model."""
+"""Merges the findings of a chunk, and commands, into a card as one diff, by rule and never by a model."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from operators.cards.admission import UNREADABLE, dimension_of, quoted, refusal_of, value_of
+from operators.cards.admission import UNREADABLE, dimension_of, quoted, refused, value_of
 from operators.cards.draft import FORGOTTEN, CardDraft, absorbed
 from operators.cards.lines import MAX_WEIGHT, WEIGHTS, holds_where, line_id, may_meet, meant, same_subject, to_forget
-from operators.language.finding import Effect, Finding, Heard
+from operators.language.ports import Effect, Finding, Heard
 from operators.privacy import Privacy
 from schemas import Position
-from schemas.cards import FREE, MAX_FINDINGS, Card, CardChangeKind, CardDiff, CardLine, Strength
+from schemas.cards import (
+    FREE,
+    MAX_FINDINGS,
+    Card,
+    CardAction,
+    CardChangeKind,
+    CardCommand,
+    CardDiff,
+    CardLine,
+    CardStated,
+    Strength,
+)
 from schemas.statements import Scope, Stance
 
 SOMEBODY_ELSE: Final = "somebody-else"
@@ -19,6 +30,10 @@ OTHERWISE: Final = "the person says otherwise since"
 IN_ITS_PLACE: Final = "the person says something else in its place"
 NOT_ANY_MORE: Final = "the person says that it does not hold any more"
 NEARLY: Final = "another line says the same"
+SET_OTHERWISE: Final = "somebody set another line in its place"
+REMOVED: Final = "somebody removed it"
+BY_COMMAND: Final = "by hand"
+"""The reason of a change. The command's own reason may contain anything, and stays in the command."""
 HINTED: Final = "something that they said speaks against it"
 
 
@@ -63,18 +78,21 @@ class _Merging:
         """Apply one finding to the card."""
         if finding.effect is Effect.FORGETS:
             self._forget(finding)
-        elif finding.scope is not Scope.ALWAYS:
             return
-        elif finding.effect is Effect.WITHDRAWS:
+        if finding.scope is not Scope.ALWAYS:
+            return
+        if finding.effect is Effect.WITHDRAWS:
             # A withdrawal needs no check of privacy: it only takes lines away.
             self._withdraw(finding)
-        elif (kind := refusal_of(finding, self._privacy)) is not None:
+            return
+        tidy = replace(finding, value=value_of(finding.value), dimension=dimension_of(finding.dimension))
+        if (kind := refused(tidy.dimension, tidy.value, tidy.words, self._privacy)) is not None:
             self._card.not_kept[kind] += 1
             self._replace(finding, None)
-        elif self._is_forgotten(finding):
+        elif self._is_forgotten(tidy):
             self._card.not_kept[FORGOTTEN] += 1
         else:
-            self._state(_tidy(finding))
+            self._state(tidy)
 
     def _forget(self, finding: Finding) -> None:
         self._forgotten.append(finding)
@@ -89,7 +107,7 @@ class _Merging:
 
     def _is_forgotten(self, finding: Finding) -> bool:
         """True if the same utterance wants it forgotten: "forget that I like jazz" states it too."""
-        line = self._line(_tidy(finding))
+        line = self._line(finding)
         return any(wish.event_id == finding.event_id and to_forget(wish.value, [line]) for wish in self._forgotten)
 
     def _withdraw(self, finding: Finding) -> None:
@@ -199,10 +217,6 @@ class _Merging:
         return [line for line in self._card.live.values() if _meets(finding, line)]
 
 
-def _tidy(finding: Finding) -> Finding:
-    return replace(finding, value=value_of(finding.value), dimension=dimension_of(finding.dimension))
-
-
 def _stance(finding: Finding) -> Stance:
     # `instead` prefers the one; the other is in `replaces`.
     return Stance.AVOIDS if finding.stance is Stance.AVOIDS else Stance.PREFERS
@@ -224,7 +238,6 @@ def _is_kept(line: CardLine) -> bool:
 
 
 def _is_above(line: CardLine, finding: Finding) -> bool:
-    """True for a hint against a pinned or set line."""
     return _is_kept(line) and finding.strength is Strength.IMPLIED
 
 
@@ -243,3 +256,85 @@ def _yields(line: CardLine, finding: Finding) -> bool:
 def _worth(line: CardLine) -> tuple[bool, bool]:
     """Order lines about the same: a set or pinned one stays, then one of a vocabulary."""
     return _is_kept(line), line.dimension != FREE
+
+
+def resolve_command(
+    card: Card | None, command: CardCommand, source: Position | None, privacy: Privacy
+) -> CardDiff | None:
+    """Return the diff of a command; None if it changes nothing.
+
+    A set line neither fades nor gives way to hints. A private one is not set and leaves a receipt. A removed line
+    leaves nothing, neither a reason nor past lines about nearly the same.
+    """
+    if card is not None and command.event_id in card.recent:
+        return None
+    draft = CardDraft(card, command.occurred_at)
+    if command.action is CardAction.SET and command.line is not None:
+        _set(draft, command, command.line, privacy)
+    else:
+        _of_a_line(draft, command)
+    if not draft.is_changed:
+        return None
+    return draft.diff(command.event_id, command.user_id, source=source)
+
+
+def is_as_it_was(card: Card | None, diff: CardDiff) -> bool:
+    """Return True if a command only confirms lines."""
+    held = {} if card is None else {line.line_id: line for line in card.lines}
+    for change in diff.changes:
+        known, line = held.get(change.line_id), change.line
+        if known is None or line is None:
+            return False
+        if line != known.model_copy(update={"confirmed_at": line.confirmed_at, "evidence": line.evidence}):
+            return False
+    return True
+
+
+def _set(draft: CardDraft, command: CardCommand, stated: CardStated, privacy: Privacy) -> None:
+    value, dimension = value_of(stated.value), dimension_of(stated.dimension)
+    kind = refused(dimension, value, "", privacy)
+    if kind is not None:
+        draft.not_kept[kind] += 1
+        return
+    stance = Stance.AVOIDS if stated.stance is Stance.AVOIDS else Stance.PREFERS
+    name = line_id(stance, dimension, value, stated.domain)
+    known = draft.live.get(name)
+    before = None if command.line_id is None else draft.live.get(command.line_id)
+    line = CardLine(
+        line_id=name,
+        stance=stance,
+        dimension=dimension,
+        value=value,
+        domain=stated.domain,
+        strength=Strength.SET,
+        weight=WEIGHTS[Strength.SET],
+        since=command.occurred_at if known is None else known.since,
+        confirmed_at=command.occurred_at,
+        version=draft.version if known is None else known.version,
+        times=1 if known is None else known.times,
+        evidence=(command.event_id,),
+        pinned=any(each is not None and each.pinned for each in (known, before)),
+    )
+    draft.put(CardChangeKind.SET, line, BY_COMMAND)
+    for each in [other for other in draft.live.values() if other.line_id != name]:
+        reaches = same_subject(line, each) and holds_where(line.domain, each)
+        if each is before or (reaches and each.stance is not stance):
+            draft.end(CardChangeKind.OVERTAKEN, each, SET_OTHERWISE, by=name)
+        elif reaches and not each.pinned:
+            draft.end(CardChangeKind.MERGED, each, NEARLY, by=name)
+
+
+def _of_a_line(draft: CardDraft, command: CardCommand) -> None:
+    name = command.line_id or ""
+    line = draft.live.get(name) or draft.past.get(name)
+    if line is None:
+        return
+    if command.action is CardAction.REMOVE:
+        # Past lines about the same would reveal the removed one.
+        others = [each for each in draft.past.values() if each.line_id != name]
+        past = [each for each in to_forget(line.value, others) if may_meet(line.domain, line.dimension, each)]
+        draft.forget([line, *past], CardChangeKind.REMOVED, REMOVED)
+    elif name in draft.live and line.pinned is not (command.action is CardAction.PIN):
+        is_pinned = command.action is CardAction.PIN
+        kind = CardChangeKind.PINNED if is_pinned else CardChangeKind.UNPINNED
+        draft.put(kind, line.model_copy(update={"pinned": is_pinned}), BY_COMMAND)

@@ -37,17 +37,14 @@ def chosen(card: Card, request: str, at: datetime, *, domain: str | None = None,
     count more). Without a request the most certain lines come first.
     """
     asked = words_of(request) if request.strip() else frozenset()
-    found = [
-        (_touches(line, asked), line)
-        for line in card.lines
-        if (domain is None or line.domain in (None, domain)) and certainty(line, at) >= FLOOR
-    ]
-    scored = [Chosen(line, _score(line, touched, at), _reason(line, touched, asked, at)) for touched, line in found]
-    warned = [line.stance is Stance.AVOIDS and touched > 0 for touched, line in found]
-    order = sorted(
-        range(len(found)), key=lambda place: (not warned[place], -scored[place].score, scored[place].line.line_id)
-    )
-    return tuple(scored[place] for place in order[: max(most, 0)])
+    found = []
+    for line in card.lines:
+        if (domain is None or line.domain in (None, domain)) and certainty(line, at) >= FLOOR:
+            touched = _touches(line, asked)
+            is_warning = line.stance is Stance.AVOIDS and touched > 0
+            found.append((is_warning, Chosen(line, _score(line, touched, at), _reason(line, touched, asked, at))))
+    found.sort(key=lambda each: (not each[0], -each[1].score, each[1].line.line_id))
+    return tuple(each for _, each in found[: max(most, 0)])
 
 
 def _touches(line: CardLine, asked: Words) -> float:

@@ -28,13 +28,9 @@ Quote = Callable[[str, str], str]
 class Draft:
     """A prompt's parts while they are cut to its budget.
 
-    Attributes:
-        title, request: of the chosen item, and of the person.
-        community: lines of collaborative context, the surest first (paper 2.5, eq. 5).
-        attributes: lines of the skill, by the name that an answer gives them; the most important first.
-        facts: the chosen item's facts, by the words that an answer quotes.
-        left: lines of the unchosen items, easy contrasts first.
-        keep: attribute ids of the facts that the question is about, which are cut last.
+    Lines of the skill are keyed by the name that an answer gives them, the most important first; the chosen item's
+    facts by the words that an answer quotes. Of collaborative context the surest comes first (paper 2.5, eq. 5), of
+    unchosen items the easy contrasts. The facts to `keep`, by attribute id, are cut last.
     """
 
     title: str

@@ -15,9 +15,9 @@ import orjson
 
 from operators.asks import MAX_PROMPT_TOKENS, Asker, strict_object
 from operators.attributes import fact_id
-from operators.evolve.choice import Choice
 from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, Quote, block, quoting, words
 from operators.evolve.proposal import Proposal
+from operators.evolve.reasoners import Choice
 from operators.habits import is_habit
 from operators.prompts import as_data, template
 from operators.vouch import Vouching
@@ -50,13 +50,7 @@ class Question:
         return orjson.dumps(answer).decode()
 
 
-def question(
-    contrast: Contrast,
-    skill: PolicySkill,
-    *,
-    max_tokens: int,
-    vouching: Vouching,
-) -> Question | None:
+def question(contrast: Contrast, skill: PolicySkill, *, max_tokens: int, vouching: Vouching) -> Question | None:
     """Ask about the lines on the chosen item's dimensions, by tier, then recency; None if there is nothing to judge.
 
     Habits are not asked about: code counts them. Values for which nothing vouches are shown by number. `max_tokens`
@@ -133,12 +127,7 @@ class LlmReasoner(Asker):
         Raises:
             ReasonerUnavailable: there is no usable answer.
         """
-        asked = question(
-            contrast,
-            skill,
-            max_tokens=MAX_PROMPT_TOKENS,
-            vouching=self._vouching,
-        )
+        asked = question(contrast, skill, max_tokens=MAX_PROMPT_TOKENS, vouching=self._vouching)
         if asked is None:
             return Proposal(reasoned_by=ReasonedBy(reasoner=self.name))
         reply = await self._ask(PROMPT, asked)

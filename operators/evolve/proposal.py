@@ -35,8 +35,7 @@ class ReasonerUnavailable(Exception):
 
     def __init__(self, outcome: str, detail: str) -> None:
         super().__init__(f"{outcome}: {detail}")
-        self.outcome = outcome
-        self.detail = detail
+        self.outcome, self.detail = outcome, detail
 
 
 class Reasoner(Protocol):
@@ -45,8 +44,6 @@ class Reasoner(Protocol):
     @property
     def name(self) -> str:
         """Its name in diffs and metrics."""
-        ...
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """Propose changes to the skill, or raise ReasonerUnavailable."""
-        ...

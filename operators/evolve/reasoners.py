@@ -1,14 +1,22 @@
-"""The reasoners that need no model, and the gate that asks a model only when a choice may teach something."""
+"""The reasoners without a model, and the gate that asks a model only when a choice may teach something."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
-from operators.attributes import fact_id
-from operators.evolve.choice import Choice
+from operators.attributes import fact_id, fact_ids
 from operators.evolve.proposal import Proposal, Reasoner
 from operators.options import EvolveMode
 from schemas import Contrast, Fact, PolicySkill, ReasonedBy, Tier
 
+TELLING = ("genre", "category", "director", "author", "mood", "ambience", "qualifier", "price", "meal", "rating", "era")
+"""Dimensions in which a single choice is most informative, most informative first; the others follow."""
+_PLACES = {dimension: place for place, dimension in enumerate(TELLING)}
+MAX_OFFERED = 12
+"""How many of the chosen item's facts, the most informative ones, a model is offered for discovery."""
+MOST = 0.5
+"""A fact that more than this share of the items left have does not set the chosen one apart."""
 CONTRADICTABLE = frozenset({"ambience", "category", "genre", "meal", "mood", "price", "qualifier", "rating"})
 """Dimensions in which choosing elsewhere can contradict a taste. Another director is no contradiction of one."""
 
@@ -17,20 +25,60 @@ _NOTHING = Proposal(reasoned_by=COUNTS)
 
 
 @dataclass(frozen=True)
-class RulesReasoner:
-    """Reinforce what the chosen item has and most others lack, discover its rarest facts, weaken rarely.
+class Choice:
+    """A contrast, counted before any reasoning, all by attribute id: the chosen item's facts in the parser's order.
 
-    Attributes:
-        common_share: a fact that more than this share of the unchosen items have does not explain the choice.
-        discoveries: most new attributes per choice.
-        near_misses: number of best-ranked unchosen items that count as near-misses.
-        offers: an attribute is contradicted only if at least this many unchosen items had it.
+    `seen` has how many unchosen items have a fact, `share` their share for facts of the chosen item, and `spoken` the
+    attributes that the community's facets name.
     """
 
+    facts: Mapping[str, Fact]
+    seen: Mapping[str, int]
+    share: Mapping[str, float]
+    spoken: frozenset[str]
+
+    @classmethod
+    def of(cls, contrast: Contrast) -> "Choice":
+        """Count a contrast."""
+        facts = dict(zip(fact_ids(contrast.chosen.facts), contrast.chosen.facts, strict=True))
+        seen = Counter(chain.from_iterable(set(fact_ids(item.facts)) for item in contrast.unchosen))
+        others = len(contrast.unchosen) or 1
+        share = {name: seen.get(name, 0) / others for name in facts}
+        spoken = frozenset(facet.attribute_id for facet in contrast.facets if facet.attribute_id is not None)
+        return cls(facts, seen, share, spoken)
+
+    def telling(self) -> list[str]:
+        """The chosen item's facts, the most informative first.
+
+        By dimension; in a dimension those that the community's facets name, then those that fewest others have.
+        """
+
+        def key(name: str) -> tuple[int, bool, float]:
+            place = _PLACES.get(self.facts[name].dimension, len(_PLACES))
+            return place, name not in self.spoken, self.share[name]
+
+        return sorted(self.facts, key=key)
+
+    def offered(self) -> list[str]:
+        """The facts that a model is asked about, the most informative first."""
+        return self.telling()[:MAX_OFFERED]
+
+    def news(self, skill: PolicySkill) -> list[str]:
+        """The offered facts that no line of the skill covers and most unchosen items lack."""
+        held = {attribute.attribute_id for attribute in skill.attributes}
+        return [name for name in self.offered() if name not in held and self.share[name] <= MOST]
+
+
+@dataclass(frozen=True)
+class RulesReasoner:
+    """Reinforce what the chosen item has and most others lack, discover its rarest facts, weaken rarely."""
+
     common_share: float = 0.25
+    """A fact that more than this share of the unchosen items have does not explain the choice."""
     discoveries: int = 2
     near_misses: int = 5
     offers: int = 1
+    """An attribute is contradicted only if at least this many unchosen items had it."""
     name: str = "rules"
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
@@ -46,17 +94,14 @@ class RulesReasoner:
         weakened = list(self._weaken(contrast, skill, choice))
         reasons = {name: f"chosen, and {choice.share[name]:.0%} of the others have it" for name in reinforced}
         reasons |= {name: f"passed over {choice.seen[name]} times in this ranking" for name in weakened}
+        fresh = [name for name in choice.telling() if name not in held and choice.share[name] <= self.common_share]
         return Proposal(
             reinforced=tuple(reinforced),
-            discovered=self._discover(choice, held),
+            discovered=tuple(choice.facts[name] for name in fresh[: self.discoveries]),
             weakened=tuple(weakened),
             reasons=reasons,
             reasoned_by=ReasonedBy(reasoner=self.name),
         )
-
-    def _discover(self, choice: Choice, held: set[str]) -> tuple[Fact, ...]:
-        fresh = [name for name in choice.telling() if name not in held and choice.share[name] <= self.common_share]
-        return tuple(choice.facts[name] for name in fresh[: self.discoveries])
 
     def _weaken(self, contrast: Contrast, skill: PolicySkill, choice: Choice) -> Iterator[str]:
         """Yield attributes that near-misses offered and that the choice clearly contradicts (paper 2.5, Weaken)."""

@@ -50,11 +50,9 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     def refuse(attribute_id: str, proposed: ChangeKind, why: Refusal) -> None:
         refused.append(refusal(attribute_id, proposed, why, named(attribute_id, domain, privacy)))
 
-    reinforced: list[str] = []
+    reinforced = [name for name in dict.fromkeys(proposal.reinforced) if name in known]
     for name in dict.fromkeys(proposal.reinforced):
-        if name in known:
-            reinforced.append(name)
-        else:
+        if name not in known:
             refuse(name, ChangeKind.REINFORCED, Refusal.UNKNOWN)
     discovered: dict[str, Fact] = {}
     for fact in proposal.discovered:

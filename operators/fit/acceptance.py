@@ -38,12 +38,9 @@ _TINY = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The parts of one candidate's chance.
+    """The parts of one candidate's chance: `told` is the chance that statements leave it, 1 if none is against it.
 
-    Attributes:
-        item: the candidate.
-        told: the chance that statements leave it: 1 where none is against it.
-        missing: by attribute id of an unknown fact, its share of the item; all facts of one item have equal shares.
+    `missing` has, by attribute id of an unknown fact, its share of the item; all facts of one item have equal shares.
     """
 
     item: ItemFacts

@@ -22,11 +22,9 @@ FEW = 3
 class Known:
     """The view of facts from a skill and live statements.
 
-    Attributes:
-        fine: attribute ids that the person took before, or prefers.
-        rest: statements about items and measures.
-        newer: by dimension, the number of values avoided since the taste last changed (at version `shifted`).
-        usual: the most values of a dimension that the person avoids.
+    `fine` are attribute ids that the person took before, or prefers; `rest`, statements about items and measures.
+    `newer` has, by dimension, the number of values avoided since the taste last changed (at version `shifted`), and
+    `usual` is the most values of a dimension that the person avoids.
     """
 
     fine: frozenset[str]

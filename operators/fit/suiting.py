@@ -125,8 +125,7 @@ def _dimensions(items: Sequence[ItemFacts], known: Known, privacy: Privacy) -> I
         open_to = [name for name in values if name not in known.avoided]
         if len(open_to) < MIN_OPTIONS or any(is_sensitive(fact, privacy) for fact in values.values()):
             continue
-        found += 1
-        if found > MAX_DIMENSIONS:
+        if (found := found + 1) > MAX_DIMENSIONS:
             return
         named = sorted(open_to, key=lambda name: (not known.is_unknown(name), -having[name], name))[:MAX_OPTIONS]
         yield tuple(values[name] for name in named)
@@ -165,13 +164,13 @@ def _gain(
 
 
 def _decides(listed: Sequence[Candidate], power: Power) -> float:
-    """The probability that the better of two decisions is right: to show the best candidate, or nothing."""
+    """Return the probability that the better of two decisions is right: to show the best candidate, or nothing."""
     chances = [chance(each, power) for each in listed]
     return max(*chances, none_suits(listed, power, chances))
 
 
 def _contested(listed: Sequence[Candidate], power: Power, names: Sequence[str]) -> float:
-    """The probability, roughly, that at least two candidates suit that differ in the facts of these names."""
+    """Estimate the probability that at least two candidates suit that differ in the facts of these names."""
     best: dict[frozenset[str], float] = {}
     for each in listed:
         own = frozenset(fact_id(fact) for fact in each.item.facts) & frozenset(names)

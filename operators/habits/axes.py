@@ -12,13 +12,10 @@ from schemas import Attribute, Kind, Measure
 
 
 class Pole(NamedTuple):
-    """One side of an axis, as a line of a skill.
+    """One side of an axis, as a line of a skill whose kind and dimension no fact of an item has.
 
-    Attributes:
-        axis: the name under which the axis's counts are kept.
-        up: true for the side that is counted as taken.
-        dimension: no fact of an item makes a line of this kind and dimension.
-        value: our own words, at most 40 characters.
+    `axis` names the counts, `up` is true for the side that is counted as taken. `value` has our own words, at most 40
+    characters.
     """
 
     axis: str

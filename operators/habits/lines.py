@@ -27,6 +27,8 @@ ASKED = 8
 """Choices, with decay, that must have asked about an axis before a line from another source goes."""
 MOST = 6
 """Most habits that are lines; those that are stay, and the surest come in."""
+_OUTSIDE: Final = frozenset({POSITION, REQUEST})
+"""A ranking decides positions itself, and the request precedes any sum."""
 
 
 def learn(sides: Sides, chosen: int) -> dict[str, Added]:
@@ -148,15 +150,8 @@ def _chosen(found: dict[str, Sure], held: Mapping[str, Tier]) -> dict[str, Sure]
     deciding = [sure for sure in found.values() if sure.pole.axis.startswith(BY)]
     for sure in sorted(deciding, key=standing, reverse=True)[1:]:
         del found[sure.pole.attribute_id]
-    if len(found) <= MOST:
-        return found
     ranked = sorted(found, key=lambda name: (name not in held, -found[name].proof, PLACE_OF[name]))
-    kept = set(ranked[:MOST])
-    return {name: sure for name, sure in found.items() if name in kept}
-
-
-_OUTSIDE: Final = frozenset({POSITION, REQUEST})
-"""A ranking decides positions itself, and the request precedes any sum."""
+    return {name: sure for name, sure in found.items() if name in ranked[:MOST]}
 
 
 def habit_scores(
@@ -167,7 +162,12 @@ def habit_scores(
     An item on a line's side gains the strength of the line's evidence. The axes `by_...` do not rank: they are in the
     tastes' own weights already.
     """
-    sure = [(pole, line) for line in lines if (pole := POLE_OF.get(line.attribute_id)) and _ranks(pole, line)]
+    sure = [
+        (pole, line)
+        for line in lines
+        if (pole := POLE_OF.get(line.attribute_id)) and line.tier >= Tier.MEDIUM
+        if not (pole.axis in _OUTSIDE or pole.axis.startswith(BY))
+    ]
     if not sure:
         return {}
     sides = sides_of(items, Before.of(lines), "", popularity, shown=False)
@@ -179,7 +179,3 @@ def habit_scores(
                 if side is pole.up:
                     row[place] += gain
     return scores
-
-
-def _ranks(pole: Pole, line: Attribute) -> bool:
-    return line.tier >= Tier.MEDIUM and pole.axis not in _OUTSIDE and not pole.axis.startswith(BY)

@@ -27,17 +27,14 @@ class Before:
     """A user's history before a choice, as far as habits need it.
 
     By the values as parsers spell them, not by attribute ids: a list has more facts than there is time to normalise.
-
-    Attributes:
-        items: ids of the items that they took lately.
-        familiar: known values by dimension: every creator of which there is a line, and the three values of a main
-            dimension that were taken most.
-        tastes: by dimension and value, the strength of the lines.
     """
 
     items: Collection[str | None] = frozenset()
+    """Taken lately."""
     familiar: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """By dimension: every creator with a line, and the three values of a main dimension that were taken most."""
     tastes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By dimension and value, the strength of the lines."""
 
     @classmethod
     def of(cls, lines: Iterable[Attribute]) -> "Before":
@@ -61,11 +58,10 @@ class Before:
             if line.taken > line.expected and dimension in _DECIDING and line.tier:
                 tastes.setdefault(dimension, {})[line.value] = weight(line.taken, line.expected)
         items.discard(None)
-        return cls(items, creators | {dimension: _most_taken(known) for dimension, known in mains.items()}, tastes)
-
-
-def _most_taken(lines: list[Attribute]) -> set[str]:
-    return {line.value for line in sorted(lines, key=lambda line: (-line.taken, line.attribute_id))[:FAVOURITES]}
+        for dimension, known in mains.items():
+            known.sort(key=lambda line: (-line.taken, line.attribute_id))
+            creators[dimension] = {line.value for line in known[:FAVOURITES]}
+        return cls(items, creators, tastes)
 
 
 _NOTHING = Before()

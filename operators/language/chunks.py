@@ -1,15 +1,21 @@
-"""Chunks of conversations: how they grow, close and lose erased content."""
+"""Chunks of conversations: how they grow, close, lose erased content, and lead to events for skills."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from operators.attributes import fact_id
 from operators.cards.lines import Words, all_words, has_word, words_of
+from operators.language.ports import Effect, Finding
 from operators.tokens import count_tokens
-from schemas import Chunk, Listening, Role, Thought, Turn, Utterance, derived_id
-from schemas.cards import MAX_OPEN
+from schemas.cards import FREE, MAX_OPEN, Chunk, Listening, Thought, Turn
+from schemas.codec import derived_id
+from schemas.corrections import Correction, Directive, Role, Utterance
+from schemas.forgetting import ForgetRequest, line_of
+from schemas.items import Fact
+from schemas.statements import Stance
 
 CONTEXT_CHARS = 2_000
 """Of other speakers only the end is kept: the person answers to it."""
@@ -169,3 +175,67 @@ def _named(text: str, gone: Collection[tuple[Words, str]]) -> list[tuple[Words, 
         for each in gone
         if all(has_word(words, word) for word in each[0]) or (not each[1].isascii() and each[1] in folded)
     ]
+
+
+ACTOR = "the person, in a conversation"
+
+
+def corrections(
+    user_id: str, name: str, chunk: Chunk, findings: Sequence[Finding], vocabulary: Callable[[str], Sequence[Fact]]
+) -> tuple[Correction, ...]:
+    """Return one correction for each finding that names a fact of a domain and that no later finding forgets."""
+    found = []
+    for place, finding in enumerate(findings):
+        if finding.effect is Effect.FORGETS or finding.domain is None or finding.dimension == FREE:
+            continue
+        forgotten = [_about(later) for later in findings[place + 1 :] if later.effect is Effect.FORGETS]
+        fact = next((each for each in vocabulary(finding.domain) if fact_id(each) == _fact_id(finding)), None)
+        if fact is None or _about(finding) in forgotten:
+            continue
+        withdrawn = finding.effect is Effect.WITHDRAWS
+        # `instead` prefers the one; the other need not be in a vocabulary.
+        is_against = finding.stance is Stance.AVOIDS
+        directive = Directive(
+            stance=Stance.AVOIDS if is_against is not withdrawn else Stance.PREFERS,
+            dimension=fact.dimension,
+            value=fact.value,
+            changed=withdrawn or finding.effect is Effect.UPDATES,
+        )
+        correction = Correction(
+            event_id=derived_id("says", name, str(place)),
+            occurred_at=finding.said_at,
+            user_id=user_id,
+            domain=finding.domain,
+            text=finding.words,
+            says=(directive,),
+            scope=finding.scope,
+            ranking_id=next((turn.ranking_id for turn in chunk.turns if turn.event_id == finding.event_id), None),
+        )
+        found.append(correction)
+    return tuple(found)
+
+
+def forgets(user_id: str, name: str, findings: Sequence[Finding]) -> tuple[ForgetRequest, ...]:
+    """Return one request for each line of a skill that a finding names, whether the vocabulary has the fact or not."""
+    found: dict[str, ForgetRequest] = {}
+    for finding in findings:
+        if finding.domain is None or finding.dimension == FREE:
+            continue
+        line = line_of(user_id, finding.domain, _fact_id(finding))
+        found[line] = ForgetRequest(
+            event_id=derived_id("forgets", name, line),
+            occurred_at=finding.said_at,
+            user_id=user_id,
+            domain=finding.domain,
+            line=line,
+            actor=ACTOR,
+        )
+    return tuple(found.values())
+
+
+def _about(finding: Finding) -> tuple[str | None, str]:
+    return finding.domain, _fact_id(finding)
+
+
+def _fact_id(finding: Finding) -> str:
+    return fact_id(Fact(dimension=finding.dimension, value=finding.value))

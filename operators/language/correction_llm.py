@@ -11,7 +11,7 @@ import orjson
 
 from operators.asks import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asker, strict_object
 from operators.language.corrections import known_facts
-from operators.language.understood import About, Read, Understood
+from operators.language.ports import About, Read, Understood
 from operators.prompts import as_data, template
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
@@ -54,12 +54,7 @@ class Question:
 
 
 def question(
-    correction: Correction,
-    items: Sequence[ItemFacts],
-    skill: PolicySkill,
-    *,
-    max_tokens: int,
-    vouching: Vouching,
+    correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill, *, max_tokens: int, vouching: Vouching
 ) -> Question | None:
     """Return the question about a correction; None if no fact and no item can be named."""
     said = as_data(correction.text, MAX_SAID_CHARS)
@@ -127,13 +122,7 @@ class LlmUnderstanding(Asker):
         Raises:
             ReasonerUnavailable: there is no usable answer.
         """
-        asked = question(
-            correction,
-            items,
-            skill,
-            max_tokens=MAX_PROMPT_TOKENS,
-            vouching=self._vouching,
-        )
+        asked = question(correction, items, skill, max_tokens=MAX_PROMPT_TOKENS, vouching=self._vouching)
         if asked is None:
             return Understood(suits=tuple(correction.suits))
         reply = await self._ask(PROMPT, asked)

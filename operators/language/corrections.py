@@ -8,8 +8,7 @@ from typing import Final
 
 from operators.attributes import normalise
 from operators.habits import is_habit
-from operators.language.ports import CorrectionReader
-from operators.language.understood import About, Read, Understood
+from operators.language.ports import About, CorrectionReader, Read, Understood
 from operators.privacy import Privacy
 from operators.statinit.generic import dimension_of
 from schemas import Correction, Fact, ItemFacts, NotUnderstood, PolicySkill

@@ -1,36 +1,44 @@
-"""Reads preferences in a chunk of a conversation with a model."""
+"""Reads preferences in a chunk of a conversation with a model.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+The question has numbered sentences of the person, and the model answers with a few words for each. Questions, orders,
+sentences about others, and sentences with private details are left out.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import dropwhile
 from typing import Any, Final
 
-from operators.asks import Asker, Asks
+import orjson
+
+from operators.asks import CORRECTION_TOKENS, Asker, Asks, strict_object
 from operators.attributes import normalise
-from operators.language.extraction_prompt import (
-    DISLIKES,
-    FORGET,
-    LIKES,
-    MAX_FOUND,
-    MAX_PROMPT_TOKENS,
-    MAX_VALUE_CHARS,
-    NO_LONGER_LIKES,
-    NOW_LIKES,
-    OTHER,
-    PROMPT,
-    SEEMS_TO_DISLIKE,
-    SEEMS_TO_LIKE,
-    Asked,
-    Question,
-    Vocabulary,
-    question,
-)
-from operators.language.finding import Effect, Finding, Heard
-from operators.language.ports import Extractor
-from operators.language.quoting import is_meant, is_said
+from operators.language.ports import Effect, Extractor, Finding, Heard, OwnSentence, Speaks
+from operators.prompts import as_data, template
+from operators.tokens import count_tokens
 from operators.vouch import Vouching
+from operators.words import content, is_meant, is_said, words
 from schemas import Fact
 from schemas.cards import FREE, MAX_FINDINGS, Card, Strength, Turn
+from schemas.corrections import Role
 from schemas.statements import Stance
 
+PROMPT: Final = "listen.v2"
+MAX_PROMPT_TOKENS: Final = 3_000
+MAX_ASKED: Final = 40
+"""Sentences in one question: the newest."""
+MAX_FOUND: Final = 8
+MAX_VALUE_CHARS: Final = 100
+MAX_VOCABULARY: Final = 40
+MIN_WORDS: Final = 2
+LIKES, DISLIKES = "likes", "dislikes"
+SEEMS_TO_LIKE, SEEMS_TO_DISLIKE = "seems to like", "seems to dislike"
+NOW_LIKES, NO_LONGER_LIKES, FORGET, OTHER = "now likes", "no longer likes", "forget", "other"
+_ASSISTANT_CHARS: Final = 160
+_LONGEST_TURN_CHARS: Final = 6_000
+_PIECE_CHARS: Final = 200
+_FACT_CHARS: Final = 72
+_MAX_ANSWER_CHARS: Final = 24 + MAX_VALUE_CHARS
 MAX_VALUE_WORDS: Final = 12
 _VERDICTS: Final = {
     LIKES: (Stance.PREFERS, Effect.STATES),
@@ -41,7 +49,130 @@ _VERDICTS: Final = {
     NO_LONGER_LIKES: (Stance.PREFERS, Effect.WITHDRAWS),
     FORGET: (Stance.PREFERS, Effect.FORGETS),
 }
-_SEEMS: Final = frozenset({SEEMS_TO_LIKE, SEEMS_TO_DISLIKE})
+
+Vocabulary = Callable[[str], Sequence[Fact]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A sentence of the person that is asked about, or a part of a long one."""
+
+    turn: Turn
+    words: str
+    strength: Strength
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question to the model: `asked` by the keys of its answer, `facts` of the vocabulary by domain.
+
+    `of_others` counts the sentences that rules leave out because they are about others.
+    """
+
+    prompt: str
+    schema: Mapping[str, Any]
+    asked: Mapping[str, Asked]
+    facts: Mapping[str, Sequence[Fact]]
+    of_others: int
+
+    @property
+    def longest_answer(self) -> str:
+        """The longest possible answer, for the reply's token limit."""
+        told = f"{SEEMS_TO_DISLIKE}: {'conversation words ' * MAX_VALUE_CHARS}"[:_MAX_ANSWER_CHARS]
+        answer = {key: told if place < MAX_FOUND else "nothing" for place, key in enumerate(self.asked)}
+        return orjson.dumps(answer).decode()
+
+
+@dataclass(frozen=True)
+class _Line:
+    text: str
+    asked: Asked | None = None
+
+
+def question(
+    turns: Sequence[Turn], vocabulary: Vocabulary, *, max_tokens: int, vouching: Vouching, extractor: Extractor
+) -> Question | None:
+    """Return the question about a chunk; None if the person says nothing of themselves in it."""
+    lines, of_others = _lines(turns, extractor)
+    text = " ".join(line.asked.words for line in lines if line.asked is not None)
+    if len(text.split()) < MIN_WORDS:
+        return None
+    domains = dict.fromkeys(turn.domain for turn in turns if turn.role is Role.USER and turn.domain)
+    facts: dict[str, list[Fact]] = {domain: _named(vocabulary(domain), text, vouching) for domain in domains}
+    while lines:
+        asked = {str(number): each for number, each in enumerate((each.asked for each in lines if each.asked), 1)}
+        prompt = template(PROMPT).substitute(vocabulary=_shown(facts), conversation="\n".join(_numbered(lines)))
+        if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
+            return Question(prompt, _schema(asked), asked, facts, of_others)
+        # The context goes first, then half of the vocabulary, then the oldest sentences.
+        if any(line.asked is None for line in lines):
+            lines = [line for line in lines if line.asked is not None]
+        elif any(len(named) > 1 for named in facts.values()):
+            facts = {domain: named[: len(named) // 2] for domain, named in facts.items()}
+        else:
+            lines = lines[(len(lines) + 1) // 2 :]
+    return None
+
+
+def _lines(turns: Sequence[Turn], extractor: Extractor) -> tuple[list[_Line], int]:
+    """Return the conversation up to its last asked sentence, and the number of sentences about others."""
+    newest: list[_Line] = []
+    asked = of_others = 0
+    for place in range(len(turns) - 1, -1, -1):
+        turn = turns[place]
+        if asked == MAX_ASKED:
+            break
+        if turn.role is Role.ASSISTANT:
+            newest.append(_Line(_of_assistant(turn)))
+        for sentence in reversed(extractor.sentences(turn, turns[:place], _LONGEST_TURN_CHARS)):
+            line = _line(turn, sentence)
+            newest.append(line)
+            of_others += line.asked is None and sentence.speaks is Speaks.OF_OTHERS
+            asked += line.asked is not None
+            if asked == MAX_ASKED:
+                break
+    said = list(dropwhile(lambda line: line.asked is None, newest))
+    return said[::-1], of_others
+
+
+def _line(turn: Turn, sentence: OwnSentence) -> _Line:
+    shown = as_data(sentence.text, _PIECE_CHARS)
+    if not content(sentence.text) or sentence.speaks is not Speaks.FOR_THEM:
+        return _Line(f"person: {shown}")
+    return _Line(shown, Asked(turn, sentence.text, sentence.strength))
+
+
+def _of_assistant(turn: Turn) -> str:
+    # People answer to what stands last.
+    text = turn.text[-2 * _ASSISTANT_CHARS :]
+    said = as_data(text, 2 * _ASSISTANT_CHARS)
+    is_whole = text == turn.text and len(said) <= _ASSISTANT_CHARS
+    return f"assistant: {said}" if is_whole else f"assistant: … {said[-_ASSISTANT_CHARS:].partition(' ')[2]}"
+
+
+def _numbered(lines: Iterable[_Line]) -> Iterator[str]:
+    number = 0
+    for line in lines:
+        number += line.asked is not None
+        yield line.text if line.asked is None else f"{number}. {line.text}"
+
+
+def _shown(facts: Mapping[str, Sequence[Fact]]) -> str:
+    every = tuple(dict.fromkeys(fact for named in facts.values() for fact in named))[:MAX_VOCABULARY]
+    if not every:
+        return ""
+    listed = (as_data(f"{fact.dimension}: {fact.value}", _FACT_CHARS) for fact in every)
+    return "\n".join(("<vocabulary>", *(f"- {line}" for line in listed), "</vocabulary>"))
+
+
+def _named(vocabulary: Sequence[Fact], text: str, vouching: Vouching) -> list[Fact]:
+    spoken = [fact for fact in vocabulary if words(fact.value) and is_meant(fact.value, text)]
+    vouched = [fact for fact in spoken if vouching.held(fact.dimension, fact.value) is None]
+    return sorted(dict.fromkeys(vouched), key=lambda fact: not words(fact.value) <= words(text))[:MAX_VOCABULARY]
+
+
+def _schema(asked: Iterable[str]) -> dict[str, Any]:
+    return strict_object({key: {"type": "string", "maxLength": _MAX_ANSWER_CHARS} for key in asked})
 
 
 class LlmListening(Asker):
@@ -58,11 +189,7 @@ class LlmListening(Asker):
             ReasonerUnavailable: there is no usable answer.
         """
         asked = question(
-            turns,
-            vocabulary,
-            max_tokens=MAX_PROMPT_TOKENS,
-            vouching=self._vouching,
-            extractor=self._extractor,
+            turns, vocabulary, max_tokens=MAX_PROMPT_TOKENS, vouching=self._vouching, extractor=self._extractor
         )
         if asked is None:
             return Heard()
@@ -81,19 +208,15 @@ def heard(
     found: list[Finding] = []
     of_others = asked.of_others
     for key, sentence in asked.asked.items():
-        for verdict, value in _told(answer[key]):
+        for part in answer[key].split(";"):  # such as `likes: film noir; dislikes: musicals`
+            name, _, words_of = part.partition(":")
+            verdict = " ".join(name.casefold().split())
+            value = " ".join(words_of.split()).strip(" .,;:!?\"'\u201c\u201d\u201e")
             if verdict == OTHER:
                 of_others += 1
             elif (finding := _finding(verdict, value, sentence, asked, card, extractor, vouching)) is not None:
                 found.append(finding)
     return _consistent(found)[:MAX_FOUND], of_others
-
-
-def _told(answer: str) -> Iterator[tuple[str, str]]:
-    # Such as `likes: film noir; dislikes: musicals`.
-    for part in answer.split(";"):
-        verdict, _, value = part.partition(":")
-        yield " ".join(verdict.casefold().split()), " ".join(value.split()).strip(" .,;:!?\"'\u201c\u201d\u201e")
 
 
 def _finding(
@@ -109,7 +232,7 @@ def _finding(
         return None
     stance, effect = _VERDICTS[verdict]
     domain, about = _about(value, sentence, asked)
-    strength = Strength.IMPLIED if verdict in _SEEMS else sentence.strength
+    strength = Strength.IMPLIED if verdict in (SEEMS_TO_LIKE, SEEMS_TO_DISLIKE) else sentence.strength
     if not is_said(about.value, sentence.words):
         # Words that the person did not use must be fit for a prompt.
         if not is_meant(about.value, sentence.words) or vouching.held(about.dimension, about.value) is not None:

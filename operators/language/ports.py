@@ -1,14 +1,100 @@
-"""The ports of a language package."""
+"""The ports of a language package, and the values that pass through them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum, StrEnum
 from typing import Protocol
 
-from operators.language.finding import Effect, Heard
-from operators.language.understood import Understood
-from schemas import Card, Correction, Fact, ItemFacts, Turn, Wish
-from schemas.cards import Strength
+from schemas import Card, Correction, Directive, Fact, ItemFacts, NotUnderstood, ReasonedBy, Scope, Stance, Turn, Wish
+from schemas.cards import FREE, Strength
+
+
+class Effect(StrEnum):
+    """How a finding changes a card."""
+
+    STATES = "states"
+    UPDATES = "updates"
+    """It takes the place of what it `replaces`."""
+    WITHDRAWS = "withdraws"
+    """It holds no more."""
+    FORGETS = "forgets"
+    """The person wants it erased, from the log too."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One taste that a person stated.
+
+    `value` is one of a vocabulary, or a few words of the person, at most 100 characters; `words` quotes them to the
+    letter from the utterance `event_id`. `dimension` is `stated` for words of no vocabulary. Without a `domain` it
+    holds in all. Only findings of scope `always` go on a card.
+    """
+
+    stance: Stance
+    value: str
+    words: str
+    event_id: str
+    said_at: datetime
+    dimension: str = FREE
+    domain: str | None = None
+    strength: Strength = Strength.SAID
+    scope: Scope = Scope.ALWAYS
+    effect: Effect = Effect.STATES
+    replaces: str | None = None
+
+
+@dataclass(frozen=True)
+class Heard:
+    """The findings in a chunk, and the number of statements about others."""
+
+    findings: tuple[Finding, ...] = ()
+    of_others: int = 0
+    reasoned_by: ReasonedBy = field(default_factory=ReasonedBy)
+
+
+class About(StrEnum):
+    """Whose taste a correction is about."""
+
+    THE_PERSON = "the-person"
+    ANOTHER = "another"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One directive, with the quotation it rests on (at most 200 characters; empty for a form).
+
+    `scope` is None where the person gave none. `pattern` is the name of a pattern, `form` or `model`.
+    """
+
+    directive: Directive
+    words: str
+    scope: Scope | None
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """The meaning of a whole correction.
+
+    `suits` has ids of items that would do, wanted ones first. `why` is set where nothing was understood; `examples` are
+    facts that the words could have named. With `unquoted` the words give a private reason, and none of them are kept.
+    """
+
+    says: tuple[Read, ...] = ()
+    suits: tuple[str, ...] = ()
+    language: str = ""
+    about: About = About.THE_PERSON
+    why: NotUnderstood | None = None
+    examples: tuple[Fact, ...] = ()
+    unquoted: bool = False
+    reasoned_by: ReasonedBy = field(default_factory=ReasonedBy)
+
+    @property
+    def is_understood(self) -> bool:
+        """True if it says anything of the person."""
+        return bool(self.says or self.suits)
+
 
 Found = Mapping[str, int]
 """How many of each kind of personal data."""

@@ -10,25 +10,11 @@ from operators.merge.room import DEFAULT_LIMITS, MergeLimits, make_room
 from operators.privacy import Privacy
 from operators.stated import statement_id
 from operators.vouch import Vouching, without_count
-from schemas import (
-    Action,
-    Attribute,
-    Change,
-    ChangeKind,
-    Evidence,
-    PolicySkill,
-    Position,
-    ReasonedBy,
-    Refusal,
-    Refused,
-    Said,
-    SkillCommand,
-    SkillDiff,
-    Source,
-    Stance,
-    StatementChange,
-    Tier,
-)
+from schemas.base import ReasonedBy
+from schemas.commands import Action, SkillCommand
+from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff
+from schemas.skills import Attribute, Evidence, Position, Source, Tier
+from schemas.statements import Said, Stance, StatementChange
 
 _PROPOSED = {
     Action.ADD: ChangeKind.ADDED,
@@ -43,8 +29,6 @@ _PROPOSED = {
 
 @dataclass(frozen=True)
 class _Answer:
-    """The effect of a command, before evictions make room for it."""
-
     changes: tuple[Change, ...] = ()
     refused: tuple[Refused, ...] = ()
     frozen: bool | None = None

@@ -5,6 +5,7 @@ counts. The diff has the additions; tiers move where the counts carry them.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from operators.attributes import fact_ids, from_fact
 from operators.drift import FASTER, STIRRED, away, drifted, has_shifted
@@ -21,26 +22,14 @@ from operators.merge.room import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, u
 from operators.merge.statements import ended, session_after
 from operators.render import fits
 from operators.stated import live
-from schemas import (
-    ONE,
-    Attribute,
-    Change,
-    ChangeKind,
-    Contrast,
-    Evidence,
-    Fact,
-    HabitAdded,
-    Interaction,
-    ItemFacts,
-    PolicySkill,
-    Position,
-    Refusal,
-    Refused,
-    SkillDiff,
-    Source,
-    Tally,
-    Tier,
-)
+from schemas.diffs import Change, ChangeKind, HabitAdded, PolicySkill, Refusal, Refused, SkillDiff, Tally
+from schemas.events import Contrast, Interaction
+from schemas.items import Fact, ItemFacts
+from schemas.skills import ONE, Attribute, Evidence, Position, Source, Tier
+
+Verdicts = Mapping[str, tuple[int, int]]
+Habits = Mapping[str, HabitAdded] | None
+Drift = Mapping[str, int]
 
 
 def resolve_counts(
@@ -59,7 +48,8 @@ def resolve_counts(
         weight = int(limits.verdict_weight * ONE)
         verdicts = dict.fromkeys(proposal.reinforced, (weight, 0)) | dict.fromkeys(proposal.weakened, (0, weight))
     taken = (contrast.chosen, *contrast.also)
-    shown = _shown_by(contrast, usual)
+    in_list = Shown.of(taken, contrast.unchosen, contrast.in_order)
+    shown = in_list if contrast.unchosen else visited(contrast.chosen, usual)
     found = Counting(skill, Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id), limits, usual or {})
     found.count(
         [fact for item in taken for fact in item.facts],
@@ -114,43 +104,37 @@ def resolve_visit(
     )
 
 
-def _shown_by(contrast: Contrast, usual: Mapping[str, int] | None) -> Shown:
-    if not contrast.unchosen:
-        return visited(contrast.chosen, usual)
-    return Shown.of((contrast.chosen, *contrast.also), contrast.unchosen, contrast.in_order)
-
-
 def visited(item: ItemFacts, usual: Mapping[str, int] | None) -> Shown:
     """Return the evidence of an item taken without a list."""
     return Shown(tuple(dict.fromkeys(fact_ids(item.facts))), usual or {})
 
 
+@dataclass
 class Counting:
     """The changes of one event while they are collected.
 
     `has_shifted` is True if the person's taste has changed in more than one line; older lines are overtaken then.
     """
 
-    def __init__(self, skill: PolicySkill, evidence: Evidence, limits: MergeLimits, usual: Mapping[str, int]) -> None:
-        self.skill = skill
-        self.evidence = evidence
-        self.limits = limits
-        self.usual = usual
-        self.tally = Tally()
-        self.changes: list[Change] = []
-        self.taken: dict[str, int] = {}
-        self.tiers: dict[str, Tier] = {}
-        self.confirmed: set[str] = set()
-        self.refused: list[Refused] = []
-        self.has_shifted = False
+    skill: PolicySkill
+    evidence: Evidence
+    limits: MergeLimits
+    usual: Mapping[str, int]
+    tally: Tally = field(default_factory=Tally)
+    changes: list[Change] = field(default_factory=list)
+    taken: dict[str, int] = field(default_factory=dict)
+    tiers: dict[str, Tier] = field(default_factory=dict)
+    confirmed: set[str] = field(default_factory=set)
+    refused: list[Refused] = field(default_factory=list)
+    has_shifted: bool = False
 
     def count(
         self,
         facts: Sequence[Fact],
         shown: Shown,
         now: int,
-        verdicts: Mapping[str, tuple[int, int]] | None = None,
-        habits: Mapping[str, HabitAdded] | None = None,
+        verdicts: Verdicts | None = None,
+        habits: Habits = None,
         *,
         weight: int = ONE,
         aged: int = 0,
@@ -158,15 +142,9 @@ class Counting:
     ) -> None:
         """Count an event: the tally, moves of tiers, discoveries, and evictions for them.
 
-        Args:
-            facts: those of all taken items.
-            shown: the list.
-            now: the number of the person's choices, this one included.
-            verdicts: a model's additions, by line.
-            habits: additions to each axis.
-            weight: the event's part of a choice, in 1/1024.
-            aged: extra rounds of forgetting, after inactivity.
-            tests_change: True for a choice from a list, which tests each line for a shift.
+        `facts` are those of all taken items, `now` is the number of the person's choices, this one included. `verdicts`
+        are a model's additions by line, `habits` those to each axis. `weight` is the event's part of a choice in
+        1/1024, `aged` the extra rounds of forgetting. A choice from a list `tests_change` of each line.
         """
         before, verdicts = self.skill.attributes, verdicts or {}
         taken = set(shown.taken)
@@ -318,13 +296,7 @@ class Counting:
 
 
 def _tally(
-    lines: Sequence[Attribute],
-    shown: Shown,
-    verdicts: Mapping[str, tuple[int, int]],
-    habits: Mapping[str, HabitAdded] | None,
-    weight: int = ONE,
-    aged: int = 0,
-    drift: Mapping[str, int] | None = None,
+    lines: Sequence[Attribute], shown: Shown, verdicts: Verdicts, habits: Habits, weight: int, aged: int, drift: Drift
 ) -> Tally:
     begun, added = {}, {}
     taken = set(shown.taken)
@@ -340,7 +312,6 @@ def _tally(
         if to_taken or to_expected:
             added[name] = (to_taken, to_expected)
     fading = {"habits_forget": HABITS_FORGET, "habits": habits} if habits else {}
-    moved = {line.attribute_id: drift[line.attribute_id] for line in lines if drift and line.attribute_id in drift}
     return Tally(
         # An event of less weight than a choice forgets less, but at least a little.
         forget=min(FORGET * ONE // weight, LEAST_FORGOTTEN),
@@ -348,13 +319,12 @@ def _tally(
         begun=begun,
         lines=added,
         places=lifted(lines, shown),
-        drift=moved,
+        drift=drift,
         **fading,
     )
 
 
-def _drift(lines: Sequence[Attribute], shown: Shown) -> dict[str, int]:
-    """Return the drift of each line that a list changes."""
+def _drift(lines: Sequence[Attribute], shown: Shown) -> Drift:
     taken = set(shown.taken)
     found = {}
     for line in lines:

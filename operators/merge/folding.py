@@ -9,25 +9,20 @@ from operators.habits import POLE_OF
 from operators.merge.habits import habits_after, in_step
 from operators.render import strategy_of
 from operators.stated import lasting, unwanted
-from schemas import (
+from schemas.base import Event
+from schemas.diffs import Change, ChangeKind, PolicySkill, SkillDiff, Tally
+from schemas.skills import (
     MAX_ATTRIBUTES,
     MAX_EVIDENCE,
     MAX_RECENT,
     MAX_SESSIONS,
     Attribute,
-    Change,
-    ChangeKind,
-    Event,
     Evidence,
-    PolicySkill,
     Position,
     Session,
-    SkillDiff,
     Source,
-    Statement,
-    StatementChange,
-    Tally,
 )
+from schemas.statements import Statement, StatementChange
 
 MAX_REFUSED = 4 * MAX_ATTRIBUTES
 """A choice of a hundred items brings in thousands of facts."""
@@ -139,11 +134,7 @@ def next_diff(skill: PolicySkill, event: Event, **found: Any) -> SkillDiff:
 
 
 def fold(diffs: Iterable[SkillDiff]) -> dict[tuple[str, str], PolicySkill]:
-    """Return all skills of a log, by user and domain (invariant 1).
-
-    Raises:
-        OutOfOrder: a version of some skill is missing.
-    """
+    """Return all skills of a log, by user and domain (invariant 1); raise `OutOfOrder` if a version is missing."""
     skills: dict[tuple[str, str], PolicySkill] = {}
     for diff in diffs:
         key = (diff.user_id, diff.domain)
@@ -177,11 +168,7 @@ def counts_after(line: Attribute, tally: Tally) -> Counts:
 
 
 def apply_changes(
-    lines: Sequence[Attribute],
-    changes: Sequence[Change],
-    evidence: Evidence,
-    now: int,
-    tally: Tally | None = None,
+    lines: Sequence[Attribute], changes: Sequence[Change], evidence: Evidence, now: int, tally: Tally | None = None
 ) -> tuple[Attribute, ...]:
     """Return the lines after the counts and changes of an event; `now` is the number of the user's choices."""
     updates: dict[str, dict[str, Any]] = {}
@@ -211,7 +198,6 @@ def apply_changes(
 
 
 def _change(line: Attribute, update: dict[str, Any], change: Change, evidence: Evidence, now: int) -> None:
-
     def held(name: str) -> Any:
         return update[name] if name in update else getattr(line, name)
 
@@ -239,5 +225,3 @@ def _change(line: Attribute, update: dict[str, Any], change: Change, evidence: E
                 update["support"] = max(held("support"), change.after or 0)
         case ChangeKind.PINNED | ChangeKind.UNPINNED:
             update["pinned"] = change.kind is ChangeKind.PINNED
-        case _:
-            pass

@@ -2,21 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from operators.habits import POLE_OF, Before, Sure, fold, learn, lines_of, seen_from, shown_of, sides_of, stays
+from operators.habits import POLE_OF, Before, fold, learn, lines_of, seen_from, shown_of, sides_of, stays
 from operators.habits.lines import in_words as words_of
-from schemas import (
-    Attribute,
-    Change,
-    ChangeKind,
-    Contrast,
-    Evidence,
-    HabitAdded,
-    HabitCounts,
-    PolicySkill,
-    Source,
-    Tally,
-    Tier,
-)
+from schemas.diffs import Change, ChangeKind, HabitAdded, HabitCounts, PolicySkill, Tally
+from schemas.events import Contrast
+from schemas.skills import Attribute, Evidence, Source, Tier
 
 
 def asked(skill: PolicySkill, contrast: Contrast, popularity: Mapping[str, int] | None = None) -> dict[str, HabitAdded]:
@@ -76,24 +66,24 @@ def decided(
         tier = None if found is None else max(found.tier, line.tier) if line.pinned else found.tier
         if tier is not line.tier:
             changes.append(_moved(line, tier, habits))
-    return changes, [_new(found, evidence, now) for name, found in sure.items() if name not in held]
-
-
-def _new(found: Sure, evidence: Evidence, now: int) -> Attribute:
-    pole = found.pole
-    return Attribute(
-        attribute_id=pole.attribute_id,
-        kind=pole.kind,
-        dimension=pole.dimension,
-        value=pole.value,
-        tier=found.tier,
-        source=Source.DISCOVERED,
-        taken=found.counts.taken,
-        expected=found.counts.expected,
-        support=1,
-        confirmed_at=now,
-        evidence=(evidence,),
-    )
+    new = [
+        Attribute(
+            attribute_id=name,
+            kind=found.pole.kind,
+            dimension=found.pole.dimension,
+            value=found.pole.value,
+            tier=found.tier,
+            source=Source.DISCOVERED,
+            taken=found.counts.taken,
+            expected=found.counts.expected,
+            support=1,
+            confirmed_at=now,
+            evidence=(evidence,),
+        )
+        for name, found in sure.items()
+        if name not in held
+    ]
+    return changes, new
 
 
 def _moved(line: Attribute, tier: Tier | None, habits: Mapping[str, HabitCounts]) -> Change:

@@ -2,22 +2,11 @@
 
 from operators.attributes import from_fact
 from operators.evolve.validate import Validated
-from operators.merge.folding import next_diff
-from operators.merge.room import DEFAULT_LIMITS, MergeLimits, left_behind, make_room, protected
-from schemas import (
-    Attribute,
-    Change,
-    ChangeKind,
-    Contrast,
-    Evidence,
-    PolicySkill,
-    Position,
-    Refusal,
-    Refused,
-    SkillDiff,
-    Source,
-    Tier,
-)
+from operators.merge.folding import apply_changes, next_diff
+from operators.merge.room import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, make_room, protected, unconfirmed
+from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff
+from schemas.events import Contrast
+from schemas.skills import Attribute, Evidence, Position, Source, Tier
 
 
 def resolve(
@@ -60,7 +49,11 @@ def resolve(
             note(ChangeKind.WEAKENED, name, held[name].tier, after)
         else:
             refused.append(Refused(attribute_id=name, proposed=ChangeKind.WEAKENED, why=after))
-    changes += left_behind(skill, changes, evidence, now, limits)
+    if now >= limits.global_patience:
+        for line in apply_changes(skill.attributes, changes, evidence, now):
+            if unconfirmed(line) and not line.pinned:  # so many choices did not confirm it (paper 2.3)
+                name, why = line.attribute_id, NEVER_CONFIRMED
+                changes.append(Change(kind=ChangeKind.EVICTED, attribute_id=name, before=line.tier, reason=why))
     changes, full = make_room(skill, changes, evidence, now, limits)
     return next_diff(
         skill,

@@ -14,16 +14,10 @@ from schemas import Attribute, Change, ChangeKind, Evidence, PolicySkill, Refusa
 class MergeLimits:
     """Limits that the paper leaves open (docs/decisions/0003-merge.md).
 
-    Attributes:
-        protect_contradictions: contradictions that demote a high line of the prior.
-        weaken_window: choices within which a line is demoted once.
-        discoveries: new lines per event.
-        attributes: lines in a skill.
-        characters: the size of a rendered skill.
-        seed_characters: the part of it that a seed may fill.
-        global_patience: choices after which an unconfirmed global line goes.
-        verdict_weight: a model's verdict, as a part of a choice.
-        session: the silence that ends a session.
+    So many `protect_contradictions` demote a high line of the prior, and a line is demoted once in `weaken_window`
+    choices. `discoveries` are new lines per event. A seed may fill `seed_characters` of a skill's `characters`. After
+    `global_patience` choices an unconfirmed global line goes. `verdict_weight` is a model's verdict as a part of a
+    choice, `session` the silence that ends a session.
     """
 
     protect_contradictions: int = 2
@@ -39,8 +33,6 @@ class MergeLimits:
 
 
 DEFAULT_LIMITS = MergeLimits()
-
-
 NEVER_CONFIRMED = "never confirmed by the person's own choices"
 
 
@@ -58,26 +50,11 @@ def fit_seed(seed: Sequence[Attribute], limits: MergeLimits = DEFAULT_LIMITS) ->
     """Return the first lines of a seed that fit its share of a skill."""
     kept: list[Attribute] = []
     for attribute in seed[: limits.attributes]:
-        widest = [*kept, attribute]
         # Measured at the longest tier's name, so that a later reinforcement cannot burst the document.
-        if characters([a.model_copy(update={"tier": Tier.MEDIUM}) for a in widest], strategy_of(())) <= (
-            limits.seed_characters
-        ):
+        longest = [line.model_copy(update={"tier": Tier.MEDIUM}) for line in (*kept, attribute)]
+        if characters(longest, strategy_of(())) <= limits.seed_characters:
             kept.append(attribute)
     return tuple(kept)
-
-
-def left_behind(
-    skill: PolicySkill, changes: Sequence[Change], evidence: Evidence, now: int, limits: MergeLimits
-) -> list[Change]:
-    """Evict global lines that enough choices, this one included, have not confirmed (paper 2.3)."""
-    if now < limits.global_patience or Source.GLOBAL not in [line.source for line in skill.attributes]:
-        return []
-    return [
-        Change(kind=ChangeKind.EVICTED, attribute_id=line.attribute_id, before=line.tier, reason=NEVER_CONFIRMED)
-        for line in apply_changes(skill.attributes, changes, evidence, now)
-        if unconfirmed(line) and not line.pinned
-    ]
 
 
 def make_room(
@@ -98,11 +75,9 @@ def make_room(
             name = discoveries[-1].attribute_id
             refused.append(Refused(attribute_id=name, proposed=discoveries[-1].kind, why=Refusal.FULL))
         elif victims := untouched or loose or [line for line in lines if not line.pinned]:
-            victim = min(victims, key=_least_missed)
+            # Unconfirmed global lines go first, then the lowest tier, the least recently confirmed.
+            victim = min(victims, key=lambda line: (not unconfirmed(line), line.tier, line.confirmed_at, line.support,
+                                                    line.attribute_id))  # fmt: skip
             kept.append(Change(kind=ChangeKind.EVICTED, attribute_id=victim.attribute_id, before=victim.tier))
         else:
             return kept, refused
-
-
-def _least_missed(line: Attribute) -> tuple[bool, int, int, int, str]:
-    return (not unconfirmed(line), line.tier, line.confirmed_at, line.support, line.attribute_id)

@@ -9,7 +9,7 @@ from operators.evolve.reasoners import COUNTS
 from operators.evolve.validate import refusal
 from operators.fit import learned
 from operators.language.corrections import CHOSEN, NEWER, NOT_COUNTED, explanation
-from operators.language.understood import About, Read, Understood
+from operators.language.ports import About, Read, Understood
 from operators.merge.counting import Counting, visited
 from operators.merge.folding import next_diff
 from operators.merge.room import DEFAULT_LIMITS, MergeLimits
@@ -18,28 +18,13 @@ from operators.privacy import Privacy
 from operators.prompts import visible
 from operators.signals import STRONG
 from operators.stated import item_attribute, live, speaks_against, statement_id
-from schemas import (
-    ONE,
-    Abstention,
-    ChangeKind,
-    Correction,
-    Evidence,
-    Fact,
-    Feedback,
-    Heard,
-    ItemFacts,
-    PolicySkill,
-    Position,
-    ReasonedBy,
-    Refusal,
-    Refused,
-    Said,
-    Scope,
-    SkillDiff,
-    Stance,
-    Tally,
-)
-from schemas.statements import MAX_WORDS
+from schemas.base import ReasonedBy
+from schemas.corrections import Correction
+from schemas.diffs import ChangeKind, Heard, PolicySkill, Refusal, Refused, SkillDiff, Tally
+from schemas.events import Abstention, Feedback
+from schemas.items import Fact, ItemFacts
+from schemas.skills import ONE, Evidence, Position
+from schemas.statements import MAX_WORDS, Said, Scope, Stance
 
 SAME_CHANGE = 64
 """Versions within which reports of a changed taste are about one change."""
@@ -163,19 +148,18 @@ def resolve_unheard(
     is_another = understood.about is About.ANOTHER
     words = "" if is_another else _kept(correction.text, correction.domain, privacy)
     left_out = () if is_another else tuple(dict.fromkeys(privacy.placeholders(correction.text)))
-    heard = Heard(
-        what=_CORRECTION,
-        words=words,
-        understood=False,
-        by_pattern=_OF_ANOTHER if is_another else "",
-        why=understood.why,
-        explanation=explanation(understood, left_out, correction.domain),
-        not_kept=left_out,
-    )
     return next_diff(
         skill,
         correction,
-        heard=heard,
+        heard=Heard(
+            what=_CORRECTION,
+            words=words,
+            understood=False,
+            by_pattern=_OF_ANOTHER if is_another else "",
+            why=understood.why,
+            explanation=explanation(understood, left_out, correction.domain),
+            not_kept=left_out,
+        ),
         evidence=Evidence(event_id=correction.event_id, item_id=correction.item_id),
         is_contrast=False,
         reasoned_by=_by(understood),
@@ -215,8 +199,6 @@ def _by(understood: Understood) -> ReasonedBy:
 
 
 class _Correcting:
-    """The effects of a correction while they are collected."""
-
     def __init__(
         self,
         skill: PolicySkill,
@@ -274,7 +256,13 @@ class _Correcting:
                 self._count((), Shown((), {}), aging)
             return
         self.picked = tuple(wanted)
-        self._take_back()
+        just_said = set(self._unwanted)
+        for item in self.picked:
+            facts = set(fact_ids(item.facts))
+            for said in self.saying.held:
+                is_new = said.attribute_id in just_said
+                if not is_new and said.bound is None and speaks_against(said, item, facts):
+                    self.saying.take_back(said.statement_id, _SUITS)
         if not self.learns:
             return
         # Lines rest on the picked item, statements on the item of the correction.
@@ -284,19 +272,9 @@ class _Correcting:
         self.shown = Shown.of(wanted, rest, in_order=True) if rest else visited(wanted[0], self.usual)
         self._count([fact for item in (wanted if rest else wanted[:1]) for fact in item.facts], self.shown, aging)
 
-    def _take_back(self) -> None:
-        just_said = set(self._unwanted)
-        for item in self.picked:
-            names = set(fact_ids(item.facts))
-            for said in self.saying.held:
-                is_new = said.attribute_id in just_said
-                if not is_new and said.bound is None and speaks_against(said, item, names):
-                    self.saying.take_back(said.statement_id, _SUITS)
-
     def _count(self, facts: Sequence[Fact], shown: Shown, aging: int) -> None:
-        if not self.learns:
-            return
-        self.counting.count(facts, shown, self.skill.contrasts, aged=aging)
+        if self.learns:
+            self.counting.count(facts, shown, self.skill.contrasts, aged=aging)
 
     @property
     def effect(self) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from operators.attributes import CRITERION_DIMENSIONS, attribute_id, fact_id, fact_ids, facts_named
 from operators.clocks import after, is_ahead, is_later, kafka_time
@@ -21,30 +21,13 @@ from operators.stated import (
     speaks_against,
     statement_id,
 )
-from schemas import (
-    MAX_STATEMENTS,
-    ONE,
-    Abstention,
-    Bound,
-    Contrast,
-    Correction,
-    Directive,
-    Event,
-    Evidence,
-    Feedback,
-    ItemFacts,
-    Kind,
-    PolicySkill,
-    Position,
-    Said,
-    Scope,
-    Session,
-    SessionLine,
-    Stance,
-    Statement,
-    StatementChange,
-)
-from schemas.skills import MAX_SESSION_LINES
+from schemas.base import Event
+from schemas.corrections import Correction, Directive
+from schemas.diffs import PolicySkill
+from schemas.events import Abstention, Contrast, Feedback
+from schemas.items import ItemFacts
+from schemas.skills import MAX_SESSION_LINES, ONE, Evidence, Kind, Position, Session, SessionLine
+from schemas.statements import MAX_STATEMENTS, Bound, Said, Scope, Stance, Statement, StatementChange
 
 UNTITLED = "one item"
 """The value of a statement about an item whose title may not be kept."""
@@ -206,6 +189,7 @@ class Saying:
         name = statement_id(stance, subject.attribute_id)
         before = self._held.pop(name, None)
         within = session_id if scope is Scope.SESSION else None
+        lasts = {Scope.NOW: NOW, Scope.SESSION: self._session}.get(scope)
         said = Statement(
             statement_id=name,
             stance=stance,
@@ -219,7 +203,7 @@ class Saying:
             scope=scope,
             session_id=within,
             said_at=self._at,
-            until=None if within is not None else _until(self._at, scope, self._session),
+            until=None if within is not None or lasts is None else after(self._at, lasts),
             since=self._since,
             times=1 if before is None else min(before.times + 1, 1_000_000),
             evidence=self._evidence,
@@ -262,22 +246,7 @@ def _attribute(dimension: str, value: str) -> str:
     return attribute_id(kind, dimension[:40], value)
 
 
-def _until(at: datetime, scope: Scope, session: timedelta) -> datetime | None:
-    match scope:
-        case Scope.NOW:
-            return after(at, NOW)
-        case Scope.SESSION:
-            return after(at, session)
-        case Scope.ALWAYS:
-            return None
-
-
 def _in_words(bound: Bound) -> str:
-    """Return a bound as text.
-
-    >>> from schemas import Measure
-    >>> _in_words(Bound(measure=Measure.PRICE, below=20.0))
-    'price below 20'
-    """
+    """Return a bound as text, such as `price below 20`."""
     sides = (("above", bound.above), ("below", bound.below))
     return " ".join([bound.measure.value, *(f"{side} {limit:g}" for side, limit in sides if limit is not None)])

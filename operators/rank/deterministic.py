@@ -20,11 +20,7 @@ from schemas import Attribute, Facet, ItemFacts
 class Score:
     """One candidate's score: by tiers of the person's own words, then by the sum of all else.
 
-    Attributes:
-        facets: the community's part of the sum.
-        suits: the part for the chance that it suits.
-        against: true if a statement avoids it.
-        preferred: the sort key of stated preferences; the least comes first.
+    Of the sum, `facets` is the community's part. The least sort key of stated preferences, `preferred`, comes first.
     """
 
     instruction: float
@@ -85,7 +81,7 @@ def ordered(
 
 
 def facet_weights(facets: Iterable[Facet]) -> dict[str, float]:
-    """The confidence of facets by attribute id."""
+    """Return the confidence of facets by attribute id."""
     return {facet.attribute_id: facet.confidence for facet in facets if facet.attribute_id}
 
 

@@ -19,9 +19,8 @@ _MOST = WIDEST * FEATURE_ONE
 class Spoken:
     """The features of one list, each row in the candidates' order.
 
-    Attributes:
-        companions, popularity, facets: from the community, in standard deviations of the list.
-        dimensions: by dimension, the log-odds that the skill's lines and habits give a candidate.
+    Those of the community are in standard deviations of the list; `dimensions` are the log-odds that the skill's lines
+    and habits give a candidate, by dimension.
     """
 
     companions: Sequence[float] = ()
@@ -49,18 +48,14 @@ class Spoken:
         )
 
     def community(self, weights: RankWeights, candidates: int) -> list[float]:
-        """The community's score of each candidate."""
-        parts = (
-            (weights.companions, self.companions),
-            (weights.popularity, self.popularity),
-            (weights.facets, self.facets),
-        )
+        """Return the community's score of each candidate."""
+        rows = (self.companions, self.popularity, self.facets)
+        parts = zip((weights.companions, weights.popularity, weights.facets), rows, strict=True)
         return _added([(weight, row) for weight, row in parts if row], candidates)
 
     def skill(self, weights: RankWeights, candidates: int) -> list[float]:
-        """The skill's score of each candidate."""
-        rows = [(weights.skill * weights.of(name), row) for name, row in self.dimensions.items()]
-        return _added(rows, candidates)
+        """Return the skill's score of each candidate."""
+        return _added([(weights.skill * weights.of(name), row) for name, row in self.dimensions.items()], candidates)
 
     def told(self, order: Sequence[int]) -> Features | None:
         """Return the features in fixed point, for the ranking's event; None where all candidates are equal.

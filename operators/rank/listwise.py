@@ -64,13 +64,7 @@ class ListwiseRanker(Asker):
         named = list(by_key)
         entry = {"type": "array", "items": {"type": "string", "enum": named}}
         reply = await self._client.ask(
-            rendered(
-                PROMPT,
-                task,
-                shown,
-                max_tokens=MAX_PROMPT_TOKENS,
-                vouching=self._vouching,
-            ),
+            rendered(PROMPT, task, shown, max_tokens=MAX_PROMPT_TOKENS, vouching=self._vouching),
             strict_object({"ranking": {**entry, "minItems": len(named), "maxItems": len(named)}}),
             name=PROMPT.replace(".", "_"),
             max_tokens=reply_tokens(orjson.dumps({"ranking": named}).decode()),

@@ -58,14 +58,7 @@ def keys(number: int) -> list[str]:
     return list(_LETTERS[:number]) if number <= len(_LETTERS) else [f"c{n}" for n in range(1, number + 1)]
 
 
-def rendered(
-    prompt: str,
-    task: Task,
-    shown: Sequence[ItemFacts],
-    *,
-    max_tokens: int,
-    vouching: Vouching,
-) -> str:
+def rendered(prompt: str, task: Task, shown: Sequence[ItemFacts], *, max_tokens: int, vouching: Vouching) -> str:
     """Write the prompt of this name, with the candidates in this order under `keys`."""
     task = replace(task, items=vouching.of_items(task.items))
 

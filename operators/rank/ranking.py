@@ -12,17 +12,11 @@ from schemas.events import MAX_CANDIDATES
 
 @dataclass(frozen=True)
 class Task:
-    """One ranking to be made by a model.
+    """One ranking to be made by a model, of at most as many candidates as a rank request has, each once.
 
-    Attributes:
-        items: the candidates, parsed, no id twice.
-        facets: collaborative context, the surest first.
-        companions: per item id, from 0 to 1, how strongly others took it together with what this user took.
-        lately: titles of what the person took lately, newest first; only hosts that rank by titles set it.
-        seed: decides the presentation orders, and between candidates that tie.
-
-    Raises:
-        ValueError: more candidates than a rank request may have, or one twice.
+    The surest facet comes first. `companions` has by item id, from 0 to 1, how strongly others took it together with
+    the user's items; `lately`, titles that the user took, newest first: only hosts that rank by titles set it. The seed
+    decides the presentation orders, and between candidates that tie.
     """
 
     items: Sequence[ItemFacts]
@@ -60,7 +54,7 @@ def repair(order: Sequence[str], candidates: Sequence[ItemFacts]) -> tuple[tuple
 
 
 def presentations(items: Sequence[ItemFacts], seed: str, wanted: int) -> list[list[ItemFacts]]:
-    """The orders in which the candidates are shown: a shuffle and its reverse, another shuffle and its reverse, ...
+    """Return the orders in which the candidates are shown: shuffles, each followed by its reverse.
 
     In pairs, because models favour places: a candidate loses in the reverse what its place gains it. No order comes
     from the input, which may carry another ranker's order.

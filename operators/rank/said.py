@@ -19,12 +19,10 @@ Preference = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Said:
-    """The person's statements, applied to one list.
+    """The person's statements, applied to one list: avoided candidates, and by item id all else.
 
-    Attributes:
-        against: ids of the avoided candidates.
-        prefers: sort keys by item id; empty if no statement prefers one candidate to another.
-        suits: by item id, the summand for the chance that the candidate suits.
+    `prefers` has sort keys; it is empty if no statement prefers one candidate to another. `suits` has the summand for
+    the chance that the candidate suits.
     """
 
     against: frozenset[str] = frozenset()

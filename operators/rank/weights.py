@@ -4,36 +4,33 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from types import MappingProxyType
 
-DIMENSIONS: Mapping[str, float] = MappingProxyType(
-    {
-        "city": 3.4,
-        "author": 2.0,
-        "director": 1.4,
-        "area": 1.0,
-        "year": 1.0,
-        "rating": 0.8,
-        "actor": 0.7,
-        "genre": 0.65,
-        "category": 0.5,
-        "country": 0.5,
-        "era": 0.4,
-        "ambience": 0.4,
-        "price": 0.3,
-        "qualifier": 0.3,
-        "keyword": 0.25,
-        "meal": 0.2,
-        "mood": 0.15,
-        "by_price": 1.0,
-        "by_year": 1.0,
-        "by_rating": 1.0,
-        "by_popularity": 1.0,
-        "by_distance": 1.0,
-        "by_length": 1.0,
-        "exploration": 1.0,
-    }
-)
+DIMENSIONS: Mapping[str, float] = {
+    "city": 3.4,
+    "author": 2.0,
+    "director": 1.4,
+    "area": 1.0,
+    "year": 1.0,
+    "rating": 0.8,
+    "actor": 0.7,
+    "genre": 0.65,
+    "category": 0.5,
+    "country": 0.5,
+    "era": 0.4,
+    "ambience": 0.4,
+    "price": 0.3,
+    "qualifier": 0.3,
+    "keyword": 0.25,
+    "meal": 0.2,
+    "mood": 0.15,
+    "by_price": 1.0,
+    "by_year": 1.0,
+    "by_rating": 1.0,
+    "by_popularity": 1.0,
+    "by_distance": 1.0,
+    "by_length": 1.0,
+    "exploration": 1.0,
+}
 """How much a dimension decides, over everybody; fitted on five data sets (docs/quality.md)."""
 UNKNOWN_DIMENSION = 0.5
 UNKNOWN = "unknown"

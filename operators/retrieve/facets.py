@@ -44,13 +44,10 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class Retrieved:
-    """The graph's contribution to a ranking.
+    """The graph's contribution to a ranking: facets, the surest first, and how many were dropped.
 
-    Attributes:
-        facets: the surest first.
-        companions: items that those who took the same took too, 0 to 1; never one that the user took.
-        memory_version, graph_epoch: name the graph; the same ones and the same day give the same answer.
-        dropped: how many facets were dropped, by reason.
+    `companions` are items that those who took the same took too, 0 to 1; never one that the user took.
+    `memory_version` and `graph_epoch` name the graph; the same ones and the same day give the same answer.
     """
 
     facets: tuple[Facet, ...] = ()
@@ -123,7 +120,7 @@ def _filtered(proposed: Iterable[Facet], vouching: Vouching) -> tuple[tuple[Face
 
 
 def _names_of(neighbours: Neighbours) -> dict[str, str]:
-    """The words for each attribute that a neighbour has: an item's own, with their letter case, else the id's."""
+    """Return the words for each attribute of a neighbour: an item's own, with their letter case, else the id's."""
     named: dict[str, str] = {}
     for item in neighbours.items:
         for fact in item.facts:
@@ -136,7 +133,7 @@ def _names_of(neighbours: Neighbours) -> dict[str, str]:
 
 
 def _weights_of(neighbours: Sequence[Neighbour]) -> dict[str, float]:
-    """The weight of each neighbour among these; the sum is 1.
+    """Return the weight of each neighbour among these; the sum is 1.
 
     By the square root of the score: rules decay by powers of ten, and one fresh neighbour shall not be the only one.
     """

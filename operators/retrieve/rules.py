@@ -94,13 +94,7 @@ def generic(s: Signals) -> float:
     return 0.5 * (0.7 * s.edge + 0.3 * s.degree)
 
 
-RULES: Final[Mapping[str, Rule]] = {
-    "books": books,
-    "goodreads": goodreads,
-    "movietv": movietv,
-    "yelp": yelp,
-    "generic": generic,
-}
+RULES: Final[Mapping[str, Rule]] = {rule.__name__: rule for rule in (books, goodreads, movietv, yelp, generic)}
 """`goodreads` is parsed as `books` are, and pruned by a rule of its own."""
 
 

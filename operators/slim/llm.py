@@ -8,10 +8,10 @@ import orjson
 
 from operators.asks import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asker, strict_object
 from operators.prompts import as_data, template
-from operators.slim.relevance import relevant_to
 from operators.slim.rules import MAX_LIKE_CHARS, Slimmed, composed, max_likes, phrases
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
+from operators.words import relevant_to
 from schemas import Attribute, PolicySkill, ReasonedBy
 
 PROMPT = "slim.v1"
@@ -42,14 +42,12 @@ class LlmExtract(Asker):
             vouching=self._vouching,
         )
         if asked is None:
-            empty = composed(skill, {}, {}, budget, self._vouching)
-            return empty, ReasonedBy(reasoner=self.name)
+            return composed(skill, {}, {}, budget, self._vouching), ReasonedBy(reasoner=self.name)
         reply = await self._ask(PROMPT, asked)
         likes = dict(asked.likes[words] for words in reply.answer.get("likes", ()))
         style = asked.styles.get(reply.answer.get("style", NONE))
         styles = {} if style is None else dict((style,))
-        chosen = composed(skill, likes, styles, budget, self._vouching)
-        return chosen, reply.reasoned_by(PROMPT)
+        return composed(skill, likes, styles, budget, self._vouching), reply.reasoned_by(PROMPT)
 
 
 @dataclass(frozen=True)

@@ -91,11 +91,7 @@ def slimmed(
 
 
 def select(
-    skill: PolicySkill,
-    budget: int = 30,
-    population: Mapping[str, float] | None = None,
-    *,
-    vouching: Vouching,
+    skill: PolicySkill, budget: int = 30, population: Mapping[str, float] | None = None, *, vouching: Vouching
 ) -> tuple[str, ...]:
     """Return the ids of the lines for the slim text, in order: `skill.slim_lines` with hysteresis.
 
@@ -182,8 +178,7 @@ def phrase(dimension: str, value: str) -> str:
 
 def _sayable_lines(skill: PolicySkill) -> list[Attribute]:
     """Medium and high lines (invariant 7, paper 2.3) and stated likes, without avoided ones."""
-    medium = Tier.MEDIUM
-    lines = [attribute for attribute in skill.attributes if attribute.tier >= medium]
+    lines = [line for line in skill.attributes if line.tier >= Tier.MEDIUM]
     if not skill.stated:
         return lines
     stated = {line.attribute_id: line for line in preferred(skill)}
@@ -197,11 +192,7 @@ def lines_of(skill: PolicySkill, short: Slimmed) -> list[Attribute]:
 
 
 def composed(
-    skill: PolicySkill,
-    likes: Mapping[str, Attribute],
-    styles: Mapping[str, Attribute],
-    budget: int,
-    vouching: Vouching,
+    skill: PolicySkill, likes: Mapping[str, Attribute], styles: Mapping[str, Attribute], budget: int, vouching: Vouching
 ) -> Slimmed:
     """Build the slim skill from as many of these likes and styles as the budget holds."""
     avoids = avoided(skill, vouching, phrase) if skill.stated else ()
@@ -268,7 +259,7 @@ def _overlay(
 
 
 def _sayable(styles: Mapping[str, Attribute]) -> tuple[str, ...]:
-    """The style phrases that may stand together, the best first: one, or two habits."""
+    """Return the style phrases that may stand together, the best first: one, or two habits."""
     best = tuple(islice(styles, MAX_STYLES))
     return best if all(styles[style].attribute_id in PLACE_OF for style in best) else best[:1]
 
@@ -311,11 +302,7 @@ def _fitting(
 
 
 def _with_more(
-    likes: tuple[str, ...],
-    styles: tuple[str, ...],
-    budget: int,
-    avoids: tuple[str, ...],
-    now: tuple[str, ...],
+    likes: tuple[str, ...], styles: tuple[str, ...], budget: int, avoids: tuple[str, ...], now: tuple[str, ...]
 ) -> _Line:
     """Fit likes and styles beside as many avoidances and session lines as leave room for one like."""
     for few in range(max(len(avoids), len(now)), 0, -1):
@@ -326,9 +313,7 @@ def _with_more(
         tokens = _tokens(text)
         if tokens <= budget and (few == 1 or line.likes or not likes):
             return _Line(line.likes, line.styles, text, tokens, kept, new)
-    if now:
-        return _fitting(likes, styles, budget, avoids)
-    return _fitting(likes, styles, budget)
+    return _fitting(likes, styles, budget, avoids if now else ())
 
 
 # The first likes of many skills are the same.

@@ -9,6 +9,8 @@ from operators.stated import is_doubtful, lasting, unwanted
 from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Scope, SessionLine, SlimLine, Source, Stance, Statement, Tier
 
+Phrase = Callable[[str, str], str]
+"""The words for a dimension and a value: `operators.slim.rules.phrase`."""
 MAX_AVOIDS = 3
 MAX_NOW = 2
 _SESSION_SAYS = 0.4
@@ -20,22 +22,15 @@ def preferred(skill: PolicySkill) -> list[Attribute]:
     return [_line_of(said, skill) for said in _lasting_facts(skill) if said.stance is not Stance.AVOIDS]
 
 
-def avoided(
-    skill: PolicySkill, vouching: Vouching, phrase: Callable[[str, str], str], most: int | None = MAX_AVOIDS
-) -> tuple[str, ...]:
-    """Return the person's lasting avoidances as phrases, the newest first; all for `most=None`."""
+def avoided(skill: PolicySkill, vouching: Vouching, phrase: Phrase) -> tuple[str, ...]:
+    """Return the person's lasting avoidances as phrases, the newest first."""
     said = [_line_of(each, skill) for each in _lasting_facts(skill)[::-1] if each.stance is Stance.AVOIDS]
     phrases = (phrase(line.dimension, line.value) for line in vouching.let_out(said))
-    return tuple(dict.fromkeys(each for each in phrases if each))[:most]
+    return tuple(dict.fromkeys(each for each in phrases if each))[:MAX_AVOIDS]
 
 
 def passing(
-    skill: PolicySkill,
-    scope: Scope,
-    session_id: str | None,
-    vouching: Vouching,
-    phrase: Callable[[str, str], str],
-    most: int | None = MAX_NOW,
+    skill: PolicySkill, scope: Scope, session_id: str | None, vouching: Vouching, phrase: Phrase
 ) -> dict[str, datetime | None]:
     """Return the statements of a passing scope as phrases, the newest first, each with the moment at which it ends.
 
@@ -54,16 +49,10 @@ def passing(
         may = said.bound is not None or said.attribute_id in let_out
         if may and (says := phrase(said.dimension, said.value)):
             words.setdefault(f"no {says}" if said.stance is Stance.AVOIDS else says, said.until)
-    return dict(list(words.items())[:most])
+    return dict(list(words.items())[:MAX_NOW])
 
 
-def of_session(
-    skill: PolicySkill,
-    known: Collection[str],
-    vouching: Vouching,
-    phrase: Callable[[str, str], str],
-    most: int | None = MAX_NOW,
-) -> tuple[str, ...]:
+def of_session(skill: PolicySkill, known: Collection[str], vouching: Vouching, phrase: Phrase) -> tuple[str, ...]:
     """Return the phrases that the newest session adds to the known ones, the clearest first."""
     if not skill.sessions:
         return ()
@@ -74,15 +63,11 @@ def of_session(
     clear.sort(key=lambda line: (-weight(line.taken, line.expected), line.attribute_id))
     lines = [_as_line(line.attribute_id, line.dimension, line.value, Tier.MEDIUM, skill.contrasts) for line in clear]
     phrases = (phrase(line.dimension, line.value) for line in vouching.let_out(lines))
-    return tuple(dict.fromkeys(each for each in phrases if each and each not in known))[:most]
+    return tuple(dict.fromkeys(each for each in phrases if each and each not in known))[:MAX_NOW]
 
 
 def typed(
-    skill: PolicySkill,
-    lines: Iterable[Attribute],
-    phrases: Sequence[str],
-    vouching: Vouching,
-    phrase: Callable[[str, str], str],
+    skill: PolicySkill, lines: Iterable[Attribute], phrases: Sequence[str], vouching: Vouching, phrase: Phrase
 ) -> tuple[SlimLine, ...]:
     """Return the lines of a text with their dimensions: those of the skill, then those behind further phrases.
 
@@ -105,7 +90,7 @@ def typed(
     return tuple(dict.fromkeys([*said, *(known[each] for each in phrases if each in known)]))
 
 
-def _typed(dimension: str, value: str, phrase: Callable[[str, str], str], is_avoided: bool = False) -> SlimLine:
+def _typed(dimension: str, value: str, phrase: Phrase, is_avoided: bool = False) -> SlimLine:
     # As safe to quote as the text: `phrase` of a value alone keeps only its harmless signs.
     name = phrase("", dimension).replace(" ", "_")
     return SlimLine(dimension=name, value=phrase("", value), stance="avoids" if is_avoided else "prefers")

@@ -84,11 +84,11 @@ COARSE: Final = frozenset(
     }
 )
 """Categories that a genre names better, or that too many books have."""
-_PLAIN: Final = text.word_set(
+_PLAIN: Final = frozenset(
     """a adult age and author authors award best book books by classic classics contemporary currently default e
     ebook ebooks fave faves favorite favorites favourite fi fic fiction for general genre i in kindle library lit
     literature modern my n na new non novel novels of on own owned realistic read reading reads s sci series shelf
-    stand standalone stories story tbr the to want young"""
+    stand standalone stories story tbr the to want young""".split()  # noqa: SIM905 - as prose it can be read
 )
 """Words of shelves that are readers' housekeeping, or that all books share."""
 VOCABULARY: Final = text.closed(genre=GENRES.labels, mood=MOODS.labels)

@@ -1,16 +1,7 @@
 """Measures of an item, whatever its domain: price, year, rating, popularity, distance and length.
 
-| measure | from | read |
-|---|---|---|
-| price | `RestaurantsPriceRange2`, `price_range`, `price_tier`, `price`, `cost` | `$$` is 2; else the first number |
-| year | as the facts `era` and `year`: `year`, `published`, ..., or `(1995)` in the title | 1000 to 2099 |
-| rating | `stars`, `rating`, `average_rating`, `avg_rating`, `imdb_rating`, `score` | a number |
-| popularity | `review_count`, `ratings_count`, `num_ratings`, `votes`, `popularity` and the like | a number |
-| distance | `distance`, `distance_km`, `distance_m`, `distance_miles` | in kilometres where the unit is given |
-| length | `duration`, `runtime`, `length`, `minutes`, `pages`, `num_pages`, `cook_time` and the like | `1h 30m` is 90 |
-
-Numbers are compared within a list and never across domains, so that only their order counts. Numbers below 0 or above
-1e9 are ignored.
+A price of `$$` is 2, a distance is in kilometres where its unit is given, and a length of `1h 30m` is 90. Numbers are
+compared within a list and never across domains, so that only their order counts. Below 0 and above 1e9 none counts.
 """
 
 import math
@@ -70,7 +61,6 @@ def measures_of(candidate: Candidate) -> dict[str, float]:
 
 
 def _amount(measure: Measure, key: str, value: Any) -> float | None:
-    """Read a raw value; None if it is no number within bounds."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

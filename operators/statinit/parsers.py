@@ -1,10 +1,15 @@
 """The parser of a domain's items: by configuration, by name, by plug-in, else the generic one (paper App. E)."""
 
+import traceback
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Final, cast
 
+from operators.language.ports import Found
+from operators.privacy import UNREADABLE, Privacy
 from operators.statinit import books, generic, movietv, yelp
 from operators.statinit.measures import measures_of
 from schemas import Candidate, Fact, ItemFacts
@@ -17,17 +22,8 @@ ENTRY_POINTS: Final = "sager.domains"
 VOCABULARIES: Final = "sager.vocabularies"
 """The entry point group of their vocabularies: facts that people may name before any item was seen."""
 MAX_VOCABULARY: Final = 2_000
-BUILT_IN: Final[Mapping[str, Parser]] = {
-    "yelp": yelp.parse,
-    "books": books.parse,
-    "movietv": movietv.parse,
-    "generic": generic.parse,
-}
-CLOSED: Final[Mapping[str, tuple[Fact, ...]]] = {
-    "yelp": yelp.VOCABULARY,
-    "books": books.VOCABULARY,
-    "movietv": movietv.VOCABULARY,
-}
+BUILT_IN: Final = {"yelp": yelp.parse, "books": books.parse, "movietv": movietv.parse, "generic": generic.parse}
+CLOSED: Final = {"yelp": yelp.VOCABULARY, "books": books.VOCABULARY, "movietv": movietv.VOCABULARY}
 ALIASES: Final[Mapping[str, str]] = {
     "places": "yelp",
     "restaurants": "yelp",
@@ -62,7 +58,7 @@ def parser_for(domain: str, overrides: Mapping[str, str]) -> Parser:
     True
     """
     parser = overrides.get(domain, domain)
-    found = BUILT_IN.get(ALIASES.get(parser, parser)) or _plugged_in(parser)
+    found = BUILT_IN.get(ALIASES.get(parser, parser)) or cast("Parser | None", _plugged_in(ENTRY_POINTS, parser))
     if found is None and domain in overrides:
         raise UnknownParser(domain, parser)
     return found or generic.parse
@@ -80,7 +76,7 @@ def vocabulary_for(domain: str, overrides: Mapping[str, str]) -> tuple[Fact, ...
 
 def known_parsers() -> tuple[str, ...]:
     """Return the names that an override may use."""
-    return tuple(sorted({*BUILT_IN, *ALIASES, *_installed()}))
+    return tuple(sorted({*BUILT_IN, *ALIASES, *(point.name for point in entry_points(group=ENTRY_POINTS))}))
 
 
 def facts_of(candidate: Candidate, parser: Parser) -> ItemFacts:
@@ -90,18 +86,42 @@ def facts_of(candidate: Candidate, parser: Parser) -> ItemFacts:
     )
 
 
-@cache
-def _installed() -> Mapping[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+@dataclass(frozen=True)
+class ReadItem:
+    """An item as operators use it, with the counts of removed private details.
+
+    `failure` names the error that made it unreadable, without the item's text.
+    """
+
+    facts: ItemFacts
+    found: Found = field(default_factory=dict)
+    failure: str = ""
+
+
+def read_item(candidate: Candidate, domain: str, parser: Parser, privacy: Privacy) -> ReadItem:
+    """Parse an item and remove its private details.
+
+    Item text comes from outside, parsers from plug-ins. An error in either marks only this item as unreadable: nothing
+    is learned from it, and the list that holds it is still ranked.
+    """
+    try:
+        facts, found = privacy.item(facts_of(candidate, parser), domain)
+    except Exception as error:  # one title must not stop every list that shows it
+        return ReadItem(ItemFacts(item_id=candidate.item_id, unreadable=True), {UNREADABLE: 1}, _place_of(error))
+    return ReadItem(facts, found)
+
+
+def _place_of(error: Exception) -> str:
+    """Return the error's type and line; its message may quote the item."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {Path(last.filename).name}:{last.lineno}"
 
 
 @cache
 def _plugged_in_vocabulary(parser: str) -> tuple[Fact, ...]:
-    point = next((each for each in entry_points(group=VOCABULARIES) if each.name == parser), None)
-    return () if point is None else tuple(cast("Iterable[Fact]", point.load()))[:MAX_VOCABULARY]
+    return tuple(cast("Iterable[Fact]", _plugged_in(VOCABULARIES, parser) or ()))[:MAX_VOCABULARY]
 
 
 @cache
-def _plugged_in(parser: str) -> Parser | None:
-    point = _installed().get(parser)
-    return None if point is None else cast("Parser", point.load())
+def _plugged_in(group: str, name: str) -> object:
+    return next((point.load() for point in entry_points(group=group) if point.name == name), None)

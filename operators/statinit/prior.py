@@ -66,8 +66,6 @@ def _age(
 
 @dataclass
 class _Line:
-    """Counts of a fact while visits are replayed."""
-
     fact: Fact
     taken: int
     expected: int
@@ -96,7 +94,6 @@ def statinit(profile: Profile | None, usual: Mapping[str, int] | None = None) ->
 
 
 def _older(profile: Profile, usual: Mapping[str, int]) -> dict[str, _Line]:
-    """The lines of the visits before the last 15."""
     lines: dict[str, _Line] = {}
     for dimension, values in profile.older.items():
         visits = profile.older_known.get(dimension, 0)

@@ -71,11 +71,6 @@ _YEAR = re.compile(r"(?<!\d)(1[0-9]{3}|20[0-9]{2})(?!\d)")
 _TITLE_YEAR = re.compile(r"\((1[0-9]{3}|20[0-9]{2})\)")
 
 
-def word_set(words: str) -> frozenset[str]:
-    """Split a text into a set, for closed sets that read better as prose."""
-    return frozenset(words.split())
-
-
 def literal(text: str) -> Any:
     """Parse a Python or JSON list, tuple or dict written as a string; None for any other text.
 
@@ -342,7 +337,6 @@ class Vocabulary:
 
 
 def _forms(word: str) -> tuple[str, ...]:
-    """A keyword and its regular plural, flattened."""
     flat = flatten(word)
     if flat.endswith("s") or not flat:
         return (flat,) if flat else ()

@@ -21,12 +21,7 @@ AMBIENCE: Final[Mapping[str, str]] = {
 }
 """Ambience words, rarest first as measured."""
 MEALS: Final[Mapping[str, str]] = {
-    "latenight": "late night",
-    "dessert": "dessert",
-    "breakfast": "breakfast",
-    "brunch": "brunch",
-    "dinner": "dinner",
-    "lunch": "lunch",
+    meal.replace(" ", ""): meal for meal in ("late night", "dessert", "breakfast", "brunch", "dinner", "lunch")
 }
 """Meals a place is good for, rarest first as measured."""
 DROPPED: Final = frozenset({"restaurants", "food", "nightlife"})

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from operators.evolve import Proposal, validate
 from operators.forget import fit_to_restore, said_still, what_remains
-from operators.language.understood import About, Understood
+from operators.language.ports import About, Understood
 from operators.merge import (
     DEFAULT_LIMITS,
     MergeLimits,
@@ -30,7 +30,7 @@ from operators.propagate import GraphLimits
 from operators.signals import DEFAULT as SIGNALS
 from operators.signals import Signals
 from operators.steps.evolved import Begun, Effects, Outcome, State, Versions
-from operators.steps.graph import Remembered, moment_of, remember
+from operators.steps.graph import Remembered, remember
 from operators.vouch import Vouching
 from schemas import (
     Abstention,
@@ -49,7 +49,6 @@ Reason = Callable[[Contrast, PolicySkill], Awaitable[Proposal]]
 
 
 def _moments(event: Event, source: Position | None) -> tuple[datetime, ...]:
-    """The times of an event and of its record."""
     return (event.occurred_at,) if source is None else (event.occurred_at, source.moment)
 
 
@@ -60,7 +59,6 @@ def _is_forgotten(event: Correction | Abstention | SkillCommand, state: State, s
 def _left_of(
     items: Iterable[ItemFacts], event: Contrast | Correction | Abstention, state: State, source: Position | None
 ) -> tuple[ItemFacts, ...]:
-    """Return the items without erased facts."""
     moments = _moments(event, source)
     known = (what_remains(item, event.user_id, event.domain, state.receipt, *moments) for item in items)
     return tuple(item for item in known if item is not None)
@@ -70,9 +68,7 @@ def _left_of(
 class Evolve(Versions):
     """How events change skills, but for the reasoner.
 
-    Attributes:
-        warmup_rounds: the choices after which a skill stops learning; None: never.
-        graph: limits of the user-item graph; None: choices are not remembered.
+    A skill stops learning after its `warmup_rounds` of choices, if set. Without a `graph` choices are not remembered.
     """
 
     limits: MergeLimits = DEFAULT_LIMITS
@@ -220,10 +216,8 @@ class Evolve(Versions):
     ) -> Remembered | None:
         if self.graph is None:
             return None
-        at = moment_of(contrast.occurred_at, source, now)
-        user_id, domain, item = contrast.user_id, contrast.domain, contrast.chosen
         shown = _left_of(contrast.unchosen, contrast, state, source)
-        return remember(state.memory, user_id, domain, item, at, contrast.event_id, source, self.graph, shown)
+        return remember(state.memory, contrast, contrast.chosen, source, now, self.graph, shown)
 
 
 async def learn(

@@ -39,12 +39,9 @@ class Outcome(StrEnum):
 class State:
     """The state of a user in a domain.
 
-    Attributes:
-        skill: before the first choice the seed, at version 0.
-        memory: the items that they took.
-        shares: the share of the domain's users that hold an attribute; common ones come later in a slim skill.
-        usual: the population's share of taken items that have a fact, in 1/1024.
-        popularity: the number of the domain's users who took an item lately.
+    `skill` is the seed at version 0 before the first choice. `shares` are those of the domain's users that hold an
+    attribute, `usual` those of taken items that have a fact, in 1/1024. `popularity` counts the users who took an item
+    lately.
     """
 
     skill: PolicySkill
@@ -57,13 +54,7 @@ class State:
 
 @dataclass(frozen=True)
 class Begun:
-    """The first half of a choice.
-
-    Attributes:
-        contrast: without private and erased details; None if nothing is left.
-        outcome: the reason not to learn from it; None: ask a reasoner.
-        remembered: the update of the user's memory and of items.
-    """
+    """The first half of a choice, without private and erased details; without an `outcome`, ask a reasoner."""
 
     contrast: Contrast | None
     outcome: Outcome | None = None

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from operators.applied import is_applied
 from operators.propagate import GraphLimits, on_touch, takers_of, touches, with_taken, without_taker
-from schemas import ItemFacts, ItemMemory, Memory, Position, Touch
+from schemas import Contrast, Interaction, ItemFacts, ItemMemory, Memory, Position, Touch
 
 
 @dataclass(frozen=True)
@@ -23,12 +22,10 @@ class Remembered:
 
 def remember(
     memory: Memory | None,
-    user_id: str,
-    domain: str,
+    event: Interaction | Contrast,
     item: ItemFacts,
-    at: datetime,
-    event_id: str,
     source: Position | None,
+    now: datetime | None,
     limits: GraphLimits,
     shown: Iterable[ItemFacts] = (),
 ) -> Remembered | None:
@@ -38,37 +35,20 @@ def remember(
     """
     if memory is not None and source is not None and is_applied(memory.applied, source):
         return None
-    newer = with_taken(memory, user_id, domain, item, at, event_id, source, shown)
+    # A clock that runs ahead must not hold the newest place for years.
+    moments = (event.occurred_at, None if source is None else source.moment, now)
+    at = min(moment for moment in moments if moment is not None)
+    newer = with_taken(memory, event.user_id, event.domain, item, at, event.event_id, source, shown)
     is_news = memory is None or newer.version > memory.version
     return Remembered(newer, touches(newer, item.item_id, limits) if is_news else None)
 
 
-def moment_of(occurred_at: datetime, source: Position | None, now: datetime | None) -> datetime:
-    """Return the time of a choice: a clock that runs ahead must not hold the newest place for years."""
-    moments = (occurred_at, None if source is None else source.moment, now)
-    return min(moment for moment in moments if moment is not None)
-
-
-class Outcome(StrEnum):
-    """The outcome of a touch; a metric's label."""
-
-    GATHERED = "gathered"
-    REPEATED = "repeated"
-
-
-@dataclass(frozen=True)
-class Effects:
-    """The items that a touch changes."""
-
-    outcome: Outcome
-    items: tuple[ItemMemory, ...] = ()
-
-
-def step(held: Callable[[str, str], ItemMemory | None], touch: Touch, now: datetime | None = None) -> Effects:
-    """Add a taker to items."""
+def step(
+    held: Callable[[str, str], ItemMemory | None], touch: Touch, now: datetime | None = None
+) -> tuple[ItemMemory, ...]:
+    """Add a taker to items; returns those that change."""
     told = (on_touch(held(item_id, touch.domain), touch.domain, item_id, t, now) for item_id, t in takers_of(touch))
-    changed = tuple(item for item in told if item is not None)
-    return Effects(Outcome.GATHERED if changed else Outcome.REPEATED, changed)
+    return tuple(item for item in told if item is not None)
 
 
 def forget(item: ItemMemory, touch: Touch) -> ItemMemory | None:

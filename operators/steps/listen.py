@@ -12,40 +12,46 @@ from enum import StrEnum
 
 from operators.applied import is_applied, remember, with_applied
 from operators.attributes import fact_id
-from operators.cards.commands import resolve_command
 from operators.cards.fold import with_diff
 from operators.cards.lines import line_id, words_of
-from operators.cards.merge import resolve
+from operators.cards.merge import resolve, resolve_command
 from operators.chain import seal
 from operators.clocks import TOLERANCE
 from operators.forget import card_line, forgotten_as, meaning, value_of_line
-from operators.language.chunks import CHUNK_CHARS, Closed, chunk_id, closed_now, make_room, place_of, turn_of, with_turn
-from operators.language.derived_events import corrections, forgets
-from operators.language.finding import Effect, Finding, Heard
-from operators.language.ports import Extractor
+from operators.language.chunks import (
+    CHUNK_CHARS,
+    Closed,
+    chunk_id,
+    closed_now,
+    corrections,
+    forgets,
+    make_room,
+    place_of,
+    turn_of,
+    with_turn,
+)
+from operators.language.ports import Effect, Extractor, Finding, Heard
 from operators.privacy import Privacy
 from operators.stated import statement_id
-from schemas import (
+from schemas.base import ReasonedBy
+from schemas.cards import (
+    MAX_FINDINGS,
+    MAX_PENDING,
     Card,
     CardChange,
     CardChangeKind,
     CardCommand,
     CardDiff,
     Chunk,
-    Fact,
-    ForgetRequest,
     Listening,
-    Position,
-    ReasonedBy,
-    Receipt,
-    Role,
+    Strength,
     Thought,
-    Utterance,
-    Wish,
-    line_of,
 )
-from schemas.cards import MAX_FINDINGS, MAX_PENDING, Strength
-from schemas.skills import moment_of
+from schemas.corrections import Role, Utterance
+from schemas.forgetting import ForgetRequest, Receipt, line_of
+from schemas.items import Fact
+from schemas.skills import Position, moment_of
+from schemas.state import Wish
 
 ERASED = (CardChangeKind.FORGOTTEN, CardChangeKind.REMOVED)
 
@@ -145,7 +151,7 @@ class Listen:
         name, at = chunk_id(user_id, chunk), max(turn.said_at for turn in chunk.turns)
         findings = tuple(each for each in heard.findings[:MAX_FINDINGS] if not _is_forgotten(each, state, user_id))
         kept = replace(heard, findings=findings)
-        source = _newest(state.listening)
+        source = max(state.listening.applied, key=lambda held: held.timestamp_ms, default=None)
         texts = [turn.text for turn in chunk.turns if turn.role is Role.USER]
         removed = Counter(kind for text in texts for kind in self.privacy.placeholders(text))
         until = max((scope.until for scope in state.receipt.lines.values()), default=None) if state.receipt else None
@@ -171,9 +177,10 @@ class Listen:
         domain = None if command.line is None else command.line.domain
         if state.receipt is not None and state.receipt.covers(domain, command.occurred_at, source.moment):
             return Outcome.FORGOTTEN, None
-        if _knows(state.card, command.event_id, source):
+        card = state.card
+        if card is not None and (command.event_id in card.recent or is_applied(card.applied, source)):
             return Outcome.REPEATED, None
-        diff = resolve_command(state.card, command, source, self.privacy)
+        diff = resolve_command(card, command, source, self.privacy)
         return (Outcome.NOTHING if diff is None else Outcome.COMMANDED), diff
 
     def _is_full(self, chunk: Chunk, utterance: Utterance) -> Closed | None:
@@ -260,17 +267,7 @@ def newer(card: Card | None, diff: CardDiff, key: bytes = b"") -> Card:
     return with_diff(card, seal(diff, None if card is None else card.chain, key))
 
 
-def _newest(listening: Listening | None) -> Position | None:
-    """Return the position of the newest utterance."""
-    return max(listening.applied, key=lambda held: held.timestamp_ms, default=None) if listening is not None else None
-
-
-def _knows(card: Card | None, event_id: str, source: Position) -> bool:
-    return card is not None and (event_id in card.recent or is_applied(card.applied, source))
-
-
 def _is_forgotten(finding: Finding, state: State, user_id: str) -> bool:
-    """True if the finding was erased after it was said."""
     receipt = state.receipt
     if receipt is None or finding.effect is Effect.FORGETS:
         return False

@@ -11,7 +11,7 @@ from operators.merge import DEFAULT_LIMITS, MergeLimits, fit_seed, start
 from operators.privacy import Privacy
 from operators.propagate import GraphLimits
 from operators.statinit import observe, statinit
-from operators.steps.graph import Remembered, moment_of, remember
+from operators.steps.graph import Remembered, remember
 from schemas import Attribute, Event, Interaction, ItemFacts, Memory, PolicySkill, Position, Profile, Receipt
 
 
@@ -54,16 +54,13 @@ class Prior:
         self, state: State, interaction: Interaction, item: ItemFacts, source: Position, now: datetime | None = None
     ) -> Effects:
         """Count an interaction, unless it is forgotten or counted already."""
-        user_id, domain = interaction.user_id, interaction.domain
         moments = (interaction.occurred_at, source.moment)
-        known = what_remains(item, user_id, domain, state.receipt, *moments)
+        known = what_remains(item, interaction.user_id, interaction.domain, state.receipt, *moments)
         if known is None:
             return Effects(Outcome.FORGOTTEN)
         remembered = None
         if self.graph is not None:
-            at = moment_of(interaction.occurred_at, source, now)
-            event_id = interaction.event_id
-            remembered = remember(state.memory, user_id, domain, known, at, event_id, source, self.graph)
+            remembered = remember(state.memory, interaction, known, source, now, self.graph)
         if state.profile is not None and is_applied(state.profile.applied, source):
             return Effects(Outcome.REPEATED, remembered=remembered)
         profile = observe(state.profile, interaction, known.facts, source)

@@ -38,15 +38,7 @@ from schemas import (
 
 @dataclass(frozen=True)
 class State:
-    """The state of a user in a domain.
-
-    Attributes:
-        skill: before the first choice the seed, at version 0.
-        memory: the items that they took.
-        neighbourhood: the other takers of these items.
-        shares: the share of the domain's users that hold an attribute.
-        popularity: the number of the domain's users who took an item lately.
-    """
+    """The state of a user in a domain, as in `operators.steps.evolved`, with the other takers of their items."""
 
     skill: PolicySkill
     memory: Memory | None = None
@@ -94,11 +86,9 @@ class Weighed:
 class Rank:
     """How rankings are made without a model.
 
-    Attributes:
-        by: the lines of a skill that rank. Too many words dilute a model's attention (paper 2.3, Cognitive Injection
-            Boundary), but not a sum's.
-        task_slim: likes that the instruction asks for come first in the slim skill.
-        retrieves: the community counts.
+    The full skill ranks: too many words dilute a model's attention (paper 2.3, Cognitive Injection Boundary), but not a
+    sum's. With `task_slim` likes that the instruction asks for come first in the slim skill. The community
+    counts if it `retrieves`.
     """
 
     by: RankSkill = RankSkill.FULL

@@ -10,8 +10,7 @@ from datetime import UTC, datetime
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from schemas import TOPICS, BadRecord, DeadLetter, Position, encode
-from schemas.dead_letters import MAX_ORIGINAL_BYTES
+from schemas import MAX_ORIGINAL_BYTES, TOPICS, BadRecord, DeadLetter, Position, encode
 from streams.kafka.clients import producer_config
 from streams.kafka.packed import unpack
 from streams.materializer.exceptions import MaterializerError

@@ -8,9 +8,9 @@ from typing import Annotated
 from pydantic import Field
 
 from operators.cards.admission import is_let_out
-from operators.cards.commands import is_as_it_was, resolve_command
 from operators.cards.fold import as_of
 from operators.cards.lines import certainty, in_words, why_not
+from operators.cards.merge import is_as_it_was, resolve_command
 from operators.cards.views import chosen
 from operators.privacy import Privacy
 from operators.tokens import count_tokens

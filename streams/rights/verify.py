@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from operators.audit import audit, audit_card
-from operators.chain import Kind
+from operators.chain import Kind, audit, audit_card
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill
 from streams.exceptions import TopicsDiffer
 from streams.kafka.clients import partition_of

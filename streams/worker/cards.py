@@ -3,8 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from operators.cards.fold import OutOfOrder, fold
-from operators.cards.redact import redacted, unquoted
+from operators.cards.fold import OutOfOrder, fold, redacted, unquoted
 from operators.chain import seal_all
 from operators.forget import with_lines
 from operators.seals import resealed

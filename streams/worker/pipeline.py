@@ -11,10 +11,9 @@ import faust
 from faust.types import TP
 
 from operators.contrast import SLOTS, RingLimits
-from operators.items import read_item
 from operators.language.ports import Found
 from operators.propagate import GraphLimits
-from operators.statinit import parser_for, vocabulary_for
+from operators.statinit import parser_for, read_item, vocabulary_for
 from operators.steps import Start
 from schemas import (
     TOPICS,

@@ -10,17 +10,7 @@ from typing import Any
 import pytest
 
 from tests.contract.test_contract_docs import exported, series, table
-from tests.dashboards import (
-    ALERTS,
-    ROOT,
-    Alert,
-    Asked,
-    dashboards,
-    of_alerts,
-    of_annotations,
-    of_panels,
-    panels,
-)
+from tests.dashboards import ALERTS, ROOT, Alert, Asked, dashboards, of_alerts, of_annotations, of_panels, panels
 from tests.prometheus import promtool
 
 with warnings.catch_warnings():

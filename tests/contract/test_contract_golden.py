@@ -16,21 +16,8 @@ from operators.chain import breaks, is_sealed, seal
 from operators.evolve import Proposal, validate
 from operators.merge import fold, merge, resolve_counts
 from operators.slim import slim
-from schemas import (
-    TOPICS,
-    BadRecord,
-    Card,
-    CardChangeKind,
-    CardDiff,
-    Contrast,
-    DeadLetter,
-    PolicySkill,
-    SkillDiff,
-    Tier,
-    Topic,
-    decode,
-    encode,
-)
+from schemas import TOPICS, Card, CardChangeKind, CardDiff, Contrast, DeadLetter, PolicySkill, SkillDiff, Tier, Topic
+from schemas.codec import BadRecord, decode, encode
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.golden import GOLDEN, wire

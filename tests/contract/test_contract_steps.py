@@ -7,7 +7,7 @@ import pytest
 from tests.contract.test_contract_layers import ROOT, imports, name
 
 STEPS = {
-    "operators.cards.commands.resolve_command",
+    "operators.cards.merge.resolve_command",
     "operators.cards.merge.resolve",
     "operators.chain.seal",
     "operators.chain.seal_all",

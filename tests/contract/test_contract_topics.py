@@ -43,12 +43,8 @@ TABLES = {
     "memories": (USER_DOMAIN, "Memory", FOR_EVER, True),
     "item-memories": (ITEM_DOMAIN, "ItemMemory", FOR_EVER, True),
 }
-GRAPH = {
-    "item-touches": (TAKER, "Touch", 7 * DAY, False),
-}
-LEARNED = {
-    "outcomes": ("domain", "Outcome", 7 * DAY, False),
-}
+GRAPH = {"item-touches": (TAKER, "Touch", 7 * DAY, False)}
+LEARNED = {"outcomes": ("domain", "Outcome", 7 * DAY, False)}
 
 
 @pytest.mark.parametrize(("base", "expected"), [*PUBLIC.items(), *TABLES.items(), *GRAPH.items(), *LEARNED.items()])

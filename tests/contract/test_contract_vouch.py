@@ -12,7 +12,7 @@ import pytest
 
 from operators.evolve.llm import question as evolve_question
 from operators.language.correction_llm import question as correction_question
-from operators.language.extraction_prompt import question as chunk_question
+from operators.language.extraction import question as chunk_question
 from operators.rank import Task
 from operators.rank.question import rendered
 from operators.retrieve import retrieve
@@ -132,7 +132,7 @@ TEXTS: dict[str, Callable[[str], str]] = {
 }
 BUILDERS = {
     "evolve/llm.py",
-    "language/extraction_prompt.py",
+    "language/extraction.py",
     "rank/question.py",
     "slim/llm.py",
     "language/correction_llm.py",

@@ -13,6 +13,8 @@ from operators.clocks import TOLERANCE, is_ahead
 from operators.contrast import abstention_id
 from operators.propagate import neighbour_of
 from schemas import (
+    CLIPPED,
+    MAX_KEY_BYTES,
     MAX_TAKEN,
     MAX_TAKERS,
     Contrast,
@@ -35,7 +37,6 @@ from schemas import (
     decode,
     encode,
 )
-from schemas.dead_letters import CLIPPED, MAX_KEY_BYTES
 from streams.kafka.clients import partition_of
 from streams.pseudonyms import secret_of
 from tests.conftest import APACHE

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from operators.cards.commands import resolve_command
-from operators.cards.fold import fold
-from operators.cards.redact import redacted
+from operators.cards.fold import fold, redacted
+from operators.cards.merge import resolve_command
 from operators.language.chunks import first_closed, without
-from operators.language.extraction import both, heard
-from operators.language.extraction_prompt import question
-from operators.language.finding import Heard
+from operators.language.extraction import both, heard, question
+from operators.language.ports import Heard
 from operators.steps.listen import Listen, State, erasures, newer
 from schemas import (
     Card,

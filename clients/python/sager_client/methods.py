@@ -8,27 +8,21 @@ from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from .errors import NotAsked, NotShown
 from .schemas import (
-    Candidate,
-    Correction,
-    Directive,
     Event,
     Feedback,
     ForgetRequest,
-    Injected,
-    Interaction,
-    Item,
     Question,
-    Ranking,
-    RankRequest,
     Role,
     Scope,
-    Selection,
     Signal,
     SlimSkill,
     Stance,
     Utterance,
     line_of,
 )
+from .schemas.corrections import Correction, Directive
+from .schemas.events import Injected, Interaction, Ranking, RankRequest, Selection
+from .schemas.items import Candidate, Item
 
 NAMED_ITEMS = 5
 EventT = TypeVar("EventT", bound=Event)

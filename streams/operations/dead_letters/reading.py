@@ -9,8 +9,7 @@ from typing import Any
 
 from confluent_kafka import Message
 
-from schemas import BadRecord, DeadLetter, decode, moment_of
-from schemas.dead_letters import CLIPPED
+from schemas import CLIPPED, BadRecord, DeadLetter, decode, moment_of
 from streams.exceptions import StreamsError
 from streams.kafka.scanner import Scanner, Tell, int_of, sent_at_ms
 from streams.materializer.forgetting import barrier_of

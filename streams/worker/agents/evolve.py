@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from operators.language.understood import Understood
+from operators.language.ports import Understood
 from operators.steps.evolved import Outcome, State
 from operators.weigh import outcome_of
 from schemas import (

@@ -18,9 +18,17 @@ from faust.streams import _current_event
 from faust.types import TP
 
 from operators.forget import forgotten_as, value_of_line
-from operators.language.chunks import chunk_id, first_closed, has_own_words, said_again, unsaid, with_thought, without
-from operators.language.derived_events import ACTOR
-from operators.language.finding import Heard
+from operators.language.chunks import (
+    ACTOR,
+    chunk_id,
+    first_closed,
+    has_own_words,
+    said_again,
+    unsaid,
+    with_thought,
+    without,
+)
+from operators.language.ports import Heard
 from operators.steps.listen import Listen, Outcome, State, Taken, forgotten_until, gone_from, has_more, is_said
 from schemas import (
     Card,

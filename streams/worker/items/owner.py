@@ -61,13 +61,13 @@ class Owner:
             Stale: this owner was dropped meanwhile.
         """
         self._check_kept()
-        effects = step(lambda item_id, domain: self._item(compound_key(item_id, domain)), touch, datetime.now(UTC))
-        for item in effects.items:
+        changed = step(lambda item_id, domain: self._item(compound_key(item_id, domain)), touch, datetime.now(UTC))
+        for item in changed:
             key = compound_key(item.item_id, item.domain)
             self._newer[key] = item
             self._dirty.add(key)
         self._events.append(event)
-        return effects.outcome.value
+        return "gathered" if changed else "repeated"
 
     def add(self, event: Taken) -> None:
         """Add an event without items, to be acknowledged in its turn, once.

@@ -15,8 +15,7 @@ from operators.evolve import Proposal, Reasoner, ReasonerUnavailable, without_mo
 from operators.language.correction_llm import LlmUnderstanding
 from operators.language.corrections import understand, worth_asking
 from operators.language.extraction import LlmListening, both
-from operators.language.finding import Effect, Heard
-from operators.language.understood import Understood
+from operators.language.ports import Effect, Heard, Understood
 from operators.options import EvolveMode
 from operators.privacy import Privacy
 from schemas import Contrast, Correction, Fact, ItemFacts, PolicySkill, ReasonedBy

@@ -8,12 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.attributes import normalise
-from operators.cards.commands import resolve_command
-from operators.cards.fold import as_of, fold, with_diff
+from operators.cards.fold import as_of, fold, redacted, unquoted, with_diff
 from operators.cards.lines import line_id
-from operators.cards.merge import IN_ITS_PLACE, resolve
-from operators.cards.redact import redacted, unquoted
-from operators.language.finding import Effect, Finding, Heard
+from operators.cards.merge import IN_ITS_PLACE, resolve, resolve_command
+from operators.language.ports import Effect, Finding, Heard
 from schemas import decode, encode
 from schemas.cards import (
     MAX_CARD_LINES,
@@ -133,6 +131,13 @@ def test_at_any_moment_the_card_is_the_fold_of_its_log_until_then(told: list[Ste
     for diff in diffs:
         card = with_diff(card, diff)
         seen.append(encode(card))
+        assert decode(Card, seen[-1]) == card
+        assert len(card.lines) <= MAX_CARD_LINES
+        assert len(card.past) <= MAX_PAST_LINES
+        assert all(line.overtaken_at is None for line in card.lines)
+        assert all(line.overtaken_at is not None for line in card.past)
+        assert not {line.line_id for line in card.lines} & {line.line_id for line in card.past}
+    assert [encode(diff) for diff in history(told)] == [encode(diff) for diff in diffs]
     assert [encode(fold(diffs[: end + 1])["ann"]) for end in range(len(diffs))] == seen
     for moment in {diff.occurred_at for diff in diffs}:
         until = next((at for at, diff in enumerate(diffs) if diff.occurred_at > moment), len(diffs))
@@ -154,24 +159,6 @@ def test_what_holds_anywhere_is_ended_by_an_opposite_or_the_like_only_if_that_ho
                 continue  # the person, or whoever commands, names the line that is to end
             heirs = [line for line in (*card.lines, *card.past) if line.line_id == ended.overtaken_by]
             assert all(heir.domain in (None, ended.domain) for heir in heirs)
-
-
-@given(steps)
-def test_the_log_folds_to_the_card_within_bounds(told: list[Step]) -> None:
-    diffs = history(told)
-    card: Card | None = None
-    for diff in diffs:
-        card = with_diff(card, diff)
-        assert len(card.lines) <= MAX_CARD_LINES
-        assert len(card.past) <= MAX_PAST_LINES
-        assert all(line.overtaken_at is None for line in card.lines)
-        assert all(line.overtaken_at is not None for line in card.past)
-        assert not {line.line_id for line in card.lines} & {line.line_id for line in card.past}
-        assert decode(Card, encode(card)) == card
-    if card is not None:
-        assert encode(fold(diffs)["ann"]) == encode(card)
-        again = history(told)
-        assert [encode(diff) for diff in again] == [encode(diff) for diff in diffs]
 
 
 @given(steps)

@@ -8,7 +8,7 @@ import pytest
 from operators.cards.fold import with_diff
 from operators.cards.lines import meant, to_forget
 from operators.cards.merge import resolve
-from operators.language.finding import Effect, Finding, Heard
+from operators.language.ports import Effect, Finding, Heard
 from operators.options import Category
 from operators.privacy import Privacy
 from schemas import encode
@@ -179,13 +179,6 @@ def test_the_same_words_in_another_order_are_one_line() -> None:
     card = after(likes("morning runs"), likes("runs in the morning", 1))
     assert known(card) == ["prefers:stated:morning-runs"]
     assert card.lines[0].times == 2
-
-
-def test_a_model_merges_lines_by_a_finding_that_replaces_one() -> None:
-    precise = likes("Belgian dark chocolate", 1, effect=Effect.UPDATES, replaces="dark chocolate")
-    card = after(likes("dark chocolate"), precise)
-    assert known(card) == ["prefers:stated:belgian-dark-chocolate"]
-    assert card.past[0].overtaken_by == "prefers:stated:belgian-dark-chocolate"
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.cards.admission import is_let_out
-from operators.cards.fold import as_of, fold, with_diff
+from operators.cards.fold import as_of, fold, redacted, with_diff
 from operators.cards.lines import certainty, faded, in_words, names
 from operators.cards.merge import resolve
-from operators.cards.redact import redacted
 from operators.cards.views import as_text, chosen
-from operators.language.finding import Effect, Finding, Heard
+from operators.language.ports import Effect, Finding, Heard
 from operators.redact import is_placeholder
 from operators.tokens import count_tokens
 from schemas import encode

@@ -1,4 +1,4 @@
-"""What an app tells beside choices: signals, several picks and none, corrections, answers, sessions."""
+"""What an app tells beside choices: signals, corrections, answers, turns; and warnings if an event teaches nothing."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +11,7 @@ from sager_client.schemas import Injected, Option, Scope, Signal, Stance
 from streams.local.broker import free_port
 from tests.worlds import slate
 
+FACTS = {"genres": ["Sci-Fi"]}
 HEAT = {"item_id": "heat", "title": "Heat", "metadata": {"genres": ["Crime"]}}
 
 
@@ -174,3 +175,73 @@ def test_a_session_has_its_say_while_it_lasts(skill: SlimSkill, told: str) -> No
     assert skills.get("ann", "films", "s1") == told
     assert skills.get("ann", "films") == "likes: noir"
     assert skills.get("bob", "films", "s1") == ""
+
+
+# --- turns of conversations
+
+
+@pytest.mark.parametrize(("user", "domain"), [("bob", None), ("ann", "books")])
+def test_a_turn_is_not_sent_about_another_persons_list(events: EventProducer, user: str, domain: str | None) -> None:
+    ranking = events.ranking("ann", "films", slate(1))
+
+    with pytest.raises(TypeError, match="the ranking says what was shown to whom"):
+        events.utterance(user, "chat-7", 0, "no horror", ranking=ranking, domain=domain)
+
+
+def test_a_turn_without_words_is_refused_unless_it_ends_the_conversation(events: EventProducer) -> None:
+    assert events.utterance("ann", "chat-7", 4, ends=True).ends
+    with pytest.raises(ValidationError, match="needs text, unless it ends the conversation"):
+        events.utterance("ann", "chat-7", 4, "  ")
+    with pytest.raises(ValueError, match="'narrator' is not a valid Role"):
+        events.utterance("ann", "chat-7", 4, "Once upon a time", role="narrator")
+
+
+async def test_a_turn_is_awaited_too() -> None:
+    events = AsyncEventProducer(f"127.0.0.1:{free_port()}")
+
+    sent = await events.utterance("ann", "chat-7", 0, "I'm vegetarian.")
+
+    assert type(sent).TOPIC == "utterances"
+    assert events.pending == 1
+    events._events.end()
+
+
+# --- warnings
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if each.name == "sager_client" and each.levelname == "WARNING"]
+
+
+def test_good_events_are_sent_without_a_warning(events: EventProducer, caplog: pytest.LogCaptureFixture) -> None:
+    shown = [{"item_id": name, "metadata": FACTS} for name in "ab"]
+    ranking = events.ranking("ann", "films", shown, "something calm")
+    events.selection(ranking, "a")
+    events.feedback("ann", "films", shown[0], "liked")
+    events.forget("ann", "films", actor="settings page")
+    for number in range(30):
+        events.interaction(f"person-{number}", "films", shown[0])
+
+    assert logged(caplog) == []
+
+
+def test_items_without_metadata_are_reported_once(events: EventProducer, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(3):
+        events.ranking("ann", "films", [{"item_id": "a", "genres": ["Sci-Fi"]}, {"item_id": "b", "metadata": FACTS}])
+
+    (warning,) = logged(caplog)
+    assert warning.startswith("rankings: 1 of 2 items without metadata.")
+    assert "send its facts in metadata, such as {'genres'" in warning
+    assert events.pending == 3, "a warning stops no event"
+
+
+def test_an_unknown_signal_is_reported_once_with_the_known_ones(
+    events: EventProducer, caplog: pytest.LogCaptureFixture
+) -> None:
+    for signal in ("loved", "loved", "liked"):
+        events.feedback("ann", "films", {"item_id": "a", "metadata": FACTS}, signal)
+
+    (warning,) = logged(caplog)
+    assert "no built-in signal is called 'loved'" in warning
+    assert "SAGER_SIGNALS" in warning
+    assert "liked, disliked, rated" in warning

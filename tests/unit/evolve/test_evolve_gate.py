@@ -1,31 +1,20 @@
 """The gate: it opens for whatever a call could change, and never for what a call could not."""
 
-from collections.abc import AsyncIterator
 
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from operators.attributes import fact_id, from_fact
 from operators.evolve import GatedReasoner, Proposal, RulesReasoner, validate
-from operators.evolve.llm import LlmReasoner
 from operators.evolve.reasoners import nothing_new
 from operators.merge import merge, resolve
 from schemas import Contrast, Fact, ItemFacts, PolicySkill, ReasonedBy, Source, Tier
-from streams.llm.client import LlmClient
 from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, line
-from tests.openai_server import OpenAiServer
 
 NOIR, DARK, SAGA = "genre: noir", "mood: dark", "genre: saga"
 HIGH = Tier.HIGH
 SURE = a_skill(an_attribute(NOIR, HIGH), an_attribute(DARK, HIGH))
-
-
-class TestNothingNew:
-    def test_a_choice_that_only_repeats_what_is_sure_is_nothing_new(self) -> None:
-        assert nothing_new(a_contrast([NOIR, DARK], [[SAGA]]), SURE)
 
 
 class Asked:
@@ -63,32 +52,6 @@ class TestGatedReasoner:
 
         assert (inner.times, gated) == (1, [])
         assert proposal.reasoned_by == ReasonedBy(reasoner="llm", calls=1)
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[OpenAiServer]:
-    async with OpenAiServer() as running:
-        yield running
-
-
-async def test_a_settled_skill_costs_no_calls_over_http(server: OpenAiServer) -> None:
-    client = LlmClient(
-        base_url=server.base_url, api_key="", model="fake", timeout_seconds=2, attempts=1, max_retry_seconds=0
-    )
-    reasoner = GatedReasoner(LlmReasoner(client, vouching=VOUCHING))
-    skill, calls = a_skill(), list[int]()
-    for _ in range(6):
-        contrast = a_contrast([NOIR, DARK], [[SAGA]])
-        proposal = await reasoner.reason(contrast, skill)
-        calls.append(proposal.reasoned_by.calls)
-        skill = merge(skill, resolve(skill, validate(proposal, skill, contrast, privacy=PRIVACY), contrast))
-    await client.aclose()
-
-    # Two lines are found one after the other, and each rises twice before there is nothing to ask.
-    assert calls == [1, 1, 1, 1, 0, 0]
-    assert len(server.bodies) == 4
-    assert {a.tier for a in skill.attributes} == {HIGH}
-    assert line(skill, NOIR).confirmed_at == line(skill, DARK).confirmed_at == skill.contrasts
 
 
 FACT = st.builds(Fact, dimension=st.sampled_from(["genre", "mood", "era"]), value=st.sampled_from("abc"))

@@ -32,7 +32,6 @@ def test_settings_name_who_reasons() -> None:
     assert isinstance(reasoner_of(llm(gate=False)), LlmReasoner)
 
 
-@pytest.mark.skipif(not hasattr(metrics, "GATED"), reason="the metric comes with the worker's own change")
 async def test_a_gated_choice_is_counted_and_the_endpoint_hears_nothing() -> None:
     async with OpenAiServer() as server:
         before = metrics.GATED._value.get()

@@ -10,31 +10,19 @@ from operators.chain import breaks, seal
 from operators.contrast import abstention_id
 from operators.evolve import Proposal
 from operators.evolve.validate import Validated
-from operators.forget import Held, scrubbed_memory, scrubbed_profile, with_scope, without_lines
+from operators.forget import Held, scrubbed_memory, scrubbed_profile, what_remains, with_scope
 from operators.merge import fold, next_diff, resolve_command, resolve_counts, start
 from operators.propagate import neighbour_of, on_touch, takers_of, touches, with_taken, without_taker
 from operators.redact import names_line, placeholder, redacted
 from operators.statinit import observe
 from operators.steps import Evolve, State
-from schemas import (
-    Action,
-    Answered,
-    Attribute,
-    Evidence,
-    Fact,
-    ForgetRequest,
-    Forgotten,
-    ItemFacts,
-    Judgement,
-    OpenRankings,
-    Receipt,
-    SkillDiff,
-    Verdict,
-    encode,
-    line_of,
-    subject_of,
-)
-from schemas.forgetting import MAX_DOMAINS, MAX_LINES
+from schemas.codec import encode
+from schemas.commands import Action
+from schemas.diffs import Judgement, SkillDiff, Verdict
+from schemas.forgetting import MAX_DOMAINS, MAX_LINES, ForgetRequest, Forgotten, Receipt, line_of, subject_of
+from schemas.items import Fact, ItemFacts
+from schemas.skills import Attribute, Evidence
+from schemas.state import Answered, OpenRankings
 from streams.kafka.packed_items import name_bytes, pack
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
@@ -91,9 +79,9 @@ def test_a_forgotten_line_is_not_in_older_choices_any_more() -> None:
     receipt = with_scope(EMPTY, *asked(5, DOMAIN, LINE))
     item = ItemFacts(item_id="i", title="", facts=(NOIR, SAGA))
 
-    assert without_lines(item, USER, DOMAIN, receipt, START).facts == (SAGA,)
-    assert without_lines(item, USER, DOMAIN, receipt, START + timedelta(hours=6)).facts == (NOIR, SAGA)
-    assert without_lines(item, "bob", DOMAIN, receipt, START).facts == (NOIR, SAGA)
+    assert what_remains(item, USER, DOMAIN, receipt, START) == item.model_copy(update={"facts": (SAGA,)})
+    assert what_remains(item, USER, DOMAIN, receipt, START + timedelta(hours=6)) == item
+    assert what_remains(item, "bob", DOMAIN, receipt, START) == item
 
 
 @given(st.lists(st.sampled_from([(NOIR,), (SAGA,), (NOIR, SAGA), ()]), min_size=1, max_size=30))

@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from schemas import TOPICS, BadRecord, Ranking, decode, encode
+from schemas import TOPICS, BadRecord, DeadLetter, Ranking, decode, encode
 from schemas.base import MAX_INT
-from schemas.dead_letters import DeadLetter
 from streams.materializer.records import Put, Record
 from streams.materializer.rows import PUBLIC_TOPICS, read
 from streams.privacy import DEFAULT as PRIVACY

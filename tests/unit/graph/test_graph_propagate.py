@@ -9,28 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.neighbourhood import Gathered, near, weights_of
-from operators.propagate import (
-    GraphLimits,
-    neighbour_of,
-    on_touch,
-    shared_out,
-    takers_of,
-    touches,
-    with_taken,
-)
+from operators.propagate import GraphLimits, neighbour_of, on_touch, shared_out, takers_of, touches, with_taken
 from operators.retrieve import retrieve
-from schemas import (
-    MAX_TAKEN,
-    MAX_TAKERS,
-    BadRecord,
-    Fact,
-    ItemFacts,
-    ItemMemory,
-    Memory,
-    Position,
-    Taker,
-    encode,
-)
+from schemas import MAX_TAKEN, MAX_TAKERS, BadRecord, Fact, ItemFacts, ItemMemory, Memory, Position, Taker, encode
 from streams.kafka.packed_items import PACKED, epoch_of, holds, name_bytes, pack, unpack
 from streams.vouching import DEFAULT as VOUCHING
 

@@ -39,11 +39,7 @@ class User:
         return sides_of(items, Before.of(lines), instruction, popularity)
 
     def takes(
-        self,
-        items: Sequence[ItemFacts],
-        place: int,
-        instruction: str = "",
-        popularity: Mapping[str, int] | None = None,
+        self, items: Sequence[ItemFacts], place: int, instruction: str = "", popularity: Mapping[str, int] | None = None
     ) -> None:
         """Learn from the choice of the item at this place of a list."""
         version = 0 if self.skill is None else self.skill.version

@@ -7,10 +7,9 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from operators.cards.commands import resolve_command
 from operators.cards.fold import with_diff
-from operators.cards.merge import resolve
-from operators.language.finding import Effect, Finding, Heard
+from operators.cards.merge import resolve, resolve_command
+from operators.language.ports import Effect, Finding, Heard
 from schemas import Card, CardCommand, CardDiff, Event, decode, encode
 from schemas.statements import Stance
 from streams.http.answers import Outgoing, Sender

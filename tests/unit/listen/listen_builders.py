@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from operators.language.finding import Heard
+from operators.language.ports import Heard
 from schemas import Fact
 from schemas.cards import Card, Turn
-from schemas.utterances import Role
+from schemas.corrections import Role
 from streams.language import RULES
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from operators.cards.lines import line_id
+from schemas import Role
 from schemas.cards import FREE, Card, CardLine, Turn
 from schemas.statements import Stance
-from schemas.utterances import Role
 from tests.openai_server import Act
 
 SAID_AT = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -7,7 +7,7 @@ import pytest
 
 from operators.evolve import CountsReasoner
 from operators.language.extraction import both
-from operators.language.finding import Effect, Finding, Heard
+from operators.language.ports import Effect, Finding, Heard
 from schemas import ReasonedBy
 from schemas.statements import Stance
 from streams.settings import OnLlmFailure, ReasonerName, Settings

@@ -3,13 +3,12 @@
 import pytest
 
 from operators.asks import CORRECTION_TOKENS, reply_tokens
-from operators.language.extraction_prompt import MAX_ASKED, MAX_PROMPT_TOKENS, Question, question
-from operators.language.quoting import is_said
+from operators.language.extraction import MAX_ASKED, MAX_PROMPT_TOKENS, Question, question
 from operators.tokens import count_tokens
+from operators.words import is_said
 from sager_language.preferences import MAX_PIECE_CHARS
-from schemas import Fact
+from schemas import Fact, Role
 from schemas.cards import Turn
-from schemas.utterances import Role
 from streams.language import RULES
 from streams.vouching import DEFAULT as VOUCHING
 from tests.unit.listen.listen_llm_builders import RUNS, a_chunk, no_vocabulary

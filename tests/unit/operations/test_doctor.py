@@ -11,8 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 from prometheus_client import generate_latest
 
-from schemas import DeadLetter
-from schemas.dead_letters import MAX_ORIGINAL_BYTES
+from schemas import MAX_ORIGINAL_BYTES, DeadLetter
 from streams import agreement, private
 from streams.metrics import SHARED_SETTINGS
 from streams.operations.dead_letters.reading import is_clipped

@@ -18,7 +18,6 @@ HELD = (a_position(7, "a", 1, timestamp_ms=50),)
         (7, "a", 2, 50, False),
         (3, "a", 1, 51, False),
     ],
-    ids=["the same record", "an earlier one", "the next", "another topic", "another partition", "the topic made anew"],
 )
 def test_record_is_applied_up_to_the_fence(
     offset: int, topic: str, partition: int, timestamp_ms: int, applied: bool

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.audit import audit
-from operators.chain import Kind, seal
+from operators.chain import Kind, audit, seal
 from operators.habits.axes import POLES
 from operators.merge import merge, resolve_command, start
 from operators.steps.evolve import Evolve

@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from operators.audit import audit_card
 from operators.cards.fold import fold
-from operators.chain import Kind, seal, seal_all
+from operators.chain import Kind, audit_card, seal, seal_all
 from schemas import Card, CardDiff, SkillDiff
 from schemas.cards import CardChange, CardChangeKind
 from tests.builders import NOW, a_proposal, a_skill, evolve

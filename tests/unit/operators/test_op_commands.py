@@ -5,18 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.merge import MergeLimits, fold, merge, resolve_command, start
-from schemas import (
-    Action,
-    BadRecord,
-    Kind,
-    PolicySkill,
-    SkillCommand,
-    Source,
-    Stated,
-    Tier,
-    decode,
-    encode,
-)
+from schemas import Action, BadRecord, Kind, PolicySkill, SkillCommand, Source, Stated, Tier, decode, encode
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, USER, a_command, a_skill, an_attribute
@@ -80,6 +69,36 @@ def test_a_frozen_skill_says_so_until_it_is_unfrozen() -> None:
 
     assert (frozen.frozen, still.frozen) == (True, True)
     assert not after(still, a_command(Action.UNFREEZE)).frozen
+
+
+def test_pin_and_unpin_change_nothing_but_the_pin() -> None:
+    given_ = a_skill(an_attribute(NOIR, Tier.LOW))
+
+    pinned = after(given_, a_command(Action.PIN, actor="bo", reason="mine"))
+    unpinned = after(pinned, a_command(Action.UNPIN))
+
+    assert pinned.attributes == (given_.attributes[0].model_copy(update={"pinned": True}),)
+    assert unpinned.attributes == given_.attributes
+    assert (pinned.version, pinned.contrasts) == (given_.version + 1, given_.contrasts)
+    assert pinned.last_diff is not None
+    assert pinned.last_diff.reasoned_by.reasoner == "command by bo"
+    assert pinned.last_diff.changes[0].reason == "mine"
+
+
+def test_remove_takes_the_line_out_even_if_pinned_or_protected() -> None:
+    given_ = a_skill(an_attribute(NOIR, Tier.HIGH, pinned=True), an_attribute(SAGA))
+
+    assert after(given_, a_command(Action.REMOVE)).attributes == given_.attributes[1:]
+
+
+def test_pins_are_capped() -> None:
+    given_ = a_skill(*[an_attribute(f"genre: g{n}", pinned=True) for n in range(4)], an_attribute(NOIR))
+
+    capped = after(given_, a_command(Action.PIN))
+
+    assert capped.attributes == given_.attributes
+    assert capped.last_diff is not None
+    assert [refused.why.value for refused in capped.last_diff.refused] == ["capped"]
 
 
 ACTIONS = st.lists(

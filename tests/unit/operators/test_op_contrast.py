@@ -6,30 +6,9 @@ from typing import Any
 
 import pytest
 
-from operators.contrast import (
-    Outcome,
-    RingLimits,
-    Step,
-    abstention_id,
-    contrast_id,
-    on_ranking,
-    on_selection,
-)
-from schemas import (
-    TOPICS,
-    Abstention,
-    Contrast,
-    Fact,
-    Injected,
-    ItemFacts,
-    OpenRankings,
-    RankedBy,
-    Ranking,
-    Selection,
-    Wish,
-    decode,
-    encode,
-)
+from operators.contrast import Outcome, RingLimits, Step, abstention_id, contrast_id, on_ranking, on_selection
+from schemas import TOPICS, Abstention, Contrast, Fact, ItemFacts, OpenRankings, Wish, decode, encode
+from schemas.events import Injected, RankedBy, Ranking, Selection
 from tests.builders import NOW, USER, a_position, a_ranking, a_selection, facts, open_rankings, read_item
 
 Event = Ranking | Selection
@@ -74,10 +53,7 @@ class TestInOrder:
             instruction="dark",
             chosen=ItemFacts(item_id="b", facts=facts("genre: b")),
             chosen_rank=2,
-            unchosen=(
-                ItemFacts(item_id="c", facts=facts("genre: c")),
-                ItemFacts(item_id="a", facts=facts("genre: a")),
-            ),
+            unchosen=(ItemFacts(item_id="c", facts=facts("genre: c")), ItemFacts(item_id="a", facts=facts("genre: a"))),
             skill_version=7,
             arm="evolved",
         )
@@ -91,15 +67,6 @@ class TestInOrder:
 
 
 class TestAnyOrder:
-    def test_selection_before_its_ranking_waits_for_it(self) -> None:
-        waits, matched = run(a_selection("r1", "i2"), a_ranking("r1"))
-
-        assert waits.outcome is Outcome.WAITING
-        assert matched.outcome is Outcome.MATCHED
-        assert matched.contrast is not None
-        assert not matched.state.waiting
-        assert not matched.state.rankings
-
     @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
     def test_any_order_of_two_rankings_and_their_selections_gives_the_same_contrasts(
         self, order: tuple[int, ...]
@@ -236,13 +203,6 @@ class TestRefused:
         assert (waiting.selection, why) == (bad, Outcome.NOT_IN_RANKING)
         assert waiting.source == a_position(0, topic="sager.selections")
         assert steps[2].outcome is Outcome.MATCHED
-
-    def test_second_choice_from_one_ranking_is_refused(self) -> None:
-        steps = run(a_ranking("r1"), a_selection("r1", "i1"), a_selection("r1", "i2"))
-
-        assert steps[2].outcome is Outcome.ALREADY_ANSWERED
-        assert [why for _, why in steps[2].refused] == [Outcome.ALREADY_ANSWERED]
-        assert len(contrasts(steps)) == 1
 
     def test_second_choice_is_refused_while_the_first_still_waits(self) -> None:
         steps = run(a_selection("r1", "i1"), a_selection("r1", "i2"), a_ranking("r1"))

@@ -31,28 +31,15 @@ from operators.merge import (
 from operators.rank import rank
 from operators.rank.ranking import repair
 from operators.statinit import observe, statinit
-from schemas import (
-    TOPICS,
-    Action,
-    Attribute,
-    ChangeKind,
-    Contrast,
-    Fact,
-    ItemFacts,
-    Kind,
-    OpenRankings,
-    PolicySkill,
-    Position,
-    Profile,
-    ReasonedBy,
-    SkillCommand,
-    SkillDiff,
-    Source,
-    Stated,
-    Tier,
-    decode,
-    encode,
-)
+from schemas.base import ReasonedBy
+from schemas.codec import decode, encode
+from schemas.commands import Action, SkillCommand, Stated
+from schemas.diffs import ChangeKind, PolicySkill, SkillDiff
+from schemas.events import Contrast
+from schemas.items import Fact, ItemFacts
+from schemas.skills import Attribute, Kind, Position, Source, Tier
+from schemas.state import OpenRankings, Profile
+from schemas.topics import TOPICS
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import (

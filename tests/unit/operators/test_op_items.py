@@ -3,19 +3,12 @@
 import pytest
 
 from operators import contrast as joining
-from operators.items import read_item
 from operators.privacy import Privacy
+from operators.statinit import read_item
 from operators.statinit.parsers import BUILT_IN
 from schemas import Candidate, Fact, ItemFacts, Ranking, encode
 from streams.privacy import DEFAULT
-from tests.builders import (
-    DOMAIN,
-    a_candidate,
-    a_position,
-    a_ranking,
-    a_selection,
-    open_rankings,
-)
+from tests.builders import DOMAIN, a_candidate, a_position, a_ranking, a_selection, open_rankings
 
 CIRCLED = "❶ One ❷ Two ❸ Three"
 

@@ -5,26 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from operators.merge import MergeLimits, OutOfOrder, fold, holds, merge, resolve_command, start
-from operators.render import strategy_of
-from schemas import (
-    MAX_RECENT,
-    Action,
-    ChangeKind,
-    Evidence,
-    ItemFacts,
-    PolicySkill,
-    SkillDiff,
-    Source,
-    Tier,
-    encode,
-)
-from streams.privacy import DEFAULT as PRIVACY
-from streams.vouching import DEFAULT as VOUCHING
+from operators.merge import MergeLimits, OutOfOrder, fold, holds, merge, start
+from schemas import MAX_RECENT, Evidence, ItemFacts, PolicySkill, SkillDiff, Source, Tier, encode
 from tests.builders import (
     DOMAIN,
     USER,
-    a_command,
     a_contrast,
     a_position,
     a_proposal,
@@ -52,15 +37,6 @@ def weakened(skill: PolicySkill, times: int, text: str = NOIR, **limits: int) ->
     return skill
 
 
-class TestReinforce:
-    @pytest.mark.parametrize(("before", "after"), [(LOW, MEDIUM), (MEDIUM, HIGH), (HIGH, HIGH)])
-    def test_reinforced_attribute_moves_up_by_one_tier_at_most(self, before: Tier, after: Tier) -> None:
-        skill, diff = evolve(a_skill(an_attribute(NOIR, before)), a_proposal(reinforced=[NOIR]))
-
-        assert line(skill, NOIR).tier is after
-        assert [(c.kind, c.before, c.after) for c in diff.changes] == [(ChangeKind.REINFORCED, before, after)]
-
-
 class TestDiscover:
     def test_discovered_attribute_starts_low_with_its_evidence(self) -> None:
         contrast = a_contrast([NOIR])
@@ -81,12 +57,6 @@ class TestDiscover:
 
 
 class TestWeaken:
-    @pytest.mark.parametrize(("before", "after"), [(HIGH, MEDIUM), (MEDIUM, LOW), (LOW, LOW)])
-    def test_weakened_attribute_moves_down_by_one_and_never_below_low(self, before: Tier, after: Tier) -> None:
-        given = a_skill(an_attribute(NOIR, before, Source.DISCOVERED))
-
-        assert line(weakened(given, 1), NOIR).tier is after
-
     def test_high_prior_attribute_survives_one_contradiction(self) -> None:
         skill, diff = evolve(a_skill(an_attribute(NOIR, HIGH)), a_proposal(weakened=[NOIR]))
 
@@ -104,23 +74,8 @@ class TestWeaken:
         assert line(weakened(given, 4), NOIR).tier is MEDIUM
         assert line(weakened(given, 5), NOIR).tier is LOW
 
-    def test_pinned_attribute_is_never_weakened(self) -> None:
-        skill, diff = evolve(
-            a_skill(an_attribute(NOIR, HIGH, Source.DISCOVERED, pinned=True)), a_proposal(weakened=[NOIR])
-        )
-
-        assert line(skill, NOIR).tier is HIGH
-        assert refusals(diff) == [(id_of(NOIR), "pinned")]
-
 
 class TestEviction:
-    def evict(self, *attributes: object, keep: int, discovered: str = "genre: fresh") -> list[str]:
-        """The lines that go when one more comes into a full skill."""
-        skill = a_skill(*attributes, version=50)
-        _, diff = evolve(skill, a_proposal(discovered=[discovered]), limits=MergeLimits(attributes=keep))
-        names = {a.attribute_id: f"{a.dimension}: {a.value}" for a in skill.attributes}
-        return [names[c.attribute_id] for c in diff.changes if c.kind is ChangeKind.EVICTED]
-
     def test_pinned_and_protected_lines_are_never_evicted_the_discovery_is_refused(self) -> None:
         protected = [an_attribute(f"genre: p{n}", HIGH) for n in range(2)]
         pinned = [an_attribute(f"genre: q{n}", LOW, Source.DISCOVERED, pinned=True) for n in range(2)]
@@ -133,71 +88,8 @@ class TestEviction:
         assert refusals(diff) == [(id_of("genre: fresh"), "full")]
         assert not diff.changes
 
-    def test_evictions_are_in_the_diff_so_that_the_fold_needs_no_limit(self) -> None:
-        full = [an_attribute(f"genre: g{n}", LOW) for n in range(4)]
-        given = start(USER, DOMAIN, full, a_contrast())
-
-        skill, diff = evolve(given, a_proposal(discovered=["genre: fresh"]), limits=MergeLimits(attributes=4))
-
-        assert fold([diff])[USER, DOMAIN] == skill
-        assert len(skill.attributes) == 4
-
-
-class TestCommands:
-    def test_pin_and_unpin_change_nothing_but_the_pin(self) -> None:
-        given = a_skill(an_attribute(NOIR, LOW))
-
-        pinned = merge(given, resolve_command(given, a_command(Action.PIN), privacy=PRIVACY, vouching=VOUCHING))
-        unpinned = merge(pinned, resolve_command(pinned, a_command(Action.UNPIN), privacy=PRIVACY, vouching=VOUCHING))
-
-        assert line(pinned, NOIR) == line(given, NOIR).model_copy(update={"pinned": True})
-        assert line(unpinned, NOIR) == line(given, NOIR)
-
-    def test_remove_takes_the_line_out_even_if_pinned_or_protected(self) -> None:
-        given = a_skill(an_attribute(NOIR, HIGH, pinned=True), an_attribute(SAGA))
-
-        skill = merge(given, resolve_command(given, a_command(Action.REMOVE), privacy=PRIVACY, vouching=VOUCHING))
-
-        assert texts(skill.attributes) == [SAGA]
-
-    def test_pins_are_capped(self) -> None:
-        held = [an_attribute(f"genre: g{n}", pinned=True) for n in range(4)]
-        given = a_skill(*held, an_attribute(NOIR))
-
-        diff = resolve_command(given, a_command(Action.PIN), privacy=PRIVACY, vouching=VOUCHING)
-
-        assert refusals(diff) == [(id_of(NOIR), "capped")]
-        assert not line(merge(given, diff), NOIR).pinned
-
-    def test_command_is_a_version_but_not_a_contrast(self) -> None:
-        given = a_skill(an_attribute(NOIR), version=3, contrasts=3)
-
-        skill = merge(
-            given,
-            resolve_command(
-                given, a_command(Action.PIN, actor="bo", reason="mine"), privacy=PRIVACY, vouching=VOUCHING
-            ),
-        )
-
-        assert (skill.version, skill.contrasts) == (4, 3)
-        assert skill.last_diff is not None
-        assert skill.last_diff.reasoned_by.reasoner == "command by bo"
-        assert not skill.last_diff.is_contrast
-        assert skill.last_diff.changes[0].reason == "mine"
-
-    def full_skill(self) -> PolicySkill:
-        return self.with_strategy(a_skill(*[an_attribute(f"genre: g{n}", LOW) for n in range(4)]))
-
-    def with_strategy(self, skill: PolicySkill) -> PolicySkill:
-        return skill.model_copy(update={"strategy": strategy_of(skill.attributes)})
-
 
 class TestVersions:
-    def test_diff_that_is_held_already_changes_nothing(self) -> None:
-        skill, diff = evolve(a_skill(an_attribute(NOIR, LOW)), a_proposal(reinforced=[NOIR]))
-
-        assert merge(skill, diff) is skill
-
     def test_gap_is_out_of_order(self) -> None:
         given = a_skill(an_attribute(NOIR, LOW))
         first, _ = evolve(given, a_proposal(reinforced=[NOIR]))
@@ -206,20 +98,8 @@ class TestVersions:
         with pytest.raises(OutOfOrder, match="diff 3 of ann/books rests on 2, the skill is at 1"):
             merge(given, later)
 
-    def test_skill_keeps_its_last_diff_byte_for_byte(self) -> None:
-        skill, diff = evolve(a_skill(), a_proposal(discovered=[NOIR]))
-
-        assert skill.last_diff is not None
-        assert encode(skill.last_diff) == encode(diff)
-
 
 class TestHolds:
-    def test_recent_event_is_held_by_its_id_wherever_it_stands(self) -> None:
-        skill, diff = evolve(a_skill(), a_proposal())
-
-        assert holds(skill, diff.event_id, a_position(99))
-        assert not holds(skill, "another", a_position(99))
-
     def test_record_is_held_by_its_position_long_after_its_id_is_forgotten(self) -> None:
         skill, diff = evolve(a_skill(), a_proposal(), source=a_position(0))
         for offset in range(1, MAX_RECENT + 5):

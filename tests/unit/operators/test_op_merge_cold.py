@@ -4,29 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.attributes import from_fact
-from operators.evolve import Proposal, RulesReasoner
+from operators.evolve import RulesReasoner
 from operators.merge import MergeLimits, fit_seed, fold
 from operators.merge.room import DEFAULT_LIMITS
-from schemas import (
-    Attribute,
-    ChangeKind,
-    PolicySkill,
-    SkillDiff,
-    Source,
-    Tier,
-    encode,
-)
-from tests.builders import (
-    DOMAIN,
-    USER,
-    a_contrast,
-    a_proposal,
-    a_skill,
-    an_attribute,
-    evolve,
-    id_of,
-    texts,
-)
+from schemas import Attribute, ChangeKind, Source, Tier, encode
+from tests.builders import DOMAIN, USER, a_contrast, a_proposal, a_skill, an_attribute, evolve, texts
 from tests.unit.operators.test_op_invariants import FACT, FEW_LINES, HISTORY, MANY, Stream, Told
 
 NOIR, SAGA = "genre: noir", "genre: saga"
@@ -37,27 +19,7 @@ def popular(text: str = NOIR, tier: Tier = MEDIUM, **more: object) -> Attribute:
     return an_attribute(text, tier, Source.GLOBAL, **more)
 
 
-def after(skill: PolicySkill, times: int, proposal: Proposal | None = None, **limits: int) -> PolicySkill:
-    for _ in range(times):
-        skill, _ = evolve(skill, proposal or a_proposal(), limits=MergeLimits(**limits))
-    return skill
-
-
-def evicted(diff: SkillDiff) -> list[tuple[str, str]]:
-    return [(c.attribute_id, c.reason) for c in diff.changes if c.kind is ChangeKind.EVICTED]
-
-
 class TestPatience:
-    def test_a_global_line_that_no_choice_confirms_goes_with_the_fifth(self) -> None:
-        patient = after(a_skill(popular(), version=0), 4)
-
-        gone, diff = evolve(patient, a_proposal())
-
-        assert texts(patient.attributes) == [NOIR]
-        assert not gone.attributes
-        assert evicted(diff) == [(id_of(NOIR), "never confirmed by the person's own choices")]
-        assert [(c.before, c.after) for c in diff.changes] == [(MEDIUM, None)]
-
     def test_somebody_new_leaves_the_crowd_behind_as_choices_come(self) -> None:
         """The whole way: five choices of noir among sagas, by the rules."""
         skill = a_skill(popular(NOIR, LOW), popular(SAGA, MEDIUM), popular("mood: cosy", LOW), version=0)
@@ -67,10 +29,7 @@ class TestPatience:
 
         assert {
             (text, a.source, a.tier) for text, a in zip(texts(skill.attributes), skill.attributes, strict=True)
-        } == {
-            (NOIR, Source.GLOBAL, HIGH),
-            ("author: Jo Wick", Source.DISCOVERED, HIGH),
-        }
+        } == {(NOIR, Source.GLOBAL, HIGH), ("author: Jo Wick", Source.DISCOVERED, HIGH)}
 
 
 class TestRoom:

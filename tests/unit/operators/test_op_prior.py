@@ -8,7 +8,7 @@ import pytest
 from operators.statinit import observe, statinit
 from operators.statinit import prior as limits
 from schemas import ONE, TOPICS, Attribute, Fact, Kind, Profile, Tier, decode, encode
-from tests.builders import a_position, an_interaction, facts
+from tests.builders import an_interaction, facts
 
 
 def history(*items: str | tuple[str, ...]) -> Profile:
@@ -85,18 +85,3 @@ class TestBounds:
         assert len(profile.older) == limits.DIMENSIONS
         assert len(encode(profile)) < TOPICS["profiles"].max_message_bytes
         assert decode(Profile, encode(profile)) == profile
-
-    def test_parser_that_finds_too_much_cannot_break_the_table(self) -> None:
-        profile = history(tuple(f"genre: g{n}" for n in range(100)))
-
-        assert decode(Profile, encode(profile)) == profile
-
-
-class TestRepeats:
-    def test_same_interaction_again_changes_nothing_but_the_fence(self) -> None:
-        interaction = an_interaction()
-        once = observe(None, interaction, facts("genre: noir"), a_position(0, "sager.interactions"))
-
-        twice = observe(once, interaction, facts("genre: noir"), a_position(1, "sager.interactions"))
-
-        assert twice == once.model_copy(update={"applied": (a_position(1, "sager.interactions"),)})

@@ -3,7 +3,6 @@
 import pytest
 
 from operators.rank import rank
-from operators.rank.ranking import repair
 from schemas import Attribute, ItemFacts, Tier
 from tests.builders import an_attribute, id_of, item_facts
 
@@ -31,16 +30,6 @@ class TestWhatCounts:
 
         assert order([NOIR, SAGA, PLAIN], liked, facets=facets, instruction="a family saga, please")[0] == "s"
 
-    def test_a_strong_skill_outweighs_a_facet(self) -> None:
-        liked = an_attribute("genre: noir", Tier.HIGH)
-
-        assert order([NOIR, SAGA], liked, facets={id_of("genre: saga"): 0.9}) == ["n", "s"]
-
-    def test_skill_breaks_the_tie_that_is_left(self) -> None:
-        liked = an_attribute("genre: noir", Tier.MEDIUM)
-
-        assert [order([NOIR, SAGA], liked, seed=str(n)) for n in range(20)] == [["n", "s"]] * 20
-
     def test_facets_that_are_equal_leave_the_tie_to_the_skill_whatever_the_order_of_facts(self) -> None:
         """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1: the last bit of a sum is no collaborative signal."""
         names = ["genre: a", "genre: b", "genre: c"]
@@ -64,19 +53,3 @@ class TestInstruction:
     )
     def test_words_of_the_instruction_are_matched_with_facts(self, instruction: str, fact: str) -> None:
         assert order([PLAIN, item_facts("x", fact)], instruction=instruction) == ["x", "p"]
-
-
-class TestRepair:
-    @pytest.mark.parametrize(
-        ("said", "made", "repairs"),
-        [
-            ("cab", "cab", 0),
-            ("", "abc", 3),
-            ("c", "cab", 2),
-            ("xcy", "cab", 4),
-            ("ccab", "cab", 1),
-            ("xxcc", "cab", 5),
-        ],
-    )
-    def test_order_is_made_a_permutation_and_each_repair_is_counted(self, said: str, made: str, repairs: int) -> None:
-        assert repair(list(said), [ItemFacts(item_id=name) for name in "abc"]) == (tuple(made), repairs)

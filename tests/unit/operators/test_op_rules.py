@@ -53,15 +53,6 @@ class TestWeaken:
         assert propose(a_contrast([NOIR], [[SAGA], [SAGA]]), skill).weakened == ()
 
 
-async def test_reason_is_propose_and_costs_no_call() -> None:
-    contrast, skill = a_contrast([NOIR]), a_skill()
-
-    proposal = await REASONER.reason(contrast, skill)
-
-    assert proposal == REASONER.propose(contrast, skill)
-    assert (proposal.reasoned_by.reasoner, proposal.reasoned_by.calls) == ("rules", 0)
-
-
 def test_reasons_name_what_can_be_counted() -> None:
     skill = a_skill(an_attribute(NOIR))
 

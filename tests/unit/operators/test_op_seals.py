@@ -5,20 +5,12 @@ from typing import Any
 import pytest
 
 from operators.seals import Seal, authenticated, is_plain, resealed, seal_of, sealed
-from schemas import (
-    Features,
-    Fit,
-    Forgotten,
-    Injected,
-    Mix,
-    RankedBy,
-    Ranking,
-    Receipt,
-    SlimSkill,
-    decode,
-    encode,
-    subject_of,
-)
+from schemas.codec import decode, encode
+from schemas.events import Injected, RankedBy, Ranking
+from schemas.fit import Fit
+from schemas.forgetting import Forgotten, Receipt, subject_of
+from schemas.skills import SlimSkill
+from schemas.weights import Features, Mix
 from tests.builders import DOMAIN, USER, a_candidate, a_ranking, a_time
 
 KEY = b"hush"

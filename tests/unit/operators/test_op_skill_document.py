@@ -1,6 +1,5 @@
 """The SKILL.md of a skill: agents can load it, whatever a skill holds."""
 
-import doctest
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -9,7 +8,6 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from operators import skill_document as module
 from operators.skill_document import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, skill_document, skill_name
 from schemas import Evidence, Kind, PolicySkill, Source, Stance, Statement, Tier
 from streams.vouching import DEFAULT as VOUCHING
@@ -96,10 +94,6 @@ def test_the_document_says_when_it_was_so_and_how_sure_it_is() -> None:
     assert "- **noir** (genre; likes; 4 for it; from the time before; pinned)" in body
     assert "- **1950s** (era; what they go by; 0 for it, 1 against; from the time before)" in body
     assert body[-1] == f"Learned from {skill.contrasts} choices."
-
-
-def test_the_examples_in_its_docstrings_are_so() -> None:
-    assert doctest.testmod(module).failed == 0
 
 
 def test_what_the_person_said_for_good_comes_first() -> None:

@@ -13,7 +13,7 @@ from schemas import Attribute, Kind, Tier
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES
 from streams.vouching import DEFAULT as VOUCHING
-from tests.builders import EVERYTHING, a_skill, an_attribute, id_of
+from tests.builders import EVERYTHING, a_skill, an_attribute
 
 NOIR = an_attribute("genre: noir", Tier.HIGH, support=9)
 SAGA = an_attribute("genre: saga", Tier.HIGH, support=8)
@@ -85,9 +85,6 @@ class TestSafety:
         assert style == "style: explores many genres"
         assert len(short.text.splitlines()) == 1
         assert not set('<>{}[]`"\\') & set(short.text)
-
-    def test_id_never_leaves_the_skill(self) -> None:
-        assert id_of("genre: noir") not in text(NOIR, STYLE)
 
 
 @given(

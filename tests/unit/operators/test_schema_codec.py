@@ -8,15 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas import (
-    BadRecord,
-    DeadLetter,
-    Interaction,
-    Item,
-    Selection,
-    decode,
-    encode,
-)
+from schemas import BadRecord, DeadLetter, Interaction, Item, Selection, decode, encode
 from tests.builders import NOW, a_candidate, a_position, an_interaction
 
 GOOD: dict[str, Any] = json.loads(encode(an_interaction(a_candidate(genre="noir"), event_id="e1")))

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from operators.cards.commands import resolve_command
 from operators.cards.fold import with_diff
+from operators.cards.merge import resolve_command
 from operators.language.corrections import understand
 from operators.merge import start
 from operators.steps.evolve import Evolve

@@ -6,11 +6,11 @@ import pytest
 
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
-from operators.language.finding import Finding, Heard
+from operators.language.ports import Finding, Heard
 from schemas import encode
 from schemas.cards import Turn
+from schemas.corrections import Role
 from schemas.statements import Stance
-from schemas.utterances import Role
 from streams.language import RULES
 from streams.privacy import DEFAULT
 from tests.builders import NOW

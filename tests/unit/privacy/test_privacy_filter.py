@@ -2,25 +2,15 @@
 
 import pytest
 
-from operators.contrast import Outcome, on_ranking, on_selection
+from operators.contrast import on_ranking, on_selection
 from operators.merge import resolve_command, start
 from operators.options import Category
 from operators.privacy import OFF, Privacy
-from schemas import (
-    Action,
-    Candidate,
-    Facet,
-    Fact,
-    Injected,
-    ItemFacts,
-    OpenRankings,
-    Position,
-    Ranking,
-    Selection,
-    SkillCommand,
-    Stated,
-    Wish,
-)
+from schemas.commands import Action, SkillCommand, Stated
+from schemas.events import Injected, Ranking
+from schemas.fit import Facet
+from schemas.items import Candidate, Fact, ItemFacts
+from schemas.state import Wish
 from streams.demo.catalogue import load
 from streams.language import RULES
 from streams.materializer.rows import read
@@ -28,10 +18,8 @@ from streams.privacy import DEFAULT, privacy_of
 from streams.privacy import DEFAULT as PRIVACY
 from streams.settings import Settings
 from streams.vouching import DEFAULT as VOUCHING
-from tests.builders import NOW
+from tests.builders import NOW, a_position, a_ranking, a_selection, open_rankings
 from tests.unit.materializer.materializer_builders import record
-
-AT = Position(topic="t", partition=0, offset=1, timestamp_ms=0)
 
 
 def test_a_category_stays_out_of_attributes_unless_the_domain_allows_it() -> None:
@@ -67,36 +55,23 @@ def test_no_fact_of_the_demo_is_taken_for_private() -> None:
             assert DEFAULT.redact_work(item.title, 500).text == item.title
 
 
-def _step(wish: Wish | None) -> Outcome:
-    ranking = Ranking(
-        event_id="r", occurred_at=NOW, ranking_id="r", user_id="u", domain="films", instruction="quiet",
-        candidates=(Candidate(item_id="a", title="A"), Candidate(item_id="b", title="B")),
-    )  # fmt: skip
-    opened = on_ranking(
-        OpenRankings(user_id="u", slot=0), ranking, lambda c: ItemFacts(item_id=c.item_id, title=c.title), AT, wish=wish
-    ).state
-    assert [item.title for item in opened.rankings[0].candidates] == (["", ""] if wish else ["A", "B"])
-    step = on_selection(opened, Selection(event_id="s", occurred_at=NOW, user_id="u", ranking_id="r", item_id="a"), AT)
-    assert (step.contrast is None, step.refused, step.state.rankings) == (wish is not None, (), ())
-    return step.outcome
-
-
-def test_a_choice_under_a_wish_is_settled_without_a_contrast() -> None:
-    assert [_step(wish) for wish in (None, *Wish)] == [Outcome.MATCHED, Outcome.NOT_REMEMBERED, Outcome.FOR_ANOTHER]
-
-
 @pytest.mark.parametrize("wish", Wish)
-def test_a_selection_that_came_first_is_settled_by_a_ranking_under_a_wish(wish: Wish) -> None:
-    early = Selection(event_id="s", occurred_at=NOW, user_id="u", ranking_id="r", item_id="a")
-    waiting = on_selection(OpenRankings(user_id="u", slot=0), early, AT).state
-    ranking = Ranking(
-        event_id="r", occurred_at=NOW, ranking_id="r", user_id="u", domain="films", candidates=(Candidate(item_id="a"),)
-    )
+def test_a_choice_under_a_wish_is_settled_without_a_contrast_whichever_event_comes_first(wish: Wish) -> None:
+    ranking, selection = a_ranking("r1"), a_selection("r1", "i1")
 
-    step = on_ranking(waiting, ranking, lambda c: ItemFacts(item_id=c.item_id), AT, wish=wish)
+    def titled(candidate: Candidate) -> ItemFacts:
+        return ItemFacts(item_id=candidate.item_id, title="A")
 
-    assert (step.outcome.value, step.contrast, step.refused) == (wish.value, None, ())
-    assert (step.state.rankings, step.state.waiting) == ((), ())
+    opened = on_ranking(open_rankings(), ranking, titled, a_position(0), wish=wish).state
+    waiting = on_selection(open_rankings(), selection, a_position(0)).state
+
+    assert {item.title for item in opened.rankings[0].candidates} == {""}
+    for step in (
+        on_selection(opened, selection, a_position(1)),
+        on_ranking(waiting, ranking, titled, a_position(1), wish=wish),
+    ):
+        assert (step.outcome.value, step.contrast, step.refused) == (wish.value, None, ())
+        assert (step.state.rankings, step.state.waiting) == ((), ())
 
 
 def test_a_command_states_nothing_private_and_its_reason_is_redacted() -> None:

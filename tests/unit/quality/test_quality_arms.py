@@ -1,11 +1,9 @@
 """Arms of the paper's protocol: frozen at test, blind to the answer; simple ones by hand, SAGER's by their parts."""
 
-import asyncio
 
 import pytest
 
-from evaluation.leave_one_out import ARMS, run
-from evaluation.replies import Cost
+from evaluation.leave_one_out import ARMS
 from evaluation.simulation import no_progress
 from evaluation.split import read
 from evaluation.warm_up import ArmOptions
@@ -47,46 +45,6 @@ async def test_a_ranking_changes_no_later_answer(name, few):
     assert arm.name == name
     assert forwards == again == backwards
     assert all(set(forwards[case.user_id]) == set(case.candidates) for case in few.cases)
-
-
-class Odd:
-    name = "odd"
-    spent = Cost(calls=1, prompt_tokens=100)
-
-    def __init__(self, answer):
-        self.answer = answer
-
-    async def train(self, split, progress):
-        progress("training", 1, 1)
-
-    async def rank(self, case):
-        return self.answer(case)
-
-
-async def test_a_run_measures_counts_and_bounds_concurrency(world):
-    split, answers = world
-    under_way, most = 0, 0
-
-    class Slow(Odd):
-        async def rank(self, case):
-            nonlocal under_way, most
-            under_way += 1
-            most = max(most, under_way)
-            await asyncio.sleep(0.001)
-            under_way -= 1
-            return await super().rank(case)
-
-    stages = []
-    knowing = Slow(lambda case: sorted(case.candidates, key=lambda item: item != answers[case.user_id]))
-    result = await run(knowing, split, answers, 0, lambda *stage: stages.append(stage), concurrency=3)
-
-    assert most == 3
-    assert set(result.places.values()) == {1}
-    assert list(result.places) == [case.user_id for case in split.cases]
-    found = result.as_json()
-    assert (found["hit_at_1"], found["ci95_hit_at_1"], found["prompt_tokens"]) == (1.0, [1.0, 1.0], 100)
-    assert stages[0] == ("odd: training", 1, 1, "1 calls, 100 tokens")
-    assert stages[-1][:3] == ("odd: ranking", 40, 40)
 
 
 # SAGER's arms.

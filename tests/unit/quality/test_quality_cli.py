@@ -44,11 +44,7 @@ def test_json_is_one_line_per_arm_and_all_is_kept(tmp_path):
 
 @pytest.mark.parametrize(
     ("args", "told"),
-    [
-        (("--arm", "random"), "--data"),
-        (("--data", "x"), "--arm"),
-        (("--data", "x", "--arm", "nope"), "popularity"),
-    ],
+    [(("--arm", "random"), "--data"), (("--data", "x"), "--arm"), (("--data", "x", "--arm", "nope"), "popularity")],
 )
 def test_a_wrong_command_line_is_told(args, told):
     done = eval_(*args)

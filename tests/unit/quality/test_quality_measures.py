@@ -6,14 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation import measures
-from evaluation.measures import (
-    averages,
-    hit_at,
-    interval,
-    minus,
-    ndcg_at,
-    summary,
-)
+from evaluation.measures import averages, hit_at, interval, minus, ndcg_at, summary
 
 
 @pytest.fixture(autouse=True)

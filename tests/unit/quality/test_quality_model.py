@@ -6,12 +6,7 @@ from collections import Counter
 import pytest
 from typer.testing import CliRunner
 
-from evaluation.model import (
-    ARMS,
-    NO_SKILL,
-    PRIOR,
-    run,
-)
+from evaluation.model import ARMS, NO_SKILL, PRIOR, run
 from evaluation.plans import Lists, full_plan
 from evaluation.replies import Replies
 from streams.cli import app

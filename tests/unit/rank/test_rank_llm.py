@@ -90,13 +90,6 @@ class TestListwise:
         assert found == LlmRanking(("i-emma",)[:number], ReasonedBy(reasoner="llm"))
         assert not server.bodies
 
-    async def test_a_model_that_obeys_an_injection_still_gives_an_order(
-        self, client: LlmClient, server: OpenAiServer
-    ) -> None:
-        server.always = Act(Do.OBEY)
-
-        assert sorted((await listwise(client).rank(TASK)).order) == sorted(names(TASK))
-
 
 ACTS = st.sampled_from([Do.ANSWER, Do.ECHO, Do.REPEAT, Do.OBEY, Do.LIE, Do.FENCE])
 

@@ -9,20 +9,8 @@ from operators.attributes import fact_ids
 from operators.retrieve import Retrieved
 from operators.stated import statement_id
 from operators.steps.rank import Rank
-from schemas import (
-    ONE,
-    Bound,
-    Evidence,
-    ItemFacts,
-    Measure,
-    PolicySkill,
-    Scope,
-    Session,
-    SessionLine,
-    Stance,
-    Statement,
-    Tier,
-)
+from schemas import Bound, ItemFacts, Measure, PolicySkill, Scope, Stance, Statement
+from schemas.skills import ONE, Evidence, Session, SessionLine, Tier
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW, a_skill, an_attribute, id_of, item_facts
@@ -99,8 +87,7 @@ def test_a_choice_from_a_list_that_a_preference_decided_teaches_no_weights() -> 
 
 
 @given(
-    st.lists(st.sampled_from([NOIR, SAGA, WAR, "genre: gothic"]), min_size=1, max_size=8),
-    st.sampled_from([SAGA, WAR]),
+    st.lists(st.sampled_from([NOIR, SAGA, WAR, "genre: gothic"]), min_size=1, max_size=8), st.sampled_from([SAGA, WAR])
 )
 def test_no_candidate_precedes_a_preferred_one(facts: list[str], wanted: str) -> None:
     items = [item_facts(f"i{number}", fact) for number, fact in enumerate(facts)]

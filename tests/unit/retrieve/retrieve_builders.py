@@ -7,16 +7,7 @@ from hypothesis import strategies as st
 
 from operators.neighbourhood import Crowd, ItemSignal, Neighbourhood, Taste
 from operators.retrieve.prune import Neighbour, Neighbours
-from schemas import (
-    MAX_COMPANIONS,
-    MAX_CROWD,
-    MAX_MEMORY_FACTS,
-    MAX_TAKEN,
-    MAX_TASTES,
-    Fact,
-    Memory,
-    Taken,
-)
+from schemas import MAX_COMPANIONS, MAX_CROWD, MAX_MEMORY_FACTS, MAX_TAKEN, MAX_TASTES, Fact, Memory, Taken
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -100,9 +100,7 @@ def test_what_nothing_vouches_for_is_dropped_and_counted() -> None:
 
 
 def companions(
-    *told: tuple[int, dict[str, int]],
-    own: tuple[str, ...] = (),
-    popularity: dict[str, int] | None = None,
+    *told: tuple[int, dict[str, int]], own: tuple[str, ...] = (), popularity: dict[str, int] | None = None
 ) -> dict[str, float]:
     """Of items with so many takers and these companions."""
     signals = [signal(f"b{n}", takers=takers, companions=others) for n, (takers, others) in enumerate(told)]
@@ -137,11 +135,7 @@ def test_companions_come_from_every_item_that_has_told_and_exclude_what_memory_h
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(
-    MEMORIES,
-    NEIGHBOURHOODS,
-    st.sampled_from(["books", "goodreads", "movietv", "yelp", "x"]),
-)
+@given(MEMORIES, NEIGHBOURHOODS, st.sampled_from(["books", "goodreads", "movietv", "yelp", "x"]))
 def test_whatever_comes_in_bounds_hold(held: Memory, heard: Neighbourhood, domain: str) -> None:
     found = retrieve(held, heard, domain, NOW, vouching=VOUCHING)
     known = {item_neighbour(one.item_id) for one in held.taken} | {c.neighbour for s in heard.signals for c in s.crowd}

@@ -8,8 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operators.neighbourhood import Neighbourhood
-from operators.retrieve.graph import Graph
-from operators.retrieve.prune import LEAST_ITEMS, MOST, Neighbours, domain_prune
+from operators.retrieve.prune import LEAST_ITEMS, MOST, Graph, Neighbours, domain_prune
 from schemas import Memory
 from tests.unit.retrieve.retrieve_builders import (
     MEMORIES,

@@ -41,7 +41,6 @@ def _plugged_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _forget() -> None:
-    parsers._installed.cache_clear()
     parsers._plugged_in.cache_clear()
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from operators.evolve import Proposal, RulesReasoner
+from operators.evolve import Proposal
 from operators.merge import merge
 from operators.propagate import GraphLimits
-from operators.steps import Evolve, Outcome, State, learn
+from operators.steps import Evolve, Outcome, State
 from operators.steps.evolved import Effects
 from schemas import Action, Contrast, Fact, ItemFacts, Receipt, Tier, line_of, subject_of
 from schemas.forgetting import Forgotten
@@ -23,7 +23,6 @@ from tests.builders import (
     a_time,
     an_attribute,
     id_of,
-    texts,
 )
 
 NOIR, SAGA, DARK = "genre: noir", "genre: saga", "mood: dark"
@@ -105,13 +104,9 @@ class TestBegin:
         frozen, warm = a_skill(frozen=True), a_skill(version=3)
 
         assert STEP.begin(State(frozen), a_contrast()).outcome is Outcome.FROZEN
-        assert (
-            Evolve(warmup_rounds=3, privacy=PRIVACY, vouching=VOUCHING).begin(State(warm), a_contrast()).outcome
-            is Outcome.FROZEN
-        )
-        assert (
-            Evolve(warmup_rounds=4, privacy=PRIVACY, vouching=VOUCHING).begin(State(warm), a_contrast()).outcome is None
-        )
+        for rounds, outcome in ((3, Outcome.FROZEN), (4, None)):
+            step = Evolve(warmup_rounds=rounds, privacy=PRIVACY, vouching=VOUCHING)
+            assert step.begin(State(warm), a_contrast()).outcome is outcome
 
 
 class TestFinish:
@@ -180,14 +175,3 @@ class TestUnsent:
         assert unsent.skill == self.LEFT
         assert unsent.diff == (self.LEFT.last_diff if diff_goes else None)
         assert (unsent.slim is not None) == slim_goes
-
-
-class TestLearn:
-    """Both halves in one, for callers that own all the state."""
-
-    async def test_what_is_private_reaches_no_skill(self) -> None:
-        contrast = a_contrast(["author: ann@example.org", "genre: christian fiction", DARK], [[SAGA]])
-
-        effects = await learn(STEP, RulesReasoner().reason, State(a_skill(version=0)), contrast)
-
-        assert texts(effects.skill.attributes) == [DARK]

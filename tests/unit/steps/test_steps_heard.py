@@ -11,31 +11,20 @@ from operators.evolve.proposal import Proposal
 from operators.evolve.reasoners import COUNTS
 from operators.language.corrections import understand
 from operators.merge import fold, merge
+from operators.redact import of_line, redacted
 from operators.skill_document import skill_document
 from operators.stated import live
 from operators.steps import Evolve, Outcome, State
 from operators.steps.evolved import Effects
 from operators.steps.rank import Rank
-from schemas import (
-    ONE,
-    Abstention,
-    Bound,
-    Candidate,
-    ChangeKind,
-    Contrast,
-    Correction,
-    Directive,
-    Feedback,
-    ItemFacts,
-    Measure,
-    PolicySkill,
-    Said,
-    Scope,
-    SkillDiff,
-    Source,
-    Stance,
-    Tier,
-)
+from schemas.codec import encode
+from schemas.corrections import Correction, Directive
+from schemas.diffs import ChangeKind, PolicySkill, SkillDiff
+from schemas.events import Abstention, Contrast, Feedback
+from schemas.forgetting import line_of
+from schemas.items import Candidate, ItemFacts, Measure
+from schemas.skills import ONE, Source, Tier
+from schemas.statements import Bound, Said, Scope, Stance
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
@@ -57,6 +46,7 @@ from tests.builders import (
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
 STEP, RANK = Evolve(slim_tokens=30, privacy=PRIVACY, vouching=VOUCHING), Rank(privacy=PRIVACY, vouching=VOUCHING)
 HELD = a_skill(an_attribute(NOIR, Tier.HIGH, taken=6 * ONE, expected=ONE, support=6))
+NEW = a_skill(version=0)
 SHOWN = (item_facts("a", NOIR), item_facts("b", SAGA), item_facts("c", WAR))
 
 
@@ -254,6 +244,60 @@ class TestChange:
         assert effects.diff.tally.aged == 8
         changes = {change.attribute_id: change.kind for change in effects.diff.changes}
         assert changes[id_of(NOIR)] is ChangeKind.FADED
+
+
+class TestLate:
+    def test_a_late_word_yields_to_a_later_one(self) -> None:
+        effects = correct(words(prefers(NOIR), occurred_at=a_time(10)), NEW)
+        late = correct(words(avoids(NOIR), occurred_at=a_time(5)), effects.skill)
+
+        assert late.skill.stated == effects.skill.stated
+        assert effects.diff is not None
+        assert late.diff is not None
+        assert encode(fold([effects.diff, late.diff])[USER, DOMAIN]) == encode(late.skill)
+
+    def test_a_late_signal_takes_no_later_word_back(self) -> None:
+        skill = hear(signal("disliked", occurred_at=a_time(10)), NEW).skill
+
+        assert hear(signal("liked", occurred_at=a_time(5)), skill).skill.stated == skill.stated
+        assert not hear(signal("liked", occurred_at=a_time(15)), skill).skill.stated
+
+    def test_a_late_choice_does_not_end_what_was_said_since_for_now(self) -> None:
+        skill = correct(words(avoids(NOIR), occurred_at=a_time(10), scope=Scope.NOW), NEW).skill
+
+        late = choose(skill, a_contrast([SAGA], [[NOIR]], occurred_at=a_time(5))).skill
+        assert late.stated == skill.stated
+        assert not choose(skill, a_contrast([SAGA], [[NOIR]], occurred_at=a_time(11))).skill.stated
+
+
+@pytest.mark.parametrize("value", ["noir", "\u00df" * 119])
+def test_a_forgotten_line_leaves_no_words_in_any_statement_of_the_log(value: str) -> None:
+    """The id of a statement about a long line is cut, so that it tells the line's digest no more."""
+    skill, log = NEW, []
+    for minute, stance in enumerate([Stance.AVOIDS, Stance.PREFERS, Stance.AVOIDS]):
+        said = (Directive(stance=stance, dimension=name, value=of) for name, of in (("d" * 40, value), ("e", "saga")))
+        effects = correct(words(*said, occurred_at=a_time(minute)), skill)
+        skill, log = effects.skill, [*log, *filter(None, [effects.diff])]
+    gone = line_of(USER, DOMAIN, skill.stated[0].attribute_id)
+
+    again = redacted(log, gone)
+
+    assert ("d" * 40).encode() not in b"".join(map(encode, again))
+    left = [each for each in fold(again)[USER, DOMAIN].stated if not of_line(each, gone)]
+    assert [each.statement_id for each in left] == [skill.stated[1].statement_id]
+
+
+def test_a_slim_skill_is_told_that_what_it_says_is_doubtful_now() -> None:
+    """Also where no line of the skill is sure enough to be in it."""
+    skill = correct(words(avoids(NOIR)), NEW).skill
+    diff = hear(signal("skipped"), skill).diff
+    assert diff is not None
+
+    version = STEP.version(State(skill), diff.model_copy(update={"shifted": True}))
+
+    assert STEP.slim(skill).avoids == ("noir",)  # type: ignore[union-attr]
+    assert version.slim is not None
+    assert version.slim.avoids == ()
 
 
 events = st.lists(

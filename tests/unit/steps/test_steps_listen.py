@@ -8,21 +8,9 @@ import pytest
 from operators.cards.lines import line_id
 from operators.forget import card_line, scrubbed_conversations
 from operators.language.chunks import Closed, first_closed
-from operators.language.finding import Effect, Finding, Heard
+from operators.language.ports import Effect, Finding, Heard
 from operators.steps.listen import Listen, Outcome, State, has_more
-from schemas import (
-    Card,
-    Fact,
-    Forgotten,
-    Listening,
-    Position,
-    Receipt,
-    Role,
-    Stance,
-    Utterance,
-    line_of,
-    subject_of,
-)
+from schemas import Card, Fact, Forgotten, Listening, Position, Receipt, Role, Stance, Utterance, line_of, subject_of
 from schemas.cards import Strength
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY

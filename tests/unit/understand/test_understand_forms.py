@@ -2,7 +2,7 @@
 
 import pytest
 
-from operators.language.understood import About, Read, Understood
+from operators.language.ports import About, Read, Understood
 from schemas import Bound, Directive, Fact, Measure, Scope, Stance
 from tests.unit.understand.understand_builders import understood
 
@@ -32,14 +32,11 @@ def test_both_sides_of_instead_are_named() -> None:
     assert (read.dimension, read.value, read.over) == ("colour", "red", "blue")
 
 
-def test_a_value_that_nobody_knows_stays_as_it_is() -> None:
-    assert understood("", says=(_avoids("colour", "Mauve"),)).says[0].directive.value == "Mauve"
+def test_an_unknown_value_stays_as_it_is_and_a_known_one_is_spelt_as_in_the_vocabulary() -> None:
+    said, known = (_avoids("colour", "MAUVE"),), (Fact(dimension="colour", value="mauve"),)
 
-
-def test_a_value_of_the_vocabulary_is_spelt_as_there() -> None:
-    known = (Fact(dimension="colour", value="mauve"),)
-
-    assert understood("", vocabulary=known, says=(_avoids("colour", "MAUVE"),)).says[0].directive.value == "mauve"
+    values = [understood("", vocabulary=each, says=said).says[0].directive.value for each in ((), known)]
+    assert values == ["MAUVE", "mauve"]
 
 
 @pytest.mark.parametrize("dimension", ["!!", "色", "1"])

@@ -8,10 +8,9 @@ import pytest
 
 from operators.asks import CORRECTION_TOKENS
 from operators.evolve import CountsReasoner
-from operators.evolve.proposal import ReasonerUnavailable
 from operators.language.correction_llm import MAX_SAYS, LlmUnderstanding, Question, question
 from operators.language.corrections import understand, worth_asking
-from operators.language.understood import About, Understood
+from operators.language.ports import About, Understood
 from operators.tokens import count_tokens
 from schemas import ItemFacts, Scope, Stance
 from streams.language import RULES
@@ -64,13 +63,7 @@ async def read(reader: LlmUnderstanding, text: str = ODD, **fields: Any) -> Unde
 
 
 def asked(text: str, items: tuple[ItemFacts, ...] = SHOWN, max_tokens: int = 1_500) -> Question | None:
-    return question(
-        a_correction(text, items[:100]),
-        items,
-        a_bare_skill(),
-        max_tokens=max_tokens,
-        vouching=VOUCHING,
-    )
+    return question(a_correction(text, items[:100]), items, a_bare_skill(), max_tokens=max_tokens, vouching=VOUCHING)
 
 
 async def test_what_a_model_quotes_and_names_is_said(server: OpenAiServer, reader: LlmUnderstanding) -> None:
@@ -94,20 +87,16 @@ async def test_what_a_model_quotes_and_names_is_said(server: OpenAiServer, reade
         an_entry(whose="somebody else"),
         an_entry(stance="would do"),
     ],
-    ids=["not said", "not to the letter", "nothing", "somebody else's", "a fact that would do"],
 )
 async def test_what_is_not_the_persons_own_word_is_dropped(
     server: OpenAiServer, reader: LlmUnderstanding, entry: dict[str, str]
 ) -> None:
     server.then(says(entry))
 
-    assert not (await read(reader)).is_understood
+    found = await read(reader)
 
-
-async def test_what_is_somebody_elses_is_told(server: OpenAiServer, reader: LlmUnderstanding) -> None:
-    server.then(says(an_entry(whose="somebody else")))
-
-    assert (await read(reader)).about is About.ANOTHER
+    assert not found.is_understood
+    assert (found.about is About.ANOTHER) is (entry["whose"] == "somebody else")
 
 
 async def test_items_are_wanted_unwanted_or_would_do(server: OpenAiServer, reader: LlmUnderstanding) -> None:
@@ -132,14 +121,6 @@ async def test_what_is_both_wanted_and_not_is_dropped(server: OpenAiServer, read
     server.then(says(an_entry(), an_entry(stance="wants")))
 
     assert not (await read(reader)).is_understood
-
-
-@pytest.mark.parametrize("do", [Do.LIE, Do.WRONG_SCHEMA, Do.REFUSE, Do.TRUNCATE])
-async def test_an_answer_that_does_not_fit_is_none(server: OpenAiServer, reader: LlmUnderstanding, do: Do) -> None:
-    server.then(do, do)
-
-    with pytest.raises(ReasonerUnavailable):
-        await read(reader)
 
 
 async def test_nothing_to_name_is_no_call(server: OpenAiServer, reader: LlmUnderstanding) -> None:

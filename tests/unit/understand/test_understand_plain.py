@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from operators.language.corrections import CHOSEN, NEWER, NOT_COUNTED, explanation, understand
-from operators.language.understood import Understood
+from operators.language.corrections import CHOSEN, NEWER, NOT_COUNTED, explanation
+from operators.language.ports import Understood
 from operators.merge import merge, resolve_correction, resolve_unheard
 from operators.privacy import Privacy
 from operators.statinit import facts_of, parser_for, vocabulary_for
@@ -15,7 +15,7 @@ from schemas import Bound, Candidate, Fact, Measure, NotUnderstood, SkillDiff, S
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import NOW, facts, item_facts
-from tests.unit.understand.understand_builders import a_bare_skill, a_correction
+from tests.unit.understand.understand_builders import a_bare_skill, a_correction, understood
 
 FOOD = (
     *facts("ingredient: tofu", "ingredient: peanuts", "ingredient: beef", "ingredient: mushrooms", "ingredient: fish"),
@@ -35,51 +35,30 @@ CATALOGUES: dict[str, tuple[Fact, ...]] = {
 }
 UNDERSTOOD = """
 films       | no horror, please                       | avoids horror
-films       | I love science fiction                  | prefers sci-fi
-films       | I hate scary movies                     | avoids horror
 films       | show me something funny                 | prefers comedy
 films       | I'm bored of superhero movies           | avoids superhero
 films       | I'm a horror fan                        | prefers horror
-films       | I only watch documentaries              | prefers documentary
-films       | I avoid war films                       | avoids war
 films       | Keine Horrorfilme bitte                 | avoids horror
-films       | Ich mag keine Krimis                    | avoids crime
-films       | Ich liebe Komödien                      | prefers comedy
 films       | Ich schaue gern Actionfilme             | prefers action
 books       | I love fantasy novels                   | prefers fantasy
-books       | I only read biographies                 | prefers biography
 books       | I've read too many thrillers            | avoids thriller
-books       | I'm more of a mystery reader            | prefers mystery
-books       | I read a lot of sci-fi                  | prefers science fiction
 books       | Ich lese gern Krimis                    | prefers mystery
 restaurants | I love Thai food                        | prefers thai
-restaurants | I'm vegan                               | prefers vegan
 restaurants | no pizza tonight                        | avoids pizza
 food        | I'm vegan                               | prefers vegan
-food        | I'm a vegetarian                        | prefers vegetarian
-food        | I'm on a vegan diet                     | prefers vegan
 food        | I can't have peanuts                    | avoids peanuts
-food        | I only eat vegetarian                   | prefers vegetarian
 food        | I am allergic to tofu                   | avoids tofu
-food        | I'm intolerant to mushrooms             | avoids mushrooms
-food        | I have a fish allergy                   | avoids fish
 food        | mushrooms make me sick                  | avoids mushrooms
 food        | not too spicy                           | avoids spicy
-food        | I like it spicy                         | prefers spicy
-food        | Ich bin Veganer                         | prefers vegan
 food        | Ich bin allergisch gegen Tofu           | avoids tofu
-food        | Ich esse keinen Fisch                   | avoids fish
 travel      | somewhere warm                          | prefers warm
-travel      | I want to go hiking                     | prefers hiking
 travel      | I hate flying                           | avoids flight
 travel      | I'm looking for a beach holiday         | prefers beach
 travel      | I like places with a pool               | prefers pool
 """
 NOT_UNDERSTOOD = """
 films  | horror                                  | no-wish
-films  | I'm a western                           | no-wish
 films  | horror films were too much for my son   | for-another
-films  | my brother is allergic to horror        | for-another
 films  | I like zyxquill                         | unknown-name
 films  | pas de films qui font peur              | other-language
 films  | something cheaper                       | no-measure
@@ -88,9 +67,6 @@ films  | Yeah right, no horror please            | not-read
 food   | I'm Italian                             | no-wish
 food   | my daughter is allergic to tofu         | for-another
 food   | I am not allergic to tofu               | not-kept
-food   | I used to be allergic to tofu           | not-kept
-food   | I was a vegan                           | no-wish
-food   | I'm not vegan                           | no-wish
 food   | Ich bin nicht allergisch gegen Tofu     | not-kept
 """
 
@@ -108,9 +84,7 @@ def rows(table: str) -> list[tuple[str, str, str]]:
 def read(domain: str, text: str) -> tuple[Understood, str]:
     """A worker's reading of a sentence, and the text that may be kept."""
     kept = Privacy(redactor=RULES).redact(text, domain).text
-    return understand(
-        a_correction(kept, domain=domain), (), a_bare_skill(), CATALOGUES[domain], text, privacy=PRIVACY, reader=RULES
-    ), kept
+    return understood(kept, (), vocabulary=CATALOGUES[domain], as_said=text, domain=domain), kept
 
 
 @pytest.mark.parametrize(("domain", "text", "says"), rows(UNDERSTOOD))
@@ -146,10 +120,7 @@ def test_an_allergy_is_honoured_as_an_avoidance_and_not_kept() -> None:
 
 
 def test_a_private_value_is_refused_and_the_person_reads_it() -> None:
-    catalogue = facts("genre: christian living")
-    found = understand(
-        a_correction("I like christian living"), (), a_bare_skill(), catalogue, privacy=PRIVACY, reader=RULES
-    )
+    found = understood("I like christian living", (), vocabulary=facts("genre: christian living"))
 
     diff = resolve_correction(a_bare_skill(), a_correction("I like christian living"), (), found, privacy=PRIVACY)
 
@@ -188,22 +159,13 @@ def test_an_answer_has_examples_that_are_understood(domain: str, text: str, why:
 def test_an_answer_advises_no_word_where_none_is_known(text: str, told: str) -> None:
     kept = Privacy(redactor=RULES).redact(text, "films").text
 
-    found = understand(a_correction(kept), (), a_bare_skill(), (), text, privacy=PRIVACY, reader=RULES)
+    found = understood(kept, (), as_said=text)
 
     assert explanation(found, PRIVACY.placeholders(kept), "films") == told
 
 
 def test_an_answer_advises_no_value_that_may_not_be_kept() -> None:
-    found = understand(
-        a_correction("I like zyxquill"),
-        (),
-        a_bare_skill(),
-        facts("genre: christian living"),
-        privacy=PRIVACY,
-        reader=RULES,
-    )
-
-    assert found.examples == ()
+    assert understood("I like zyxquill", (), vocabulary=facts("genre: christian living")).examples == ()
 
 
 @pytest.mark.parametrize(("text", "beyond"), [("nothing before 2010", 2009.0), ("no films before 2010", 2009.0)])
@@ -219,9 +181,7 @@ def test_a_year_is_a_bound_although_a_shown_film_has_that_decade_or_title(
 ) -> None:
     items = (facts_of(shown, parser_for("films", {})),)
 
-    found = understand(
-        a_correction(text, items), items, a_bare_skill(), CATALOGUES["films"], privacy=PRIVACY, reader=RULES
-    )
+    found = understood(text, items, vocabulary=CATALOGUES["films"])
 
     assert [each.directive.bound for each in found.says] == [Bound(measure=Measure.YEAR, above=beyond)]
 
@@ -229,14 +189,7 @@ def test_a_year_is_a_bound_although_a_shown_film_has_that_decade_or_title(
 def test_a_price_is_a_bound_although_a_shown_item_costs_just_that() -> None:
     items = (facts_of(Candidate(item_id="a", metadata={"price": 20}), parser_for("food", {})),)
 
-    found = understand(
-        a_correction("I like tofu, but nothing over 20", items),
-        items,
-        a_bare_skill(),
-        FOOD,
-        privacy=PRIVACY,
-        reader=RULES,
-    )
+    found = understood("I like tofu, but nothing over 20", items, vocabulary=FOOD)
 
     said = [each.directive.bound or each.directive.value for each in found.says]
     assert said == ["tofu", Bound(measure=Measure.PRICE, below=20.0)]
@@ -254,7 +207,7 @@ def test_a_price_is_a_bound_although_a_shown_item_costs_just_that() -> None:
 def test_words_that_state_nothing_are_answered_with_their_effect(text: str, learns: bool, told: str) -> None:
     items = (item_facts("a", "genre: comedy"), item_facts("b", "genre: drama"))
     correction = a_correction(text, items)
-    found = understand(correction, items, a_bare_skill(), CATALOGUES["films"], privacy=PRIVACY, reader=RULES)
+    found = understood(text, items, vocabulary=CATALOGUES["films"])
 
     diff = resolve_correction(a_bare_skill(), correction, items, found, learns=learns, privacy=PRIVACY)
 
@@ -266,7 +219,7 @@ def test_words_that_state_nothing_are_answered_with_their_effect(text: str, lear
 def test_words_older_than_a_newer_statement_are_answered_with_that() -> None:
     def said(text: str, at: datetime) -> SkillDiff:
         correction = a_correction(text).model_copy(update={"occurred_at": at})
-        found = understand(correction, (), a_bare_skill(), CATALOGUES["films"], privacy=PRIVACY, reader=RULES)
+        found = understood(text, (), vocabulary=CATALOGUES["films"])
         return resolve_correction(skill, correction, (), found, privacy=PRIVACY)
 
     skill = a_bare_skill()

@@ -1,9 +1,10 @@
 """Corrections and what they are about, for tests."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from operators.language.corrections import understand
-from operators.language.understood import Understood
+from operators.language.ports import Understood
 from schemas import Candidate, Correction, Fact, ItemFacts, PolicySkill
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
@@ -33,9 +34,8 @@ SHOWN = (
 
 
 def understood(
-    text: str, items: tuple[ItemFacts, ...] = SHOWN, *, vocabulary: tuple[Fact, ...] = (), **fields: Any
+    text: str, items: tuple[ItemFacts, ...] = SHOWN, *, vocabulary: Sequence[Fact] = (), as_said: str = "", **more: Any
 ) -> Understood:
     """What is understood of these words about these items."""
-    return understand(
-        a_correction(text, items, **fields), items, a_bare_skill(), vocabulary, privacy=PRIVACY, reader=RULES
-    )
+    said, skill = a_correction(text, items, **more), a_bare_skill()
+    return understand(said, items, skill, vocabulary, as_said, privacy=PRIVACY, reader=RULES)

@@ -5,10 +5,10 @@ import math
 import pytest
 
 from operators.rank.weights import RankWeights
-from operators.weigh import in_use, outcome
+from operators.weigh import evidence_of, in_use
 from schemas import Mix
 from schemas.weights import FEATURE_ONE
-from tests.unit.weigh.weigh_builders import DOMAIN, NOON, Planted, no_weights, some_features, told
+from tests.unit.weigh.weigh_builders import NOON, Planted, no_weights, some_features, told
 
 
 def slope_of(moved: tuple[int, int], weight: float) -> float:
@@ -35,17 +35,16 @@ def test_the_slope_is_that_of_the_log_likelihood() -> None:
         return totals[chosen] - math.log(sum(map(math.exp, totals)))
 
     at = RankWeights(skill=0.8, dimensions={"genre": 0.65, "mood": 0.15, "unknown": 0.5})
-    said = outcome(features, chosen, at, 1, event_id="o", occurred_at=NOON, domain=DOMAIN, weights_version=0)
-    assert said is not None
+    mix, dimensions = evidence_of(features, chosen, at, 1)
     values = {each.value: getattr(at, each.value) for each in Mix}
-    for part in said.mix:
+    for part in mix:
         more = RankWeights(**(values | {part.value: values[part.value] + 1e-4}), dimensions=at.dimensions)
         slope = (log_likelihood(more) - log_likelihood(at)) / 1e-4
-        assert slope_of(said.mix[part], values[part.value]) == pytest.approx(slope, abs=2e-3)
-    for name in said.dimensions:
+        assert slope_of(mix[part], values[part.value]) == pytest.approx(slope, abs=2e-3)
+    for name in dimensions:
         more = RankWeights(skill=0.8, dimensions={**at.dimensions, name: at.of(name) + 1e-4})
         slope = (log_likelihood(more) - log_likelihood(at)) / 1e-4
-        assert slope_of(said.dimensions[name], at.of(name)) == pytest.approx(slope, abs=2e-3)
+        assert slope_of(dimensions[name], at.of(name)) == pytest.approx(slope, abs=2e-3)
 
 
 @pytest.mark.parametrize(("nth", "part"), [(1, 1.0), (32, 1.0), (64, 0.5), (3_200, 0.01)])
@@ -63,13 +62,6 @@ def test_an_outcome_tells_numbers_of_dimensions_and_the_hour() -> None:
 
     assert said is not None
     assert said.occurred_at == NOON.replace(minute=0, second=0, microsecond=0)
-    assert set(said.model_dump()) == {
-        "event_id",
-        "schema_version",
-        "occurred_at",
-        "domain",
-        "weights_version",
-        "mix",
-        "dimensions",
-    }
+    fields = "event_id schema_version occurred_at domain weights_version mix dimensions"
+    assert set(said.model_dump()) == set(fields.split())
     assert in_use(None).of("author") == 2.0

@@ -5,8 +5,8 @@ import random
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from operators.weigh import in_use, learned, outcome, start
-from schemas import Features, Mix, Outcome, WeightAction, WeightCommand, Weights
+from operators.weigh import in_use, learned, outcome_of, start
+from schemas import Contrast, Fact, Features, ItemFacts, Mix, Outcome, WeightAction, WeightCommand, Weights
 from schemas.weights import FEATURE_ONE
 
 NOON = datetime(2026, 1, 1, 12, 34, 56, 789, tzinfo=UTC)
@@ -80,13 +80,17 @@ class Planted:
 
 def told(features: Features, chosen: int, *, weights: Weights, nth: int = 1, event_id: str = "o1") -> Outcome | None:
     """What a choice says at these weights."""
-    return outcome(
-        features,
-        chosen,
-        in_use(weights),
-        nth,
+    facts = tuple(Fact(dimension=name, value="any") for name in features.dimensions)
+    item, *others = [ItemFacts(item_id=str(number), facts=facts) for number in range(features.candidates)]
+    contrast = Contrast(
         event_id=event_id,
         occurred_at=NOON,
+        user_id="ann",
         domain=DOMAIN,
-        weights_version=weights.version,
+        ranking_id="r",
+        chosen=item,
+        chosen_rank=chosen + 1,
+        unchosen=tuple(others),
+        features=features,
     )
+    return outcome_of(contrast, in_use(weights), nth, b"", weights.version)

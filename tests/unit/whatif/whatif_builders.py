@@ -8,22 +8,9 @@ from operators.language.corrections import understand
 from operators.merge import DEFAULT_LIMITS, MergeLimits, fold, start
 from operators.steps import Effects, Evolve, Reason, State, learn
 from operators.whatif import Moment, Series, Side, replay, series
-from schemas import (
-    Attribute,
-    Candidate,
-    Contrast,
-    Correction,
-    Directive,
-    Fact,
-    Feedback,
-    ItemFacts,
-    PolicySkill,
-    SkillCommand,
-    SkillDiff,
-    Stance,
-    Tier,
-    encode,
-)
+from schemas import Contrast, Correction, Directive, Feedback, PolicySkill, SkillCommand, SkillDiff, Stance, encode
+from schemas.items import Candidate, Fact, ItemFacts
+from schemas.skills import Attribute, Tier
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
