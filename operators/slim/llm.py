@@ -27,11 +27,7 @@ class LlmExtract(Asker):
     async def extract(
         self, skill: PolicySkill, instruction: str = "", budget: int = 30, population: Mapping[str, float] | None = None
     ) -> tuple[Slimmed, ReasonedBy]:
-        """Extract the slim skill for this task. A skill without a sure line has an empty one, without a call.
-
-        Raises:
-            ReasonerUnavailable: there is no usable answer.
-        """
+        """Extract the slim skill for this task, or raise ReasonerUnavailable; no sure line, no call."""
         asked = question(
             skill,
             instruction,

@@ -71,8 +71,7 @@ def typed(
 ) -> tuple[SlimLine, ...]:
     """Return the lines of a text with their dimensions: those of the skill, then those behind further phrases.
 
-    A phrase is of a statement or of the session, `no X` for what the person avoids. Another statement or session line
-    with the same words may be held back, so each has to pass the gate here too.
+    Another statement or session line with the same words may be held back, so each has to pass the gate here too.
     """
     session = skill.sessions[-1].lines if skill.sessions else ()
     facts: list[tuple[Statement | SessionLine, bool, bool]] = [
@@ -105,19 +104,17 @@ def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ..
     found = []
     for line in attributes:
         more = added.pop(line.attribute_id, None)
-        found.append(line if more is None or line.kind is Kind.PATTERN else _more(line, more))
+        if more is not None and line.kind is not Kind.PATTERN:
+            taken, expected = line.taken + more.taken, line.expected + more.expected
+            # A line that was silent may be what this session is about.
+            tier = max(line.tier, tier_of(taken, expected, line.source, Tier.HIGH))
+            line = line.model_copy(update={"taken": taken, "expected": expected, "tier": tier})  # noqa: PLW2901
+        found.append(line)
     new = (
         _as_line(line.attribute_id, line.dimension, line.value, Tier.LOW, now, (line.taken, line.expected))
         for line in added.values()
     )
     return (*found, *new)
-
-
-def _more(line: Attribute, more: SessionLine) -> Attribute:
-    taken, expected = line.taken + more.taken, line.expected + more.expected
-    # A line that was silent may be what this session is about.
-    tier = max(line.tier, tier_of(taken, expected, line.source, Tier.HIGH))
-    return line.model_copy(update={"taken": taken, "expected": expected, "tier": tier})
 
 
 def _lasting_facts(skill: PolicySkill) -> list[Statement]:
