@@ -52,8 +52,8 @@ CountT = TypeVar("CountT")
 class Population:
     """Counts over the users of one domain, one profile after the other, in any order.
 
-    Memory does not grow with the users: of more than `tracked` attributes those with the fewest users go. One that comes
-    again starts at zero, so that a count is never too high; only then does the order matter.
+    Memory does not grow with the users: of more than `tracked` attributes, those with the fewest users go. One that
+    comes again starts at zero, so that a count is never too high; only then does the order matter.
     """
 
     def __init__(self, domain: Domain, tracked: int = 20_000) -> None:

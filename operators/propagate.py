@@ -245,7 +245,7 @@ def _priority(item_id: str, taker: Taker) -> tuple[int, str]:
 def heard(held: Taker | None, arrived: Taker) -> Taker:
     """Merge an item's state of a taker with a new one.
 
-    A touch has the newest items only. Those taken next to this one tell most about it: earlier ones stay while they fit.
+    A touch has the newest items only. Those taken next to this one tell most: earlier ones stay while they fit.
     """
     if held is None:
         return arrived
