@@ -118,7 +118,7 @@ class Candidate:
     @property
     def share(self) -> float:
         """The unknown share of the item."""
-        return _whole(fsum(self.missing.values()))
+        return round(fsum(self.missing.values()), 6)
 
     def after(self, names: frozenset[str]) -> "Candidate":
         """The same candidate once some facts are known to be fine."""
@@ -178,11 +178,7 @@ def _joined(able: Sequence[Candidate]) -> Iterator[tuple[tuple[Candidate, ...], 
             shares = (
                 times * max((parts[at] for at in kind if at in inside), default=0.0) for kind, times in kinds.items()
             )
-            yield tuple(able[at] for at in group), _whole(fsum(shares))
-
-
-def _whole(share: float) -> float:
-    return round(share, 6)
+            yield tuple(able[at] for at in group), round(fsum(shares), 6)
 
 
 def learned(

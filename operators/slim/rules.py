@@ -133,16 +133,9 @@ def phrases(
         return places.get(line.attribute_id, len(places))
 
     def order(line: Attribute) -> tuple[bool, int, int, float, int, int, str]:
-        rarity = -math.log(max(shares.get(line.attribute_id, 0.0), 0.01)) if shares else 0.0
-        return (
-            line.attribute_id not in relevant,
-            place(line),
-            -line.tier,
-            -rarity,
-            -line.confirmed_at,
-            -line.support,
-            line.attribute_id,
-        )
+        name = line.attribute_id
+        rarity = -math.log(max(shares.get(name, 0.0), 0.01)) if shares else 0.0
+        return name not in relevant, place(line), -line.tier, -rarity, -line.confirmed_at, -line.support, name
 
     said: dict[Kind, dict[str, Attribute]] = {kind: {} for kind in Kind}
     habits: list[Attribute] = []
