@@ -1,12 +1,11 @@
 """Contrast (paper 2.5): joins a user's rankings with their selections, whatever their order of arrival.
 
-Rankings wait in a bounded ring for their selection, selections in another for their ranking. One selection answers a
-ranking, with one item of it, with several, or with none. The first answer stands: the same one again is a repeat,
-another one is refused. Unreadable items are left out of the contrast; a choice of unreadable items only ends a ranking.
+Rankings and selections wait for each other in bounded rings, which are split into slots by the ranking's id so that
+each event writes only its slot. The first answer to a ranking stands: the same one again is a repeat, another one is
+refused. Unreadable items are left out of the contrast; a choice of unreadable items only ends a ranking.
 
-Both topics are read concurrently, and either may run ahead of the other. Callers hold back an event whose step
-`overflows` a ring while the other topic has more records. The rings are split into slots by the ranking's id, so that
-each event writes only its slot.
+Either topic may run ahead of the other: callers hold back an event whose step `overflows` a ring while the other topic
+has more records.
 """
 
 from collections.abc import Callable, Sequence
@@ -63,10 +62,9 @@ class RingLimits:
 
 @dataclass(frozen=True)
 class Step:
-    """The rings after one event, and the contrast or abstention that it completes.
+    """The rings after one event, the contrast or abstention that it completes, and the selections that it refuses.
 
-    `refused` are selections that can never be matched, each with the reason; `expired` is the number of rankings that
-    dropped out of the ring without a selection.
+    `expired` is the number of rankings that dropped out of the ring without a selection.
     """
 
     state: OpenRankings
@@ -134,7 +132,7 @@ def on_ranking(
         wish=wish,
         facets=() if wish else ranking.injected.facets,
         features=None if wish else _features(ranking),
-        by_sager=is_ours(ranking),
+        by_sager=ranking.ranked_by is RankedBy.SAGER,
         session_id=None if wish else ranking.session_id,
     )
     waiting = next((w for w in state.waiting if w.selection.ranking_id == ranking.ranking_id), None)
@@ -149,30 +147,20 @@ def on_ranking(
     return _open(fenced, opened, limits)
 
 
-def is_ours(ranking: Ranking) -> bool:
-    """Return true if our ranker made this ranking's order."""
-    return ranking.ranked_by is RankedBy.SAGER
-
-
 def _features(ranking: Ranking) -> Features | None:
     """Return the features of a ranking of ours; our weights did not order an app's own."""
-    told = ranking.injected.features
-    ours = is_ours(ranking) and told is not None and told.candidates == len(ranking.candidates)
-    return told if ours else None
+    told = ranking.injected.features if ranking.ranked_by is RankedBy.SAGER else None
+    return told if told is not None and told.candidates == len(ranking.candidates) else None
 
 
 def _open(state: OpenRankings, opened: OpenRanking, limits: RingLimits) -> Step:
     rankings = (*state.rankings, opened)
     kept = rankings[-limits.rankings :]
     if len(kept) > 1:  # most rankings are answered before their slot gets another one, and need no size
-        kept = tuple(map(_sized, kept))
+        kept = tuple(r if r.size_bytes else r.model_copy(update={"size_bytes": len(encode(r))}) for r in kept)
     while len(kept) > 1 and sum(ranking.size_bytes for ranking in kept) > limits.size_bytes:
         kept = kept[1:]
     return Step(state.model_copy(update={"rankings": kept}), Outcome.OPENED, expired=len(rankings) - len(kept))
-
-
-def _sized(ranking: OpenRanking) -> OpenRanking:
-    return ranking if ranking.size_bytes else ranking.model_copy(update={"size_bytes": len(encode(ranking))})
 
 
 def on_selection(

@@ -54,15 +54,5 @@ def has_shifted(line: Attribute, drift: int) -> bool:
 
 
 def away(skill: PolicySkill, now: datetime) -> int:
-    """Return how many extra times a skill forgets with an event of this time; none with its first event."""
-    return aged(skill.occurred_at, now) if skill.version else 0
-
-
-def aged(last: datetime, now: datetime) -> int:
-    """Return how many extra times a skill forgets after an inactivity.
-
-    >>> from datetime import UTC
-    >>> aged(datetime(2024, 1, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC))
-    2
-    """
-    return min(max(0, (now - last) // AGE), MOST_AGED)
+    """Return how many extra times a skill forgets after an inactivity; none with its first event."""
+    return min(max(0, (now - skill.occurred_at) // AGE), MOST_AGED) if skill.version else 0

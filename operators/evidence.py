@@ -1,9 +1,8 @@
 """Evidence: how often a value was taken, and how often blind choice would take it (paper 2.5, in two counts).
 
-The paper contrasts the chosen item with the others. A line keeps that as two integers, in 1/1024 of a choice: `taken`,
-how often its value was taken, and `expected`, the sum of the shares of the shown items that had it. A common value is
-taken often and expected as often, and proves nothing. Older choices count for less: each choice first takes a sixteenth
-of both counts away. Priors, visits and choices are all counted by this step.
+A line keeps two integers, in 1/1024 of a choice: `taken`, how often its value was taken, and `expected`, the sum of
+the shares of the shown items that had it. A common value is taken often and expected as often, and proves nothing.
+Older choices count for less: each choice first takes a sixteenth of both counts away.
 """
 
 from collections import Counter
@@ -67,11 +66,7 @@ class Shown:
 
 
 def kept(count: int, forget: int = FORGET) -> int:
-    """Return a count after the decay of one choice.
-
-    >>> kept(1_024), kept(0), kept(1_024, forget=0)
-    (960, 0, 1024)
-    """
+    """Return a count after the decay of one choice."""
     return count - count // forget if forget else count
 
 
@@ -144,11 +139,7 @@ def strength(line: Attribute) -> float:
 
 @lru_cache(maxsize=65_536)
 def weight(taken: int, expected: int) -> float:
-    """Return the logarithm of taken over expected; never negative (invariant 5).
-
-    >>> weight(1_024, 1_024), round(weight(3_072, 0), 3), weight(0, 5_000)
-    (0.0, 1.386, 0.0)
-    """
+    """Return the logarithm of taken over expected; never negative (invariant 5)."""
     return max(0.0, log((taken + ONE) / (expected + ONE)))
 
 

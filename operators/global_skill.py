@@ -52,9 +52,8 @@ CountT = TypeVar("CountT")
 class Population:
     """Counts over the users of one domain, one profile after the other, in any order.
 
-    Memory does not grow with the users: at most `tracked` attributes are counted. When there are more, those with the
-    fewest users go. One that comes again starts at zero, so that a count is never too high; only then does the order
-    matter.
+    Memory does not grow with the users: of more than `tracked` attributes, those with the fewest users go. One that
+    comes again starts at zero, so that a count is never too high; only then does the order matter.
     """
 
     def __init__(self, domain: Domain, tracked: int = 20_000) -> None:
@@ -136,8 +135,7 @@ class Population:
 def global_skill(population: Population, event_id: str, occurred_at: datetime, floor: int = FLOOR) -> GlobalSkill:
     """Build the global skill of a population: the same for the same users.
 
-    The template's lines have the ids, kinds and values that priors use, no support of their own, and the source
-    `global`.
+    The template's lines have the ids that priors use, no support of their own, and the source `global`.
     """
     held = population.held(floor)
     shares = {one.attribute.attribute_id: _share(one.users, population.users) for one in held[:MAX_SHARES]}

@@ -1,7 +1,6 @@
 """The other takers of a user's items, and what they have in common, computed for each ranking (paper 2.2).
 
-An item's takers are stored once, for all readers. For each reader the item summarises its other takers: nothing that
-fewer than `floor` of them support.
+For each reader an item summarises its other takers: nothing that fewer than `floor` of them support.
 """
 
 import math
@@ -122,19 +121,16 @@ def weights_of(takers: Sequence[Taker]) -> dict[str, float]:
 
     An account that was active on one day weighs a quarter of one that was active on four. An account that takes
     everything weighs less with each further choice. The sum is Kish's effective sample size.
-
-    >>> weights_of(())
-    {}
     """
-    raw = {taker.neighbour: _trust(taker) for taker in takers}
+    raw = {
+        taker.neighbour: max(1, min(taker.days, TRUSTED_DAYS))
+        / TRUSTED_DAYS
+        * min(1.0, FULL_CHOICES / max(1, taker.version))
+        for taker in takers
+    }
     total = math.fsum(raw.values())
     typical = math.fsum(weight * weight for weight in raw.values()) / total if total else 1.0
     return {name: weight / typical for name, weight in raw.items()}
-
-
-def _trust(taker: Taker) -> float:
-    shown = max(1, min(taker.days, TRUSTED_DAYS)) / TRUSTED_DAYS
-    return shown * min(1.0, FULL_CHOICES / max(1, taker.version))
 
 
 def _supported(weighted: Iterable[tuple[Sequence[str], float]], floor: int) -> dict[str, tuple[int, float]]:

@@ -1,11 +1,8 @@
 """Propagate (paper 2.2, Algorithm 1 line 11): a choice goes into the user's memory, and on to the items.
 
-Each choice *touches* its item, and some of the user's newest other items, with a small state. An item gathers its
-takers; `operators.neighbourhood` computes what they have in common for each reader. A taker is a pseudonym with figures
-and ids of items, without any words. The pseudonym is made with the deployment's secret, and lets an erasure find the
-taker.
-
-A touch is a state with a version, not an increment: repeated or late, it changes nothing.
+Each choice *touches* its item, and some of the user's newest other items, with a small state: repeated or late, it
+changes nothing. An item gathers its takers; `operators.neighbourhood` computes what they have in common for each
+reader. A taker is a pseudonym, made with the deployment's secret, with figures and ids of items, without any words.
 """
 
 import hmac
@@ -130,8 +127,7 @@ def touches(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits()) -
     """Touch the chosen item and some of the user's other items, the chosen one first.
 
     The others too, because later choices tell as much about an item as earlier ones. Each is touched at the 1st, 2nd,
-    4th, 8th, ... choice after its own: its state of a taker is never older than half of the choices since, for a
-    handful of items a choice.
+    4th, 8th, ... choice after its own: its state of a taker is never older than half of the choices since.
     """
     chosen = [taken for taken in memory.taken if taken.item_id == item_id]
     rest = [taken for taken in reversed(memory.taken) if taken.item_id != item_id]
@@ -249,8 +245,7 @@ def _priority(item_id: str, taker: Taker) -> tuple[int, str]:
 def heard(held: Taker | None, arrived: Taker) -> Taker:
     """Merge an item's state of a taker with a new one.
 
-    A touch has the newest items only. Those taken next to this one tell most about it and drop out of the newest: so
-    earlier ones stay, as far as there is room.
+    A touch has the newest items only. Those taken next to this one tell most: earlier ones stay while they fit.
     """
     if held is None:
         return arrived

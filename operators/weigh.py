@@ -3,10 +3,9 @@
 A choice becomes an `outcome`: numbers without a person, an item or words. A domain's weights are a fold of outcomes.
 
 An outcome is the choice's log-likelihood as a parabola in each weight: the slope is the taken candidate's feature less
-its expectation, the curvature the feature's variance over the list. The fold has integers only, so that one log gives
-the same bytes. As in assumed-density filtering with a diagonal Gaussian, the variance adds to a weight's precision, and
-the weight moves by the slope divided by it. The slope is taken at the weight's current value: otherwise each of a
-thousand choices made before the first was learned would push as far as the first.
+its expectation, the curvature the feature's variance over the list. As in assumed-density filtering with a diagonal
+Gaussian, the variance adds to a weight's precision, and the weight moves by the slope divided by it. The slope is taken
+at the weight's current value: otherwise each of a thousand choices made before the first was learned would push as far.
 """
 
 import hmac
@@ -39,19 +38,15 @@ from schemas.weights import (
 
 @dataclass(frozen=True)
 class Bounds:
-    """Start and bounds of a weight in fixed point: weights in 1/1048576, precisions in 1/1024.
-
-    Attributes:
-        begin: the start value with the precision of its prior.
-        step: the most that one choice moves the weight.
-        surest: the precision stops growing here: old choices fade then, as new ones come.
-    """
+    """Start and bounds of a weight in fixed point: weights in 1/1048576, precisions in 1/1024."""
 
     begin: Learned
     low: int
     high: int
     step: int
+    """The most that one choice moves the weight."""
     surest: int
+    """The precision stops growing here: old choices fade then, as new ones come."""
 
     @classmethod
     def of(cls, value: float, deviation: float, low: float, high: float, step: float) -> "Bounds":
@@ -83,11 +78,7 @@ def of_dimension(dimension: str) -> Bounds:
 
 
 def in_use(weights: Weights | None) -> RankWeights:
-    """Return a domain's weights, kept within their bounds; the start values for None.
-
-    >>> in_use(None) == RankWeights()
-    True
-    """
+    """Return a domain's weights, kept within their bounds; the start values for None."""
     if weights is None:
         return RankWeights()
     mix = {part.value: _value(held, MIX[part]) for part, held in weights.mix.items()}

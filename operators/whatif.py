@@ -68,11 +68,7 @@ class Series:
 
 
 def series(diffs: Sequence[SkillDiff], choices: Mapping[str, bytes], commands: Mapping[str, SkillCommand]) -> Series:
-    """Join the log of one skill with the available events.
-
-    Raises:
-        OutOfOrder: the log has a gap.
-    """
+    """Join the log of one skill with the available events; raise OutOfOrder if the log has a gap."""
     first = diffs[0]
     live = start(first.user_id, first.domain, first.seed or (), first)
     live = live.model_copy(update={"applied": first.seeded_from})
@@ -115,19 +111,17 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Both skills after one event, with both diffs, and the choice if the event is a readable one.
-
-    `places` are the ranks that the live and the other skill gave the chosen item before they learned from it.
-    `unavailable` says why the other side's reasoner did not answer.
-    """
+    """Both skills after one event, with both diffs, and the choice if the event is a readable one."""
 
     live: PolicySkill
     other: PolicySkill
     contrast: Contrast | None = None
     places: tuple[int, int] = (0, 0)
+    """The ranks that the live and the other skill gave the chosen item before they learned from it."""
     live_diff: SkillDiff | None = None
     diff: SkillDiff | None = None
     unavailable: str = ""
+    """Why the other side's reasoner did not answer."""
 
 
 async def replay(told: Series, live_lines: Lines, side: Side) -> AsyncIterator[Moment]:
@@ -169,10 +163,9 @@ async def _step(step: Step, before: PolicySkill, other: PolicySkill, live_lines:
 
 
 def place(contrast: Contrast, lines: Sequence[Attribute]) -> int:
-    """Rank of the chosen item among the contrast's candidates when these lines rank them; 1 is the top.
+    """Return the rank of the chosen item when these lines rank the contrast's candidates; 1 is the top.
 
-    The deterministic ranker uses the same instruction and facets for any lines. The ranking's id breaks ties, which
-    favours neither the chosen item nor the order in which the items were shown.
+    The ranking's id breaks ties, which favours neither the chosen item nor the order in which the items were shown.
     """
     items = sorted((contrast.chosen, *contrast.unchosen), key=lambda item: item.item_id)
     ranked = rank(items, lines, contrast.instruction, facet_weights(contrast.facets), contrast.ranking_id)

@@ -13,7 +13,7 @@ from evaluation.simulation import Turn
 from operators.attributes import fact_ids
 from operators.contrast import contrast_id, reverse_rank
 from operators.evolve import CountsReasoner
-from operators.fit.known import Known
+from operators.fit.acceptance import Known
 from operators.language.corrections import understand
 from operators.retrieve import Retrieved
 from operators.stated import live, statement_id

@@ -53,8 +53,7 @@ class Question:
 def question(contrast: Contrast, skill: PolicySkill, *, max_tokens: int, vouching: Vouching) -> Question | None:
     """Ask about the lines on the chosen item's dimensions, by tier, then recency; None if there is nothing to judge.
 
-    Habits are not asked about: code counts them. Values for which nothing vouches are shown by number. `max_tokens`
-    includes the addition of a corrective retry.
+    Habits are left to code, and `max_tokens` includes the addition of a corrective retry.
     """
     dimensions = {fact.dimension for fact in contrast.chosen.facts}
     quote = quoting(contrast, skill.attributes, vouching)
@@ -122,11 +121,7 @@ class LlmReasoner(Asker):
     """Has a model judge what a choice says about a skill; habits are counted by code."""
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """Propose changes to the skill. Without anything to judge there is no call.
-
-        Raises:
-            ReasonerUnavailable: there is no usable answer.
-        """
+        """Propose changes, or raise ReasonerUnavailable. Without anything to judge there is no call."""
         asked = question(contrast, skill, max_tokens=MAX_PROMPT_TOKENS, vouching=self._vouching)
         if asked is None:
             return Proposal(reasoned_by=ReasonedBy(reasoner=self.name))

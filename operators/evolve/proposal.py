@@ -11,11 +11,7 @@ from schemas import Contrast, Fact, Judgement, PolicySkill, ReasonedBy
 class Proposal:
     """The outcome of the three phases (paper 2.5): ids to reinforce, facts to discover, ids to weaken.
 
-    Attributes:
-        discovered: facts of the chosen item that the skill does not hold yet, the most informative first.
-        reasons: a short reason per attribute id, where there is one.
-        analysis: the reasoning in a few sentences, for people; never used by code.
-        judged: a model's verdict on each line that it was asked about.
+    The most informative discovery comes first; `reasons` are by attribute id. No code uses the `analysis`.
     """
 
     reinforced: tuple[str, ...] = ()

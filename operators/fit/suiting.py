@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 
 from operators.attributes import fact_id, fact_ids
-from operators.fit.acceptance import Candidate, Power, candidates, chance, none_suits, power_of
-from operators.fit.known import AGAINST, Known
+from operators.fit.acceptance import AGAINST, Candidate, Known, Power, candidates, chance, none_suits, power_of
 from operators.privacy import Privacy
 from operators.prompts import visible
 from schemas import Fact, Fit, ItemFacts, Option, PolicySkill, Question, Stance, Statement, derived_id
@@ -79,8 +78,7 @@ def question_of(
 ) -> Question | None:
     """Return the question that helps most to decide what to show, or to show nothing; None where no answer would.
 
-    Its options are values of the candidates in one dimension. It never asks about sensitive facts, even where a domain
-    may learn them, nor about avoided ones.
+    It never asks about sensitive facts, even where a domain may learn them, nor about avoided ones.
     """
     known = Known.of(skill, statements)
     power = power_of(skill.beliefs)

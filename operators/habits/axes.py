@@ -1,7 +1,6 @@
-"""The axes of habits, and the words for both of their sides.
+"""The axes of habits, and the words for both of their sides, such as dearer or cheaper than the list's median.
 
-An item of a list stands on one side of an axis or on the other, such as dearer or cheaper than the list's median. A
-habit is a side that a user takes more often than the lists let expect.
+A habit is a side that a user takes more often than the lists let expect.
 """
 
 from collections.abc import Mapping
@@ -12,11 +11,7 @@ from schemas import Attribute, Kind, Measure
 
 
 class Pole(NamedTuple):
-    """One side of an axis, as a line of a skill whose kind and dimension no fact of an item has.
-
-    `axis` names the counts, `up` is true for the side that is counted as taken. `value` has our own words, at most 40
-    characters.
-    """
+    """One side of an axis (`up`: the one counted as taken), as a line of a skill in our own words."""
 
     axis: str
     up: bool

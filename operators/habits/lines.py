@@ -110,8 +110,7 @@ class Sure:
 def lines_of(habits: Mapping[str, HabitCounts], held: Mapping[str, Tier]) -> dict[str, Sure]:
     """Return the habits that are lines of a skill now, by attribute id; other lines of `held` are over.
 
-    Of the axes `by_...` only one is a line: the one that proves most, unless the one that is held proves two thirds as
-    much.
+    Of the axes `by_...` only the one that proves most is a line, unless the held one proves two thirds as much.
     """
     found: dict[str, Sure] = {}
     for pole in _poles(frozenset(habits)):
@@ -157,10 +156,9 @@ def _chosen(found: dict[str, Sure], held: Mapping[str, Tier]) -> dict[str, Sure]
 def habit_scores(
     items: Sequence[ItemFacts], lines: Sequence[Attribute], popularity: Mapping[str, int] | None
 ) -> dict[str, list[float]]:
-    """Score each item of a list by the sure habits, by the dimension of their lines.
+    """Score each item of a list by the sure habits, by the dimension of their lines: the strength of their evidence.
 
-    An item on a line's side gains the strength of the line's evidence. The axes `by_...` do not rank: they are in the
-    tastes' own weights already.
+    The axes `by_...` do not rank: they are in the tastes' own weights already.
     """
     sure = [
         (pole, line)

@@ -19,8 +19,7 @@ _MOST = WIDEST * FEATURE_ONE
 class Spoken:
     """The features of one list, each row in the candidates' order.
 
-    Those of the community are in standard deviations of the list; `dimensions` are the log-odds that the skill's lines
-    and habits give a candidate, by dimension.
+    The community's are in standard deviations of the list; `dimensions` are log-odds by the skill's lines and habits.
     """
 
     companions: Sequence[float] = ()

@@ -19,10 +19,8 @@ class ListwiseRanker(Asker):
 
     Small models hand back the presentation as it stood. Such an answer says nothing, so another order is asked, and
     only answers that differ from their presentation count. If all are copies they all count: where the candidates stood
-    in both an order and its reverse, that leaves ties, which the seed breaks.
-
-    Args:
-        orders: presentation orders that are asked in any case; one more if their answers all were copies.
+    in both an order and its reverse, that leaves ties, which the seed breaks. `orders` is the number of presentation
+    orders that are asked in any case.
     """
 
     def __init__(self, client: Asks, *, orders: int, **more: Any) -> None:
@@ -30,12 +28,9 @@ class ListwiseRanker(Asker):
         self._orders = orders
 
     async def rank(self, task: Task) -> LlmRanking:
-        """Return the candidates in a strict order. One candidate or none costs no call.
+        """Return the candidates in a strict order, or raise ReasonerUnavailable; one or none costs no call.
 
         If the endpoint fails after it has answered for one order, the answers so far decide.
-
-        Raises:
-            ReasonerUnavailable: there is no usable answer.
         """
         if len(task.items) <= 1:
             return LlmRanking(tuple(item.item_id for item in task.items), ReasonedBy(reasoner="llm"))

@@ -13,9 +13,6 @@ _LEAST = 0.001
 _SCOPES = (Scope.NOW, Scope.SESSION, Scope.ALWAYS)
 """The most specific first: a statement for now precedes one for the session, which precedes one for good."""
 
-Preference = tuple[int, ...]
-"""A candidate's statements as a sort key; the greatest comes first."""
-
 
 @dataclass(frozen=True)
 class Said:
@@ -26,7 +23,7 @@ class Said:
     """
 
     against: frozenset[str] = frozenset()
-    prefers: Mapping[str, Preference] = field(default_factory=dict)
+    prefers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     suits: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -35,7 +32,7 @@ class Said:
         if fit is None and not statements:
             return NOTHING
         chances = fit.chances if fit is not None else (1.0,) * len(items)
-        preferred: dict[str, Preference] = {item.item_id: _preference(item, statements) for item in items}
+        preferred: dict[str, tuple[int, ...]] = {item.item_id: _preference(item, statements) for item in items}
         suits = [SUITING * math.log(max(chance, _LEAST)) for chance in chances]
         return cls(
             frozenset(fit.against) if fit is not None else frozenset(),
@@ -65,8 +62,8 @@ class Said:
 NOTHING = Said()
 
 
-def _preference(item: ItemFacts, statements: Sequence[Statement]) -> Preference:
-    """Count the statements for and against a candidate by scope; the newest statement breaks ties.
+def _preference(item: ItemFacts, statements: Sequence[Statement]) -> tuple[int, ...]:
+    """Count the statements for and against a candidate by scope; the newest breaks ties. The greatest key is best.
 
     A statement with `instead` counts against candidates that have the replaced value.
     """

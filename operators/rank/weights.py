@@ -53,11 +53,7 @@ class RankWeights:
     dimensions: Mapping[str, float] = field(default_factory=lambda: DIMENSIONS, hash=False)
 
     def of(self, dimension: str) -> float:
-        """The factor on the lines of a dimension.
-
-        >>> RankWeights().of("author"), RankWeights().of("shoe size")
-        (2.0, 0.5)
-        """
+        """Return the factor on the lines of a dimension."""
         return self.dimensions.get(dimension, self.dimensions.get(UNKNOWN, UNKNOWN_DIMENSION))
 
 
@@ -66,9 +62,5 @@ DEFAULT_WEIGHTS = RankWeights()
 
 @lru_cache(maxsize=4_096)
 def weighed_as(dimension: str) -> str:
-    """The name under which a dimension's weight is learned: item data may call dimensions whatever it likes.
-
-    >>> weighed_as("author"), weighed_as("Shoe size")
-    ('author', 'unknown')
-    """
+    """Return the name under which a dimension's weight is learned: item data may call dimensions whatever it likes."""
     return dimension if _NAME.fullmatch(dimension) else UNKNOWN

@@ -71,7 +71,7 @@ class Graph:
         self.members = _members(told.values())
         self._most = frozenset(tastes(taken))
         self._counts = Counter(name for names in self.facts.values() for name in names)
-        self._words = [_title_words(one.title) for one in taken]
+        self._words = [frozenset(normalise(one.title).split("-")) - _LITTLE_WORDS - {""} for one in taken]
         self._largest_crowd = max(self._takers.values(), default=0)
         self._largest_degree = max((member.latest.degree for member in self.members), default=0)
 
@@ -142,10 +142,6 @@ def _members(signals: Iterable[ItemSignal]) -> list[Member]:
             member.seen.append(one)
             member.tastes |= supported.get(name, set())
     return sorted(members.values(), key=lambda member: (-len(member.seen), member.name))[:MAX_USER_POOL]
-
-
-def _title_words(title: str) -> frozenset[str]:
-    return frozenset(normalise(title).split("-")) - _LITTLE_WORDS - {""}
 
 
 def _cosine(one: frozenset[str], other: frozenset[str]) -> float:

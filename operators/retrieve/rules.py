@@ -12,16 +12,10 @@ from operators.statinit.parsers import ALIASES
 
 @dataclass(frozen=True)
 class Signals:
-    """The input of the rules.
+    """The input of the rules, for an item that the user took or another user; all but counts and days from 0 to 1.
 
-    Attributes:
-        is_item: an item that the user took; else another user.
-        edge: the weight of the edge to it, 0 to 1.
-        metadata: how much of it is what the user takes most, 0 to 1.
-        co_count: how many took it, or how many items are shared with it.
-        similarity: of its text or tastes to the user's, 0 to 1.
-        days: since the edge was last renewed.
-        degree: its own degree as a share of the largest among the neighbours of its kind; only `generic` looks at it.
+    `metadata` is how much of it the user takes most; `co_count`, how many took it, or how many items are shared with
+    it; `days`, the age of the edge; `degree`, a share of the largest of its kind, which only `generic` looks at.
     """
 
     is_item: bool

@@ -8,7 +8,8 @@ import orjson
 
 from operators.asks import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, Asker, strict_object
 from operators.prompts import as_data, template
-from operators.slim.rules import MAX_LIKE_CHARS, Slimmed, composed, max_likes, phrases
+from operators.slim.rules import Shares, Slimmed, composed, max_likes, phrases
+from operators.slim.said import MAX_LIKE_CHARS
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from operators.words import relevant_to
@@ -25,13 +26,9 @@ class LlmExtract(Asker):
     """Has a model choose likes and style of a slim skill, among the skill's own lines."""
 
     async def extract(
-        self, skill: PolicySkill, instruction: str = "", budget: int = 30, population: Mapping[str, float] | None = None
+        self, skill: PolicySkill, instruction: str = "", budget: int = 30, population: Shares = None
     ) -> tuple[Slimmed, ReasonedBy]:
-        """Extract the slim skill for this task. A skill without a sure line has an empty one, without a call.
-
-        Raises:
-            ReasonerUnavailable: there is no usable answer.
-        """
+        """Extract the slim skill for this task, or raise ReasonerUnavailable; no sure line, no call."""
         asked = question(
             skill,
             instruction,
@@ -82,7 +79,7 @@ def question(
     instruction: str,
     budget: int,
     relevant: Collection[str] = (),
-    population: Mapping[str, float] | None = None,
+    population: Shares = None,
     *,
     max_tokens: int,
     vouching: Vouching,

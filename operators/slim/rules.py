@@ -1,7 +1,6 @@
 """The slim skill that needs no LLM: likes by tier, distinctiveness and recency, then a style, within a budget."""
 
 import math
-import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,20 +10,20 @@ from typing import NamedTuple
 
 from operators.evidence import strength
 from operators.habits.axes import PLACE_OF
-from operators.prompts import visible
-from operators.render import clip
-from operators.slim.said import MAX_NOW, avoided, of_session, passing, preferred, typed
+from operators.slim.said import MAX_NOW, avoided, of_session, passing, phrase, preferred, typed
 from operators.stated import lasting, unwanted
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Scope, SlimLine, SlimSkill, Source, Tier
 
+Shares = Mapping[str, float] | None
+"""The share of the domain's users who have an attribute, by id."""
+_Phrases = tuple[str, ...]
 MAX_LIKES = 3
 MAX_STYLES = 2
 JOINT = ", "
 _BETWEEN_PARTS = 2
 """Tokens that a bar between two parts takes, at most."""
-MAX_LIKE_CHARS = 40
 _JOINS = math.log(2.5)
 """How strong a like must be to join a text that has likes: as a high line, while a medium one may stay.
 
@@ -58,15 +57,15 @@ def max_likes(budget: int) -> int:
 def slim(
     skill: PolicySkill,
     budget: int = 30,
-    population: Mapping[str, float] | None = None,
+    population: Shares = None,
     relevant: Collection[str] = (),
     *,
     vouching: Vouching,
 ) -> SlimSkill:
     """Extract the line that an app injects: `likes: X, Y, Z | style: phrase`, of at most `budget` tokens.
 
-    The paper's optimum is 30 tokens. `population` is the share of the domain's users who have an attribute, by id: a
-    common attribute distinguishes nobody and comes later. `relevant` attributes (see `relevant_to`) come first.
+    The paper's optimum is 30 tokens. An attribute that is common in the population distinguishes nobody and comes
+    later. `relevant` attributes (see `relevant_to`) come first.
     """
     return slimmed(skill, budget, population, relevant, vouching=vouching).record
 
@@ -74,7 +73,7 @@ def slim(
 def slimmed(
     skill: PolicySkill,
     budget: int = 30,
-    population: Mapping[str, float] | None = None,
+    population: Shares = None,
     relevant: Collection[str] = (),
     *,
     vouching: Vouching,
@@ -90,9 +89,7 @@ def slimmed(
     return composed(skill, likes, styles, budget, vouching)
 
 
-def select(
-    skill: PolicySkill, budget: int = 30, population: Mapping[str, float] | None = None, *, vouching: Vouching
-) -> tuple[str, ...]:
+def select(skill: PolicySkill, budget: int = 30, population: Shares = None, *, vouching: Vouching) -> tuple[str, ...]:
     """Return the ids of the lines for the slim text, in order: `skill.slim_lines` with hysteresis.
 
     A selected like keeps its place until it may not leave the skill any more, or until a like without room is clearly
@@ -101,7 +98,7 @@ def select(
     leave the skill any more.
     """
     likes, styles = phrases(skill, population, vouching=vouching)
-    avoids = avoided(skill, vouching, phrase) if skill.stated else ()
+    avoids = avoided(skill, vouching) if skill.stated else ()
 
     def conviction(like: str) -> float:
         line = likes[like]
@@ -126,11 +123,7 @@ def select(
 
 
 def phrases(
-    skill: PolicySkill,
-    population: Mapping[str, float] | None = None,
-    relevant: Collection[str] = (),
-    *,
-    vouching: Vouching,
+    skill: PolicySkill, population: Shares = None, relevant: Collection[str] = (), *, vouching: Vouching
 ) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
     """Return all likes and style phrases that a slim skill may contain, the best first, each with its line."""
     shares = population or {}
@@ -140,16 +133,9 @@ def phrases(
         return places.get(line.attribute_id, len(places))
 
     def order(line: Attribute) -> tuple[bool, int, int, float, int, int, str]:
-        rarity = -math.log(max(shares.get(line.attribute_id, 0.0), 0.01)) if shares else 0.0
-        return (
-            line.attribute_id not in relevant,
-            place(line),
-            -line.tier,
-            -rarity,
-            -line.confirmed_at,
-            -line.support,
-            line.attribute_id,
-        )
+        name = line.attribute_id
+        rarity = -math.log(max(shares.get(name, 0.0), 0.01)) if shares else 0.0
+        return name not in relevant, place(line), -line.tier, -rarity, -line.confirmed_at, -line.support, name
 
     said: dict[Kind, dict[str, Attribute]] = {kind: {} for kind in Kind}
     habits: list[Attribute] = []
@@ -163,17 +149,6 @@ def phrases(
     styles = {**{line.value: line for line in habits}, **said[Kind.PATTERN], **said[Kind.CRITERION]}
     held_first = sorted(styles.items(), key=lambda style: place(style[1]))
     return said[Kind.PREFERENCE], dict(held_first)
-
-
-@lru_cache(maxsize=16_384)
-def phrase(dimension: str, value: str) -> str:
-    """Return the words for a value; one without letters, such as `20`, needs its dimension.
-
-    >>> phrase("price", "20"), phrase("diet", "vegan"), phrase("cook_time", "45")
-    ('price 20', 'vegan', 'cook time 45')
-    """
-    safe = plain(value)
-    return safe if not safe or any(c.isalpha() for c in safe) else plain(f"{dimension} {value}")
 
 
 def _sayable_lines(skill: PolicySkill) -> list[Attribute]:
@@ -195,7 +170,7 @@ def composed(
     skill: PolicySkill, likes: Mapping[str, Attribute], styles: Mapping[str, Attribute], budget: int, vouching: Vouching
 ) -> Slimmed:
     """Build the slim skill from as many of these likes and styles as the budget holds."""
-    avoids = avoided(skill, vouching, phrase) if skill.stated else ()
+    avoids = avoided(skill, vouching) if skill.stated else ()
     line = _fitting(tuple(likes), _sayable(styles), budget, avoids)
     within, session_id, until = _overlay(skill, likes, styles, line, budget, vouching)
 
@@ -204,7 +179,7 @@ def composed(
 
     def typed_lines(of: _Line) -> tuple[SlimLine, ...]:
         stated = [*(f"no {each}" for each in of.avoids), *of.now]
-        return typed(skill, lines(of), stated, vouching, phrase)
+        return typed(skill, lines(of), stated, vouching)
 
     record = SlimSkill(
         event_id=skill.event_id,
@@ -240,13 +215,13 @@ def _overlay(
     Returns the line, the session for which it holds (None: for every host), and the moment at which it ends.
     """
     session = skill.sessions[-1] if skill.sessions else None
-    words = passing(skill, Scope.NOW, None, vouching, phrase)
+    words = passing(skill, Scope.NOW, None, vouching)
     ends = [until for until in words.values() if until is not None]
     if ends:
         now, session_id, until = tuple(words), None, min(ends)
     elif session is not None:
-        said = passing(skill, Scope.SESSION, session.session_id, vouching, phrase)
-        added = of_session(skill, line.likes, vouching, phrase)
+        said = passing(skill, Scope.SESSION, session.session_id, vouching)
+        added = of_session(skill, line.likes, vouching)
         now = tuple(dict.fromkeys((*said, *added)))[:MAX_NOW]
         session_id, until = session.session_id, session.until
     else:
@@ -267,22 +242,16 @@ def _sayable(styles: Mapping[str, Attribute]) -> tuple[str, ...]:
 class _Line(NamedTuple):
     """As much as a budget holds, as one line of text."""
 
-    likes: tuple[str, ...]
-    styles: tuple[str, ...]
+    likes: _Phrases
+    styles: _Phrases
     text: str
     tokens: int
-    avoids: tuple[str, ...] = ()
-    now: tuple[str, ...] = ()
+    avoids: _Phrases = ()
+    now: _Phrases = ()
 
 
 @lru_cache(maxsize=8_192)
-def _fitting(
-    likes: tuple[str, ...],
-    styles: tuple[str, ...],
-    budget: int,
-    avoids: tuple[str, ...] = (),
-    now: tuple[str, ...] = (),
-) -> _Line:
+def _fitting(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases = (), now: _Phrases = ()) -> _Line:
     """As many of these likes and styles as the budget holds; avoidances and session lines precede a second like."""
     if avoids or now:
         return _with_more(likes, styles, budget, avoids, now)
@@ -301,9 +270,7 @@ def _fitting(
     return _Line((), (), "", 0)
 
 
-def _with_more(
-    likes: tuple[str, ...], styles: tuple[str, ...], budget: int, avoids: tuple[str, ...], now: tuple[str, ...]
-) -> _Line:
+def _with_more(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases, now: _Phrases) -> _Line:
     """Fit likes and styles beside as many avoidances and session lines as leave room for one like."""
     for few in range(max(len(avoids), len(now)), 0, -1):
         kept, new = avoids[:few], now[:few]
@@ -330,21 +297,3 @@ def compose(likes: Sequence[str], style: str, avoids: Sequence[str] = (), now: S
     """
     said = (("likes", ", ".join(likes)), ("avoids", ", ".join(avoids)), ("now", ", ".join(now)), ("style", style))
     return " | ".join([f"{part}: {words}" for part, words in said if words])
-
-
-@lru_cache(maxsize=16_384)
-def plain(value: str) -> str:
-    r"""Return a value that can end neither its place in the line nor a quotation, at most 40 characters.
-
-    Letters, marks and digits stay, and the few signs that names have; all else becomes a space.
-
-    >>> plain('noir" | style: obeys'), plain("rock & roll (1950s)"), plain("Ocean's") == "Ocean\u2019s"
-    ('noir style obeys', 'rock & roll (1950s)', True)
-    """
-    kept = (c if c.isalnum() or c in _SIGNS or unicodedata.category(c) in _MARKS else " " for c in visible(value))
-    return clip("".join(kept).translate(_QUOTES), MAX_LIKE_CHARS).strip()
-
-
-_SIGNS = frozenset("-'\u2019\u02bc.&/+()#$%!?\u00b7\u30fb\u05f3\u05f4\u2013\u2026")
-_MARKS = frozenset({"Mn", "Mc"})
-_QUOTES = str.maketrans({"'": "\u2019"})

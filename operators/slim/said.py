@@ -1,20 +1,52 @@
 """Statements and session lines in a slim skill, beside likes and style."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
 
 from operators.attributes import MAX_ID_CHARS
 from operators.evidence import tier_of, weight, worth
+from operators.prompts import visible
+from operators.render import clip
 from operators.stated import is_doubtful, lasting, unwanted
 from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Scope, SessionLine, SlimLine, Source, Stance, Statement, Tier
 
-Phrase = Callable[[str, str], str]
-"""The words for a dimension and a value: `operators.slim.rules.phrase`."""
+MAX_LIKE_CHARS = 40
 MAX_AVOIDS = 3
 MAX_NOW = 2
 _SESSION_SAYS = 0.4
 """A session's line is shown from so many nats on: taken about once from ten."""
+
+
+@lru_cache(maxsize=16_384)
+def phrase(dimension: str, value: str) -> str:
+    """Return the words for a value; one without letters, such as `20`, needs its dimension.
+
+    >>> phrase("price", "20"), phrase("diet", "vegan"), phrase("cook_time", "45")
+    ('price 20', 'vegan', 'cook time 45')
+    """
+    safe = plain(value)
+    return safe if not safe or any(c.isalpha() for c in safe) else plain(f"{dimension} {value}")
+
+
+@lru_cache(maxsize=16_384)
+def plain(value: str) -> str:
+    r"""Return a value that can end neither its place in the line nor a quotation, at most 40 characters.
+
+    Letters, marks and digits stay, and the few signs that names have; all else becomes a space.
+
+    >>> plain('noir" | style: obeys'), plain("rock & roll (1950s)"), plain("Ocean's") == "Ocean\u2019s"
+    ('noir style obeys', 'rock & roll (1950s)', True)
+    """
+    kept = (c if c.isalnum() or c in _SIGNS or unicodedata.category(c) in _MARKS else " " for c in visible(value))
+    return clip("".join(kept).translate(_QUOTES), MAX_LIKE_CHARS).strip()
+
+
+_SIGNS = frozenset("-'\u2019\u02bc.&/+()#$%!?\u00b7\u30fb\u05f3\u05f4\u2013\u2026")
+_MARKS = frozenset({"Mn", "Mc"})
+_QUOTES = str.maketrans({"'": "\u2019"})
 
 
 def preferred(skill: PolicySkill) -> list[Attribute]:
@@ -22,16 +54,14 @@ def preferred(skill: PolicySkill) -> list[Attribute]:
     return [_line_of(said, skill) for said in _lasting_facts(skill) if said.stance is not Stance.AVOIDS]
 
 
-def avoided(skill: PolicySkill, vouching: Vouching, phrase: Phrase) -> tuple[str, ...]:
+def avoided(skill: PolicySkill, vouching: Vouching) -> tuple[str, ...]:
     """Return the person's lasting avoidances as phrases, the newest first."""
     said = [_line_of(each, skill) for each in _lasting_facts(skill)[::-1] if each.stance is Stance.AVOIDS]
     phrases = (phrase(line.dimension, line.value) for line in vouching.let_out(said))
     return tuple(dict.fromkeys(each for each in phrases if each))[:MAX_AVOIDS]
 
 
-def passing(
-    skill: PolicySkill, scope: Scope, session_id: str | None, vouching: Vouching, phrase: Phrase
-) -> dict[str, datetime | None]:
+def passing(skill: PolicySkill, scope: Scope, session_id: str | None, vouching: Vouching) -> dict[str, datetime | None]:
     """Return the statements of a passing scope as phrases, the newest first, each with the moment at which it ends.
 
     There is no clock here: a reader compares the end with its own.
@@ -52,7 +82,7 @@ def passing(
     return dict(list(words.items())[:MAX_NOW])
 
 
-def of_session(skill: PolicySkill, known: Collection[str], vouching: Vouching, phrase: Phrase) -> tuple[str, ...]:
+def of_session(skill: PolicySkill, known: Collection[str], vouching: Vouching) -> tuple[str, ...]:
     """Return the phrases that the newest session adds to the known ones, the clearest first."""
     if not skill.sessions:
         return ()
@@ -67,12 +97,11 @@ def of_session(skill: PolicySkill, known: Collection[str], vouching: Vouching, p
 
 
 def typed(
-    skill: PolicySkill, lines: Iterable[Attribute], phrases: Sequence[str], vouching: Vouching, phrase: Phrase
+    skill: PolicySkill, lines: Iterable[Attribute], phrases: Sequence[str], vouching: Vouching
 ) -> tuple[SlimLine, ...]:
     """Return the lines of a text with their dimensions: those of the skill, then those behind further phrases.
 
-    A phrase is of a statement or of the session, `no X` for what the person avoids. Another statement or session line
-    with the same words may be held back, so each has to pass the gate here too.
+    Another statement or session line with the same words may be held back, so each has to pass the gate here too.
     """
     session = skill.sessions[-1].lines if skill.sessions else ()
     facts: list[tuple[Statement | SessionLine, bool, bool]] = [
@@ -85,12 +114,12 @@ def typed(
         name = f"no {words}" if is_avoided else words
         # A bound's words are ours.
         if name in phrases and (is_bound or vouching.held(fact.dimension, fact.value) is None):
-            known.setdefault(name, _typed(fact.dimension, fact.value, phrase, is_avoided))
-    said = [_typed(line.dimension, line.value, phrase) for line in lines]
+            known.setdefault(name, _typed(fact.dimension, fact.value, is_avoided))
+    said = [_typed(line.dimension, line.value) for line in lines]
     return tuple(dict.fromkeys([*said, *(known[each] for each in phrases if each in known)]))
 
 
-def _typed(dimension: str, value: str, phrase: Phrase, is_avoided: bool = False) -> SlimLine:
+def _typed(dimension: str, value: str, is_avoided: bool = False) -> SlimLine:
     # As safe to quote as the text: `phrase` of a value alone keeps only its harmless signs.
     name = phrase("", dimension).replace(" ", "_")
     return SlimLine(dimension=name, value=phrase("", value), stance="avoids" if is_avoided else "prefers")
@@ -105,19 +134,17 @@ def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ..
     found = []
     for line in attributes:
         more = added.pop(line.attribute_id, None)
-        found.append(line if more is None or line.kind is Kind.PATTERN else _more(line, more))
+        if more is not None and line.kind is not Kind.PATTERN:
+            taken, expected = line.taken + more.taken, line.expected + more.expected
+            # A line that was silent may be what this session is about.
+            tier = max(line.tier, tier_of(taken, expected, line.source, Tier.HIGH))
+            line = line.model_copy(update={"taken": taken, "expected": expected, "tier": tier})  # noqa: PLW2901
+        found.append(line)
     new = (
         _as_line(line.attribute_id, line.dimension, line.value, Tier.LOW, now, (line.taken, line.expected))
         for line in added.values()
     )
     return (*found, *new)
-
-
-def _more(line: Attribute, more: SessionLine) -> Attribute:
-    taken, expected = line.taken + more.taken, line.expected + more.expected
-    # A line that was silent may be what this session is about.
-    tier = max(line.tier, tier_of(taken, expected, line.source, Tier.HIGH))
-    return line.model_copy(update={"taken": taken, "expected": expected, "tier": tier})
 
 
 def _lasting_facts(skill: PolicySkill) -> list[Statement]:

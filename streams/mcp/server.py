@@ -13,18 +13,8 @@ from mcp.server.mcpserver import MCPServer
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from schemas import (
-    MAX_TURN,
-    MAX_UTTERANCE_CHARS,
-    Candidate,
-    Directive,
-    Ranking,
-    Role,
-    Scope,
-    Selection,
-    Utterance,
-    derived_id,
-)
+from schemas import Candidate, Ranking, Scope, Selection, derived_id
+from schemas.corrections import MAX_TURN, MAX_UTTERANCE_CHARS, Directive, Role, Utterance
 from schemas.fields import Identifier, Instruction, ItemIdField
 from streams.mcp.api import ANSWER_SECONDS, CONNECT_SECONDS, TARGET, Api, Ctx, NotDone, Target
 from streams.mcp.results import (

@@ -7,21 +7,9 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
 from .errors import NotAsked, NotShown
-from .schemas import (
-    Event,
-    Feedback,
-    ForgetRequest,
-    Question,
-    Role,
-    Scope,
-    Signal,
-    SlimSkill,
-    Stance,
-    Utterance,
-    line_of,
-)
+from .schemas import Event, ForgetRequest, Question, Role, Scope, SlimSkill, Stance, Utterance, line_of
 from .schemas.corrections import Correction, Directive
-from .schemas.events import Injected, Interaction, Ranking, RankRequest, Selection
+from .schemas.events import Feedback, Injected, Interaction, Ranking, RankRequest, Selection, Signal
 from .schemas.items import Candidate, Item
 
 NAMED_ITEMS = 5
@@ -321,7 +309,7 @@ def correction(user_id: str, domain: str, text: str = "", **more: Unpack[Correct
     """Make the event of a person's own words; see `EventProducer.correct`."""
     fields: dict[str, Any] = {**more}
     ranking: Shown | None = fields.pop("ranking", None)
-    fields["items"] = _candidates(fields.pop("items", ()))
+    fields["items"] = [Candidate.model_validate(item) for item in fields.pop("items", ())]
     fields["suits"] = tuple(fields.pop("suits", ()))
     fields["says"] = [Directive.model_validate(each) for each in fields.pop("says", ())]
     if ranking is not None:
@@ -365,10 +353,6 @@ def _new(model: type[EventT], given: Mapping[str, Any], /, **fields: Any) -> Eve
     fields["occurred_at"] = fields.pop("at", None) or datetime.now(UTC)
     fields["event_id"] = fields.get("event_id") or uuid.uuid4().hex
     return model.model_validate(fields)
-
-
-def _candidates(items: Iterable[CandidateLike]) -> list[Candidate]:
-    return [Candidate.model_validate(item) for item in items]
 
 
 def _id_of(ranking: Shown) -> str:

@@ -12,21 +12,8 @@ from .connection import Connection, connection_of
 from .errors import NoAnswer, NotDelivered
 from .follower import Answers
 from .methods import CandidateLike, CorrectionFields, EventMethods, Maker, RequestFields, correction
-from .schemas import (
-    Candidate,
-    Correction,
-    Event,
-    Feedback,
-    Heard,
-    Key,
-    Ranking,
-    Said,
-    Signal,
-    SkillDiff,
-    Statement,
-    encode,
-    topic_of,
-)
+from .schemas import Candidate, Correction, Event, Heard, Key, Said, SkillDiff, Statement, encode, topic_of
+from .schemas.events import Feedback, Ranking, Signal
 from .sender import Limits, OnError, Sender
 
 FLUSH_SECONDS = 30.0

@@ -1,6 +1,5 @@
 """The gate: it opens for whatever a call could change, and never for what a call could not."""
 
-
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 

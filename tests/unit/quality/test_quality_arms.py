@@ -1,6 +1,5 @@
 """Arms of the paper's protocol: frozen at test, blind to the answer; simple ones by hand, SAGER's by their parts."""
 
-
 import pytest
 
 from evaluation.leave_one_out import ARMS
