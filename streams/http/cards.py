@@ -27,10 +27,7 @@ routes = router("cards")
 
 
 @routes.get(
-    "/v1/users/{user}/card",
-    dependencies=[needs(Scope.READ_SLIM, *_READERS)],
-    response_model=ToldCard,
-    responses=_TEXT,
+    "/v1/users/{user}/card", dependencies=[needs(Scope.READ_SLIM, *_READERS)], response_model=ToldCard, responses=_TEXT
 )
 async def card(
     api: TheApi,

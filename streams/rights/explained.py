@@ -20,16 +20,7 @@ from streams.exceptions import StreamsError
 from streams.materializer import read
 from streams.materializer.read import Choice
 from streams.rights.reading import NEAREST, logged
-from streams.rights.sentences import (
-    actor_of,
-    holds,
-    names_of,
-    sentence,
-    state,
-    statement_sentence,
-    what,
-    why_unvouched,
-)
+from streams.rights.sentences import actor_of, holds, names_of, sentence, state, statement_sentence, what, why_unvouched
 
 
 class UnknownLine(StreamsError, LookupError):

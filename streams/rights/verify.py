@@ -53,10 +53,7 @@ class Verified:
 
 
 def verify(
-    settings: Settings,
-    user: str | None = None,
-    domain: str | None = None,
-    progress: Progress = lambda *_: None,
+    settings: Settings, user: str | None = None, domain: str | None = None, progress: Progress = lambda *_: None
 ) -> Verified:
     """Verify the skills of all users, or of one.
 
@@ -68,12 +65,7 @@ def verify(
 
 class _Verification:
     def __init__(
-        self,
-        settings: Settings,
-        scanner: Scanner,
-        user: str | None,
-        domain: str | None,
-        progress: Progress,
+        self, settings: Settings, scanner: Scanner, user: str | None, domain: str | None, progress: Progress
     ) -> None:
         self._scanner, self._progress = scanner, progress
         self._user, self._domain = user, domain

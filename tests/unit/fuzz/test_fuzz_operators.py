@@ -25,18 +25,7 @@ from operators.statinit.parsers import BUILT_IN
 from operators.tokens import count_tokens
 from operators.unicode import nfkc
 from operators.words import words
-from schemas import (
-    MAX_FACTS,
-    Candidate,
-    ItemMemory,
-    Kind,
-    Memory,
-    OpenRankings,
-    Position,
-    Ranking,
-    Selection,
-    Touch,
-)
+from schemas import MAX_FACTS, Candidate, ItemMemory, Kind, Memory, OpenRankings, Position, Ranking, Selection, Touch
 from schemas.fields import UtcDatetime
 from streams.kafka.packed_items import pack, unpack
 from streams.llm.replies import BadReply, read

@@ -130,8 +130,7 @@ def test_a_persons_token_ranks_for_that_person_only(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"candidates": []}, {"candidates": [A] * 101}, {"domain": "A B"}, {"actor": "me"}, {"clarify": 1}],
+    "wrong", [{"candidates": []}, {"candidates": [A] * 101}, {"domain": "A B"}, {"actor": "me"}, {"clarify": 1}]
 )
 def test_a_request_that_is_none_is_refused(world: World, wrong: dict[str, Any]) -> None:
     reply = world.post("/v1/rank", world.app, {**RANK, **wrong})
