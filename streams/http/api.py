@@ -13,11 +13,9 @@ from schemas import CardCommand, CardDiff, Correction, Event, ForgetRequest, Rec
 from streams.exceptions import BrokerUnreachable
 from streams.http import limits
 from streams.http.answers import Answers, AnswerT, Sender, outgoing, user_of
-from streams.http.gate import Gate
-from streams.http.limits import Limiter
+from streams.http.limits import Gate, Limiter
 from streams.http.live import Live
 from streams.http.problems import RETRY, Problem
-from streams.http.slims import Slims
 from streams.http.snapshot import Snapshot
 from streams.http.tokens import Token
 from streams.kafka.scanner import NoSuchTopic
@@ -63,7 +61,6 @@ class Api:
         self.answers = Answers(settings.partitions)
         self.ranking_key = ranking_key_if_any(settings)
         self.live = Live(settings, self.answers)
-        self.slims = Slims(settings, self.live)
         self.sender = Sender(settings)
         self._reading = Threads("read", limits.READERS, limits.QUEUED_READS)
         self._searching = Threads("search", limits.SCANNERS, limits.QUEUED_SCANS)
@@ -82,7 +79,7 @@ class Api:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-            self.slims.is_over = True
+            self.live.is_over = True
             await asyncio.to_thread(self.live.stop)
             await asyncio.to_thread(self.sender.close)
             self._reading.close()

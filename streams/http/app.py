@@ -23,7 +23,7 @@ from streams.http import metrics
 from streams.http.api import Api
 from streams.http.document import ROUTERS, TITLE, VERSION, document
 from streams.http.limits import BODY_BYTES, LARGER_BODIES, MIB
-from streams.http.problems import Problem, log_failure, of_fields, problem_of
+from streams.http.problems import Problem, log_failure, not_valid, problem_of
 from streams.http.routing import TOKEN
 
 CONSOLE, OPENAPI, PAGE = "/console", "/openapi.json", "/docs"
@@ -199,7 +199,7 @@ async def _problem_response(request: Request, error: Exception) -> Response:
 def _problem(error: Exception, scope: Scope) -> Problem:
     match error:
         case RequestValidationError():
-            return of_fields(error.errors(), skipped=1)  # the first part of a place is FastAPI's, such as "body"
+            return not_valid(error)
         case HTTPException():
             headers = {name.title(): value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
             return Problem(error.status_code, _HTTP.get(error.status_code, error.detail), headers)

@@ -17,8 +17,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from streams import metrics
-from streams.http.gate import Gate, Unauthorized, gate_of
-from streams.http.limits import RateLimited
+from streams.http.limits import Gate, RateLimited, Unauthorized, gate_of
 from streams.http.server import Config, Server, listen
 from streams.http.tokens import Scope, TokensUnusable
 from streams.settings import Settings

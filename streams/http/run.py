@@ -9,7 +9,7 @@ from streams import agreement, shutdown
 from streams.exceptions import StreamsError
 from streams.http.api import Api
 from streams.http.app import application
-from streams.http.gate import Gate, is_loopback
+from streams.http.limits import Gate, is_loopback
 from streams.http.process_health import serve as serve_health
 from streams.http.server import Config, Server, listen
 from streams.http.tokens import TokensFile, TokensUnusable
@@ -78,7 +78,7 @@ async def _serve(settings: Settings, gate: Gate, health: ApiHealth, *, console: 
     def end() -> None:
         shutdown.begin(settings.shutdown_seconds)
         health.phase = "shutting down"
-        api.slims.is_over = True  # streams would keep the server waiting
+        api.live.is_over = True  # streams would keep the server waiting
         server.should_exit = True
 
     for name in (signal.SIGTERM, signal.SIGINT):

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 
 from schemas.fields import DomainField, UserIdField
 from streams.exceptions import StreamsError
-from streams.http.gate import is_loopback
+from streams.http.limits import is_loopback
 from streams.http.tokens import faults_of, too_open
 
 MAX_ENDPOINTS = 32

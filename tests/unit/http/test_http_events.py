@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from schemas import TOPICS, BadRecord, Utterance, decode, encode
 from schemas.topics import FROM_APPS
 from streams.http.answers import Outgoing
-from streams.http.intake import check
+from streams.http.events import check
 from streams.http.limits import EVENTS
 from streams.http.problems import Problem
 from streams.kafka.clients import partition_of
