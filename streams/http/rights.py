@@ -21,8 +21,8 @@ from streams.http.api import Api, TheApi
 from streams.http.problems import RETRY, Problem, not_valid
 from streams.http.routing import MAX_ID_CHARS, Body, DomainQuery, TheToken, UserPath, as_json, needs, router
 from streams.http.tokens import Scope, Token
-from streams.rights import portable
-from streams.rights.preview import SkillComes, StoreGoes, comes, forget_request, goes
+from streams.rights import exporting, importing
+from streams.rights.holdings import SkillComes, StoreGoes, comes, forget_request, goes
 from streams.settings import Settings
 
 GZIP = "application/gzip"
@@ -80,7 +80,7 @@ class ImportDone(BaseModel):
 
     carried_out: bool
     statements: int
-    skills: list[portable.SkillCame]
+    skills: list[importing.SkillCame]
 
 
 @routes.get(
@@ -155,7 +155,7 @@ async def import_user(
 
     if confirm is None:
         return as_json(await api.search(token, preview))
-    order = portable.Order(token.name, reason, now)
+    order = importing.Order(token.name, reason, now)
     done = await api.search(token, partial(_import, api.settings, body, user, order, domain))
     return as_json(done, 200 if done.carried_out else 202)
 
@@ -165,10 +165,10 @@ def _check_confirm(confirm: str, user: str) -> None:
         raise Problem(409, "`confirm` is not the id of this user: nothing was done")
 
 
-def _import(settings: Settings, body: bytes, user: str, order: portable.Order, domain: str | None) -> ImportDone:
+def _import(settings: Settings, body: bytes, user: str, order: importing.Order, domain: str | None) -> ImportDone:
     """Import a body, and wait for each of its skills."""
     try:
-        done = portable.take_in(settings, _loaded(body), user, order, settings.http_wait_seconds, domain=domain)
+        done = importing.take_in(settings, _loaded(body), user, order, settings.http_wait_seconds, domain=domain)
     except ValidationError as error:
         raise not_valid(error) from None
     except (KafkaException, NotProduced) as error:
@@ -189,7 +189,7 @@ async def export_file(api: Api, token: Token, user: str) -> StreamingResponse:
 def _exported(settings: Settings, user: str) -> BinaryIO | None:
     """Return a file without a name with everything held about a user; None if nothing is held. Blocks."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - `_chunks` closes it
-    done = portable.export(settings, user, file)
+    done = exporting.export(settings, user, file)
     return file if done.topics or done.tables else None
 
 
@@ -201,9 +201,9 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
             yield chunk
 
 
-def _loaded(body: bytes) -> portable.Bundle:
+def _loaded(body: bytes) -> importing.Bundle:
     """Return a checked export. Blocks."""
     try:
-        return portable.load(BytesIO(body))
-    except portable.NotPortable as error:
+        return importing.load(BytesIO(body))
+    except importing.NotPortable as error:
         raise Problem(422, str(error)) from None

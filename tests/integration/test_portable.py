@@ -38,7 +38,8 @@ from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from streams.pseudonyms import secret_of
-from streams.rights.portable import Exported, Order, export, load, take_in
+from streams.rights.exporting import Exported, export
+from streams.rights.importing import Order, load, take_in
 from streams.rights.verify import verify
 from streams.settings import Settings
 from tests.builders import (

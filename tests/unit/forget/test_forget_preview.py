@@ -9,7 +9,7 @@ from operators.steps import Evolve, State
 from schemas import Correction, Directive, Stance
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
-from streams.rights import preview
+from streams.rights import holdings as preview
 from streams.rights.holdings import Holdings
 from streams.settings import Settings
 from streams.vouching import DEFAULT as VOUCHING

@@ -32,7 +32,7 @@ from schemas import (
 from schemas.corrections import MAX_DIRECTIVES
 from streams.exceptions import StreamsError
 from streams.rights.commander import Commander
-from streams.rights.portable.export import Header
+from streams.rights.exporting import Header
 from streams.settings import Settings
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
