@@ -37,9 +37,7 @@ class Commander:
 
     Each method returns None if no answer arrives within the given seconds: the command is kept, and carried out later.
     Each raises `NotProduced` if the broker does not accept the command, and `KafkaException` if it does not answer.
-
-    Args:
-        outbox: a producer to share; a new one takes a second to start.
+    `outbox`: a producer to share; a new one takes a second to start.
     """
 
     def __init__(self, settings: Settings, owner: str, outbox: Outbox | None = None) -> None:

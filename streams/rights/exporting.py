@@ -166,11 +166,7 @@ class Exported:
     snapshot_at: datetime | None = None
 
 
-def _quiet(stage: str, done: int, total: int) -> None:
-    pass
-
-
-def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = _quiet) -> Exported:
+def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = lambda *_: None) -> Exported:
     """Write a header, a line per record, a line per row, and the counts.
 
     Records have their `topic`, rows of the newest DuckDB snapshot their `table`.
@@ -200,7 +196,7 @@ def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = _q
 
 
 def lines_of(
-    scanner: Scanner, topic: Topic, owner: Owner, progress: Progress = _quiet
+    scanner: Scanner, topic: Topic, owner: Owner, progress: Progress = lambda *_: None
 ) -> Iterator[tuple[Message, bytes]]:
     """Yield their records as JSON in the topic's order; of a compacted topic, only the newest per key.
 
@@ -250,7 +246,9 @@ def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> bytes |
     return None if own is None else to_json({**place, "value": own}, inf_nan_mode="null")
 
 
-def rows_of(con: duckdb.DuckDBPyConnection, owner: Owner, progress: Progress = _quiet) -> Iterator[tuple[str, bytes]]:
+def rows_of(
+    con: duckdb.DuckDBPyConnection, owner: Owner, progress: Progress = lambda *_: None
+) -> Iterator[tuple[str, bytes]]:
     """Yield their rows of all tables, each with the table's name."""
     conditions = list(_conditions(con, owner))
     for number, (table, condition) in enumerate(conditions):

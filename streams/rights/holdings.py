@@ -26,6 +26,7 @@ _FIRST_SEEN = (
 )
 """Topics that name a person before a snapshot does, the most telling first."""
 
+Progress = Callable[[int, int], None]
 Counts = Counter[str | None]
 """Records by domain; None: records without a domain."""
 
@@ -34,11 +35,8 @@ Counts = Counter[str | None]
 class Holdings:
     """The data held about a person.
 
-    Attributes:
-        snapshot_at: when the DuckDB snapshot was published; None without one.
-        topics: records of the topics that were read, by topic.
-        unread: topics that do not exist or may not be read with these credentials.
-        diffs: the newest log of skills, by domain.
+    `snapshot_at`: when the DuckDB snapshot was published, if there is one. `unread`: topics that do not exist or may not
+    be read with these credentials. `diffs`: the newest log of skills, by domain.
     """
 
     user_id: str
@@ -72,16 +70,12 @@ class Holdings:
         diffs = self.diffs.get(domain)
         return at_version(diffs, diffs[-1].version) if diffs else None
 
-    def versions_with(self, domain: str, line: str) -> int:
-        """Return how many versions of the skill name a line."""
-        return sum(line in _lines_of(diff) for diff in self.diffs.get(domain, ()))
-
     def lines(self, domain: str) -> list[str]:
         """Return the ids of all lines and statements that the skill has or ever had."""
-        return sorted({line for diff in self.diffs.get(domain, ()) for line in _lines_of(diff)})
+        return sorted({line for diff in self.diffs.get(domain, ()) for line in lines_in(diff)})
 
 
-def _lines_of(diff: SkillDiff) -> set[str]:
+def lines_in(diff: SkillDiff) -> set[str]:
     """Return the lines and statements that a version names."""
     said = [each.statement for each in diff.stated if each.statement is not None]
     stated = {name for each in said for name in (each.attribute_id, each.statement_id)}
@@ -118,7 +112,7 @@ def skills(settings: Settings, user: str) -> Holdings:
     return held
 
 
-def count(settings: Settings, user: str, progress: Callable[[int, int], None] = lambda *_: None) -> Holdings:
+def count(settings: Settings, user: str, progress: Progress = lambda *_: None) -> Holdings:
     """Count everything held, in every store. Erased records that wait for a topic's retention do not count."""
     held = Holdings(user)
     _read_snapshot(settings, held)
@@ -217,11 +211,7 @@ _IN_SENTENCE = (
 
 
 def goes(
-    settings: Settings,
-    user: str,
-    domain: str | None,
-    line: str | None,
-    progress: Callable[[int, int], None] = lambda *_: None,
+    settings: Settings, user: str, domain: str | None, line: str | None, progress: Progress = lambda *_: None
 ) -> Goes:
     """Count the records that an erasure would reach, in every store.
 
@@ -231,7 +221,8 @@ def goes(
     where = named(user, domain, line)
     if line is not None and domain is not None:
         naming = "versions of the skill that name the line"
-        stores = [StoreGoes(store=naming, records=held.versions_with(domain, line), fate="goes")]
+        versions = sum(line in lines_in(diff) for diff in held.diffs.get(domain, ()))
+        stores = [StoreGoes(store=naming, records=versions, fate="goes")]
         return Goes(held, stores, f"This erases {where}. The choices behind it stay: other lines rest on them too.")
     stores = [
         StoreGoes(store=f"{kind} {name}", records=records, fate=fate_of(f"{kind} {name}"))
@@ -246,11 +237,7 @@ def goes(
 
 
 def named(user: str, domain: str | None, line: str | None) -> str:
-    """Return the subject of an erasure, in words.
-
-    >>> named("ann", "films", None), named("ann", None, None)
-    ('ann in films', 'all of ann')
-    """
+    """Return the subject of an erasure, in words."""
     if line is not None:
         return f"the line {line} of {user} in {domain}"
     return f"{user} in {domain}" if domain else f"all of {user}"

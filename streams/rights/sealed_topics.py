@@ -41,36 +41,24 @@ Name = tuple[str, str]
 
 @dataclass(frozen=True)
 class Finding:
-    """A record that is not as it was written.
-
-    Attributes:
-        user_id: the user; empty where it cannot be read.
-        domain: the domain; empty where it cannot be read.
-        what: a description with the place, for people.
-    """
+    """A record that is not as it was written; user and domain are empty where they cannot be read."""
 
     kind: Kind
     user_id: str
     domain: str
-    what: str
+    what: str  # a description with the place, for people
 
 
 @dataclass
 class Partition:
-    """The newest record of each key of one partition.
+    """The newest record of each key of one partition: states and logs, by model and name.
 
-    Attributes:
-        states: skills, slim skills and cards, by model and name.
-        logs: encoded versions of skills and cards, by model and name. Decoded they take five times the memory.
+    Logs stay encoded: decoded they take five times the memory.
     """
 
     states: dict[type[Model], dict[Name, Any]] = field(default_factory=dict)
     logs: dict[type[Model], dict[Name, dict[int, bytes]]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-
-    def newest(self, model: type[Model], name: Name) -> int:
-        """Return the newest version in a log; 0 without a log."""
-        return max(self.logs[model].get(name, ()), default=0)
 
     def log(self, model: type[DiffT], name: Name) -> list[DiffT]:
         """Return a log, by version."""
@@ -79,19 +67,15 @@ class Partition:
     def is_ahead_of_log(self) -> bool:
         """Return True if a state has a version that its log lacks."""
         return any(
-            (state.skill_version if model is SlimSkill else state.version) > self.newest(LOG_OF[model], name)
+            (state.skill_version if model is SlimSkill else state.version)
+            > max(self.logs[LOG_OF[model]].get(name, ()), default=0)
             for model, states in self.states.items()
             for name, state in states.items()
         )
 
 
 class PartitionReader:
-    """Reads the sealed topics, one partition number at a time.
-
-    Args:
-        where: the partitions of each topic, by its base name.
-        is_selected: True for a user and domain to verify.
-    """
+    """Reads the sealed topics, one partition number at a time; `where`: the partitions by a topic's base name."""
 
     def __init__(
         self, scanner: Scanner, where: Mapping[str, Sequence[TopicPartition]], is_selected: Callable[[str, str], bool]

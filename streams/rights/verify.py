@@ -29,11 +29,9 @@ _TOPICS = (SlimSkill.TOPIC, PolicySkill.TOPIC, SkillDiff.TOPIC, Card.TOPIC, Card
 
 @dataclass
 class Verified:
-    """The extent of a verification and its findings.
+    """How many of each were verified on the topics, and the findings.
 
-    Attributes:
-        users, skills, versions, cards, receipts: the number of each that was verified on the topics.
-        forgotten: people whose missing records a receipt excuses.
+    `forgotten`: people whose missing records a receipt excuses.
     """
 
     users: int = 0

@@ -72,5 +72,3 @@ def test_a_line_that_was_only_spoken_of_can_be_named() -> None:
 
     horror = id_of("genre: horror")
     assert held.lines(DOMAIN) == [f"avoids:{horror}", horror, id_of("genre: noir")]
-    assert held.versions_with(DOMAIN, id_of("genre: horror")) == 1
-    assert held.versions_with(DOMAIN, id_of("genre: saga")) == 0
