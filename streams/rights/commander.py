@@ -37,13 +37,12 @@ class Commander:
 
     Each method returns None if no answer arrives within the given seconds: the command is kept, and carried out later.
     Each raises `NotProduced` if the broker does not accept the command, and `KafkaException` if it does not answer.
-    `outbox`: a producer to share; a new one takes a second to start.
     """
 
-    def __init__(self, settings: Settings, owner: str, outbox: Outbox | None = None) -> None:
+    def __init__(self, settings: Settings, owner: str) -> None:
         self._settings = settings
         self._partition = partition_of(owner, settings.partitions)
-        self._outbox = outbox or Outbox(settings)
+        self._outbox = Outbox(settings)
         reading = {"auto.offset.reset": "earliest", "allow.auto.create.topics": False}
         self._log = Consumer(client_config(settings, **no_group("commands"), **reading))
 

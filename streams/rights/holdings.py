@@ -35,8 +35,8 @@ Counts = Counter[str | None]
 class Holdings:
     """The data held about a person.
 
-    `snapshot_at`: when the DuckDB snapshot was published, if there is one. `unread`: topics that do not exist or may not
-    be read with these credentials. `diffs`: the newest log of skills, by domain.
+    `snapshot_at`: when the DuckDB snapshot was published, if there is one. `unread`: topics that do not exist or may
+    not be read with these credentials. `diffs`: the newest log of skills, by domain.
     """
 
     user_id: str

@@ -66,12 +66,13 @@ class Partition:
 
     def is_ahead_of_log(self) -> bool:
         """Return True if a state has a version that its log lacks."""
-        return any(
-            (state.skill_version if model is SlimSkill else state.version)
-            > max(self.logs[LOG_OF[model]].get(name, ()), default=0)
-            for model, states in self.states.items()
-            for name, state in states.items()
-        )
+        for model, states in self.states.items():
+            log = self.logs[LOG_OF[model]]
+            for name, state in states.items():
+                version = state.skill_version if model is SlimSkill else state.version
+                if version > max(log.get(name, ()), default=0):
+                    return True
+        return False
 
 
 class PartitionReader:

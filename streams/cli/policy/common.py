@@ -114,8 +114,8 @@ def note_unvouched(lines: "Iterable[Attribute]") -> None:
         held = vouching.of_line(line)
         if held is not None:
             note(
-                f"unvouched: {line.value!r} is for people only, because it is {UNVOUCHED[held.value]}. To vouch for it, "
-                f"write a line into the file of SAGER_VOUCHED:\n  {line.dimension}: {line.value}"
+                f"unvouched: {line.value!r} is for people only, because it is {UNVOUCHED[held.value]}. To vouch for "
+                f"it, write a line into the file of SAGER_VOUCHED:\n  {line.dimension}: {line.value}"
             )
 
 
