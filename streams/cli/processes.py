@@ -122,12 +122,12 @@ def webhooks(
     endpoints = read(chosen.webhooks)
     from streams import agreement  # noqa: PLC0415
     from streams.http import process_health  # noqa: PLC0415
-    from streams.webhooks.run import Webhooks, WebhooksHealth  # noqa: PLC0415
+    from streams.webhooks.delivery import WebhooksHealth, run  # noqa: PLC0415
 
     health = WebhooksHealth()
     agreement.publish(chosen, agreement.EVERY)
     process_health.serve(chosen, health)
-    asyncio.run(Webhooks(chosen, health).run(endpoints))
+    asyncio.run(run(chosen, health, endpoints))
 
 
 def writable(folder: Path, group: str | None = None) -> Path:

@@ -30,8 +30,8 @@ class WebhooksUnusable(StreamsError, ValueError):
 class Endpoint(BaseModel):
     """A receiver of messages. A renamed endpoint is a new one: its name is part of its consumer group's.
 
-    `old_secret`: the previous one, while receivers may still have it: messages have both signatures. `domains`,
-    `users`: only these; all if empty. `allow_http`: post unencrypted to other machines.
+    `old_secret`: the previous one, which signs too. `domains`, `users`: only these; all if empty. `allow_http`: post
+    unencrypted to other machines.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -86,15 +86,16 @@ class _File(BaseModel):
 def read(path: Path) -> tuple[Endpoint, ...]:
     """Return the endpoints of a file. Errors quote no secret."""
     try:
-        if wrong := too_open(path, path.stat().st_mode):
-            raise WebhooksUnusable(f"SAGER_WEBHOOKS: {wrong}")
-        return _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).endpoint
+        wrong = too_open(path, path.stat().st_mode)
+        if not wrong:
+            return _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).endpoint
     except OSError as error:
-        raise WebhooksUnusable(f"SAGER_WEBHOOKS: {path} cannot be read: {error.strerror}") from None
+        wrong = f"{path} cannot be read: {error.strerror}"
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise WebhooksUnusable(f"SAGER_WEBHOOKS: {path} is not valid TOML: {error}") from None
+        wrong = f"{path} is not valid TOML: {error}"
     except ValidationError as error:
-        raise WebhooksUnusable(f"SAGER_WEBHOOKS: {path}: {faults_of(error)}") from None
+        wrong = f"{path}: {faults_of(error)}"
+    raise WebhooksUnusable(f"SAGER_WEBHOOKS: {wrong}")
 
 
 def new_secret() -> str:

@@ -1,14 +1,14 @@
-"""Messages: their bodies, ids and signatures after Standard Webhooks, and one attempt to post them."""
+"""Messages and metrics: bodies, ids and signatures after Standard Webhooks, and one attempt to post them."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import aiohttp
 import orjson
+from prometheus_client import Counter, Gauge, Histogram
 from standardwebhooks import Webhook
 
 from schemas import BadRecord, SlimSkill, decode, derived_id, moment_of
-from streams.webhooks import metrics
 from streams.webhooks.endpoints import Endpoint
 
 CHANGED, FORGOTTEN, RESET = "slim-skill.changed", "slim-skill.forgotten", "slim-skills.reset"
@@ -18,6 +18,15 @@ _OURS = {"event_id", "occurred_at", "schema_version", "seal"}
 _ACCEPTED, _CLIENT_ERRORS = range(200, 300), range(400, 500)
 _LATER = frozenset({401, 403, 404, 408, 409, 410, 421, 425, 429})
 """Statuses of 4xx that are about the endpoint or the moment, and not about the message."""
+
+DELIVERIES = Counter("sager_webhook_deliveries", "Attempts to deliver, by outcome.", ["endpoint", "outcome"])
+SECONDS = Histogram(
+    "sager_webhook_seconds",
+    "How long an endpoint takes to answer.",
+    ["endpoint"],
+    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+PENDING = Gauge("sager_webhook_pending", "Records of slim skills that an endpoint has not got yet.", ["endpoint"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +110,7 @@ async def post(session: aiohttp.ClientSession, endpoint: Endpoint, message_id: s
         EndpointDown: the endpoint does not answer, or its status is not about the message.
     """
     signed = headers(endpoint, message_id, datetime.now(UTC), body)
-    with metrics.SECONDS.labels(endpoint.name).time():
+    with SECONDS.labels(endpoint.name).time():
         try:
             async with session.post(endpoint.url, data=body, headers=signed, allow_redirects=False) as reply:
                 return refusal_of(reply.status)

@@ -19,7 +19,7 @@ from streams.cli import app
 from streams.http import metrics as http_metrics
 from streams.materializer import metrics as materializer_metrics
 from streams.settings import CLIENT_VARIABLES, Settings
-from streams.webhooks import metrics as webhook_metrics
+from streams.webhooks import messages as webhook_metrics
 from streams.worker import metrics as worker_metrics
 
 ROOT = Path(__file__).parents[2]

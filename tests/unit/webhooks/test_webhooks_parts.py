@@ -10,9 +10,9 @@ from pydantic import SecretStr
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from schemas import SlimSkill, compound_key, encode
+from streams.webhooks.delivery import STUCK_SECONDS, WebhooksHealth
 from streams.webhooks.endpoints import MAX_ENDPOINTS, Endpoint, WebhooksUnusable, read
 from streams.webhooks.messages import EndpointDown, Notification, headers, refusal_of
-from streams.webhooks.run import STUCK_SECONDS, WebhooksHealth
 from tests.builders import NOW
 from tests.webhook_receiver import SECRET
 
