@@ -46,9 +46,9 @@ def count(store, table, condition):
     return store._db.execute(f"SELECT count(*) FROM {table} WHERE {condition}").fetchall()[0][0]
 
 
-def receipt_of(domain, until):
-    request = ForgetRequest(event_id="r", occurred_at=until, user_id=WHO, domain=domain, actor="advocate")
-    empty = Receipt(event_id="r", occurred_at=until, subject=subject_of(WHO))
+def receipt_of(domain, until, who=WHO, line=None):
+    request = ForgetRequest(event_id="r", occurred_at=until, user_id=who, domain=domain, line=line, actor="advocate")
+    empty = Receipt(event_id="r", occurred_at=until, subject=subject_of(who))
     return with_scope(empty, request, Forgotten(event_id="r", until=until, actor="advocate", done=True))
 
 
@@ -130,6 +130,21 @@ def test_what_happens_after_is_kept(tmp_path, some):
         assert count(store, "selections", f"user_id = '{WHO}'") > 0
 
 
+def letters_left(tmp_path, letters, who, first):
+    """The dead letters, each with a name, a key and a value, that are left where `who` is forgotten."""
+    at, records = datetime(2026, 1, 1, tzinfo=UTC), []
+    for number, (name, key, value) in enumerate(letters):
+        source = Position(topic="sager.selections", partition=0, offset=number, timestamp_ms=1_000)
+        letter = DeadLetter.of("contrast", source, "invalid", name, key, value)
+        records.append(Record(TOPICS["dead-letters"], 0, number, 0, key, encode(letter)))
+    receipt = as_record(receipt_of(None, at, who))
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        barrier = Barrier()
+        for part in (records, [receipt]) if first == "letters" else ([receipt], records):
+            take(store, part, barrier)
+        return {name for (name,) in store._db.execute("SELECT detail FROM dead_letters").fetchall()}
+
+
 @pytest.mark.parametrize("first", ["letters", "receipt"])
 @pytest.mark.parametrize("who", ["ann", "2", 'änn "the" \\ marsh', "it's"])
 def test_dead_letters_go_by_their_key_or_by_the_id_in_their_bytes_and_by_nothing_less(tmp_path, who, first):
@@ -143,21 +158,9 @@ def test_dead_letters_go_by_their_key_or_by_the_id_in_their_bytes_and_by_nothing
         "of an item of that name": (b"2x", b'{"item_id":' + quoted + b',"user_id":"x' + quoted[1:] + b"}"),
         "nobody's": (None, b"\xff\xfe"),
     }
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    letters = []
-    for number, (name, (key, value)) in enumerate(values.items()):
-        source = Position(topic="sager.selections", partition=0, offset=number, timestamp_ms=1_000)
-        letter = DeadLetter.of("contrast", source, "invalid", name, key, value)
-        letters.append(Record(TOPICS["dead-letters"], 0, number, 0, key, encode(letter)))
-    request = ForgetRequest(event_id="r", occurred_at=at, user_id=who, actor="advocate")
-    empty = Receipt(event_id="r", occurred_at=at, subject=subject_of(who))
-    receipt = as_record(with_scope(empty, request, Forgotten(event_id="r", until=at, actor="advocate", done=True)))
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
-        barrier = Barrier()
-        for records in ([*letters], [receipt]) if first == "letters" else ([receipt], [*letters]):
-            take(store, records, barrier)
-        left = {name for (name,) in store._db.execute("SELECT detail FROM dead_letters").fetchall()}
-    assert left == {"another's", "another's, by a compound key", "nobody's", "of an item of that name"}
+    letters = [(name, *letter) for name, letter in values.items()]
+    left = {"another's", "another's, by a compound key", "nobody's", "of an item of that name"}
+    assert letters_left(tmp_path, letters, who, first) == left
 
 
 NAMING_ANN = (
@@ -182,21 +185,8 @@ def test_dead_letters_go_however_their_bytes_spell_the_id_and_where_nothing_else
     tmp_path, monkeypatch, first
 ):
     monkeypatch.setattr(forgetting, "_LETTERS_BYTES", 2_500)  # a few at once
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    letters = []
-    for number, value in enumerate(NAMING_ANN):
-        source = Position(topic="sager.selections", partition=0, offset=number, timestamp_ms=1_000)
-        letter = DeadLetter.of("contrast", source, "invalid", str(number), None if number % 2 else b"bob", value)
-        letters.append(Record(TOPICS["dead-letters"], 0, number, 0, letter.key, encode(letter)))
-    request = ForgetRequest(event_id="r", occurred_at=at, user_id="ann", actor="advocate")
-    empty = Receipt(event_id="r", occurred_at=at, subject=subject_of("ann"))
-    receipt = as_record(with_scope(empty, request, Forgotten(event_id="r", until=at, actor="advocate", done=True)))
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
-        barrier = Barrier()
-        for records in ([*letters], [receipt]) if first == "letters" else ([receipt], [*letters]):
-            take(store, records, barrier)
-        left = [number for (number,) in store._db.execute("SELECT detail FROM dead_letters").fetchall()]
-    assert left == [str(len(NAMING_ANN) - 1)]
+    letters = [(str(n), None if n % 2 else b"bob", value) for n, value in enumerate(NAMING_ANN)]
+    assert letters_left(tmp_path, letters, "ann", first) == {str(len(NAMING_ANN) - 1)}
 
 
 @pytest.mark.parametrize("first", ["rows", "receipt"])
@@ -204,9 +194,7 @@ def test_a_forgotten_lines_words_are_blank_in_older_rows_in_whatever_order_they_
     records = [record for record in build().records if record.topic.base in ("rankings", "skill-commands")]
     until = max(happened(r) for r in records)
     line = line_of(WHO, "films", "preference:genre:noir")
-    request = ForgetRequest(event_id="r", occurred_at=until, user_id=WHO, domain="films", line=line, actor="advocate")
-    empty = Receipt(event_id="r", occurred_at=until, subject=subject_of(WHO))
-    receipt = as_record(with_scope(empty, request, Forgotten(event_id="r", until=until, actor="a", done=True)))
+    receipt = as_record(receipt_of("films", until, line=line))
     with Store(tmp_path / "live.duckdb", "sager.") as store:
         barrier = Barrier()
         for part in (records, [receipt]) if first == "rows" else ([receipt], records):

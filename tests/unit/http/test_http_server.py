@@ -162,15 +162,6 @@ def test_bodies_stay_within_their_requests_and_answers_in_their_order(api, token
     assert [reply.status for reply in replies] == [200, 400, 422, 200]
 
 
-@pytest.mark.parametrize(("size", "status"), [(16_384, 400), (16_385, 413), (900_000, 413)])
-def test_a_body_over_the_limit_is_refused(api, token, size, status):
-    data = POST + bearer(token) + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % size + b"x" * size
-
-    reply = ask(api.port, data)
-
-    assert (reply.status, reply.headers.get("connection")) == (status, "close" if status == 413 else None)
-
-
 def test_a_body_does_not_wait_for_the_acknowledgement_of_its_head(api):
     assert api.listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 

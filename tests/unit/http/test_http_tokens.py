@@ -77,18 +77,6 @@ def test_scopes_of_a_user_are_about_that_user_and_all_others_about_nobody():
             new("x", scopes, user, None)
 
 
-def test_the_file_is_read_again_when_it_changes(tmp_path):
-    file = Tokens(tmp_path)
-    known = TokensFile(file.path)
-    assert known.all() == ()
-
-    first = file.make("read-all", name="first")
-    file.make("operate", name="second")
-    assert [token.name for token in known.all()] == ["first", "second"]
-    file.revoke(first)
-    assert [token.name for token in known.all()] == ["second"]
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
