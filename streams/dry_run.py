@@ -44,8 +44,7 @@ from streams.settings import Settings
 from streams.steps import evolve_of, limits_of
 
 MAX_VOCABULARY = 512
-_SHOWN = 5
-"""How many names a sentence lists."""
+_SHOWN = 5  # how many names a sentence lists
 _SPEAKS_FOR = frozenset({ChangeKind.DISCOVERED, ChangeKind.REINFORCED})
 
 

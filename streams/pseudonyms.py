@@ -12,8 +12,7 @@ from streams import private
 from streams.exceptions import StreamsError
 from streams.settings import Settings
 
-FILE = "pseudonyms.key"
-"""In the data folder; readable by its owner alone."""
+FILE = "pseudonyms.key"  # in the data folder; readable by its owner alone
 _BYTES = 32
 
 

@@ -20,8 +20,7 @@ from pydantic_settings import (
 from operators.options import Category, EvolveMode, RankSkill
 from streams.logs import LogFormat
 
-PRICED_TOKENS = 1_000_000
-"""LLM prices are per this many tokens."""
+PRICED_TOKENS = 1_000_000  # LLM prices are per this many tokens
 
 SignalName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Weight = Annotated[float, Field(ge=-1, le=1)]
@@ -31,10 +30,8 @@ CLIENT_VARIABLES = ("SAGER_URL", "SAGER_TOKEN", "SAGER_MCP_USER", "SAGER_MCP_DOM
 OTHER_VARIABLES = ("SAGER_CONFIG", "SAGER_PARENT_PID", *CLIENT_VARIABLES)
 """Our variables that are no settings; those of the tests begin with SAGER_TEST_."""
 MAY_BE_EMPTY = frozenset({"prefix"})
-SECRET_LENGTH = 32
-"""Characters that a secret of the deployment has at least."""
-NEAR = 0.8
-"""Similarity from which a name is suggested; all variables share their beginning."""
+SECRET_LENGTH = 32  # characters that a secret of the deployment has at least
+NEAR = 0.8  # similarity from which a name is suggested; all variables share their beginning
 
 
 class UnknownSetting(SettingsError):

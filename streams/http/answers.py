@@ -16,8 +16,7 @@ from streams.http.problems import RETRY, Problem
 from streams.kafka.clients import partition_of, producer_config
 from streams.settings import Settings
 
-TOPICS = (Ranking.TOPIC, SkillDiff.TOPIC, CardDiff.TOPIC, Receipt.TOPIC)
-"""The topics of answers."""
+TOPICS = (Ranking.TOPIC, SkillDiff.TOPIC, CardDiff.TOPIC, Receipt.TOPIC)  # the topics of answers
 POLL_SECONDS = 1.0
 ACKNOWLEDGED_SECONDS = 20.0
 

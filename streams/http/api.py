@@ -22,8 +22,7 @@ from streams.kafka.scanner import NoSuchTopic
 from streams.pseudonyms import ranking_key_if_any
 from streams.settings import Settings
 
-OUTDATED_SECONDS = 10.0
-"""How often an outdated snapshot is closed: there may be no request for hours."""
+OUTDATED_SECONDS = 10.0  # how often an outdated snapshot is closed: there may be no request for hours
 
 _Result = TypeVar("_Result")
 

@@ -43,8 +43,7 @@ NOT_TRACED: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False
 """FastAPI would send spans to wherever OpenTelemetry's variables point, with paths, which name users."""
 DISCARDED_BYTES, DISCARDED_SECONDS = MIB, 1.0
 """How much of a body that is too large is read: if the server closed at once, the client might not see its answer."""
-NO_STATUS = 499
-"""In metrics: the client disconnected before the answer."""
+NO_STATUS = 499  # in metrics: the client disconnected before the answer
 _HTTP: Final = {
     400: "the body is not valid JSON",
     404: "there is no such path",

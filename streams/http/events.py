@@ -45,13 +45,10 @@ from streams.http.routing import Body, DomainPath, TheToken, UserPath, as_json, 
 from streams.http.tokens import EVERYBODY, Token, TokenScope
 from streams.privacy import privacy_of
 
-AT_ONCE = 20
-"""Events after which other requests get a turn."""
+AT_ONCE = 20  # events after which other requests get a turn
 MAX_ID = 256
-OVERHEAD_BYTES = 1_024
-"""The size of a record besides its value: key, times, Kafka's own fields."""
-WHOLE = "event"
-"""The field of an error about the whole event."""
+OVERHEAD_BYTES = 1_024  # the size of a record besides its value: key, times, Kafka's own fields
+WHOLE = "event"  # the field of an error about the whole event
 RANK_SCOPES = (TokenScope.PRODUCE, TokenScope.READ_SLIM)
 NOT_REMEMBERED = "These words ask not to be remembered, so nothing was sent."
 

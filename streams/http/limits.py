@@ -16,28 +16,20 @@ from streams.lru import LruCache
 from streams.settings import Settings
 
 KIB, MIB = 1024, 1024 * 1024
-HEAD_BYTES: Final = 16 * KIB
-"""A request's first line and headers."""
-BODY_BYTES: Final = 16 * KIB
-"""A request's body: a command takes a few hundred bytes."""
+HEAD_BYTES: Final = 16 * KIB  # a request's first line and headers
+BODY_BYTES: Final = 16 * KIB  # a request's body: a command takes a few hundred bytes
 LARGER_BODIES: Final = (
     (re.compile(r"/v1/events(?:/lint)?|/v1/rank"), MIB, Scope.PRODUCE),
     (re.compile(r"/v1/users/[^/]+/domains/[^/]+/corrections"), MIB, Scope.CHANGE_USER),
     (re.compile(r"/v1/users/[^/]+/import"), 16 * MIB, Scope.CHANGE_USER),
 )
 """Paths that take larger bodies, their size and the scope that the token needs, so that strangers fill no memory."""
-EVENTS = 500
-"""Events in a batch."""
-LINT_CHARS = 10_000
-"""The text of a batch that the linter reads: a second's work at worst."""
-WAITING = 512
-"""Calls at once that wait for a worker's answer."""
-READERS, QUEUED_READS = 4, 64
-"""Threads that read the snapshot, and reads that wait for one."""
-SCANNERS, QUEUED_SCANS = 4, 8
-"""Threads that export, preview or import, which takes seconds or minutes each."""
-BUCKETS = 10_000
-"""One or two megabytes; beyond that the least recently used bucket is dropped."""
+EVENTS = 500  # events in a batch
+LINT_CHARS = 10_000  # the text of a batch that the linter reads: a second's work at worst
+WAITING = 512  # calls at once that wait for a worker's answer
+READERS, QUEUED_READS = 4, 64  # threads that read the snapshot, and reads that wait for one
+SCANNERS, QUEUED_SCANS = 4, 8  # threads that export, preview or import, which takes seconds or minutes each
+BUCKETS = 10_000  # one or two megabytes; beyond that the least recently used bucket is dropped
 
 
 class RateLimited(StreamsError):

@@ -30,8 +30,7 @@ from streams.kafka.scanner import int_of
 from streams.settings import Settings
 from streams.steps import rank_of
 
-READER = "http"
-"""Part of the name that librdkafka requires instead of a group."""
+READER = "http"  # part of the name that librdkafka requires instead of a group
 POLL_SECONDS = 0.5
 AT_ONCE = 500
 CHANGES, CHANGES_MS = 50_000, 20 * 3_600_000

@@ -23,8 +23,7 @@ from streams.http.tokens import Scope, TokensUnusable
 from streams.settings import Settings
 
 REQUEST_SECONDS = 10.0
-CONNECTIONS = 32
-"""An address holds at most half of them, which leaves room for the orchestrator's probe."""
+CONNECTIONS = 32  # an address holds at most half of them, which leaves room for the orchestrator's probe
 NO_STORE = {"Cache-Control": "no-store"}
 
 

@@ -22,15 +22,11 @@ from streams.http.problems import Problem
 from streams.http.routing import DomainPath, TheToken, UserPath, needs, router
 from streams.http.tokens import EVERYBODY, Scope, Token
 
-POLL_SECONDS = 0.1
-"""How often a stream looks for changes."""
-BEAT_SECONDS = 15.0
-"""How often an idle stream sends a comment, and checks its token."""
-AT_ONCE = 500
-"""Events in one write, after which other requests get a turn."""
+POLL_SECONDS = 0.1  # how often a stream looks for changes
+BEAT_SECONDS = 15.0  # how often an idle stream sends a comment, and checks its token
+AT_ONCE = 500  # events in one write, after which other requests get a turn
 EVENTS = "text/event-stream"
-BEAT = b":\n\n"
-"""A comment, which clients ignore."""
+BEAT = b":\n\n"  # a comment, which clients ignore
 STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {EVENTS: {"schema": {"type": "string"}}}}}
 
 LastEventId = Annotated[

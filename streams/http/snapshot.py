@@ -10,8 +10,7 @@ from schemas import Card, CardDiff, PolicySkill, SkillDiff
 from streams.materializer import read
 from streams.settings import Settings
 
-QUERY_MS = 10_000
-"""Time limit for one query."""
+QUERY_MS = 10_000  # time limit for one query
 
 _Result = TypeVar("_Result")
 

@@ -27,8 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from schemas.fields import Label, UserIdField, UtcDatetime
 from streams.exceptions import StreamsError
 
-EVERYBODY = "*"
-"""In place of a user: the token may act for all users."""
+EVERYBODY = "*"  # in place of a user: the token may act for all users
 FORM = re.compile(r"sager_[A-Za-z0-9_-]{43}")
 """32 random bytes. Tokens of another form are refused, so that an operator cannot choose a weak one."""
 _OPEN_TO_OTHERS = stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP

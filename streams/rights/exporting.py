@@ -143,8 +143,7 @@ def _user_in(value: bytes) -> str | None:
     return user if isinstance(user, str) else None
 
 
-Progress = Callable[[str, int, int], None]
-"""Receives the stage's name, the amount done, and about the total."""
+Progress = Callable[[str, int, int], None]  # receives the stage's name, the amount done, and about the total
 _ROWS = 200
 
 

@@ -27,8 +27,7 @@ _FIRST_SEEN = (
 """Topics that name a person before a snapshot does, the most telling first."""
 
 Progress = Callable[[int, int], None]
-Counts = Counter[str | None]
-"""Records by domain; None: records without a domain."""
+Counts = Counter[str | None]  # records by domain; None: records without a domain
 
 
 @dataclass

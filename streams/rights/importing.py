@@ -35,10 +35,8 @@ from streams.rights.commander import Commander
 from streams.rights.exporting import Header
 from streams.settings import Settings
 
-MAX_LINE_BYTES = 16 * 1024 * 1024
-"""Longer than any record of a topic."""
-MAX_BYTES = 512 * 1024 * 1024
-"""Of an unpacked file: gzip packs a gigabyte of zeros into one megabyte."""
+MAX_LINE_BYTES = 16 * 1024 * 1024  # longer than any record of a topic
+MAX_BYTES = 512 * 1024 * 1024  # of an unpacked file: gzip packs a gigabyte of zeros into one megabyte
 
 
 class NotPortable(StreamsError, ValueError):

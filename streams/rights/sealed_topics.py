@@ -31,12 +31,10 @@ from streams.kafka.scanner import Scanner
 LOG_OF: dict[type[Model], type[Model]] = {SlimSkill: SkillDiff, PolicySkill: SkillDiff, Card: CardDiff}
 """The log that each state follows from."""
 LOGS = (SkillDiff, CardDiff)
-LATE_SECONDS = 1.0
-"""A worker writes a state before it sends the diff: wait this long for the diff."""
+LATE_SECONDS = 1.0  # a worker writes a state before it sends the diff: wait this long for the diff
 
 DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
-Name = tuple[str, str]
-"""User and domain. A card has the domain ""."""
+Name = tuple[str, str]  # user and domain. A card has the domain "".
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ if TYPE_CHECKING:
 
     from schemas import Change, SkillDiff, Statement
 
-COMMAND = "command by "
-"""The start of a diff's reasoner if a command made the diff; then comes the actor."""
+COMMAND = "command by "  # the start of a diff's reasoner if a command made the diff; then comes the actor
 _SHARE = re.compile(r"chosen, and (\d+)% of the others have it")
 _PASSED = re.compile(r"passed over (\d+) times in this ranking")
 _SMALL = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")

@@ -19,10 +19,8 @@ from streams.kafka.scanner import Scanner
 from streams.rights.sealed_topics import Finding, Name, Partition, PartitionReader, Receipts
 from streams.settings import Settings
 
-Progress = Callable[[str, int, int], None]
-"""Receives the stage's name, the amount done, and about the total."""
-CLOCKS = timedelta(minutes=5)
-"""The largest difference between a worker's clock and the verifier's."""
+Progress = Callable[[str, int, int], None]  # receives the stage's name, the amount done, and about the total
+CLOCKS = timedelta(minutes=5)  # the largest difference between a worker's clock and the verifier's
 MOST_FINDINGS = 1_000
 _TOPICS = (SlimSkill.TOPIC, PolicySkill.TOPIC, SkillDiff.TOPIC, Card.TOPIC, CardDiff.TOPIC)
 

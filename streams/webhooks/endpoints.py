@@ -19,8 +19,7 @@ from streams.http.limits import is_loopback
 from streams.http.tokens import faults_of, too_open
 
 MAX_ENDPOINTS = 32
-_SECRET = re.compile(r"whsec_[A-Za-z0-9+/]{32,86}={0,2}")
-"""24 to 64 bytes in base64."""
+_SECRET = re.compile(r"whsec_[A-Za-z0-9+/]{32,86}={0,2}")  # 24 to 64 bytes in base64
 
 
 class WebhooksUnusable(StreamsError, ValueError):
