@@ -101,7 +101,6 @@ class _Middleware:
         self._seconds = api.settings.http_request_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

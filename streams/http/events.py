@@ -293,7 +293,6 @@ async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPa
 
 
 def _event(kind: type[EventT], asked: Body, **more: str) -> EventT:
-    """Return the event that a body stands for."""
     fields = {name: getattr(asked, name) for name in type(asked).model_fields}
     envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC)}
     try:

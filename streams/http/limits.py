@@ -41,11 +41,7 @@ class RateLimited(StreamsError):
 
 
 class Unauthorized(StreamsError):
-    """A request without a valid token; `reason` is a metric label."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """A request without a valid token; its text is a metric label."""
 
 
 class Busy(StreamsError):
@@ -83,8 +79,7 @@ class Buckets:
 class Limiter:
     """Places for connections, streams, threads or waiting calls, for one event loop.
 
-    A client holds at most as many places as are free, and always one. So a client that takes all it can leaves as
-    many for others.
+    A client holds at most as many places as are free: one that takes all it can leaves as many for others.
     """
 
     def __init__(self, places: int) -> None:
@@ -93,12 +88,7 @@ class Limiter:
 
     @contextmanager
     def hold(self, client: str) -> Iterator[None]:
-        """Hold a place for a token or an address.
-
-        Raises:
-            Busy: no place is free.
-            RateLimited: the client holds its share.
-        """
+        """Hold a place for a token or an address; raise `Busy`, or `RateLimited` if the client holds its share."""
         if not self._free:
             raise Busy("the server is busy: try again")
         if self._held[client] >= self._free:
@@ -122,14 +112,10 @@ class Gate:
         self._failures = Buckets(settings.http_failures / 60, max(1, int(settings.http_failures)))
 
     def enter(self, authorization: str | None, address: str) -> Token:
-        """Return the token of a request.
+        """Return the token of a request; raise `Unauthorized` or `RateLimited`.
 
         Other clients' failures at the same address, such as behind a proxy, never refuse a valid token: a token cannot
         be guessed, and the limit on failures only bounds the work that they cause.
-
-        Raises:
-            Unauthorized: it has no valid token.
-            RateLimited: too many requests with this token, or too many failures from this address.
         """
         kind, _, presented = (authorization or "").partition(" ")
         token = find(self._tokens.all(), presented.strip()) if kind.lower() == "bearer" else None

@@ -54,7 +54,7 @@ def problem_of(error: Exception, where: str, logger: logging.Logger, no_snapshot
         case Busy():
             return Problem(503, str(error), {"Retry-After": "1"})
         case Unauthorized():
-            challenge = "Bearer" if error.reason == "missing" else 'Bearer error="invalid_token"'
+            challenge = "Bearer" if str(error) == "missing" else 'Bearer error="invalid_token"'
             return Problem(
                 401,
                 "send a valid token: `Authorization: Bearer sager_...`; `sager token new` makes one",

@@ -1,9 +1,7 @@
-"""One small HTTP server per process: `/metrics` for Prometheus, `/live` and `/ready` for the orchestrator.
+"""One small HTTP server per process: `/metrics`, `/live` (restart it?) and `/ready` (does it work?).
 
-`/live` says whether the process should be restarted, `/ready` whether it does its work. Both answer 200 or 503 with the
-reasons as JSON. A missing broker makes a process unready, never dead: a restart would not help.
-
-With a tokens file, metrics and reasons require a token with the scope `operate`.
+A missing broker makes a process unready, never dead: a restart would not help. With a tokens file, metrics and reasons
+require a token with the scope `operate`.
 """
 
 import threading

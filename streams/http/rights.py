@@ -166,7 +166,6 @@ def _check_confirm(confirm: str, user: str) -> None:
 
 
 def _import(settings: Settings, body: bytes, user: str, order: importing.Order, domain: str | None) -> ImportDone:
-    """Import a body, and wait for each of its skills."""
     try:
         done = importing.take_in(settings, _loaded(body), user, order, settings.http_wait_seconds, domain=domain)
     except ValidationError as error:
@@ -194,7 +193,6 @@ def _exported(settings: Settings, user: str) -> BinaryIO | None:
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the file from its beginning, and close it at the end."""
     with file:
         file.seek(0)
         while chunk := file.read(CHUNK_BYTES):
@@ -202,7 +200,6 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _loaded(body: bytes) -> importing.Bundle:
-    """Return a checked export. Blocks."""
     try:
         return importing.load(BytesIO(body))
     except importing.NotPortable as error:

@@ -94,7 +94,6 @@ class _Route(APIRoute):
     """A route that reads JSON as workers do, and no body of another type, which a page of another site can send."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return FastAPI's handler behind the check."""
         handle = super().get_route_handler()
 
         async def checked(request: Request) -> Response:

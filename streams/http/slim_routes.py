@@ -106,7 +106,6 @@ class _Stream(StreamingResponse):
         self._place.enter_context(place)
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
-        """Send the events, and give the place back."""
         with self._place:
             await super().__call__(scope, receive, send)
 
@@ -161,7 +160,6 @@ def _first(api: Api, wanted: bytes | None, last: str | None) -> Iterator[bytes]:
 
 
 def _event_of(api: Api, key: bytes) -> bytes:
-    """Return the event about a key, as it is by now."""
     if key not in api.live.slims:
         user, domain = orjson.loads(key)
         return event("forgotten", {"user_id": user, "domain": domain})

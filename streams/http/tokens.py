@@ -113,8 +113,7 @@ class TokensFile:
     def all(self) -> tuple[Token, ...]:
         """Return all tokens, including expired ones.
 
-        Raises:
-            TokensUnusable: the file is invalid. Its former content is void, or a revoked token would stay valid.
+        An invalid file raises `TokensUnusable`: its former content is void, or a revoked token would stay valid.
         """
         before = self._wrong
         try:

@@ -135,7 +135,6 @@ def owner_of(settings: Settings, user_id: str, barrier: Barrier | None = None) -
 
 
 def _user_in(value: bytes) -> str | None:
-    """Return the user in a JSON object; None without one."""
     try:
         user = from_json(value).get("user_id")
     except (ValueError, AttributeError):
@@ -221,7 +220,6 @@ def lines_of(
 
 
 def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> bytes | None:
-    """Return a record as JSON; None if no part of it is theirs."""
     sent_ms = sent_at_ms(message)
     sent_at = moment_of(sent_ms) if sent_ms else None
     place = {

@@ -218,7 +218,6 @@ def _choice(step: dict[str, Any]) -> str:
 
 
 def _signal(step: dict[str, Any]) -> str:
-    """Word a correction, a signal or an abstention."""
     heard = step["heard"]
     if heard["what"] == "correction":
         return f"You said: “{heard['words']}”." if heard.get("words") else "You said so in a form."
@@ -230,7 +229,6 @@ def _signal(step: dict[str, Any]) -> str:
 
 
 def _effect(step: dict[str, Any]) -> str:
-    """Word the effect on how sure the line is."""
     before, after = step["tier_before"], step["tier_after"]
     if step["kind"] == "overtaken" and (step.get("heard") or {}).get("what") == "correction":
         return "You said that your taste has changed: older choices count for less now."
@@ -246,7 +244,6 @@ def _effect(step: dict[str, Any]) -> str:
 
 
 def _verdict(step: dict[str, Any]) -> str:
-    """Word a model's verdict and analysis."""
     if step["verdict"] is None:
         return ""
     by = f", because of “{step['quoted']}”" if step["quoted"] else ""
