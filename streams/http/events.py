@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from fastapi import Response
@@ -35,7 +36,7 @@ from schemas.corrections import MAX_DIRECTIVES, Language
 from schemas.events import MAX_CANDIDATES
 from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
 from schemas.topics import FROM_APPS, TOPICS
-from streams.dry_run import Lesson, dry_run_of, lessons
+from streams.dry_run import lessons
 from streams.http import metrics
 from streams.http.answers import outgoing, user_of
 from streams.http.api import TheApi
@@ -214,11 +215,9 @@ async def lint_events(api: TheApi, token: TheToken, batch: Batch) -> Response:
     """
     checked = await _checked(token, batch)
     records = [entry["event"] if each.event else {} for entry, each in zip(batch.events, checked, strict=True)]
-
-    def lint() -> list[Lesson]:  # a millisecond an event, and more for long texts
-        run = dry_run_of(api.settings, datetime.now(UTC), LINT_CHARS)
-        return lessons(run, [each.event for each in checked], records)
-
+    given = [each.event for each in checked]
+    # A millisecond an event, and more for long texts.
+    lint = partial(lessons, api.settings, datetime.now(UTC), LINT_CHARS, given, records)
     found = zip(checked, await api.read(token, lint), strict=True)
     return _answer(
         checked, (_result(each) | {"teaches": lesson.teaches, "warnings": lesson.warnings} for each, lesson in found)

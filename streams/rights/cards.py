@@ -55,11 +55,10 @@ def card_told(
     budget_tokens: int | None = None,
     domain: str | None = None,
 ) -> ToldCard:
-    """Return the card, line by line.
+    """Return the card, line by line, faded `at` a moment.
 
-    `at`: the moment by which lines have faded. `request`: lines about it come first, and of the others only the surest.
-    `budget_tokens`: the tokens that the lines' words may have; None: any number. `domain`: only lines of this domain or
-    of any.
+    Lines about the `request` come first, and of the others only the surest. `budget_tokens`: what the lines' words may
+    have. `domain`: only lines of this domain or of any.
     """
     most = MOST_FOR_A_REQUEST if request.strip() else MAX_CARD_LINES
     lines: list[ToldCardLine] = []

@@ -118,10 +118,7 @@ class ExplainedStatement(_Told):
 def explain(
     con: DuckDBPyConnection, user: str, domain: str, attribute_id: str, vouching: Vouching, now: datetime | None = None
 ) -> Explained | ExplainedStatement:
-    """Explain a line or a statement, also one that is gone or was reworded.
-
-    `now`: the moment by which statements are over; by default the clock's.
-    """
+    """Explain a line or a statement, also one that is gone or was reworded; statements are over by `now`."""
     diffs, now = logged(con, user, domain), now or datetime.now(UTC)
     skill = at_version(diffs, diffs[-1].version)
     changes = statement_steps(diffs, attribute_id)

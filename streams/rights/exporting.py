@@ -86,10 +86,9 @@ class Owner:
         return key == self.user_id.encode() or any(each in part for part in named for each in self.quoted)
 
     def has_forgotten(self, event: Model | None, logged_at: datetime | None) -> bool:
-        """Return True if a record about them is from before their erasure; `event`: None for an unreadable record.
+        """Return True if a record about them is from before their erasure; `BadRecord`: it is from the future.
 
-        Raises:
-            BadRecord: it is from the future.
+        `event`: None for an unreadable record.
         """
         if self.barrier is None:
             return False
@@ -165,12 +164,9 @@ class Exported:
 
 
 def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = lambda *_: None) -> Exported:
-    """Write a header, a line per record, a line per row, and the counts.
+    """Write a header, a line per record, a line per row of the newest DuckDB snapshot, and the counts.
 
-    Records have their `topic`, rows of the newest DuckDB snapshot their `table`.
-
-    Raises:
-        MaterializerError: the snapshot cannot be read, or belongs to another deployment.
+    Raises `MaterializerError` if the snapshot cannot be read, or belongs to another deployment.
     """
     done, now = Exported(), datetime.now(UTC)
     with gzip.GzipFile(fileobj=out, mode="wb") as file, Scanner(settings) as scanner:

@@ -212,10 +212,7 @@ _IN_SENTENCE = (
 def goes(
     settings: Settings, user: str, domain: str | None, line: str | None, progress: Progress = lambda *_: None
 ) -> Goes:
-    """Count the records that an erasure would reach, in every store.
-
-    `domain`: only this domain; None: all. `line`: only this line of the domain, by its id.
-    """
+    """Count the records that an erasure would reach in every store; `line`: only this line of the domain, by its id."""
     held = count(settings, user, progress)
     where = named(user, domain, line)
     if line is not None and domain is not None:
@@ -271,10 +268,7 @@ class SkillComes(BaseModel):
 
 
 def comes(settings: Settings, bundle: Bundle, user: str, at: datetime, domain: str | None = None) -> list[SkillComes]:
-    """Return the skills that an import brings, without statements that are over by then.
-
-    `at`: the time of the import. `domain`: only this domain; None: all.
-    """
+    """Return the skills that an import brings, without statements that are over `at` its time."""
     held = skills(settings, user)
     coming = []
     for skill in bundle.chosen(domain):

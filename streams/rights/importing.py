@@ -81,10 +81,9 @@ class SkillCame(BaseModel):
 
 @dataclass
 class Imported:
-    """The result of an import.
+    """The result of an import: how many statements and lines of the card a worker has taken over, and new versions.
 
-    `statements`: statements that a worker has taken over. `lines`: lines of the card that were set or pinned. `diffs`:
-    the new version, by domain; None where no worker answered in time.
+    `diffs`: the new version, by domain; None where no worker answered in time.
     """
 
     statements: int = 0

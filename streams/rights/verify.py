@@ -51,10 +51,7 @@ class Verified:
 def verify(
     settings: Settings, user: str | None = None, domain: str | None = None, progress: Progress = lambda *_: None
 ) -> Verified:
-    """Verify the skills of all users, or of one.
-
-    `user`: only this user; None: all. `domain`: only this domain; None: all.
-    """
+    """Verify the skills of all users, or only those of this user or domain."""
     with Scanner(settings) as scanner:
         return _Verification(settings, scanner, user, domain, progress).run()
 
