@@ -115,10 +115,7 @@ class Awaited(Generic[AnswerT]):
 
 
 class Answers:
-    """Matches records with the calls that wait for them.
-
-    A record is decoded only if a call waits for an answer on its partition, which is its user's.
-    """
+    """Matches records of a user's partition with the calls that wait for an answer there; decodes no others."""
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions

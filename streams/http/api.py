@@ -99,10 +99,7 @@ class Api:
     async def ask(
         self, token: Token, event: Event, kind: type[AnswerT], is_answer: Callable[[AnswerT], bool]
     ) -> AnswerT | None:
-        """Send an event of a user and return a worker's answer; None if there is none within `http_wait_seconds`.
-
-        `is_answer` runs in another thread.
-        """
+        """Send an event of a user, and return a worker's answer if there is one within `http_wait_seconds`."""
         self.live.check_ready()
         # A rank request is answered under its own id. Records without the id are not decoded.
         hint = getattr(event, "request_id", event.event_id)

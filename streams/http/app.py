@@ -91,10 +91,7 @@ async def _page(_: Request) -> Response:
 
 
 class _Middleware:
-    """The outermost part: authenticates, reads the body, answers errors and counts.
-
-    Unknown paths need a token too: strangers must not learn which paths exist.
-    """
+    """The outermost part. Unknown paths need a token too: strangers must not learn which paths exist."""
 
     def __init__(self, app: ASGIApp, api: Api, console: bool) -> None:
         self._app, self._gate, self._console = app, api.gate, console

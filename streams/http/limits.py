@@ -59,10 +59,7 @@ class Buckets:
         self._held = LruCache[str, tuple[float, float]](most)
 
     def take(self, key: str, rate: float | None = None) -> float:
-        """Take a token from the key's bucket and return 0, or the seconds until there is one.
-
-        `rate`: this key's own rate, which is also its burst where that is more.
-        """
+        """Take a token and return 0, or the seconds until there is one; `rate`: the key's own, and its least burst."""
         with self._lock:
             now = self._clock()
             burst, rate = (float(self._burst), self._rate) if rate is None else (max(self._burst, rate), rate)
@@ -160,11 +157,7 @@ def is_loopback(host: str) -> bool:
 
 
 def network_of(address: str) -> str:
-    """Return the network that a client is limited by: an IPv4 address, or the first 64 bits of an IPv6 address.
-
-    >>> network_of("192.0.2.7"), network_of("2001:db8:1:2:3:4:5:6"), network_of("?")
-    ('192.0.2.7', '2001:db8:1:2::', '?')
-    """
+    """Return the network that a client is limited by: its IPv4 address, or the first 64 bits of an IPv6 one."""
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:

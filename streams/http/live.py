@@ -66,11 +66,7 @@ class Place:
 
     @classmethod
     def parse(cls, text: str) -> "Place | None":
-        """Return the place that an event's id names, if it is one.
-
-        >>> str(Place.parse('["kafka",5,{"0":7,"1":9}]')), Place.parse("x")
-        ('["kafka",5,{"0":7,"1":9}]', None)
-        """
+        """Return the place that an event's id names, if it is one."""
         try:
             return cls(*_PLACE.validate_json(text))
         except ValidationError:

@@ -178,11 +178,7 @@ def tag_of(body: bytes) -> str:
 
 
 def is_same(condition: str | None, tag: str) -> bool:
-    """Return True if an `If-None-Match` names this tag.
-
-    >>> is_same('W/"a", "b"', '"b"'), is_same("*", '"b"'), is_same(None, '"b"')
-    (True, True, False)
-    """
+    """Return True if an `If-None-Match`, such as `W/"a", "b"` or `*`, names this tag."""
     return any(each.strip().removeprefix("W/") in (tag, "*") for each in (condition or "").split(","))
 
 

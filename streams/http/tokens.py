@@ -111,10 +111,7 @@ class TokensFile:
         self._wrong = ""
 
     def all(self) -> tuple[Token, ...]:
-        """Return all tokens, including expired ones.
-
-        An invalid file raises `TokensUnusable`: its former content is void, or a revoked token would stay valid.
-        """
+        """Return all tokens. While the file is invalid there are none: a revoked token would stay valid."""
         before = self._wrong
         try:
             found = self._path.stat()
@@ -155,10 +152,7 @@ def too_open(path: Path, mode: int) -> str:
 
 
 def find(tokens: tuple[Token, ...], presented: str, now: datetime | None = None) -> Token | None:
-    """Return the valid entry of the presented token, if any.
-
-    Compares every entry in constant time: the time taken reveals nothing about a guess.
-    """
+    """Return the valid entry of a token, if any; the time taken reveals nothing about a guess."""
     presented_hash = hash_of(presented)
     found = None
     for token in tokens:

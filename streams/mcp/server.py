@@ -276,10 +276,7 @@ async def record_utterance(
 
 
 def run(url: str, token: str, user: str | None, domain: str | None) -> None:
-    """Serve on standard input and output until the input ends.
-
-    `user`: the only user; None: the token's. `domain`: the only domain; None: each call names one.
-    """
+    """Serve on standard input and output until the input ends; see `Target`."""
     for name in ("mcp", "httpx2", "httpcore2"):  # their messages quote arguments and addresses, which name users
         logging.getLogger(name).setLevel(logging.CRITICAL)
 

@@ -86,10 +86,7 @@ class Owner:
         return key == self.user_id.encode() or any(each in part for part in named for each in self.quoted)
 
     def has_forgotten(self, event: Model | None, logged_at: datetime | None) -> bool:
-        """Return True if a record about them is from before their erasure; `BadRecord`: it is from the future.
-
-        `event`: None for an unreadable record.
-        """
+        """Return True if a record, None if unreadable, is from before their erasure; `BadRecord`: from the future."""
         if self.barrier is None:
             return False
         if event is not None and self.barrier.covers(event, logged_at):

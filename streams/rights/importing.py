@@ -153,10 +153,7 @@ def _check_user(state: PolicySkill | Card, header: Header) -> None:
 def take_in(
     settings: Settings, bundle: Bundle, user: str, order: Order, seconds: float, *, domain: str | None = None
 ) -> Imported:
-    """Send one command per skill, the lasting statements and the card; wait up to `seconds` for each.
-
-    `domain`: only this domain; None: all.
-    """
+    """Send one command per skill, the lasting statements and the card; wait up to `seconds` for each."""
     skills = bundle.chosen(domain)
     # All are made before the first is sent, so an invalid one sends nothing.
     order_fields = {"occurred_at": order.at, "user_id": user, "actor": order.actor, "reason": order.reason}

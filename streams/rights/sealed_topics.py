@@ -49,10 +49,7 @@ class Finding:
 
 @dataclass
 class Partition:
-    """The newest record of each key of one partition: states and logs, by model and name.
-
-    Logs stay encoded: decoded they take five times the memory.
-    """
+    """The newest record of each key of one partition. Logs stay encoded: decoded they take five times the memory."""
 
     states: dict[type[Model], dict[Name, Any]] = field(default_factory=dict)
     logs: dict[type[Model], dict[Name, dict[int, bytes]]] = field(default_factory=dict)

@@ -27,10 +27,7 @@ _TOPICS = (SlimSkill.TOPIC, PolicySkill.TOPIC, SkillDiff.TOPIC, Card.TOPIC, Card
 
 @dataclass
 class Verified:
-    """How many of each were verified on the topics, and the findings.
-
-    `forgotten`: people whose missing records a receipt excuses.
-    """
+    """How many of each were verified, and how many people's missing records a receipt excuses."""
 
     users: int = 0
     skills: int = 0

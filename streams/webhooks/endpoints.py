@@ -1,7 +1,4 @@
-"""The operator's file of endpoints, which holds secrets.
-
-Addresses are the operator's own choice, private ones too: no other person can name one.
-"""
+"""The operator's file of endpoints, which holds secrets. Private addresses are the operator's own choice."""
 
 import base64
 import re

@@ -101,16 +101,11 @@ def new_session() -> aiohttp.ClientSession:
 
 
 async def post(session: aiohttp.ClientSession, endpoint: Endpoint, message_id: str, body: bytes) -> str:
-    """Post a message once, and return an empty text; or the reason if the endpoint refuses this message.
-
-    Redirects are not followed, because they can lead anywhere; the answer's body is not read.
-
-    Raises:
-        EndpointDown: the endpoint does not answer, or its status is not about the message.
-    """
+    """Post a message once and return why the endpoint refuses it, if it does; raise `EndpointDown` if it is down."""
     signed = headers(endpoint, message_id, datetime.now(UTC), body)
     with SECONDS.labels(endpoint.name).time():
         try:
+            # Redirects can lead anywhere. The answer's body is not read.
             async with session.post(endpoint.url, data=body, headers=signed, allow_redirects=False) as reply:
                 return refusal_of(reply.status)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
