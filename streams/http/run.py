@@ -22,10 +22,6 @@ GC_THRESHOLDS = (100_000, 50, 100)
 logger = logging.getLogger("sager.http")
 
 
-class CannotServe(StreamsError, OSError):
-    """The API cannot be served as configured."""
-
-
 class ApiHealth:
     """The health of `sager serve`. Thread-safe."""
 
@@ -108,7 +104,7 @@ def config_of(app: object, settings: Settings) -> Config:
     try:
         config.load()
     except OSError as error:  # also ssl.SSLError
-        raise CannotServe(
+        raise StreamsError(
             "SAGER_HTTP_CERTIFICATE and SAGER_HTTP_KEY must name matching PEM files, the key without a password"
         ) from error
     return config

@@ -15,15 +15,10 @@ from operators.vouch import Vouching
 from schemas import Card, CardChange, CardDiff, CardLine, Model
 from schemas.cards import MAX_CARD_LINES
 from schemas.fields import UtcDatetime
-from streams.exceptions import StreamsError
 
 MOST_FOR_A_REQUEST = 12
 DIGITS = 3
 GONE = "a line that is forgotten"
-
-
-class UnknownCard(StreamsError, LookupError):
-    """Nothing is on a card of this person."""
 
 
 class ToldCardLine(CardLine):

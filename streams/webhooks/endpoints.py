@@ -19,10 +19,6 @@ MAX_ENDPOINTS = 32
 _SECRET = re.compile(r"whsec_[A-Za-z0-9+/]{32,86}={0,2}")  # 24 to 64 bytes in base64
 
 
-class WebhooksUnusable(StreamsError, ValueError):
-    """The file of endpoints is missing, accessible to others or invalid."""
-
-
 class Endpoint(BaseModel):
     """A receiver of messages. A renamed endpoint is a new one: its name is part of its consumer group's.
 
@@ -91,7 +87,7 @@ def read(path: Path) -> tuple[Endpoint, ...]:
         wrong = f"{path} is not valid TOML: {error}"
     except ValidationError as error:
         wrong = f"{path}: {faults_of(error)}"
-    raise WebhooksUnusable(f"SAGER_WEBHOOKS: {wrong}")
+    raise StreamsError(f"SAGER_WEBHOOKS: {wrong}")
 
 
 def new_secret() -> str:
