@@ -18,27 +18,10 @@ from operators.statinit.parsers import parser_for, vocabulary_for
 from operators.steps import Evolve, Start, State
 from operators.steps import contrast as joining
 from operators.steps.evolved import Effects
-from schemas import (
-    Candidate,
-    ChangeKind,
-    Correction,
-    Event,
-    Fact,
-    Feedback,
-    Interaction,
-    Item,
-    ItemFacts,
-    OpenRankings,
-    PolicySkill,
-    Position,
-    Ranking,
-    RankRequest,
-    Role,
-    Selection,
-    Turn,
-    Utterance,
-    Wish,
-)
+from schemas import Correction, Event, Feedback, OpenRankings, Position, Role, Turn, Utterance, Wish
+from schemas.diffs import ChangeKind, PolicySkill
+from schemas.events import Interaction, Ranking, RankRequest, Selection
+from schemas.items import Candidate, Fact, Item, ItemFacts
 from streams.language import RULES
 from streams.settings import Settings
 from streams.steps import evolve_of, limits_of

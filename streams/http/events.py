@@ -15,25 +15,10 @@ from operators.admit import refused
 from operators.clocks import TOLERANCE
 from operators.seals import authenticated
 from operators.stated import in_words
-from schemas import (
-    Candidate,
-    Correction,
-    Directive,
-    Event,
-    Model,
-    NotUnderstood,
-    RankedBy,
-    Ranking,
-    RankRequest,
-    Said,
-    Scope,
-    SkillDiff,
-    Topic,
-    Wish,
-    encode,
-)
+from schemas import Candidate, Correction, Directive, Event, Model, Said, Scope, Topic, Wish, encode
 from schemas.corrections import MAX_DIRECTIVES, Language
-from schemas.events import MAX_CANDIDATES
+from schemas.diffs import NotUnderstood, SkillDiff
+from schemas.events import MAX_CANDIDATES, RankedBy, Ranking, RankRequest
 from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
 from schemas.topics import FROM_APPS, TOPICS
 from streams.dry_run import lessons

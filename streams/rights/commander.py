@@ -6,22 +6,9 @@ from typing import Self, TypeVar
 
 from confluent_kafka import Consumer, TopicPartition
 
-from schemas import (
-    BadRecord,
-    CardCommand,
-    CardDiff,
-    Correction,
-    Event,
-    ForgetRequest,
-    Receipt,
-    SkillCommand,
-    SkillDiff,
-    WeightCommand,
-    Weights,
-    decode,
-    encode,
-    topic_of,
-)
+from schemas import CardCommand, CardDiff, Correction, Event, SkillCommand, SkillDiff, WeightCommand, Weights, topic_of
+from schemas.codec import BadRecord, decode, encode
+from schemas.forgetting import ForgetRequest, Receipt
 from streams.kafka.clients import client_config, no_group, partition_of
 from streams.kafka.producer import Outbox
 from streams.kafka.scanner import REQUEST_SECONDS

@@ -17,20 +17,8 @@ from pydantic import Field
 from pydantic_core import from_json, to_json
 
 from operators.propagate import neighbour_of
-from schemas import (
-    TOPICS,
-    BadRecord,
-    DeadLetter,
-    ItemMemory,
-    Key,
-    Model,
-    Topic,
-    Touch,
-    decode,
-    encode,
-    moment_of,
-    subject_of,
-)
+from schemas import TOPICS, DeadLetter, ItemMemory, Key, Model, Topic, Touch, moment_of, subject_of
+from schemas.codec import BadRecord, decode, encode
 from schemas.fields import UserIdField, UtcDatetime
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack

@@ -11,25 +11,10 @@ from uuid import uuid4
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
-from schemas import (
-    Action,
-    BadRecord,
-    Candidate,
-    Card,
-    CardAction,
-    CardCommand,
-    CardStated,
-    Correction,
-    Directive,
-    PolicySkill,
-    Scope,
-    SkillCommand,
-    SkillDiff,
-    Stance,
-    Statement,
-    decode,
-)
+from schemas import Action, BadRecord, Candidate, Correction, Directive, PolicySkill, SkillCommand, SkillDiff, decode
+from schemas.cards import Card, CardAction, CardCommand, CardStated
 from schemas.corrections import MAX_DIRECTIVES
+from schemas.statements import Scope, Stance, Statement
 from streams.exceptions import StreamsError
 from streams.rights.commander import Commander
 from streams.rights.exporting import Header

@@ -11,19 +11,8 @@ from confluent_kafka import Message, TopicPartition
 
 from operators.chain import Kind
 from operators.seals import Seal, is_plain, seal_of
-from schemas import (
-    BadRecord,
-    Card,
-    CardDiff,
-    Model,
-    PolicySkill,
-    Receipt,
-    SkillDiff,
-    SlimSkill,
-    decode,
-    subject_of,
-    topic_of,
-)
+from schemas import BadRecord, Card, CardDiff, Model, Receipt, SlimSkill, decode, subject_of, topic_of
+from schemas.diffs import PolicySkill, SkillDiff
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner
