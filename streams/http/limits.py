@@ -69,9 +69,6 @@ class Buckets:
             self._held.put(key, (left if wait else left - 1.0, now))
             return wait
 
-    def __len__(self) -> int:
-        return len(self._held)
-
 
 class Limiter:
     """Places for connections, streams, threads or waiting calls, for one event loop.
@@ -137,15 +134,6 @@ class Gate:
         if wait := buckets.take(key, rate):
             metrics.RATE_LIMITED.labels(by).inc()
             raise RateLimited("too many requests", wait)
-
-
-def gate_of(settings: Settings) -> Gate | None:
-    """Return the gate for these settings; None if they name no tokens file."""
-    if settings.http_tokens is None:
-        return None
-    tokens = TokensFile(settings.http_tokens)
-    tokens.all()
-    return Gate(tokens, settings)
 
 
 def is_loopback(host: str) -> bool:

@@ -15,9 +15,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from streams import metrics
-from streams.http.limits import Gate, RateLimited, Unauthorized, gate_of
+from streams.http.limits import Gate, RateLimited, Unauthorized
 from streams.http.server import Config, Server, listen
-from streams.http.tokens import Scope, TokensUnusable
+from streams.http.tokens import Scope, TokensFile, TokensUnusable
 from streams.settings import Settings
 
 REQUEST_SECONDS = 10.0
@@ -40,9 +40,14 @@ def serve(settings: Settings, health: Health) -> None:
     metrics.READY.set_function(lambda: float(not health.why_not_ready()))
     if not settings.metrics_port:
         return
+    gate = None
+    if settings.http_tokens is not None:
+        tokens = TokensFile(settings.http_tokens)
+        tokens.all()
+        gate = Gate(tokens, settings)
     listening = listen(settings.metrics_host, settings.metrics_port, "SAGER_METRICS_PORT, or set it to 0")
     config = Config(
-        application(health, gate_of(settings)),
+        application(health, gate),
         connections=CONNECTIONS,
         request_seconds=REQUEST_SECONDS,
         idle_seconds=REQUEST_SECONDS,

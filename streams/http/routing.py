@@ -81,9 +81,6 @@ def needs(*scopes: Scope, every: bool = False) -> Any:
     return Depends(Needs(*scopes, every=every))
 
 
-READS = needs(Scope.READ_USER, Scope.READ_ALL)
-
-
 class _Request(Request):
     async def json(self) -> Any:
         """Read JSON as workers do: no NaN, no lone surrogates, whole numbers of any size, bounded depth."""

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 import aiohttp
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+from prometheus_client import Counter, Gauge
 
 from schemas import SlimSkill, derived_id
 from streams import shutdown
@@ -20,17 +21,7 @@ from streams.kafka.follower import partitions_of
 from streams.kafka.scanner import REQUEST_SECONDS, int_of, sent_at_ms
 from streams.settings import Settings
 from streams.webhooks.endpoints import Endpoint
-from streams.webhooks.messages import (
-    DELIVERIES,
-    PENDING,
-    RESET,
-    SECONDS,
-    EndpointDown,
-    Notification,
-    body_of,
-    new_session,
-    post,
-)
+from streams.webhooks.messages import RESET, SECONDS, EndpointDown, Notification, body_of, new_session, post
 
 BATCH = 500
 MAX_REFUSALS = 5
@@ -39,6 +30,9 @@ POLL_SECONDS, COMMIT_SECONDS, TURN_SECONDS = 0.2, 1.0, 1.0
 STUCK_SECONDS = 60.0
 MAX_AWAY_MS = 20 * 3_600_000
 """An endpoint that is further behind starts over: Kafka keeps the tombstones of erased users for a day."""
+
+DELIVERIES = Counter("sager_webhook_deliveries", "Attempts to deliver, by outcome.", ["endpoint", "outcome"])
+PENDING = Gauge("sager_webhook_pending", "Records of slim skills that an endpoint has not got yet.", ["endpoint"])
 
 log = logging.getLogger("sager.webhooks")
 

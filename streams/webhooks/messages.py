@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import aiohttp
 import orjson
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Histogram
 from standardwebhooks import Webhook
 
 from schemas import BadRecord, SlimSkill, decode, derived_id, moment_of
@@ -18,14 +18,12 @@ _ACCEPTED, _CLIENT_ERRORS = range(200, 300), range(400, 500)
 _LATER = frozenset({401, 403, 404, 408, 409, 410, 421, 425, 429})
 """Statuses of 4xx that are about the endpoint or the moment, and not about the message."""
 
-DELIVERIES = Counter("sager_webhook_deliveries", "Attempts to deliver, by outcome.", ["endpoint", "outcome"])
 SECONDS = Histogram(
     "sager_webhook_seconds",
     "How long an endpoint takes to answer.",
     ["endpoint"],
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
-PENDING = Gauge("sager_webhook_pending", "Records of slim skills that an endpoint has not got yet.", ["endpoint"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,21 +9,8 @@ from typing import Any
 import pytest
 
 from operators.propagate import neighbour_of
-from schemas import (
-    TOPICS,
-    Action,
-    CardDiff,
-    ForgetRequest,
-    ItemMemory,
-    Listening,
-    Receipt,
-    SkillCommand,
-    SkillDiff,
-    Stated,
-    Tier,
-    encode,
-    subject_of,
-)
+from schemas import TOPICS, Action, CardDiff, ItemMemory, Listening, SkillCommand, SkillDiff, Stated, Tier, encode
+from schemas.forgetting import ForgetRequest, Receipt, subject_of
 from streams.kafka.packed_items import name_bytes
 from streams.materializer import read
 from streams.pseudonyms import secret_of

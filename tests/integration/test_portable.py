@@ -13,22 +13,8 @@ from pydantic_core import to_json
 from operators.chain import seal
 from operators.merge import merge, start
 from operators.propagate import neighbour_of
-from schemas import (
-    TOPICS,
-    DeadLetter,
-    ItemMemory,
-    Memory,
-    OpenRankings,
-    PolicySkill,
-    Profile,
-    SkillDiff,
-    Stance,
-    Taker,
-    Touch,
-    Touched,
-    encode,
-    topic_of,
-)
+from schemas import TOPICS, DeadLetter, OpenRankings, PolicySkill, Profile, SkillDiff, Stance, encode, topic_of
+from schemas.memory import ItemMemory, Memory, Taker, Touch, Touched
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox

@@ -9,18 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from operators.merge import fold
-from schemas import (
-    Action,
-    Card,
-    CardAction,
-    CardCommand,
-    ForgetRequest,
-    SkillCommand,
-    SkillDiff,
-    Stated,
-    Tier,
-    line_of,
-)
+from schemas import Action, Card, CardAction, CardCommand, ForgetRequest, SkillCommand, SkillDiff, Stated, Tier, line_of
 from streams.rights.commander import Commander
 from streams.rights.verify import verify
 from streams.settings import Settings

@@ -9,21 +9,8 @@ import pytest
 
 from operators.admit import id_of
 from operators.forget import with_known, with_scope
-from schemas import (
-    TOPICS,
-    BadRecord,
-    DeadLetter,
-    ForgetRequest,
-    Forgotten,
-    Position,
-    Receipt,
-    Selection,
-    decode,
-    encode,
-    known_as,
-    line_of,
-    subject_of,
-)
+from schemas import TOPICS, BadRecord, DeadLetter, Position, Selection, decode, encode
+from schemas.forgetting import ForgetRequest, Forgotten, Receipt, known_as, line_of, subject_of
 from streams.materializer import forgetting
 from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Batch, Record

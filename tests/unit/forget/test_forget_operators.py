@@ -16,25 +16,9 @@ from operators.propagate import neighbour_of, on_touch, takers_of, touches, with
 from operators.redact import names_line, placeholder, redacted
 from operators.statinit import observe
 from operators.steps import Evolve, State
-from schemas import (
-    Action,
-    Answered,
-    Attribute,
-    Evidence,
-    Fact,
-    ForgetRequest,
-    Forgotten,
-    ItemFacts,
-    Judgement,
-    OpenRankings,
-    Receipt,
-    SkillDiff,
-    Verdict,
-    encode,
-    line_of,
-    subject_of,
-)
-from schemas.forgetting import MAX_DOMAINS, MAX_LINES
+from schemas import Action, Answered, Attribute, Evidence, Fact, ItemFacts, OpenRankings, encode
+from schemas.diffs import Judgement, SkillDiff, Verdict
+from schemas.forgetting import MAX_DOMAINS, MAX_LINES, ForgetRequest, Forgotten, Receipt, line_of, subject_of
 from streams.kafka.packed_items import name_bytes, pack
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING

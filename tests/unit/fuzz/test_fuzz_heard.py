@@ -19,23 +19,10 @@ from operators.steps.evolved import State
 from operators.steps.rank import Rank, answer
 from operators.steps.rank import State as RankState
 from operators.tokens import count_tokens
-from schemas import (
-    Abstention,
-    Candidate,
-    Contrast,
-    Correction,
-    Feedback,
-    Injected,
-    ItemFacts,
-    PolicySkill,
-    Position,
-    RankRequest,
-    SkillCommand,
-    SkillDiff,
-    Stance,
-    decode,
-    encode,
-)
+from schemas import Candidate, Correction, Feedback, ItemFacts, Position, SkillCommand, Stance, decode, encode
+from schemas.contrasts import Abstention, Contrast
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import Injected, RankRequest
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES
 from streams.privacy import DEFAULT
