@@ -364,11 +364,7 @@ class KnownToml(TomlConfigSettingsSource):
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:
-    """Return a warning for each SAGER_* variable that is no setting.
-
-    >>> unknown_variables(["SAGER_PARTITION", "SAGER_PREFIX", "HOME"])
-    ['SAGER_PARTITION is no setting (did you mean SAGER_PARTITIONS?)']
-    """
+    """Return a warning for each SAGER_* variable that is no setting."""
     known = {f"SAGER_{name.upper()}" for name in Settings.model_fields}.union(OTHER_VARIABLES)
     return [
         f"{name} is no setting{nearest(name.upper(), known)}"

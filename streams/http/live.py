@@ -125,7 +125,7 @@ class Live:
 
     def slim(self, user: str, domain: str) -> SlimSkill | None:
         """Return the user's slim skill in this domain, if any."""
-        return self.slim_at(compound_key(user, domain))
+        return self.newest(SlimSkill, compound_key(user, domain))
 
     def slim_for(self, user: str, domain: str, request: str | None, session: str | None) -> dict[str, Any] | None:
         """Return what a host gets of the user's slim skill in this domain, if there is one.
@@ -143,28 +143,29 @@ class Live:
             found = None
         return None if found is None else shown(found, session)
 
-    def slim_at(self, key: bytes) -> SlimSkill | None:
-        """Return the slim skill under a key; None if the record is of another key or cannot be read."""
-        found = _decoded(SlimSkill, self.slims.get(key))
-        return found if found is not None and compound_key(found.user_id, found.domain) == key else None
+    def newest(self, kind: type[EventT], key: bytes) -> EventT | None:
+        """Return the newest record under a key, if any; none that is of another key or cannot be read."""
+        held, topic = self._kept[kind.TOPIC].get(key), TOPICS[kind.TOPIC]
+        if held is None or held.value is None:
+            return None
+        try:
+            found = decode(kind, unpack(held.value) if topic.packed else held.value)
+        except BadRecord:  # the materializer, which reads these topics too, makes it a dead letter
+            return None
+        return found if topic.key_of(found) == key else None
 
     def skill(self, user: str, domain: str) -> PolicySkill | None:
         """Return the user's whole skill in this domain, if any."""
-        found = _decoded(PolicySkill, self._kept[PolicySkill.TOPIC].get(compound_key(user, domain)))
-        return found if found is not None and (found.user_id, found.domain) == (user, domain) else None
+        return self.newest(PolicySkill, compound_key(user, domain))
 
     def card(self, user: str) -> Card | None:
         """Return the user's card, if any."""
-        found = _decoded(Card, self._kept[Card.TOPIC].get(user.encode()))
-        return found if found is not None and found.user_id == user else None
+        return self.newest(Card, user.encode())
 
     def shares(self, domain: str) -> Mapping[str, float] | None:
         """Return the share of the domain's users that holds each attribute, if it was counted."""
-        for held in tuple(self._kept[GlobalSkill.TOPIC].values()):  # one per domain
-            found = _decoded(GlobalSkill, held)
-            if found is not None and found.domain == domain:
-                return found.shares
-        return None
+        found = self.newest(GlobalSkill, domain.encode())
+        return None if found is None else found.shares
 
     def changes(self, seen: int) -> list[bytes] | None:
         """Return the keys of slim skills changed after the first `seen` changes; None if not all are held any more."""
@@ -266,13 +267,3 @@ def _is_pair(key: bytes) -> bool:
     except orjson.JSONDecodeError:
         return False
     return isinstance(parts, list) and [type(each) for each in parts] == [str, str]
-
-
-def _decoded(kind: type[EventT], held: Held | None) -> EventT | None:
-    if held is None or held.value is None:
-        return None
-    value = unpack(held.value) if TOPICS[kind.TOPIC].packed else held.value
-    try:
-        return decode(kind, value)
-    except BadRecord:  # the materializer, which reads these topics too, makes it a dead letter
-        return None

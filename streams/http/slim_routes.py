@@ -14,7 +14,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Send
 from starlette.types import Scope as ASGIScope
 
-from schemas import Model, SlimLine, compound_key
+from schemas import Model, SlimLine, SlimSkill, compound_key
 from schemas.fields import Identifier, Label, Text
 from streams.http.api import Api, TheApi
 from streams.http.live import Place, shown
@@ -163,7 +163,7 @@ def _event_of(api: Api, key: bytes) -> bytes:
     if key not in api.live.slims:
         user, domain = orjson.loads(key)
         return event("forgotten", {"user_id": user, "domain": domain})
-    found = api.live.slim_at(key)
+    found = api.live.newest(SlimSkill, key)
     return BEAT if found is None else event("slim", shown(found))  # none: an unreadable record
 
 
