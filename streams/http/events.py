@@ -237,10 +237,9 @@ async def rank(api: TheApi, token: TheToken, asked: RankBody) -> Response:
 
 @corrections.post(
     "/v1/users/{user}/domains/{domain}/corrections",
-    dependencies=[needs(TokenScope.CHANGE_USER)],
-    response_model=Corrected,
+    dependencies=[needs(TokenScope.CHANGE_USER)], response_model=Corrected,
     responses={202: {"model": Corrected, "description": "Kept, but no worker has answered in time."}},
-)
+)  # fmt: skip
 async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPath, asked: CorrectionBody) -> Response:
     """Records wishes of a person, in words or by a form, and answers with the statements understood.
 
@@ -256,17 +255,17 @@ async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPa
     diff = await api.change_skill(token, correction)
     if diff is None:
         return as_json(Corrected(event_id=name, carried_out=False), 202)
-    heard = diff.heard
+    of_heard: dict[str, Any] = {"understood": True}
+    if (heard := diff.heard) is not None:
+        of_heard = heard.model_dump(include={"understood", "explanation", "not_kept"})
+        of_heard["why"] = "" if heard.why is None else heard.why.value
     statements = [change.statement for change in diff.stated if change.kind is Said.STATED and change.statement]
     return as_json(
         Corrected(
             event_id=name,
             carried_out=True,
             version=diff.version,
-            understood=heard is None or heard.understood,
-            why=heard.why.value if heard is not None and heard.why is not None else "",
-            explanation="" if heard is None else heard.explanation,
-            not_kept=() if heard is None else tuple(heard.not_kept),
+            **of_heard,
             stated=tuple(
                 StatedNow(statement_id=each.statement_id, says=in_words(each), words=each.words, scope=each.scope)
                 for each in statements

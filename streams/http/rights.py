@@ -26,8 +26,6 @@ from streams.rights.holdings import SkillComes, StoreGoes, comes, forget_request
 from streams.settings import Settings
 
 GZIP = "application/gzip"
-FILE_NAME = "sager-export.jsonl.gz"
-CHUNK_BYTES = 256 * 1024
 CONFIRM = "The user's id again: it is carried out. Without it the answer is a preview."
 _FILE: dict[str, Any] = {"content": {GZIP: {"schema": {"type": "string", "format": "binary"}}}}
 
@@ -84,11 +82,9 @@ class ImportDone(BaseModel):
 
 
 @routes.get(
-    "/v1/users/{user}/export",
-    dependencies=[needs(Scope.READ_USER)],
-    response_class=StreamingResponse,
-    responses={200: {**_FILE, "description": "The export."}},
-)
+    "/v1/users/{user}/export", dependencies=[needs(Scope.READ_USER)],
+    response_class=StreamingResponse, responses={200: {**_FILE, "description": "The export."}},
+)  # fmt: skip
 async def export_user(api: TheApi, token: TheToken, user: UserPath) -> Response:
     """Exports everything held about a user: the file of `sager policy export`, gzipped JSON lines.
 
@@ -99,10 +95,9 @@ async def export_user(api: TheApi, token: TheToken, user: UserPath) -> Response:
 
 @routes.post(
     "/v1/users/{user}/forget",
-    dependencies=[needs(Scope.FORGET_USER)],
-    response_model=ForgetPreview | RightForgotten,
+    dependencies=[needs(Scope.FORGET_USER)], response_model=ForgetPreview | RightForgotten,
     responses={202: {"model": RightForgotten, "description": "Accepted, but no worker has answered in time."}},
-)
+)  # fmt: skip
 async def forget_user(api: TheApi, token: TheToken, user: UserPath, asked: ForgetAsked) -> Response:
     """Erases a person, a domain or a line. There is no way back.
 
@@ -125,11 +120,10 @@ async def forget_user(api: TheApi, token: TheToken, user: UserPath, asked: Forge
 
 @routes.post(
     "/v1/users/{user}/import",
-    dependencies=[needs(Scope.CHANGE_USER)],
-    response_model=ImportPreview | ImportDone,
+    dependencies=[needs(Scope.CHANGE_USER)], response_model=ImportPreview | ImportDone,
     responses={202: {"model": ImportDone, "description": "Sent; no worker has carried all of it out yet."}},
     openapi_extra={"requestBody": {"required": True, **_FILE}},
-)
+)  # fmt: skip
 async def import_user(
     request: Request,
     api: TheApi,
@@ -181,7 +175,7 @@ async def export_file(api: Api, token: Token, user: str) -> StreamingResponse:
     if file is None:
         raise Problem(404, "nothing is held about this user")
     size = file.seek(0, os.SEEK_END)
-    headers = {"Content-Disposition": f'attachment; filename="{FILE_NAME}"', "Content-Length": str(size)}
+    headers = {"Content-Disposition": 'attachment; filename="sager-export.jsonl.gz"', "Content-Length": str(size)}
     return StreamingResponse(_chunks(file), headers=headers, media_type=GZIP)
 
 
@@ -195,7 +189,7 @@ def _exported(settings: Settings, user: str) -> BinaryIO | None:
 def _chunks(file: BinaryIO) -> Iterator[bytes]:
     with file:
         file.seek(0)
-        while chunk := file.read(CHUNK_BYTES):
+        while chunk := file.read(256 * 1024):
             yield chunk
 
 

@@ -116,11 +116,6 @@ class Delivery:
         """True while the endpoint accepts no messages."""
         return self._failures > 1
 
-    @property
-    def lag(self) -> int:
-        """The number of records that the endpoint has not got yet."""
-        return self._reader.lag(self.offsets)
-
     def start(self, ends: dict[int, int], committed: dict[int, int], at_ms: int) -> None:
         """Go on from the committed offsets, or start over if the endpoint may lack something.
 
@@ -256,8 +251,8 @@ async def run(settings: Settings, health: WebhooksHealth, endpoints: Sequence[En
             while not stop.is_set():
                 health.turned_at = time.monotonic()
                 health.down = frozenset(each.endpoint.name for each in deliveries if each.is_down)
-                for each in deliveries:
-                    PENDING.labels(each.endpoint.name).set(each.lag)
+                for each, reader in zip(deliveries, readers, strict=True):
+                    PENDING.labels(each.endpoint.name).set(reader.lag(each.offsets))
                 await asyncio.sleep(TURN_SECONDS)
             for task in tasks:
                 task.cancel()
