@@ -3,17 +3,16 @@
 import base64
 import re
 import secrets
-import tomllib
 from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from schemas.fields import DomainField, UserIdField
 from streams.exceptions import StreamsError
 from streams.http.limits import is_loopback
-from streams.http.tokens import faults_of, too_open
+from streams.http.tokens import read_secrets
 
 MAX_ENDPOINTS = 32
 _SECRET = re.compile(r"whsec_[A-Za-z0-9+/]{32,86}={0,2}")  # 24 to 64 bytes in base64
@@ -77,17 +76,10 @@ class _File(BaseModel):
 
 def read(path: Path) -> tuple[Endpoint, ...]:
     """Return the endpoints of a file. Errors quote no secret."""
-    try:
-        wrong = too_open(path, path.stat().st_mode)
-        if not wrong:
-            return _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).endpoint
-    except OSError as error:
-        wrong = f"{path} cannot be read: {error.strerror}"
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        wrong = f"{path} is not valid TOML: {error}"
-    except ValidationError as error:
-        wrong = f"{path}: {faults_of(error)}"
-    raise StreamsError(f"SAGER_WEBHOOKS: {wrong}")
+    found, wrong = read_secrets(path, _File)
+    if found is None:
+        raise StreamsError(f"SAGER_WEBHOOKS: {wrong}")
+    return found.endpoint
 
 
 def new_secret() -> str:
