@@ -217,14 +217,6 @@ def test_lint_tells_what_a_batch_will_teach_by_the_steps_themselves(world: World
     assert "sets no weight" in unknown["warnings"][0]
 
 
-@pytest.mark.parametrize("name", ["items", "candidates"])
-@pytest.mark.parametrize("value", [5, "abc", {"a": 1}, [5]])
-def test_lint_reads_a_list_only_where_the_contract_has_one(world: World, name: str, value: Any) -> None:
-    [told] = world.lint(an_event("selections", ranking_id="r", item_id="up", **{name: value}))
-
-    assert [line for line in told["warnings"] if line == f"fields outside the contract are dropped: {name}"]
-
-
 def test_lint_lists_a_visit_and_says_why_an_event_is_refused(world: World) -> None:
     item = {"item_id": "a", "metadata": {"genres": ["Drama"]}}
     visit, refused = world.lint(an_event("interactions", domain="films", item=item), an_event("items"))

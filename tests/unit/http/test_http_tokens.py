@@ -115,16 +115,6 @@ def test_a_file_that_others_can_read_or_write_is_refused(tmp_path, mode, refused
         assert TokensFile(file.path).all() == ()
 
 
-def test_a_file_that_is_gone_lets_nobody_in(tmp_path):
-    file = Tokens(tmp_path)
-    known = TokensFile(file.path)
-    known.all()
-    file.path.unlink()
-
-    with pytest.raises(TokensUnusable, match="No such file"):
-        known.all()
-
-
 def test_the_command_prints_the_lines_on_stdout_and_the_token_on_stderr(tmp_path):
     made = CliRunner().invoke(
         app, ["token", "new", "--name", "ann-app", "--scope", "read-user", "--user", "ann", "--days", "90"]
