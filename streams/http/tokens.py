@@ -17,6 +17,7 @@ import secrets
 import stat
 import tomllib
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -114,11 +115,10 @@ class TokensFile:
 
     def all(self) -> tuple[Token, ...]:
         """Return all tokens. While the file is invalid there are none: a revoked token would stay valid."""
-        try:
+        seen: tuple[int, ...] = ()
+        with suppress(OSError):  # `read_secrets` says what is wrong
             found = self._path.stat()
             seen = (found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode)
-        except OSError:
-            seen = ()
         if not seen or seen != self._seen:
             before = self._wrong
             file, self._wrong = read_secrets(self._path, _File)
