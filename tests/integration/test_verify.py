@@ -196,7 +196,7 @@ def test_forged_records_on_topics_are_found_and_named(world: World) -> None:
     assert any(each.kind is Kind.MISPLACED and "another" in each.what for each in done.findings), "swapped"
     assert Kind.DISGUISED in found["twice"]
     assert found["torn"] >= {Kind.UNREADABLE, Kind.SKILL_MISSING}
-    assert Kind.LOG_CUT in found["cut"]
+    assert Kind.SLIM_REPLAYED in found["cut"], "a log that is cut with its skill: the slim skill was sent again"
     assert Kind.LOG_FORGED in found["foldless"]
     assert Kind.SLIM_WITHOUT_LOG in found["orphan"]
     assert found["returned"] == found["revived"] == {Kind.RETURNED}
