@@ -20,8 +20,7 @@ FILTERS = (*EVERY, "chain_key", "privacy", "sensitive", "parsers")
 ALL = (*FILTERS, "pseudonym_key", "vouched")
 """Settings that must agree: of every process, of those that keep rows, and of workers and the HTTP API."""
 METRIC = "sager_shared_setting_info"
-_ROUNDS = 200_000
-"""Makes each guess at a weak secret cost a tenth of a second."""
+_ROUNDS = 200_000  # makes each guess at a weak secret cost a tenth of a second
 
 
 def fingerprint(settings: Settings, name: str) -> str:

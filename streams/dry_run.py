@@ -18,34 +18,16 @@ from operators.statinit.parsers import parser_for, vocabulary_for
 from operators.steps import Evolve, Start, State
 from operators.steps import contrast as joining
 from operators.steps.evolved import Effects
-from schemas import (
-    Candidate,
-    ChangeKind,
-    Correction,
-    Event,
-    Fact,
-    Feedback,
-    Interaction,
-    Item,
-    ItemFacts,
-    OpenRankings,
-    PolicySkill,
-    Position,
-    Ranking,
-    RankRequest,
-    Role,
-    Selection,
-    Turn,
-    Utterance,
-    Wish,
-)
+from schemas import Correction, Event, Feedback, OpenRankings, Position, Role, Turn, Utterance, Wish
+from schemas.diffs import ChangeKind, PolicySkill
+from schemas.events import Interaction, Ranking, RankRequest, Selection
+from schemas.items import Candidate, Fact, Item, ItemFacts
 from streams.language import RULES
 from streams.settings import Settings
 from streams.steps import evolve_of, limits_of
 
 MAX_VOCABULARY = 512
-_SHOWN = 5
-"""How many names a sentence lists."""
+_SHOWN = 5  # how many names a sentence lists
 _SPEAKS_FOR = frozenset({ChangeKind.DISCOVERED, ChangeKind.REINFORCED})
 
 
@@ -77,35 +59,21 @@ class Lesson:
 class DryRun:
     """The state of a dry run of one batch; its events share it, as in the pipeline, but for turns: each is read alone.
 
-    `step` evolves skills as this deployment does, without a model. `chars` is how many characters of people's words are
-    still read, which is the slow part; None for any number.
+    `step` evolves skills as this deployment does, without a model. `chars`: how many characters of people's words are
+    still read, which is the slow part.
     """
 
     step: Evolve
     parsers: Mapping[str, str]
     now: datetime
-    chars: int | None = None
+    chars: int
     _rings: dict[tuple[str, int], OpenRankings] = field(default_factory=dict)
     _skills: dict[tuple[str, str], PolicySkill] = field(default_factory=dict)
     _facts: dict[tuple[str, Fact], None] = field(default_factory=dict)
     _offset: int = 0
 
-    def run(self, events: Sequence[Event | None]) -> list[Lesson]:
-        """Return the lesson of each event; an empty one for None. A selection has its turn after its ranking."""
-        lessons = [Lesson() for _ in events]
-        shown = {(each.user_id, each.ranking_id): at for at, each in enumerate(events) if isinstance(each, Ranking)}
-
-        def turn(at: int) -> tuple[int, bool, int]:
-            event = events[at]
-            if not isinstance(event, Selection):
-                return at, False, at
-            return max(at, shown.get((event.user_id, event.ranking_id), at)), True, at
-
-        for at in sorted(range(len(events)), key=turn):
-            self._take(events[at], lessons[at])
-        return lessons
-
-    def _take(self, event: Event | None, lesson: Lesson) -> None:
+    def take(self, event: Event | None, lesson: Lesson) -> None:
+        """Take an event, and write its lesson."""
         match event:
             case Item():
                 lesson.teaches.append("an entry of the catalogue: no skill learns from it")
@@ -155,11 +123,10 @@ class DryRun:
 
     def _words(self, text: str, domain: str, lesson: Lesson) -> bool:
         """Warn of private details in a text; False if the batch has had too many words already."""
-        if self.chars is not None:
-            self.chars -= len(text)
-            if self.chars < 0:
-                lesson.warnings.append("its words are not read: send fewer events at a time")
-                return False
+        self.chars -= len(text)
+        if self.chars < 0:
+            lesson.warnings.append("its words are not read: send fewer events at a time")
+            return False
         if found := self.step.privacy.redact(text, domain).found:
             lesson.warnings.append(f"the privacy filter removes from its words: {', '.join(sorted(found))}")
         if (wish := self.step.privacy.wish(text)) is not None:
@@ -266,14 +233,25 @@ class DryRun:
         return Position(topic=event.TOPIC, partition=0, offset=self._offset, timestamp_ms=stamp)
 
 
-def dry_run_of(settings: Settings, now: datetime, chars: int | None = None) -> DryRun:
-    """Return a dry run for one batch, with this deployment's settings; `chars` bounds the words that it reads."""
-    return DryRun(evolve_of(settings, limits_of(settings)), settings.parsers, now, chars)
+def lessons(
+    settings: Settings, now: datetime, chars: int, events: Sequence[Event | None], records: Sequence[Any]
+) -> list[Lesson]:
+    """Return the lesson of each event of a batch, an empty one for None; `records`: the events' JSON.
 
+    A selection has its turn after its ranking. Fields of the JSON that its schema does not have cause a warning.
+    """
+    run = DryRun(evolve_of(settings, limits_of(settings)), settings.parsers, now, chars)
+    found = [Lesson() for _ in events]
+    shown = {(each.user_id, each.ranking_id): at for at, each in enumerate(events) if isinstance(each, Ranking)}
 
-def lessons(run: DryRun, events: Sequence[Event | None], records: Sequence[Any]) -> list[Lesson]:
-    """Return the lesson of each accepted event, with a warning for fields of its JSON that its schema does not have."""
-    found = run.run(events)
+    def turn(at: int) -> tuple[int, bool, int]:
+        event = events[at]
+        if not isinstance(event, Selection):
+            return at, False, at
+        return max(at, shown.get((event.user_id, event.ranking_id), at)), True, at
+
+    for at in sorted(range(len(events)), key=turn):
+        run.take(events[at], found[at])
     for event, record, lesson in zip(events, records, found, strict=True):
         if event is not None and (unknown := _unknown(event, record)):
             lesson.warnings.append(f"fields outside the contract are dropped: {_listed(unknown)}")

@@ -10,21 +10,9 @@ from operators.language.ports import About, Effect, Finding, Heard, OwnSentence,
 from operators.prompts import visible
 from operators.vouch import Held
 from sager_language import output, personal
-from schemas import (
-    Bound,
-    Card,
-    Correction,
-    Directive,
-    Fact,
-    ItemFacts,
-    Measure,
-    NotUnderstood,
-    Scope,
-    Stance,
-    Turn,
-    Wish,
-)
+from schemas import Bound, Card, Correction, Directive, NotUnderstood, Scope, Stance, Turn, Wish
 from schemas.cards import Strength
+from schemas.items import Fact, ItemFacts, Measure
 
 KINDS: Final = personal.KINDS
 

@@ -9,14 +9,7 @@ ValueT = TypeVar("ValueT")
 
 
 class LruCache(Generic[KeyT, ValueT]):
-    """At most `most` values; the least recently used one is evicted first.
-
-    >>> cache = LruCache[str, int](most=1)
-    >>> cache.put("a", 1)
-    >>> cache.put("b", 2)
-    >>> cache.get("a"), cache.get("b")
-    (None, 2)
-    """
+    """At most `most` values; the least recently used one is evicted first."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -1,7 +1,4 @@
-"""The Prometheus metrics of every process. Labels are small and closed: never a user, never an id.
-
-The worker's own are in `streams.worker.metrics`, the materializer's in `streams.materializer.metrics`.
-"""
+"""The Prometheus metrics of every process. Labels are small and closed: never a user, never an id."""
 
 from importlib.metadata import PackageNotFoundError, version
 

@@ -26,10 +26,6 @@ OURS = (
 log = logging.getLogger(__name__)
 
 
-class GroupUnusable(StreamsError, ValueError):
-    """SAGER_GROUP names no group, or one that this process may not give its files to."""
-
-
 def begin(group: str | None = None) -> int:
     """Make all new files and folders of this process private; return the umask before."""
     return os.umask(0o027 if group else 0o077)
@@ -53,13 +49,13 @@ def give(path: Path, group: str) -> None:
     try:
         number = int(group) if group.isdecimal() else grp.getgrnam(group).gr_gid
     except KeyError:
-        raise GroupUnusable(f"SAGER_GROUP={group}: there is no such group on this machine") from None
+        raise StreamsError(f"SAGER_GROUP={group}: there is no such group on this machine") from None
     if path.lstat().st_gid == number:
         return
     try:
         os.chown(path, -1, number, follow_symlinks=False)
     except PermissionError as error:
-        raise GroupUnusable(
+        raise StreamsError(
             f"SAGER_GROUP={group}: {path} cannot be given to it. Make this process's user a member of that group"
         ) from error
 

@@ -12,8 +12,7 @@ from streams import private
 from streams.exceptions import StreamsError
 from streams.settings import Settings
 
-FILE = "pseudonyms.key"
-"""In the data folder; readable by its owner alone."""
+FILE = "pseudonyms.key"  # in the data folder; readable by its owner alone
 _BYTES = 32
 
 
@@ -45,10 +44,7 @@ def secret_if_any(settings: Settings) -> bytes | None:
 
 
 def ranking_key(settings: Settings) -> bytes:
-    """Return the secret that seals rankings: the chain key, else the secret of pseudonyms.
-
-    The materializer and the API know the chain key, and not always the key of pseudonyms.
-    """
+    """Return the secret that seals rankings: the chain key, which other processes know too, else that of pseudonyms."""
     return settings.chain_key_bytes or secret_of(settings)
 
 

@@ -20,9 +20,6 @@ from pydantic_settings import (
 from operators.options import Category, EvolveMode, RankSkill
 from streams.logs import LogFormat
 
-PRICED_TOKENS = 1_000_000
-"""LLM prices are per this many tokens."""
-
 SignalName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Weight = Annotated[float, Field(ge=-1, le=1)]
 
@@ -30,11 +27,7 @@ CLIENT_VARIABLES = ("SAGER_URL", "SAGER_TOKEN", "SAGER_MCP_USER", "SAGER_MCP_DOM
 """Variables of clients of the HTTP API, which may run on another machine."""
 OTHER_VARIABLES = ("SAGER_CONFIG", "SAGER_PARENT_PID", *CLIENT_VARIABLES)
 """Our variables that are no settings; those of the tests begin with SAGER_TEST_."""
-MAY_BE_EMPTY = frozenset({"prefix"})
-SECRET_LENGTH = 32
-"""Characters that a secret of the deployment has at least."""
-NEAR = 0.8
-"""Similarity from which a name is suggested; all variables share their beginning."""
+SECRET_LENGTH = 32  # characters that a secret of the deployment has at least
 
 
 class UnknownSetting(SettingsError):
@@ -266,7 +259,7 @@ class Settings(BaseSettings):
     def _is_not_empty(cls, value: Any, info: ValidationInfo) -> Any:
         """An empty variable unsets what has no default, as in `SAGER_DUCKDB=`; elsewhere it is a slip."""
         name = info.field_name or ""
-        if value != "" or name in MAY_BE_EMPTY:
+        if value != "" or name == "prefix":
             return value
         default = cls.model_fields[name].default
         if default is not None:
@@ -348,7 +341,7 @@ class Settings(BaseSettings):
 
     def llm_cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """Return the cost of these tokens in US dollars; 0 without configured prices."""
-        return (prompt_tokens * self.llm_price_prompt + completion_tokens * self.llm_price_completion) / PRICED_TOKENS
+        return (prompt_tokens * self.llm_price_prompt + completion_tokens * self.llm_price_completion) / 1_000_000
 
     def topic(self, base: str) -> str:
         """Return the full name of a topic of the registry."""
@@ -371,11 +364,7 @@ class KnownToml(TomlConfigSettingsSource):
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:
-    """Return a warning for each SAGER_* variable that is no setting.
-
-    >>> unknown_variables(["SAGER_PARTITION", "SAGER_PREFIX", "HOME"])
-    ['SAGER_PARTITION is no setting (did you mean SAGER_PARTITIONS?)']
-    """
+    """Return a warning for each SAGER_* variable that is no setting."""
     known = {f"SAGER_{name.upper()}" for name in Settings.model_fields}.union(OTHER_VARIABLES)
     return [
         f"{name} is no setting{nearest(name.upper(), known)}"
@@ -386,5 +375,5 @@ def unknown_variables(environment: Iterable[str]) -> list[str]:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return a suggestion in brackets; empty if no name is near."""
-    found = difflib.get_close_matches(name, sorted(known), 1, NEAR)
+    found = difflib.get_close_matches(name, sorted(known), 1, 0.8)  # high: all variables share their beginning
     return f" (did you mean {found[0]}?)" if found else ""

@@ -5,8 +5,7 @@ import os
 import signal
 import threading
 
-EXIT_CODE = 70
-"""Of a process that gave up: its supervisor restarts it."""
+EXIT_CODE = 70  # of a process that gave up: its supervisor restarts it
 
 logger = logging.getLogger("sager.shutdown")
 

@@ -11,10 +11,6 @@ from streams.settings import Settings
 DEFAULT = Vouching(RULES)
 
 
-class UnusableList(StreamsError, ValueError):
-    """The operator's list of values is not UTF-8, too long, or has a line that is no value."""
-
-
 def vouching_of(settings: Settings) -> Vouching:
     """Return the values that models may receive. The operator's list is read once for a process."""
     values = _listed(settings.vouched) if settings.vouched else frozenset()
@@ -26,4 +22,4 @@ def _listed(file: Path) -> frozenset[str]:
     try:
         return listed(file.read_text(encoding="utf-8"))
     except (BadList, UnicodeDecodeError) as error:
-        raise UnusableList(f"SAGER_VOUCHED, {file}: {error}; correct it, or unset it to have none") from None
+        raise StreamsError(f"SAGER_VOUCHED, {file}: {error}; correct it, or unset it to have none") from None

@@ -8,6 +8,7 @@ import typer
 from streams.cli.options import AsJson, Domain, User, examples
 from streams.cli.output import note, print_json, print_rows, printable
 from streams.cli.policy.common import gate, snapshot
+from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
     from streams.rights.cards import ToldCard
@@ -31,12 +32,15 @@ def card(
     some seconds behind.
     """
     from streams.materializer import read  # noqa: PLC0415
-    from streams.rights.cards import card_told, unknown_card  # noqa: PLC0415
+    from streams.rights.cards import card_told  # noqa: PLC0415
 
     with snapshot() as con:
         found = read.card(con, user)
     if found is None:
-        raise unknown_card(user)
+        raise StreamsError(
+            f"nothing is on a card of {user!r}: it begins with what they say in a conversation, or with a line that "
+            "the console writes. If that was just now, the snapshot is some seconds behind"
+        )
     shown = card_told(found, datetime.now(UTC), gate(), request=request, domain=domain)
     if as_json:
         print_json(shown.model_dump(mode="json"))

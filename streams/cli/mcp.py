@@ -45,7 +45,7 @@ def mcp(
     Its tools call the HTTP API with one token, which limits the users that it may act for.
     """
     need("MCP", "mcp", "mcp")
-    from streams.http.gate import is_loopback  # noqa: PLC0415
+    from streams.http.limits import is_loopback  # noqa: PLC0415
     from streams.logs import configure  # noqa: PLC0415
 
     chosen = settings()

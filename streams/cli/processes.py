@@ -111,23 +111,23 @@ def webhooks(
 
     Run one. After a restart each endpoint goes on where it was. docs/webhooks.md has the file and a receiver.
     """
-    from streams.webhooks.endpoints import WebhooksUnusable, new_secret, read  # noqa: PLC0415
+    from streams.webhooks.endpoints import new_secret, read  # noqa: PLC0415
 
     if make_secret:
         print(new_secret())
         return
     chosen = _prepared(bootstrap)
     if chosen.webhooks is None:
-        raise WebhooksUnusable("there is no endpoint: set SAGER_WEBHOOKS to a file of endpoints; see docs/webhooks.md")
+        raise StreamsError("there is no endpoint: set SAGER_WEBHOOKS to a file of endpoints; see docs/webhooks.md")
     endpoints = read(chosen.webhooks)
     from streams import agreement  # noqa: PLC0415
     from streams.http import process_health  # noqa: PLC0415
-    from streams.webhooks.run import Webhooks, WebhooksHealth  # noqa: PLC0415
+    from streams.webhooks.delivery import WebhooksHealth, run  # noqa: PLC0415
 
     health = WebhooksHealth()
     agreement.publish(chosen, agreement.EVERY)
     process_health.serve(chosen, health)
-    asyncio.run(Webhooks(chosen, health).run(endpoints))
+    asyncio.run(run(chosen, health, endpoints))
 
 
 def writable(folder: Path, group: str | None = None) -> Path:
@@ -135,7 +135,7 @@ def writable(folder: Path, group: str | None = None) -> Path:
 
     Raises:
         FolderUnusable: it cannot be written to.
-        GroupUnusable: this process may not give files to the group.
+        StreamsError: this process may not give files to the group.
     """
     try:
         private.tighten(private.make(folder, group), group)

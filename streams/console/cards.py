@@ -12,7 +12,7 @@ from streams.console.pages import READERS, Visit, page
 from streams.http.cards import NOTHING, card_command, card_of, would_be
 from streams.http.problems import Problem
 from streams.http.tokens import Scope
-from streams.rights.cards import ToldCardLine, UnknownCardLine, card_versions, line_of_card, line_told
+from streams.rights.cards import ToldCardLine, card_versions, line_told
 from streams.vouching import vouching_of
 
 ENTRIES = 40
@@ -88,10 +88,11 @@ def _line(visit: Visit, card: Card | None, action: str) -> CardLine | None:
     """The line in the fields; None if a new one is to be written."""
     if action == "write" and not visit.fields.get("line"):
         return None
-    try:
-        return line_of_card(card, visit.line())
-    except UnknownCardLine:
-        raise Problem(404, "the card has no such line any more") from None
+    name, lines = visit.line(), () if card is None else (*card.lines, *card.past)
+    found = next((line for line in lines if line.line_id == name), None)
+    if found is None:
+        raise Problem(404, "the card has no such line any more")
+    return found
 
 
 def _shown(visit: Visit, card: Card, at: datetime) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from streams.http.rights import export_file
 from streams.http.skills import command_of
 from streams.http.tokens import Scope
 from streams.privacy import privacy_of
-from streams.rights.preview import forget_request, goes
+from streams.rights.holdings import forget_request, goes
 from streams.rights.sentences import names_of
 
 _ACTIONS: dict[Action, tuple[tuple[str, ...], str]] = {

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from starlette.requests import Request
 
-from streams.http.gate import is_loopback
+from streams.http.limits import is_loopback
 from streams.http.problems import Problem
 from streams.settings import Settings
 

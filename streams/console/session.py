@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from streams.http.gate import Gate
+from streams.http.limits import Gate
 from streams.http.tokens import Token
 
 COOKIE = "sager_console"

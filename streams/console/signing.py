@@ -11,8 +11,7 @@ from starlette.routing import Route
 from streams.console.rendering import ROOT, address, render
 from streams.console.security import CSRF_FIELD, CSRF_HEADER, check_csrf, check_origin, form_of, host_of
 from streams.console.session import COOKIE, LONGEST_SECONDS, Sessions
-from streams.http.gate import Gate, Unauthorized, is_loopback
-from streams.http.limits import RateLimited
+from streams.http.limits import Gate, RateLimited, Unauthorized, is_loopback
 from streams.http.routing import TheToken
 from streams.http.routing import router as router_of
 from streams.http.tokens import Token

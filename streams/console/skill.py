@@ -19,7 +19,7 @@ from streams.http.tokens import EVERYBODY, Scope
 from streams.materializer import read
 from streams.rights.explained import ExplainedStatement, UnknownLine, explain
 from streams.rights.reading import UnknownUser
-from streams.rights.sentences import holds, what, why_unvouched
+from streams.rights.sentences import UNVOUCHED, holds, what
 from streams.settings import ReasonerName
 from streams.vouching import vouching_of
 
@@ -132,7 +132,7 @@ def current(api: Api, user: str, domain: str, published: PolicySkill | None) -> 
 
 def reasons_held_back(lines: Sequence[Attribute], vouching: Vouching) -> dict[str, str]:
     """Why apps and models do not get some lines, by the line's id."""
-    return {line.attribute_id: why_unvouched(held) for line in lines if (held := vouching.of_line(line))}
+    return {line.attribute_id: UNVOUCHED[held.value] for line in lines if (held := vouching.of_line(line))}
 
 
 def scale(lines: Sequence[Attribute]) -> int:

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar, cast
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -16,8 +16,7 @@ from streams.http.problems import RETRY, Problem
 from streams.kafka.clients import partition_of, producer_config
 from streams.settings import Settings
 
-TOPICS = (Ranking.TOPIC, SkillDiff.TOPIC, CardDiff.TOPIC, Receipt.TOPIC)
-"""The topics of answers."""
+TOPICS = (Ranking.TOPIC, SkillDiff.TOPIC, CardDiff.TOPIC, Receipt.TOPIC)  # the topics of answers
 POLL_SECONDS = 1.0
 ACKNOWLEDGED_SECONDS = 20.0
 
@@ -97,39 +96,26 @@ class Sender:
                 self._producer.poll(POLL_SECONDS)
 
 
+@dataclass(frozen=True, eq=False)
 class Awaited(Generic[AnswerT]):
-    """One answer that a call waits for."""
+    """One answer that a call waits for; only records with the bytes `hint` are decoded."""
 
-    def __init__(self, kind: type[AnswerT], is_answer: Callable[[AnswerT], bool], hint: bytes) -> None:
-        self._kind, self._is_answer, self._hint = kind, is_answer, hint
-        self._found = Future[AnswerT]()
+    kind: type[AnswerT]
+    is_answer: Callable[[AnswerT], bool]
+    hint: bytes
+    found: Future[AnswerT] = field(default_factory=Future)
 
     async def within(self, seconds: float) -> AnswerT | None:
         """Return the answer; None if there is none within so many seconds."""
         try:
             async with asyncio.timeout(seconds):
-                return await asyncio.wrap_future(self._found)
+                return await asyncio.wrap_future(self.found)
         except TimeoutError:
             return None
 
-    def offer(self, value: bytes) -> None:
-        """Take a record, in the thread that read it."""
-        if self._hint not in value:
-            return
-        try:
-            found = decode(self._kind, value)
-        except BadRecord:  # the materializer reports it
-            return
-        if self._is_answer(found):
-            with suppress(InvalidStateError):  # the call has gone, or has another answer
-                self._found.set_result(found)
-
 
 class Answers:
-    """Matches records with the calls that wait for them.
-
-    A record is decoded only if a call waits for an answer on its partition, which is its user's.
-    """
+    """Matches records of a user's partition with the calls that wait for an answer there; decodes no others."""
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
@@ -139,10 +125,7 @@ class Answers:
     def expect(
         self, kind: type[AnswerT], user: str, is_answer: Callable[[AnswerT], bool], hint: str
     ) -> Iterator[Awaited[AnswerT]]:
-        """Wait from now on, so send the question within.
-
-        `is_answer` runs in another thread. `hint`: an id in the answer's JSON, which spares decoding other records.
-        """
+        """Wait from now on, so send the question within; `is_answer` runs in another thread, `hint`: an id in JSON."""
         place = (kind.TOPIC, partition_of(user, self._partitions))
         awaited = Awaited(kind, is_answer, to_json(hint)[1:-1])
         mine = cast("Awaited[Event]", awaited)
@@ -157,6 +140,10 @@ class Answers:
 
     def take(self, base: str, partition: int, value: bytes | None) -> None:
         """Offer a record of a topic of answers, in the thread that read it."""
-        if value is not None:
-            for awaited in self._awaited.get((base, partition), ()):
-                awaited.offer(value)
+        for awaited in self._awaited.get((base, partition), ()):
+            # The materializer reports records that are none. A call may have gone, or may have its answer.
+            with suppress(BadRecord, InvalidStateError):
+                if value is not None and awaited.hint in value:
+                    answer = decode(awaited.kind, value)
+                    if awaited.is_answer(answer):
+                        awaited.found.set_result(answer)

@@ -13,19 +13,16 @@ from schemas import CardCommand, CardDiff, Correction, Event, ForgetRequest, Rec
 from streams.exceptions import BrokerUnreachable
 from streams.http import limits
 from streams.http.answers import Answers, AnswerT, Sender, outgoing, user_of
-from streams.http.gate import Gate
-from streams.http.limits import Limiter
+from streams.http.limits import Gate, Limiter
 from streams.http.live import Live
 from streams.http.problems import RETRY, Problem
-from streams.http.slims import Slims
 from streams.http.snapshot import Snapshot
 from streams.http.tokens import Token
 from streams.kafka.scanner import NoSuchTopic
 from streams.pseudonyms import ranking_key_if_any
 from streams.settings import Settings
 
-OUTDATED_SECONDS = 10.0
-"""How often an outdated snapshot is closed: there may be no request for hours."""
+OUTDATED_SECONDS = 10.0  # how often an outdated snapshot is closed: there may be no request for hours
 
 _Result = TypeVar("_Result")
 
@@ -63,7 +60,6 @@ class Api:
         self.answers = Answers(settings.partitions)
         self.ranking_key = ranking_key_if_any(settings)
         self.live = Live(settings, self.answers)
-        self.slims = Slims(settings, self.live)
         self.sender = Sender(settings)
         self._reading = Threads("read", limits.READERS, limits.QUEUED_READS)
         self._searching = Threads("search", limits.SCANNERS, limits.QUEUED_SCANS)
@@ -82,7 +78,7 @@ class Api:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-            self.slims.is_over = True
+            self.live.is_over = True
             await asyncio.to_thread(self.live.stop)
             await asyncio.to_thread(self.sender.close)
             self._reading.close()
@@ -103,10 +99,7 @@ class Api:
     async def ask(
         self, token: Token, event: Event, kind: type[AnswerT], is_answer: Callable[[AnswerT], bool]
     ) -> AnswerT | None:
-        """Send an event of a user and return a worker's answer; None if there is none within `http_wait_seconds`.
-
-        `is_answer` runs in another thread.
-        """
+        """Send an event of a user, and return a worker's answer if there is one within `http_wait_seconds`."""
         self.live.check_ready()
         # A rank request is answered under its own id. Records without the id are not decoded.
         hint = getattr(event, "request_id", event.event_id)

@@ -23,7 +23,7 @@ from streams.http import metrics
 from streams.http.api import Api
 from streams.http.document import ROUTERS, TITLE, VERSION, document
 from streams.http.limits import BODY_BYTES, LARGER_BODIES, MIB
-from streams.http.problems import Problem, log_failure, of_fields, problem_of
+from streams.http.problems import Problem, log_failure, not_valid, problem_of
 from streams.http.routing import TOKEN
 
 CONSOLE, OPENAPI, PAGE = "/console", "/openapi.json", "/docs"
@@ -43,8 +43,7 @@ NOT_TRACED: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False
 """FastAPI would send spans to wherever OpenTelemetry's variables point, with paths, which name users."""
 DISCARDED_BYTES, DISCARDED_SECONDS = MIB, 1.0
 """How much of a body that is too large is read: if the server closed at once, the client might not see its answer."""
-NO_STATUS = 499
-"""In metrics: the client disconnected before the answer."""
+NO_STATUS = 499  # in metrics: the client disconnected before the answer
 _HTTP: Final = {
     400: "the body is not valid JSON",
     404: "there is no such path",
@@ -92,17 +91,13 @@ async def _page(_: Request) -> Response:
 
 
 class _Middleware:
-    """The outermost part: authenticates, reads the body, answers errors and counts.
-
-    Unknown paths need a token too: strangers must not learn which paths exist.
-    """
+    """The outermost part. Unknown paths need a token too: strangers must not learn which paths exist."""
 
     def __init__(self, app: ASGIApp, api: Api, console: bool) -> None:
         self._app, self._gate, self._console = app, api.gate, console
         self._seconds = api.settings.http_request_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -199,7 +194,7 @@ async def _problem_response(request: Request, error: Exception) -> Response:
 def _problem(error: Exception, scope: Scope) -> Problem:
     match error:
         case RequestValidationError():
-            return of_fields(error.errors(), skipped=1)  # the first part of a place is FastAPI's, such as "body"
+            return not_valid(error)
         case HTTPException():
             headers = {name.title(): value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
             return Problem(error.status_code, _HTTP.get(error.status_code, error.detail), headers)

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 from fastapi import Query, Response
 from pydantic import ValidationError
 
+from operators.cards.lines import why_not
+from operators.cards.merge import is_as_it_was, resolve_command
 from operators.cards.views import as_text
 from schemas import Card, CardCommand, CardDiff
 from schemas.fields import Text
@@ -15,7 +17,7 @@ from streams.http.problems import Problem, not_valid
 from streams.http.routing import DomainQuery, TheToken, UserPath, as_json, needs, refuse, router
 from streams.http.tokens import Scope, Token
 from streams.privacy import privacy_of
-from streams.rights.cards import NoEffect, ToldCard, card_told, effect_of
+from streams.rights.cards import ToldCard, card_told
 from streams.vouching import vouching_of
 
 NOTHING = "nothing is on a card of this person yet"
@@ -27,10 +29,7 @@ routes = router("cards")
 
 
 @routes.get(
-    "/v1/users/{user}/card",
-    dependencies=[needs(Scope.READ_SLIM, *_READERS)],
-    response_model=ToldCard,
-    responses=_TEXT,
+    "/v1/users/{user}/card", dependencies=[needs(Scope.READ_SLIM, *_READERS)], response_model=ToldCard, responses=_TEXT
 )
 async def card(
     api: TheApi,
@@ -77,8 +76,16 @@ def card_command(user: str, actor: str, event_id: str, at: datetime, asked: dict
 
 
 def would_be(api: Api, card: Card | None, command: CardCommand) -> CardDiff:
-    """Return the effect of a command on the card as it is now."""
-    try:
-        return effect_of(card, command, privacy_of(api.settings))
-    except NoEffect as error:
-        raise Problem(409, str(error), refused=[{"why": kind} for kind in error.not_kept]) from None
+    """Return the effect of a command on the card as it is now, and refuse one without effect."""
+    diff = resolve_command(card, command, None, privacy_of(api.settings))
+    if diff is not None and not is_as_it_was(card, diff):
+        return diff
+    kinds = [] if diff is None else [each.kind for each in diff.not_kept]
+    lines = () if card is None else (*card.lines, *card.past)
+    if kinds:
+        why = f"{', '.join(map(why_not, kinds))} is not kept"
+    elif command.line_id is None or any(line.line_id == command.line_id for line in lines):
+        why = "it is so already"
+    else:
+        why = "the card has no such line"
+    raise Problem(409, f"the command would change nothing: {why}", refused=[{"why": kind} for kind in kinds])

@@ -106,7 +106,6 @@ def scopes_of(route: APIRoute) -> tuple[tuple[Scope, ...], ...]:
 
 
 def _complete(operation: dict[str, Any], route: APIRoute) -> None:
-    """Add the texts, scopes and errors of one operation."""
     first, _, rest = (route.description or "").partition("\n")
     alternatives = scopes_of(route)
     needed = " or ".join(" and ".join(f"`{scope}`" for scope in scopes) for scopes in alternatives)

@@ -2,47 +2,39 @@
 
 import asyncio
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from fastapi import Response
 from pydantic import Field, ValidationError
 
+from operators.admit import refused
+from operators.clocks import TOLERANCE
 from operators.seals import authenticated
 from operators.stated import in_words
-from schemas import (
-    Candidate,
-    Correction,
-    Directive,
-    Model,
-    NotUnderstood,
-    RankedBy,
-    Ranking,
-    RankRequest,
-    Said,
-    Scope,
-    SkillDiff,
-    Wish,
-    encode,
-)
+from schemas import Candidate, Correction, Directive, Event, Model, Said, Scope, Topic, Wish, encode
 from schemas.corrections import MAX_DIRECTIVES, Language
-from schemas.events import MAX_CANDIDATES
+from schemas.diffs import NotUnderstood, SkillDiff
+from schemas.events import MAX_CANDIDATES, RankedBy, Ranking, RankRequest
 from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
-from schemas.topics import FROM_APPS
-from streams.dry_run import Lesson, dry_run_of, lessons
+from schemas.topics import FROM_APPS, TOPICS
+from streams.dry_run import lessons
 from streams.http import metrics
-from streams.http.answers import outgoing
+from streams.http.answers import outgoing, user_of
 from streams.http.api import TheApi
-from streams.http.intake import Checked, check
 from streams.http.limits import EVENTS, LINT_CHARS
-from streams.http.problems import Problem, not_valid
+from streams.http.problems import Problem, fields_of, not_valid
 from streams.http.routing import Body, DomainPath, TheToken, UserPath, as_json, needs, refuse, router
 from streams.http.tokens import EVERYBODY, Token, TokenScope
 from streams.privacy import privacy_of
 
-AT_ONCE = 20
-"""Events after which other requests get a turn."""
+AT_ONCE = 20  # events after which other requests get a turn
+MAX_ID = 256
+OVERHEAD_BYTES = 1_024  # the size of a record besides its value: key, times, Kafka's own fields
+WHOLE = "event"  # the field of an error about the whole event
 RANK_SCOPES = (TokenScope.PRODUCE, TokenScope.READ_SLIM)
 NOT_REMEMBERED = "These words ask not to be remembered, so nothing was sent."
 
@@ -65,6 +57,25 @@ class Batch(Body):
     """A batch of events. Each is checked by itself, so that a bad one does not keep the others out."""
 
     events: list[Any] = Field(min_length=1, max_length=EVENTS, json_schema_extra={"items": _ENTRY})
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One entry of a batch; `event` is None if it is refused, for these errors."""
+
+    event_id: str | None  # None if it cannot be an event's
+    topic: Topic | None = None  # None if it names none that apps write
+    event: Event | None = None
+    errors: tuple[dict[str, str], ...] = ()
+
+    @property
+    def status(self) -> str:
+        """The word for it in the answer."""
+        return "refused" if self.event is None else "accepted"
+
+
+class _Refused(Exception):
+    """An entry is refused; its arguments are the field and the mistake."""
 
 
 class FieldError(Model):
@@ -189,11 +200,9 @@ async def lint_events(api: TheApi, token: TheToken, batch: Batch) -> Response:
     """
     checked = await _checked(token, batch)
     records = [entry["event"] if each.event else {} for entry, each in zip(batch.events, checked, strict=True)]
-
-    def lint() -> list[Lesson]:  # a millisecond an event, and more for long texts
-        run = dry_run_of(api.settings, datetime.now(UTC), LINT_CHARS)
-        return lessons(run, [each.event for each in checked], records)
-
+    given = [each.event for each in checked]
+    # A millisecond an event, and more for long texts.
+    lint = partial(lessons, api.settings, datetime.now(UTC), LINT_CHARS, given, records)
     found = zip(checked, await api.read(token, lint), strict=True)
     return _answer(
         checked, (_result(each) | {"teaches": lesson.teaches, "warnings": lesson.warnings} for each, lesson in found)
@@ -228,10 +237,9 @@ async def rank(api: TheApi, token: TheToken, asked: RankBody) -> Response:
 
 @corrections.post(
     "/v1/users/{user}/domains/{domain}/corrections",
-    dependencies=[needs(TokenScope.CHANGE_USER)],
-    response_model=Corrected,
+    dependencies=[needs(TokenScope.CHANGE_USER)], response_model=Corrected,
     responses={202: {"model": Corrected, "description": "Kept, but no worker has answered in time."}},
-)
+)  # fmt: skip
 async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPath, asked: CorrectionBody) -> Response:
     """Records wishes of a person, in words or by a form, and answers with the statements understood.
 
@@ -247,17 +255,17 @@ async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPa
     diff = await api.change_skill(token, correction)
     if diff is None:
         return as_json(Corrected(event_id=name, carried_out=False), 202)
-    heard = diff.heard
+    of_heard: dict[str, Any] = {"understood": True}
+    if (heard := diff.heard) is not None:
+        of_heard = heard.model_dump(include={"understood", "explanation", "not_kept"})
+        of_heard["why"] = "" if heard.why is None else heard.why.value
     statements = [change.statement for change in diff.stated if change.kind is Said.STATED and change.statement]
     return as_json(
         Corrected(
             event_id=name,
             carried_out=True,
             version=diff.version,
-            understood=heard is None or heard.understood,
-            why=heard.why.value if heard is not None and heard.why is not None else "",
-            explanation="" if heard is None else heard.explanation,
-            not_kept=() if heard is None else tuple(heard.not_kept),
+            **of_heard,
             stated=tuple(
                 StatedNow(statement_id=each.statement_id, says=in_words(each), words=each.words, scope=each.scope)
                 for each in statements
@@ -268,7 +276,6 @@ async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPa
 
 
 def _event(kind: type[EventT], asked: Body, **more: str) -> EventT:
-    """Return the event that a body stands for."""
     fields = {name: getattr(asked, name) for name in type(asked).model_fields}
     envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC)}
     try:
@@ -295,3 +302,36 @@ def _result(checked: Checked) -> dict[str, Any]:
 def _answer(checked: Sequence[Checked], results: Iterable[dict[str, Any]]) -> Response:
     accepted = sum(each.event is not None for each in checked)
     return as_json({"accepted": accepted, "refused": len(checked) - accepted, "results": list(results)})
+
+
+def check(entry: Any, may_send: Callable[[str | None], bool], now: datetime) -> Checked:
+    """Check an entry of a batch as a worker would; never raises, whatever it is.
+
+    `may_send`: returns True if the token may send events of this user; None: events that belong to no user. `now`:
+    events that are later, by more than clocks may differ, are refused.
+    """
+    name, topic = None, None
+    try:
+        if not isinstance(entry, dict) or entry.keys() != {"topic", "event"} or not isinstance(entry["event"], dict):
+            raise _Refused("", "an entry is an object with the two members topic and event")
+        given = entry["event"].get("event_id")
+        name = given if isinstance(given, str) and 0 < len(given) <= MAX_ID else None
+        topic = TOPICS.get(entry["topic"]) if entry["topic"] in FROM_APPS else None
+        if topic is None:
+            raise _Refused("topic", f"apps send {', '.join(FROM_APPS)}")
+        event: Event = topic.model.__pydantic_validator__.validate_python(entry["event"])
+        user = user_of(event)
+        if not may_send(user):
+            if user is None:
+                raise _Refused("topic", "items belong to all users: sending them takes a token for all users")
+            raise _Refused("user_id", "this token may not send events of that user")
+        if refused(event, None, now) is not None:
+            minutes = TOLERANCE.seconds // 60
+            raise _Refused("occurred_at", f"it is more than {minutes} minutes ahead of the server's time")
+        if len(encode(event)) > (most := topic.max_message_bytes - OVERHEAD_BYTES):
+            raise _Refused(WHOLE, f"it is over {most:,} bytes")
+    except ValidationError as error:
+        return Checked(name, topic, errors=fields_of(error, whole=WHOLE))
+    except _Refused as refusal:
+        return Checked(name, topic, errors=(dict(zip(("field", "what"), refusal.args, strict=True)),))
+    return Checked(name, topic, event)

@@ -1,4 +1,4 @@
-"""The limits of the HTTP API: sizes, rates by token and address, and places for work in progress."""
+"""Authentication and limits of the HTTP API: sizes, rates by token and address, places for work in progress."""
 
 import re
 import threading
@@ -11,32 +11,25 @@ from typing import Final
 
 from streams.exceptions import StreamsError
 from streams.http import metrics
-from streams.http.tokens import Scope
+from streams.http.tokens import Scope, Token, TokensFile, find
 from streams.lru import LruCache
+from streams.settings import Settings
 
 KIB, MIB = 1024, 1024 * 1024
-HEAD_BYTES: Final = 16 * KIB
-"""A request's first line and headers."""
-BODY_BYTES: Final = 16 * KIB
-"""A request's body: a command takes a few hundred bytes."""
+HEAD_BYTES: Final = 16 * KIB  # a request's first line and headers
+BODY_BYTES: Final = 16 * KIB  # a request's body: a command takes a few hundred bytes
 LARGER_BODIES: Final = (
     (re.compile(r"/v1/events(?:/lint)?|/v1/rank"), MIB, Scope.PRODUCE),
     (re.compile(r"/v1/users/[^/]+/domains/[^/]+/corrections"), MIB, Scope.CHANGE_USER),
     (re.compile(r"/v1/users/[^/]+/import"), 16 * MIB, Scope.CHANGE_USER),
 )
 """Paths that take larger bodies, their size and the scope that the token needs, so that strangers fill no memory."""
-EVENTS = 500
-"""Events in a batch."""
-LINT_CHARS = 10_000
-"""The text of a batch that the linter reads: a second's work at worst."""
-WAITING = 512
-"""Calls at once that wait for a worker's answer."""
-READERS, QUEUED_READS = 4, 64
-"""Threads that read the snapshot, and reads that wait for one."""
-SCANNERS, QUEUED_SCANS = 4, 8
-"""Threads that export, preview or import, which takes seconds or minutes each."""
-BUCKETS = 10_000
-"""One or two megabytes; beyond that the least recently used bucket is dropped."""
+EVENTS = 500  # events in a batch
+LINT_CHARS = 10_000  # the text of a batch that the linter reads: a second's work at worst
+WAITING = 512  # calls at once that wait for a worker's answer
+READERS, QUEUED_READS = 4, 64  # threads that read the snapshot, and reads that wait for one
+SCANNERS, QUEUED_SCANS = 4, 8  # threads that export, preview or import, which takes seconds or minutes each
+BUCKETS = 10_000  # one or two megabytes; beyond that the least recently used bucket is dropped
 
 
 class RateLimited(StreamsError):
@@ -45,6 +38,10 @@ class RateLimited(StreamsError):
     def __init__(self, detail: str, retry_seconds: float = 0.0) -> None:
         self.retry_after = str(int(retry_seconds) + 1)
         super().__init__(f"{detail}: try again in {self.retry_after} s")
+
+
+class Unauthorized(StreamsError):
+    """A request without a valid token; its text is a metric label."""
 
 
 class Busy(StreamsError):
@@ -62,10 +59,7 @@ class Buckets:
         self._held = LruCache[str, tuple[float, float]](most)
 
     def take(self, key: str, rate: float | None = None) -> float:
-        """Take a token from the key's bucket and return 0, or the seconds until there is one.
-
-        `rate`: this key's own rate, which is also its burst where that is more.
-        """
+        """Take a token and return 0, or the seconds until there is one; `rate`: the key's own, and its least burst."""
         with self._lock:
             now = self._clock()
             burst, rate = (float(self._burst), self._rate) if rate is None else (max(self._burst, rate), rate)
@@ -75,15 +69,11 @@ class Buckets:
             self._held.put(key, (left if wait else left - 1.0, now))
             return wait
 
-    def __len__(self) -> int:
-        return len(self._held)
-
 
 class Limiter:
     """Places for connections, streams, threads or waiting calls, for one event loop.
 
-    A client holds at most as many places as are free, and always one. So a client that takes all it can leaves as
-    many for others.
+    A client holds at most as many places as are free: one that takes all it can leaves as many for others.
     """
 
     def __init__(self, places: int) -> None:
@@ -92,12 +82,7 @@ class Limiter:
 
     @contextmanager
     def hold(self, client: str) -> Iterator[None]:
-        """Hold a place for a token or an address.
-
-        Raises:
-            Busy: no place is free.
-            RateLimited: the client holds its share.
-        """
+        """Hold a place for a token or an address; raise `Busy`, or `RateLimited` if the client holds its share."""
         if not self._free:
             raise Busy("the server is busy: try again")
         if self._held[client] >= self._free:
@@ -112,12 +97,55 @@ class Limiter:
             self._held -= Counter([client])  # drops a client that holds none any more
 
 
-def network_of(address: str) -> str:
-    """Return the network that a client is limited by: an IPv4 address, or the first 64 bits of an IPv6 address.
+class Gate:
+    """Authenticates requests by their token and limits their rate. Thread-safe."""
 
-    >>> network_of("192.0.2.7"), network_of("2001:db8:1:2:3:4:5:6"), network_of("?")
-    ('192.0.2.7', '2001:db8:1:2::', '?')
-    """
+    def __init__(self, tokens: TokensFile, settings: Settings) -> None:
+        self._tokens = tokens
+        self._requests = Buckets(settings.http_rate, settings.http_burst)
+        self._failures = Buckets(settings.http_failures / 60, max(1, int(settings.http_failures)))
+
+    def enter(self, authorization: str | None, address: str) -> Token:
+        """Return the token of a request; raise `Unauthorized` or `RateLimited`.
+
+        Other clients' failures at the same address, such as behind a proxy, never refuse a valid token: a token cannot
+        be guessed, and the limit on failures only bounds the work that they cause.
+        """
+        kind, _, presented = (authorization or "").partition(" ")
+        token = find(self._tokens.all(), presented.strip()) if kind.lower() == "bearer" else None
+        if token is None:
+            reason = "missing" if not authorization else "unknown" if kind.lower() == "bearer" else "not-bearer"
+            metrics.AUTH_FAILURES.labels(reason).inc()
+            self._limit(self._failures, network_of(address), "address")
+            raise Unauthorized(reason)
+        self.count(token)
+        return token
+
+    def count(self, token: Token) -> None:
+        """Count a request of this token."""
+        self._limit(self._requests, token.sha256, "token", token.rate)
+
+    def current(self, sha256: str) -> Token | None:
+        """Return the token with this hash as the file has it now, unless it has expired."""
+        found = next((token for token in self._tokens.all() if token.sha256 == sha256), None)
+        return None if found is None or found.is_expired() else found
+
+    def _limit(self, buckets: Buckets, key: str, by: str, rate: float | None = None) -> None:
+        if wait := buckets.take(key, rate):
+            metrics.RATE_LIMITED.labels(by).inc()
+            raise RateLimited("too many requests", wait)
+
+
+def is_loopback(host: str) -> bool:
+    """Return True if a name or an address is this machine's own, with no network between."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def network_of(address: str) -> str:
+    """Return the network that a client is limited by: its IPv4 address, or the first 64 bits of an IPv6 one."""
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:

@@ -1,20 +1,23 @@
-"""Slim skills, skills and cards of all users as they are now, read from their topics.
+"""Slim skills, skills and cards of all users as they are now, read from their topics by a thread.
 
-A thread reads the topics from their beginning and then follows. Values stay bytes and are decoded when they are read:
-at a million users that is the difference between seconds and minutes at a start.
+Values stay bytes until they are read: at a million users a start takes seconds and not minutes.
 """
 
+import secrets
 import threading
 import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, Message, TopicPartition
+from pydantic import TypeAdapter, ValidationError
 
+from operators.steps.rank import Rank
 from schemas import BadRecord, Card, Event, GlobalSkill, PolicySkill, SlimSkill, compound_key, decode
 from schemas.topics import TOPICS
 from streams.http import answers
@@ -24,13 +27,17 @@ from streams.kafka.follower import partitions_of
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import int_of
 from streams.settings import Settings
+from streams.steps import rank_of
 
-READER = "http"
-"""Part of the name that librdkafka requires instead of a group."""
+READER = "http"  # part of the name that librdkafka requires instead of a group
 POLL_SECONDS = 0.5
 AT_ONCE = 500
 CHANGES, CHANGES_MS = 50_000, 20 * 3_600_000
 """How many changes of slim skills are held for streams, and how long: Kafka keeps tombstones of erased users a day."""
+
+INTERNAL = {"event_id", "occurred_at", "schema_version", "seal", "session_text", "session_lines", "session_until"}
+"""Fields of a slim skill's record that mean nothing to a host."""
+_PLACE: TypeAdapter[tuple[str, int, dict[int, int]]] = TypeAdapter(tuple[str, int, dict[int, int]])
 
 EventT = TypeVar("EventT", bound=Event)
 
@@ -45,14 +52,39 @@ class Held:
     at_ms: int  # when it was written, in milliseconds since 1970
 
 
+@dataclass(frozen=True)
+class Place:
+    """A stream's place: it has had everything before these offsets. As JSON it is the id of an event."""
+
+    life: str  # names the numbering of offsets: the embedded broker counts again at each start
+    at_ms: int  # in milliseconds since 1970
+    offsets: dict[int, int]  # the next one of each partition
+
+    def __str__(self) -> str:
+        """Return the place as an event's id."""
+        return _PLACE.dump_json((self.life, self.at_ms, self.offsets)).decode()
+
+    @classmethod
+    def parse(cls, text: str) -> "Place | None":
+        """Return the place that an event's id names, if it is one."""
+        try:
+            return cls(*_PLACE.validate_json(text))
+        except ValidationError:
+            return None
+
+
 class Live:
     """Follows topics in a thread; every thread may read from it.
 
     `positions`: the next offset of each partition of the slim skills. `changed`: how often slim skills have changed.
+    `is_over` ends all streams.
     """
 
     def __init__(self, settings: Settings, waiting: answers.Answers) -> None:
         self._settings, self._answers = settings, waiting
+        self._life = secrets.token_hex(4) if settings.embedded else "kafka"
+        self._step: Rank | None = None
+        self.is_over = False
         self.slims: dict[bytes, Held] = {}
         self._lock = threading.Lock()
         self.changed = 0
@@ -93,30 +125,47 @@ class Live:
 
     def slim(self, user: str, domain: str) -> SlimSkill | None:
         """Return the user's slim skill in this domain, if any."""
-        return self.slim_at(compound_key(user, domain))
+        return self.newest(SlimSkill, compound_key(user, domain))
 
-    def slim_at(self, key: bytes) -> SlimSkill | None:
-        """Return the slim skill under a key; None if the record is of another key or cannot be read."""
-        found = _decoded(SlimSkill, self.slims.get(key))
-        return found if found is not None and compound_key(found.user_id, found.domain) == key else None
+    def slim_for(self, user: str, domain: str, request: str | None, session: str | None) -> dict[str, Any] | None:
+        """Return what a host gets of the user's slim skill in this domain, if there is one.
+
+        Likes that the `request` is about come first, as for a rank request. While the `session` lasts, `text` has what
+        it adds.
+        """
+        self.check_ready()
+        if not request:
+            found = self.slim(user, domain)
+        elif (skill := self.skill(user, domain)) is not None:
+            self._step = self._step or rank_of(self._settings)
+            found = self._step.extract(skill, request, self.shares(domain)).record
+        else:
+            found = None
+        return None if found is None else shown(found, session)
+
+    def newest(self, kind: type[EventT], key: bytes) -> EventT | None:
+        """Return the newest record under a key, if any; none that is of another key or cannot be read."""
+        held, topic = self._kept[kind.TOPIC].get(key), TOPICS[kind.TOPIC]
+        if held is None or held.value is None:
+            return None
+        try:
+            found = decode(kind, unpack(held.value) if topic.packed else held.value)
+        except BadRecord:  # the materializer, which reads these topics too, makes it a dead letter
+            return None
+        return found if topic.key_of(found) == key else None
 
     def skill(self, user: str, domain: str) -> PolicySkill | None:
         """Return the user's whole skill in this domain, if any."""
-        found = _decoded(PolicySkill, self._kept[PolicySkill.TOPIC].get(compound_key(user, domain)))
-        return found if found is not None and (found.user_id, found.domain) == (user, domain) else None
+        return self.newest(PolicySkill, compound_key(user, domain))
 
     def card(self, user: str) -> Card | None:
         """Return the user's card, if any."""
-        found = _decoded(Card, self._kept[Card.TOPIC].get(user.encode()))
-        return found if found is not None and found.user_id == user else None
+        return self.newest(Card, user.encode())
 
     def shares(self, domain: str) -> Mapping[str, float] | None:
         """Return the share of the domain's users that holds each attribute, if it was counted."""
-        for held in tuple(self._kept[GlobalSkill.TOPIC].values()):  # one per domain
-            found = _decoded(GlobalSkill, held)
-            if found is not None and found.domain == domain:
-                return found.shares
-        return None
+        found = self.newest(GlobalSkill, domain.encode())
+        return None if found is None else found.shares
 
     def changes(self, seen: int) -> list[bytes] | None:
         """Return the keys of slim skills changed after the first `seen` changes; None if not all are held any more."""
@@ -125,13 +174,20 @@ class Live:
             newest = list(islice(reversed(self._changes), new))
         return list(dict.fromkeys(key for key, _ in newest)) if len(newest) == new else None
 
-    def since(self, offsets: Mapping[int, int]) -> list[bytes] | None:
-        """Return the keys of slim skills changed at these offsets or later; None if not all are held any more."""
-        with self._lock:
-            changes, dropped = list(self._changes), dict(self._dropped)
-        if any(offset >= offsets.get(partition, 0) for partition, offset in dropped.items()):
+    def place(self) -> Place:
+        """Return the place of a stream that has had everything."""
+        return Place(self._life, int(time.time() * 1000), dict(self.positions))
+
+    def since(self, place: Place | None) -> list[bytes] | None:
+        """Return the keys of slim skills changed since a place; None if not all are known any more."""
+        if place is None or place.life != self._life or time.time() * 1000 - place.at_ms > CHANGES_MS:
             return None
-        return list(dict.fromkeys(key for key, it in changes if it.offset >= offsets.get(it.partition, 0)))
+        with self._lock:
+            changes, dropped, positions = list(self._changes), dict(self._dropped), dict(self.positions)
+        is_ahead = any(offset > positions.get(partition, 0) for partition, offset in place.offsets.items())
+        if is_ahead or any(offset >= place.offsets.get(partition, 0) for partition, offset in dropped.items()):
+            return None
+        return list(dict.fromkeys(key for key, it in changes if it.offset >= place.offsets.get(it.partition, 0)))
 
     def take(self, base: str, key: bytes, held: Held) -> None:
         """Take a record of the topic with this registered name; the thread and tests call it."""
@@ -191,22 +247,23 @@ class Live:
             self._unread.discard((topic, partition))
 
 
+def shown(slim: SlimSkill, session: str | None = None, now: datetime | None = None) -> dict[str, Any]:
+    """Return what a host gets of a slim skill: within the `session`, until it is over at `now`, with what it adds."""
+    body = slim.model_dump(mode="json", exclude=INTERNAL)
+    at = now or datetime.now(UTC)
+    body["text"] = slim.text_at(at, session)
+    body["lines"] = [line.model_dump() for line in slim.lines_at(at, session)]
+    if not slim.is_within(at, session):
+        body.pop("now", None)
+        body.pop("session_id", None)
+    elif slim.session_id is None and slim.session_until is not None:
+        body["until"] = slim.session_until.isoformat()
+    return body
+
+
 def _is_pair(key: bytes) -> bool:
-    """Return True if a key names a user and a domain."""
     try:
-        match orjson.loads(key):
-            case [str(), str()]:
-                return True
+        parts = orjson.loads(key)
     except orjson.JSONDecodeError:
-        pass
-    return False
-
-
-def _decoded(kind: type[EventT], held: Held | None) -> EventT | None:
-    if held is None or held.value is None:
-        return None
-    value = unpack(held.value) if TOPICS[kind.TOPIC].packed else held.value
-    try:
-        return decode(kind, value)
-    except BadRecord:  # the materializer, which reads these topics too, makes it a dead letter
-        return None
+        return False
+    return isinstance(parts, list) and [type(each) for each in parts] == [str, str]

@@ -28,10 +28,8 @@ EVENTS = Counter(
     "sager_http_events", "Events that apps have sent, by topic and what became of them.", ["topic", "status"]
 )
 
-NO_ROUTE = "other"
-"""The route label of unknown paths."""
-NO_TOPIC = "other"
-"""The topic label of events that name none that apps write."""
+NO_ROUTE = "other"  # the route label of unknown paths
+NO_TOPIC = "other"  # the topic label of events that name none that apps write
 
 for _topic in FROM_APPS:
     for _status in ("accepted", "refused"):

@@ -2,17 +2,16 @@
 
 import logging
 import traceback
-from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
 import duckdb
 import orjson
+from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from streams.http.gate import Unauthorized
-from streams.http.limits import Busy, RateLimited
+from streams.http.limits import Busy, RateLimited, Unauthorized
 from streams.http.tokens import TokensUnusable
 from streams.materializer.exceptions import MaterializerError
 
@@ -24,9 +23,6 @@ _TEXTS: Final = {
     "unknown_version": "the schema_version is not one that this release knows",
     "off_the_scale": "the rating must lie on its scale",
 }
-
-FieldError = dict[str, str]
-"""An invalid field: `field`, its path, and `what`, the mistake. Neither quotes the client's values or names."""
 
 
 class Problem(Exception):
@@ -58,7 +54,7 @@ def problem_of(error: Exception, where: str, logger: logging.Logger, no_snapshot
         case Busy():
             return Problem(503, str(error), {"Retry-After": "1"})
         case Unauthorized():
-            challenge = "Bearer" if error.reason == "missing" else 'Bearer error="invalid_token"'
+            challenge = "Bearer" if str(error) == "missing" else 'Bearer error="invalid_token"'
             return Problem(
                 401,
                 "send a valid token: `Authorization: Bearer sager_...`; `sager token new` makes one",
@@ -81,25 +77,16 @@ def log_failure(error: Exception, where: str, logger: logging.Logger) -> None:
     logger.error("%s failed with %s\n%s", where, type(error).__name__, lines)
 
 
-def not_valid(error: ValidationError) -> Problem:
+def not_valid(error: ValidationError | RequestValidationError) -> Problem:
     """Return the response to an invalid request: its wrong fields and why, never their values."""
-    return of_fields(plain_errors(error))
+    return Problem(422, "some fields are invalid", errors=fields_of(error))
 
 
-def plain_errors(error: ValidationError) -> Sequence[Mapping[str, Any]]:
-    """Return Pydantic's errors without the client's values."""
-    return error.errors(include_url=False, include_context=False, include_input=False)
-
-
-def of_fields(errors: Sequence[Mapping[str, Any]], *, skipped: int = 0) -> Problem:
-    """Return the response to an invalid request; `skipped` parts of each place are FastAPI's, such as "body"."""
-    return Problem(422, "some fields are invalid", errors=fields_of(errors, skipped=skipped))
-
-
-def fields_of(errors: Sequence[Mapping[str, Any]], *, skipped: int = 0, whole: str = "") -> tuple[FieldError, ...]:
-    """Return at most five of Pydantic's errors; `whole` names the field of an error about the whole object."""
+def fields_of(error: ValidationError | RequestValidationError, whole: str = "") -> tuple[dict[str, str], ...]:
+    """Return at most five invalid fields, without the client's values; `whole` names an error of the whole object."""
     found = []
-    for each in errors[:MAX_ERRORS]:
+    skipped = isinstance(error, RequestValidationError)  # the first part of a place is FastAPI's, such as "body"
+    for each in error.errors()[:MAX_ERRORS]:
         *path, last = each["loc"][skipped:] or ("",)
         # The client made up the name of an unknown field: it is not quoted.
         parts = [*path, "?" if each["type"] == "extra_forbidden" else last]

@@ -1,9 +1,7 @@
-"""One small HTTP server per process: `/metrics` for Prometheus, `/live` and `/ready` for the orchestrator.
+"""One small HTTP server per process: `/metrics`, `/live` (restart it?) and `/ready` (does it work?).
 
-`/live` says whether the process should be restarted, `/ready` whether it does its work. Both answer 200 or 503 with the
-reasons as JSON. A missing broker makes a process unready, never dead: a restart would not help.
-
-With a tokens file, metrics and reasons require a token with the scope `operate`.
+A missing broker makes a process unready, never dead: a restart would not help. With a tokens file, metrics and reasons
+require a token with the scope `operate`.
 """
 
 import threading
@@ -17,15 +15,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from streams import metrics
-from streams.http.gate import Gate, Unauthorized, gate_of
-from streams.http.limits import RateLimited
+from streams.http.limits import Gate, RateLimited, Unauthorized
 from streams.http.server import Config, Server, listen
-from streams.http.tokens import Scope, TokensUnusable
+from streams.http.tokens import Scope, TokensFile, TokensUnusable
 from streams.settings import Settings
 
 REQUEST_SECONDS = 10.0
-CONNECTIONS = 32
-"""An address holds at most half of them, which leaves room for the orchestrator's probe."""
+CONNECTIONS = 32  # an address holds at most half of them, which leaves room for the orchestrator's probe
 NO_STORE = {"Cache-Control": "no-store"}
 
 
@@ -44,9 +40,14 @@ def serve(settings: Settings, health: Health) -> None:
     metrics.READY.set_function(lambda: float(not health.why_not_ready()))
     if not settings.metrics_port:
         return
+    gate = None
+    if settings.http_tokens is not None:
+        tokens = TokensFile(settings.http_tokens)
+        tokens.all()
+        gate = Gate(tokens, settings)
     listening = listen(settings.metrics_host, settings.metrics_port, "SAGER_METRICS_PORT, or set it to 0")
     config = Config(
-        application(health, gate_of(settings)),
+        application(health, gate),
         connections=CONNECTIONS,
         request_seconds=REQUEST_SECONDS,
         idle_seconds=REQUEST_SECONDS,

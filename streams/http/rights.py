@@ -21,13 +21,11 @@ from streams.http.api import Api, TheApi
 from streams.http.problems import RETRY, Problem, not_valid
 from streams.http.routing import MAX_ID_CHARS, Body, DomainQuery, TheToken, UserPath, as_json, needs, router
 from streams.http.tokens import Scope, Token
-from streams.rights import portable
-from streams.rights.preview import SkillComes, StoreGoes, comes, forget_request, goes
+from streams.rights import exporting, importing
+from streams.rights.holdings import SkillComes, StoreGoes, comes, forget_request, goes
 from streams.settings import Settings
 
 GZIP = "application/gzip"
-FILE_NAME = "sager-export.jsonl.gz"
-CHUNK_BYTES = 256 * 1024
 CONFIRM = "The user's id again: it is carried out. Without it the answer is a preview."
 _FILE: dict[str, Any] = {"content": {GZIP: {"schema": {"type": "string", "format": "binary"}}}}
 
@@ -80,15 +78,13 @@ class ImportDone(BaseModel):
 
     carried_out: bool
     statements: int
-    skills: list[portable.SkillCame]
+    skills: list[importing.SkillCame]
 
 
 @routes.get(
-    "/v1/users/{user}/export",
-    dependencies=[needs(Scope.READ_USER)],
-    response_class=StreamingResponse,
-    responses={200: {**_FILE, "description": "The export."}},
-)
+    "/v1/users/{user}/export", dependencies=[needs(Scope.READ_USER)],
+    response_class=StreamingResponse, responses={200: {**_FILE, "description": "The export."}},
+)  # fmt: skip
 async def export_user(api: TheApi, token: TheToken, user: UserPath) -> Response:
     """Exports everything held about a user: the file of `sager policy export`, gzipped JSON lines.
 
@@ -99,10 +95,9 @@ async def export_user(api: TheApi, token: TheToken, user: UserPath) -> Response:
 
 @routes.post(
     "/v1/users/{user}/forget",
-    dependencies=[needs(Scope.FORGET_USER)],
-    response_model=ForgetPreview | RightForgotten,
+    dependencies=[needs(Scope.FORGET_USER)], response_model=ForgetPreview | RightForgotten,
     responses={202: {"model": RightForgotten, "description": "Accepted, but no worker has answered in time."}},
-)
+)  # fmt: skip
 async def forget_user(api: TheApi, token: TheToken, user: UserPath, asked: ForgetAsked) -> Response:
     """Erases a person, a domain or a line. There is no way back.
 
@@ -125,11 +120,10 @@ async def forget_user(api: TheApi, token: TheToken, user: UserPath, asked: Forge
 
 @routes.post(
     "/v1/users/{user}/import",
-    dependencies=[needs(Scope.CHANGE_USER)],
-    response_model=ImportPreview | ImportDone,
+    dependencies=[needs(Scope.CHANGE_USER)], response_model=ImportPreview | ImportDone,
     responses={202: {"model": ImportDone, "description": "Sent; no worker has carried all of it out yet."}},
     openapi_extra={"requestBody": {"required": True, **_FILE}},
-)
+)  # fmt: skip
 async def import_user(
     request: Request,
     api: TheApi,
@@ -155,7 +149,7 @@ async def import_user(
 
     if confirm is None:
         return as_json(await api.search(token, preview))
-    order = portable.Order(token.name, reason, now)
+    order = importing.Order(token.name, reason, now)
     done = await api.search(token, partial(_import, api.settings, body, user, order, domain))
     return as_json(done, 200 if done.carried_out else 202)
 
@@ -165,10 +159,9 @@ def _check_confirm(confirm: str, user: str) -> None:
         raise Problem(409, "`confirm` is not the id of this user: nothing was done")
 
 
-def _import(settings: Settings, body: bytes, user: str, order: portable.Order, domain: str | None) -> ImportDone:
-    """Import a body, and wait for each of its skills."""
+def _import(settings: Settings, body: bytes, user: str, order: importing.Order, domain: str | None) -> ImportDone:
     try:
-        done = portable.take_in(settings, _loaded(body), user, order, settings.http_wait_seconds, domain=domain)
+        done = importing.take_in(settings, _loaded(body), user, order, settings.http_wait_seconds, domain=domain)
     except ValidationError as error:
         raise not_valid(error) from None
     except (KafkaException, NotProduced) as error:
@@ -182,28 +175,26 @@ async def export_file(api: Api, token: Token, user: str) -> StreamingResponse:
     if file is None:
         raise Problem(404, "nothing is held about this user")
     size = file.seek(0, os.SEEK_END)
-    headers = {"Content-Disposition": f'attachment; filename="{FILE_NAME}"', "Content-Length": str(size)}
+    headers = {"Content-Disposition": 'attachment; filename="sager-export.jsonl.gz"', "Content-Length": str(size)}
     return StreamingResponse(_chunks(file), headers=headers, media_type=GZIP)
 
 
 def _exported(settings: Settings, user: str) -> BinaryIO | None:
     """Return a file without a name with everything held about a user; None if nothing is held. Blocks."""
     file = tempfile.TemporaryFile()  # noqa: SIM115 - `_chunks` closes it
-    done = portable.export(settings, user, file)
+    done = exporting.export(settings, user, file)
     return file if done.topics or done.tables else None
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the file from its beginning, and close it at the end."""
     with file:
         file.seek(0)
-        while chunk := file.read(CHUNK_BYTES):
+        while chunk := file.read(256 * 1024):
             yield chunk
 
 
-def _loaded(body: bytes) -> portable.Bundle:
-    """Return a checked export. Blocks."""
+def _loaded(body: bytes) -> importing.Bundle:
     try:
-        return portable.load(BytesIO(body))
-    except portable.NotPortable as error:
+        return importing.load(BytesIO(body))
+    except importing.NotPortable as error:
         raise Problem(422, str(error)) from None

@@ -81,9 +81,6 @@ def needs(*scopes: Scope, every: bool = False) -> Any:
     return Depends(Needs(*scopes, every=every))
 
 
-READS = needs(Scope.READ_USER, Scope.READ_ALL)
-
-
 class _Request(Request):
     async def json(self) -> Any:
         """Read JSON as workers do: no NaN, no lone surrogates, whole numbers of any size, bounded depth."""
@@ -94,7 +91,6 @@ class _Route(APIRoute):
     """A route that reads JSON as workers do, and no body of another type, which a page of another site can send."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return FastAPI's handler behind the check."""
         handle = super().get_route_handler()
 
         async def checked(request: Request) -> Response:

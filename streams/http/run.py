@@ -9,7 +9,7 @@ from streams import agreement, shutdown
 from streams.exceptions import StreamsError
 from streams.http.api import Api
 from streams.http.app import application
-from streams.http.gate import Gate, is_loopback
+from streams.http.limits import Gate, is_loopback
 from streams.http.process_health import serve as serve_health
 from streams.http.server import Config, Server, listen
 from streams.http.tokens import TokensFile, TokensUnusable
@@ -20,10 +20,6 @@ GC_THRESHOLDS = (100_000, 50, 100)
 """A large body is tens of thousands of objects: with Python's 700 the collector would look at all, again and again."""
 
 logger = logging.getLogger("sager.http")
-
-
-class CannotServe(StreamsError, OSError):
-    """The API cannot be served as configured."""
 
 
 class ApiHealth:
@@ -78,7 +74,7 @@ async def _serve(settings: Settings, gate: Gate, health: ApiHealth, *, console: 
     def end() -> None:
         shutdown.begin(settings.shutdown_seconds)
         health.phase = "shutting down"
-        api.slims.is_over = True  # streams would keep the server waiting
+        api.live.is_over = True  # streams would keep the server waiting
         server.should_exit = True
 
     for name in (signal.SIGTERM, signal.SIGINT):
@@ -108,7 +104,7 @@ def config_of(app: object, settings: Settings) -> Config:
     try:
         config.load()
     except OSError as error:  # also ssl.SSLError
-        raise CannotServe(
+        raise StreamsError(
             "SAGER_HTTP_CERTIFICATE and SAGER_HTTP_KEY must name matching PEM files, the key without a password"
         ) from error
     return config

@@ -43,7 +43,7 @@ class Config(uvicorn.Config):
         self.request_seconds, self.idle_seconds = request_seconds, idle_seconds
         super().__init__(
             app,
-            http=Protocol,
+            http=_Protocol,
             h11_max_incomplete_event_size=HEAD_BYTES,
             # uvicorn declares whole seconds, and uses them as a float.
             timeout_keep_alive=idle_seconds,  # type: ignore[arg-type]
@@ -69,7 +69,7 @@ class Server(uvicorn.Server):
         yield
 
 
-class Protocol(H11Protocol):
+class _Protocol(H11Protocol):
     """uvicorn's connection with two limits that uvicorn lacks.
 
     Without them a client that sends half a head, or reads no answer, keeps its connection for ever, and one address can
@@ -94,7 +94,6 @@ class Protocol(H11Protocol):
             self._start_head_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the deadlines, and give the place back."""
         self._place.close()
         self._stop_head_deadline()
         self.resume_writing()
@@ -109,20 +108,17 @@ class Protocol(H11Protocol):
             self._stop_head_deadline()
 
     def pause_writing(self) -> None:
-        """Start the deadline of a client that does not read."""
         super().pause_writing()
         if self._write_deadline is None:
             self._write_deadline = self.loop.call_later(self.config.idle_seconds, self._abort)
 
     def resume_writing(self) -> None:
-        """Stop it."""
         super().resume_writing() if self.flow is not None else None
         if self._write_deadline is not None:
             self._write_deadline.cancel()
             self._write_deadline = None
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse bytes that are no request."""
         self._refuse(400, "malformed", f"the request is not valid HTTP/1.1, or its head is over {HEAD_BYTES:,} bytes")
 
     def _start_head_deadline(self) -> None:

@@ -18,24 +18,15 @@ from schemas.commands import SaidTier
 from schemas.fields import AttributeId, DomainField, Label
 from streams.http.api import TheApi
 from streams.http.problems import Problem, not_valid
-from streams.http.routing import (
-    READS,
-    Body,
-    DomainPath,
-    DomainQuery,
-    LinePath,
-    TheToken,
-    UserPath,
-    as_json,
-    needs,
-    router,
-)
+from streams.http.routing import Body, DomainPath, DomainQuery, LinePath, TheToken, UserPath, as_json, needs, router
 from streams.http.tokens import Scope
 from streams.rights.explained import Explained, ExplainedStatement, UnknownLine, explain
 from streams.rights.reading import UnknownUser
 from streams.shown import plain
 from streams.views.llm import ToldSkill, skill_for_model
 from streams.vouching import vouching_of
+
+_READS = needs(Scope.READ_USER, Scope.READ_ALL)
 
 reads, models, changes = router("skills"), router("for models"), router("commands")
 
@@ -96,7 +87,7 @@ async def own_token(token: TheToken) -> TokenFacts:
     return TokenFacts(name=token.name, scopes=scopes, user=token.user, expires=token.expires)
 
 
-@reads.get("/v1/users/{user}/skills", dependencies=[READS], response_model=Skills)
+@reads.get("/v1/users/{user}/skills", dependencies=[_READS], response_model=Skills)
 async def skills(api: TheApi, token: TheToken, user: UserPath, domain: DomainQuery = None) -> Response:
     """The skills of a user, one per domain."""
     found = await api.read(token, partial(api.snapshot.skills, user, domain))
@@ -105,7 +96,7 @@ async def skills(api: TheApi, token: TheToken, user: UserPath, domain: DomainQue
     return as_json({"skills": [plain(skill) for skill in found]})
 
 
-@reads.get("/v1/users/{user}/log", dependencies=[READS], response_model=Log)
+@reads.get("/v1/users/{user}/log", dependencies=[_READS], response_model=Log)
 async def log(
     api: TheApi,
     token: TheToken,
@@ -123,7 +114,7 @@ async def log(
 
 @reads.get(
     "/v1/users/{user}/domains/{domain}/lines/{attribute}",
-    dependencies=[READS], response_model=Explained | ExplainedStatement,
+    dependencies=[_READS], response_model=Explained | ExplainedStatement,
 )  # fmt: skip
 async def explain_line(
     api: TheApi, token: TheToken, user: UserPath, domain: DomainPath, attribute: LinePath
@@ -144,7 +135,7 @@ async def explain_line(
         raise Problem(404, "no version of this skill has such a line or statement") from None
 
 
-@models.get("/v1/users/{user}/domains/{domain}/told", dependencies=[READS], response_model=ToldSkill)
+@models.get("/v1/users/{user}/domains/{domain}/told", dependencies=[_READS], response_model=ToldSkill)
 async def told_skill(api: TheApi, user: UserPath, domain: DomainPath) -> Response:
     """A skill for a model: only lines for which something vouches, in words that carry no instruction.
 

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack
+from hashlib import blake2b
 from itertools import islice
 from typing import Annotated, Any
 
@@ -13,23 +14,19 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Send
 from starlette.types import Scope as ASGIScope
 
-from schemas import Model, SlimLine, compound_key
+from schemas import Model, SlimLine, SlimSkill, compound_key
 from schemas.fields import Identifier, Label, Text
 from streams.http.api import Api, TheApi
+from streams.http.live import Place, shown
 from streams.http.problems import Problem
 from streams.http.routing import DomainPath, TheToken, UserPath, needs, router
-from streams.http.slims import Place, event, is_same, shown, tag_of
 from streams.http.tokens import EVERYBODY, Scope, Token
 
-POLL_SECONDS = 0.1
-"""How often a stream looks for changes."""
-BEAT_SECONDS = 15.0
-"""How often an idle stream sends a comment, and checks its token."""
-AT_ONCE = 500
-"""Events in one write, after which other requests get a turn."""
+POLL_SECONDS = 0.1  # how often a stream looks for changes
+BEAT_SECONDS = 15.0  # how often an idle stream sends a comment, and checks its token
+AT_ONCE = 500  # events in one write, after which other requests get a turn
 EVENTS = "text/event-stream"
-BEAT = b":\n\n"
-"""A comment, which clients ignore."""
+BEAT = b":\n\n"  # a comment, which clients ignore
 STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {EVENTS: {"schema": {"type": "string"}}}}}
 
 LastEventId = Annotated[
@@ -66,7 +63,7 @@ async def slim(
     if_none_match: Annotated[str | None, Header(description="The `ETag` of an earlier answer.")] = None,
 ) -> Response:
     """The slim skill of a user in a domain, fresh within milliseconds: put its `text` into the prompt."""
-    found = api.slims.find(user, domain, request, session_id)
+    found = api.live.slim_for(user, domain, request, session_id)
     if found is None:
         raise Problem(404, "nothing is known of this user in this domain yet")
     body = orjson.dumps(found)
@@ -109,7 +106,6 @@ class _Stream(StreamingResponse):
         self._place.enter_context(place)
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
-        """Send the events, and give the place back."""
         with self._place:
             await super().__call__(scope, receive, send)
 
@@ -117,14 +113,14 @@ class _Stream(StreamingResponse):
 async def _stream(api: Api, token: Token, wanted: bytes | None, last: str | None) -> AsyncIterator[bytes]:
     """Yield the events of a stream, until it ends or its token does; `wanted`: the only key, or None for all."""
     checked, user = time.monotonic(), EVERYBODY if wanted is None else orjson.loads(wanted)[0]
-    seen, place = api.live.changed, api.slims.place()
+    seen, place = api.live.changed, api.live.place()
     for some in _joined(_first(api, wanted, last)):
         yield some
         await asyncio.sleep(0)  # a copy of a million slim skills must let other requests run
     yield _position(place)
-    while not api.slims.is_over:
+    while not api.live.is_over:
         await asyncio.sleep(POLL_SECONDS)
-        before, seen, place = seen, api.live.changed, api.slims.place()
+        before, seen, place = seen, api.live.changed, api.live.place()
         if (keys := api.live.changes(before)) is None:
             return  # too slow: the client resumes, and gets everything
         keys = keys if wanted is None else [wanted] if wanted in keys else []
@@ -155,7 +151,7 @@ def _first(api: Api, wanted: bytes | None, last: str | None) -> Iterator[bytes]:
         keys = [wanted] if last is not None or wanted in api.live.slims else []
     elif last is None:
         keys = list(api.live.slims)
-    elif (since := api.slims.since(Place.parse(last))) is not None:
+    elif (since := api.live.since(Place.parse(last))) is not None:
         keys = since
     else:
         yield event("reset", {})
@@ -164,14 +160,28 @@ def _first(api: Api, wanted: bytes | None, last: str | None) -> Iterator[bytes]:
 
 
 def _event_of(api: Api, key: bytes) -> bytes:
-    """Return the event about a key, as it is by now."""
     if key not in api.live.slims:
         user, domain = orjson.loads(key)
         return event("forgotten", {"user_id": user, "domain": domain})
-    found = api.live.slim_at(key)
+    found = api.live.newest(SlimSkill, key)
     return BEAT if found is None else event("slim", shown(found))  # none: an unreadable record
 
 
 def _position(place: Place) -> bytes:
     """Return an event that only has an id: where to resume."""
     return f"id: {place}\nevent: position\ndata: {{}}\n\n".encode()
+
+
+def tag_of(body: bytes) -> str:
+    """Return the entity tag of an answer: the same for the same bytes, whichever server answers."""
+    return f'"{blake2b(body, digest_size=9).hexdigest()}"'
+
+
+def is_same(condition: str | None, tag: str) -> bool:
+    """Return True if an `If-None-Match`, such as `W/"a", "b"` or `*`, names this tag."""
+    return any(each.strip().removeprefix("W/") in (tag, "*") for each in (condition or "").split(","))
+
+
+def event(name: str, data: dict[str, Any]) -> bytes:
+    """Return a server-sent event."""
+    return b"event: " + name.encode() + b"\ndata: " + orjson.dumps(data) + b"\n\n"

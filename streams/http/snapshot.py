@@ -10,8 +10,7 @@ from schemas import Card, CardDiff, PolicySkill, SkillDiff
 from streams.materializer import read
 from streams.settings import Settings
 
-QUERY_MS = 10_000
-"""Time limit for one query."""
+QUERY_MS = 10_000  # time limit for one query
 
 _Result = TypeVar("_Result")
 
@@ -63,17 +62,14 @@ class Snapshot:
         """Close an outdated file: it takes up disk space, and may hold erased users."""
         with self._lock:
             if self._file_now() != self._file:
-                self._close()
+                self._con = self._file = None
 
     def close(self) -> None:
         """Close the file once no query reads it."""
         with self._lock:
-            self._close()
-
-    def _close(self) -> None:
-        # DuckDB's close() ends every query of the connection's cursors. Without a reference to it, the file is closed
-        # with the last of them.
-        self._con = self._file = None
+            # DuckDB's close() ends every query of the connection's cursors. Without a reference to it, the file is
+            # closed with the last of them.
+            self._con = self._file = None
 
     def _file_now(self) -> tuple[int, int] | None:
         path = self._settings.duckdb_file
@@ -87,7 +83,6 @@ class Snapshot:
             if self._con is None or file != self._file:
                 fresh = read.connect(self._settings)
                 fresh.execute(f"SET memory_limit = '{read.MEMORY}'")
-                self._close()
                 self._con, self._file = fresh, file
             cursor = self._con.cursor()
             # Both settings are per connection.

@@ -17,21 +17,23 @@ import secrets
 import stat
 import tomllib
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from schemas.fields import Label, UserIdField, UtcDatetime
 from streams.exceptions import StreamsError
 
-EVERYBODY = "*"
-"""In place of a user: the token may act for all users."""
+EVERYBODY = "*"  # in place of a user: the token may act for all users
 FORM = re.compile(r"sager_[A-Za-z0-9_-]{43}")
 """32 random bytes. Tokens of another form are refused, so that an operator cannot choose a weak one."""
 _OPEN_TO_OTHERS = stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP
+
+FileT = TypeVar("FileT", bound=BaseModel)
 
 logger = logging.getLogger("sager.http")
 
@@ -112,55 +114,41 @@ class TokensFile:
         self._wrong = ""
 
     def all(self) -> tuple[Token, ...]:
-        """Return all tokens, including expired ones.
-
-        Raises:
-            TokensUnusable: the file is invalid. Its former content is void, or a revoked token would stay valid.
-        """
-        before = self._wrong
-        try:
+        """Return all tokens. While the file is invalid there are none: a revoked token would stay valid."""
+        seen: tuple[int, ...] = ()
+        with suppress(OSError):  # `read_secrets` says what is wrong
             found = self._path.stat()
             seen = (found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode)
-            if seen != self._seen:
-                self._tokens, self._wrong = (), too_open(self._path, found.st_mode)
-                if not self._wrong:
-                    self._read()
-                self._seen = seen
-        except OSError as error:
-            self._seen, self._wrong = (), f"{self._path} cannot be read: {error.strerror}"
-        if self._wrong and self._wrong != before:
-            logger.error("no request is accepted: %s", self._wrong)
+        if not seen or seen != self._seen:
+            before = self._wrong
+            file, self._wrong = read_secrets(self._path, _File)
+            self._tokens, self._seen = (() if file is None else file.token), seen
+            if self._wrong and self._wrong != before:
+                logger.error("no request is accepted: %s", self._wrong)
         if self._wrong:
             raise TokensUnusable(f"SAGER_HTTP_TOKENS: {self._wrong}")
         return self._tokens
 
-    def _read(self) -> None:
-        try:
-            self._tokens = _File.model_validate(tomllib.loads(self._path.read_text(encoding="utf-8"))).token
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            self._wrong = f"{self._path} is not valid TOML: {error}"
-        except ValidationError as error:
-            self._wrong = f"{self._path}: {faults_of(error)}"
 
-
-def faults_of(error: ValidationError) -> str:
-    """Describe the first faults of a file without its values, which may be secrets."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found[:3])
-
-
-def too_open(path: Path, mode: int) -> str:
-    """Describe wrong permissions of a file of secrets; empty if they are right."""
-    if mode & _OPEN_TO_OTHERS:
-        return f"{path} is readable by all users, or writable by others than its owner: chmod 640 {path}, or 600"
-    return ""
+def read_secrets(path: Path, kind: type[FileT]) -> tuple[FileT | None, str]:
+    """Return the content of a TOML file of secrets, or why it is unusable: never its values."""
+    try:
+        if path.stat().st_mode & _OPEN_TO_OTHERS:
+            wrong = "is readable by all users, or writable by others than its owner"
+            return None, f"{path} {wrong}: chmod 640 {path}, or 600"
+        return kind.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))), ""
+    except OSError as error:
+        return None, f"{path} cannot be read: {error.strerror}"
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return None, f"{path} is not valid TOML: {error}"
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)[:3]
+        faults = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found)
+        return None, f"{path}: {'; '.join(faults)}"
 
 
 def find(tokens: tuple[Token, ...], presented: str, now: datetime | None = None) -> Token | None:
-    """Return the valid entry of the presented token, if any.
-
-    Compares every entry in constant time: the time taken reveals nothing about a guess.
-    """
+    """Return the valid entry of a token, if any; the time taken reveals nothing about a guess."""
     presented_hash = hash_of(presented)
     found = None
     for token in tokens:

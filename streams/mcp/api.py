@@ -12,10 +12,8 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 
 CONNECT_SECONDS = 5.0
-ANSWER_SECONDS = 120.0
-"""More than the API itself waits for a worker, so that the API's own answer arrives."""
-MAX_FIELDS = 5
-"""Of a request that the API refuses, at most so many fields are named."""
+ANSWER_SECONDS = 120.0  # more than the API itself waits for a worker, so that the API's own answer arrives
+MAX_FIELDS = 5  # of a request that the API refuses, at most so many fields are named
 ALL_USERS = "*"
 NOTHING = "nothing is known yet: it is learned from choices, and is here some seconds later"
 

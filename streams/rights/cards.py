@@ -1,44 +1,24 @@
 """A person's card for people and models, as it is, as it was, and how it came about."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field
 
 from operators.cards.admission import is_let_out
-from operators.cards.fold import as_of
 from operators.cards.lines import certainty, in_words, why_not
-from operators.cards.merge import is_as_it_was, resolve_command
 from operators.cards.views import chosen
-from operators.privacy import Privacy
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
-from schemas import Card, CardChange, CardCommand, CardDiff, CardLine, Model
+from schemas import Card, CardChange, CardDiff, CardLine, Model
 from schemas.cards import MAX_CARD_LINES
 from schemas.fields import UtcDatetime
-from streams.exceptions import StreamsError
 
 MOST_FOR_A_REQUEST = 12
 DIGITS = 3
 GONE = "a line that is forgotten"
-
-
-class UnknownCard(StreamsError, LookupError):
-    """Nothing is on a card of this person."""
-
-
-class UnknownCardLine(StreamsError, LookupError):
-    """The card has no such line."""
-
-
-class NoEffect(StreamsError, ValueError):
-    """A command would change nothing; `not_kept` has the kinds of private words in it."""
-
-    def __init__(self, why: str, not_kept: Sequence[str] = ()) -> None:
-        super().__init__(f"the command would change nothing: {why}")
-        self.not_kept = not_kept
 
 
 class ToldCardLine(CardLine):
@@ -66,16 +46,14 @@ def card_told(
     card: Card,
     at: datetime,
     vouching: Vouching,
-    *,
     request: str = "",
     budget_tokens: int | None = None,
     domain: str | None = None,
 ) -> ToldCard:
-    """Return the card, line by line.
+    """Return the card, line by line, faded `at` a moment.
 
-    `at`: the moment by which lines have faded. `request`: lines about it come first, and of the others only the surest.
-    `budget_tokens`: the tokens that the lines' words may have; None: any number. `domain`: only lines of this domain or
-    of any.
+    Lines about the `request` come first, and of the others only the surest. `budget_tokens`: what the lines' words may
+    have. `domain`: only lines of this domain or of any.
     """
     most = MOST_FOR_A_REQUEST if request.strip() else MAX_CARD_LINES
     lines: list[ToldCardLine] = []
@@ -136,50 +114,3 @@ def card_versions(diffs: Iterable[CardDiff]) -> list[CardVersion]:
             CardVersion(diff, "conversation" if diff.conversation_id else "command", changes, tuple(not_kept))
         )
     return versions
-
-
-def card_at(diffs: Sequence[CardDiff], user: str, moment: datetime) -> Card:
-    """Return the card at a moment."""
-    found = as_of(diffs, moment)
-    if found is None:
-        # The first version's time, not the earliest: a late record of an old event is known only later.
-        first = diffs[0].occurred_at if diffs else moment
-        raise UnknownCard(
-            f"{user!r} had no card at {moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC: the first line came at "
-            f"{first.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
-        )
-    return found
-
-
-def unknown_card(user: str) -> UnknownCard:
-    """Return why there is no card, and what to try."""
-    return UnknownCard(
-        f"nothing is on a card of {user!r}: it begins with what they say in a conversation, or with a line that the "
-        "console writes. If that was just now, the snapshot is some seconds behind"
-    )
-
-
-def effect_of(card: Card | None, command: CardCommand, privacy: Privacy) -> CardDiff:
-    """Return the effect of a command on a card.
-
-    Raises:
-        NoEffect: it would change nothing.
-    """
-    diff = resolve_command(card, command, None, privacy)
-    if diff is not None and not is_as_it_was(card, diff):
-        return diff
-    if diff is not None and diff.not_kept:
-        not_kept = [each.kind for each in diff.not_kept]
-        raise NoEffect(f"{', '.join(map(why_not, not_kept))} is not kept", not_kept)
-    lines = () if card is None else (*card.lines, *card.past)
-    if command.line_id is None or any(line.line_id == command.line_id for line in lines):
-        raise NoEffect("it is so already")
-    raise NoEffect("the card has no such line")
-
-
-def line_of_card(card: Card | None, line_id: str) -> CardLine:
-    """Return a line of a card, or a past one."""
-    for line in () if card is None else (*card.lines, *card.past):
-        if line.line_id == line_id:
-            return line
-    raise UnknownCardLine("the card has no such line: `sager card USER` prints the ids")

@@ -6,22 +6,9 @@ from typing import Self, TypeVar
 
 from confluent_kafka import Consumer, TopicPartition
 
-from schemas import (
-    BadRecord,
-    CardCommand,
-    CardDiff,
-    Correction,
-    Event,
-    ForgetRequest,
-    Receipt,
-    SkillCommand,
-    SkillDiff,
-    WeightCommand,
-    Weights,
-    decode,
-    encode,
-    topic_of,
-)
+from schemas import CardCommand, CardDiff, Correction, Event, SkillCommand, SkillDiff, WeightCommand, Weights, topic_of
+from schemas.codec import BadRecord, decode, encode
+from schemas.forgetting import ForgetRequest, Receipt
 from streams.kafka.clients import client_config, no_group, partition_of
 from streams.kafka.producer import Outbox
 from streams.kafka.scanner import REQUEST_SECONDS
@@ -37,15 +24,12 @@ class Commander:
 
     Each method returns None if no answer arrives within the given seconds: the command is kept, and carried out later.
     Each raises `NotProduced` if the broker does not accept the command, and `KafkaException` if it does not answer.
-
-    Args:
-        outbox: a producer to share; a new one takes a second to start.
     """
 
-    def __init__(self, settings: Settings, owner: str, outbox: Outbox | None = None) -> None:
+    def __init__(self, settings: Settings, owner: str) -> None:
         self._settings = settings
         self._partition = partition_of(owner, settings.partitions)
-        self._outbox = outbox or Outbox(settings)
+        self._outbox = Outbox(settings)
         reading = {"auto.offset.reset": "earliest", "allow.auto.create.topics": False}
         self._log = Consumer(client_config(settings, **no_group("commands"), **reading))
 

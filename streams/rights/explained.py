@@ -20,16 +20,7 @@ from streams.exceptions import StreamsError
 from streams.materializer import read
 from streams.materializer.read import Choice
 from streams.rights.reading import NEAREST, logged
-from streams.rights.sentences import (
-    actor_of,
-    holds,
-    names_of,
-    sentence,
-    state,
-    statement_sentence,
-    what,
-    why_unvouched,
-)
+from streams.rights.sentences import UNVOUCHED, actor_of, holds, names_of, sentence, state, statement_sentence, what
 
 
 class UnknownLine(StreamsError, LookupError):
@@ -76,11 +67,6 @@ class LineStep(Counts):
     ranking: Choice | None = None
     others_with: int | None = None
 
-    @property
-    def is_unrelated(self) -> bool:
-        """True if a model found the choice to have nothing to do with the line, and nothing else happened."""
-        return self.kind == "judged" and self.verdict == "unrelated"
-
 
 class StatementStep(_Told):
     """One step of a statement."""
@@ -115,7 +101,7 @@ class Explained(_Told):
     @property
     def telling(self) -> list[LineStep]:
         """The steps without those in which a model found that a choice has nothing to do with the line."""
-        return [step for step in self.steps if not step.is_unrelated]
+        return [step for step in self.steps if (step.kind, step.verdict) != ("judged", "unrelated")]
 
 
 class ExplainedStatement(_Told):
@@ -132,10 +118,7 @@ class ExplainedStatement(_Told):
 def explain(
     con: DuckDBPyConnection, user: str, domain: str, attribute_id: str, vouching: Vouching, now: datetime | None = None
 ) -> Explained | ExplainedStatement:
-    """Explain a line or a statement, also one that is gone or was reworded.
-
-    `now`: the moment by which statements are over; by default the clock's.
-    """
+    """Explain a line or a statement, also one that is gone or was reworded; statements are over by `now`."""
     diffs, now = logged(con, user, domain), now or datetime.now(UTC)
     skill = at_version(diffs, diffs[-1].version)
     changes = statement_steps(diffs, attribute_id)
@@ -157,7 +140,7 @@ def explain(
         now=line,
         counts=Counts(**_counts(line if line is not None and is_counted(line) else None)),
         unvouched=held and held.value,
-        unvouched_why=held and why_unvouched(held),
+        unvouched_why=held and UNVOUCHED[held.value],
         steps=[
             _step(
                 con, step, choices.get(step.diff.evidence.event_id), lines.get((step.diff.version, step.attribute_id))
@@ -204,58 +187,47 @@ def _statement(
 
 
 def _step(con: DuckDBPyConnection, step: Step, choice: Choice | None, line: Attribute | None) -> LineStep:
-    found = _seeded(con, step) if step.change is None and step.judged is None else _moved(con, step, choice)
-    found = found.model_copy(update=_counts(line))
+    is_seed = step.change is None and step.judged is None
+    found = LineStep(
+        version=step.diff.version,
+        attribute_id=step.attribute_id,
+        occurred_at=step.diff.occurred_at,
+        sentence="",
+        **_counts(line),
+        **(_seeded(con, step) if is_seed else _moved(con, step, choice)),
+    )
     return found.model_copy(update={"sentence": sentence(found.model_dump())})
 
 
-def _seeded(con: DuckDBPyConnection, step: Step) -> LineStep:
+def _seeded(con: DuckDBPyConnection, step: Step) -> dict[str, Any]:
     diff, seed = step.diff, step.seeded
     past, newest = read.interactions_until(con, diff.user_id, diff.domain, diff.occurred_at.replace(tzinfo=None))
     titles = read.titles(con, diff.user_id, list(newest))
-    return LineStep(
-        **_common(step),
-        kind="seeded",
-        tier_after=str(seed.tier) if seed else None,
-        source=seed.source.value if seed else None,
-        support=seed.support if seed else 0,
-        interactions_before=past,
-        newest_items={item: title or titles.get(item) for item, title in newest.items()},
-    )
+    of_seed = {"tier_after": str(seed.tier), "source": seed.source.value, "support": seed.support} if seed else {}
+    items = {item: title or titles.get(item) for item, title in newest.items()}
+    return {"kind": "seeded", **of_seed, "interactions_before": past, "newest_items": items}
 
 
-def _moved(con: DuckDBPyConnection, step: Step, choice: Choice | None) -> LineStep:
+def _moved(con: DuckDBPyConnection, step: Step, choice: Choice | None) -> dict[str, Any]:
     diff, change, judged = step.diff, step.change, step.judged
     item = diff.evidence.item_id
     title = read.titles(con, diff.user_id, [item]).get(item) if item and not (choice and choice.title) else None
-    return LineStep(
-        **_common(step),
-        kind="judged" if change is None else change.kind.value,
-        tier_before=None if change is None or change.before is None else str(change.before),
-        tier_after=None if change is None or change.after is None else str(change.after),
-        event_id=diff.evidence.event_id,
-        item_id=item,
-        title=(choice.title if choice else "") or title,
-        reasoner=diff.reasoned_by.model or diff.reasoned_by.reasoner,
-        actor=actor_of(diff),
-        reason="" if change is None else change.reason,
-        verdict=None if judged is None else str(judged.verdict),
-        quoted=None if judged is None or judged.quoted is None else judged.quoted.value,
-        analysis=diff.analysis,
-        heard=None if diff.heard is None else diff.heard.model_dump(mode="json"),
-        ranking=choice,
-        others_with=_others_with(diff, step.attribute_id, choice) if choice else None,
-    )
-
-
-def _common(step: Step) -> dict[str, Any]:
-    diff = step.diff
     return {
-        "version": diff.version,
-        "attribute_id": step.attribute_id,
-        "occurred_at": diff.occurred_at,
-        "sentence": "",
-        **_counts(None),
+        "kind": "judged" if change is None else change.kind.value,
+        "tier_before": None if change is None or change.before is None else str(change.before),
+        "tier_after": None if change is None or change.after is None else str(change.after),
+        "event_id": diff.evidence.event_id,
+        "item_id": item,
+        "title": (choice.title if choice else "") or title,
+        "reasoner": diff.reasoned_by.model or diff.reasoned_by.reasoner,
+        "actor": actor_of(diff),
+        "reason": "" if change is None else change.reason,
+        "verdict": None if judged is None else str(judged.verdict),
+        "quoted": None if judged is None or judged.quoted is None else judged.quoted.value,
+        "analysis": diff.analysis,
+        "heard": None if diff.heard is None else diff.heard.model_dump(mode="json"),
+        "ranking": choice,
+        "others_with": _others_with(diff, step.attribute_id, choice) if choice else None,
     }
 
 

@@ -1,4 +1,4 @@
-"""The data held about one person: looked up before a command changes or erases anything."""
+"""The data held about one person, and previews of an erasure and of an import, before anything is sent."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -7,15 +7,17 @@ from datetime import UTC, datetime
 
 import orjson
 from duckdb import DuckDBPyConnection
+from pydantic import BaseModel
 
 from operators.history import at_version
-from schemas import TOPICS, BadRecord, CardDiff, PolicySkill, SkillDiff, Topic, decode
+from schemas import TOPICS, BadRecord, CardDiff, ForgetRequest, PolicySkill, Receipt, SkillDiff, Topic, decode, line_of
 from streams.kafka.scanner import NoSuchTopic, Scanner
 from streams.materializer import read
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.forgetting import barrier_of
-from streams.rights.portable.export import lines_of
-from streams.rights.portable.ownership import ABOUT_USERS, Owner, owner_of
+from streams.rights.exporting import ABOUT_USERS, Owner, lines_of, owner_of
+from streams.rights.importing import Bundle, statements_of
+from streams.rights.sentences import counted
 from streams.settings import Settings
 
 _FIRST_SEEN = (
@@ -24,19 +26,16 @@ _FIRST_SEEN = (
 )
 """Topics that name a person before a snapshot does, the most telling first."""
 
-Counts = Counter[str | None]
-"""Records by domain; None: records without a domain."""
+Progress = Callable[[int, int], None]
+Counts = Counter[str | None]  # records by domain; None: records without a domain
 
 
 @dataclass
 class Holdings:
     """The data held about a person.
 
-    Attributes:
-        snapshot_at: when the DuckDB snapshot was published; None without one.
-        topics: records of the topics that were read, by topic.
-        unread: topics that do not exist or may not be read with these credentials.
-        diffs: the newest log of skills, by domain.
+    `snapshot_at`: when the DuckDB snapshot was published, if there is one. `unread`: topics that do not exist or may
+    not be read with these credentials. `diffs`: the newest log of skills, by domain.
     """
 
     user_id: str
@@ -70,16 +69,12 @@ class Holdings:
         diffs = self.diffs.get(domain)
         return at_version(diffs, diffs[-1].version) if diffs else None
 
-    def versions_with(self, domain: str, line: str) -> int:
-        """Return how many versions of the skill name a line."""
-        return sum(line in _lines_of(diff) for diff in self.diffs.get(domain, ()))
-
     def lines(self, domain: str) -> list[str]:
         """Return the ids of all lines and statements that the skill has or ever had."""
-        return sorted({line for diff in self.diffs.get(domain, ()) for line in _lines_of(diff)})
+        return sorted({line for diff in self.diffs.get(domain, ()) for line in lines_in(diff)})
 
 
-def _lines_of(diff: SkillDiff) -> set[str]:
+def lines_in(diff: SkillDiff) -> set[str]:
     """Return the lines and statements that a version names."""
     said = [each.statement for each in diff.stated if each.statement is not None]
     stated = {name for each in said for name in (each.attribute_id, each.statement_id)}
@@ -116,7 +111,7 @@ def skills(settings: Settings, user: str) -> Holdings:
     return held
 
 
-def count(settings: Settings, user: str, progress: Callable[[int, int], None] = lambda *_: None) -> Holdings:
+def count(settings: Settings, user: str, progress: Progress = lambda *_: None) -> Holdings:
     """Count everything held, in every store. Erased records that wait for a topic's retention do not count."""
     held = Holdings(user)
     _read_snapshot(settings, held)
@@ -182,3 +177,104 @@ def _read_topic(scanner: Scanner, topic: Topic, held: Holdings, owner: Owner) ->
         held.topics[topic.base] = counts
     for domain, versions in log.items():
         held.diffs[domain] = [versions[version] for version in sorted(versions)]
+
+
+class StoreGoes(BaseModel):
+    """How many records a store holds of it, and what happens to them."""
+
+    store: str
+    records: int
+    fate: str
+
+
+@dataclass(frozen=True)
+class Goes:
+    """The reach of a request to erase, by store and as a sentence for a lay person."""
+
+    held: Holdings
+    stores: list[StoreGoes]
+    sentence: str
+    stays: str = (
+        "A receipt without the name stays. Messages of apps leave Kafka with their retention; until then nothing reads "
+        "them. Copies outside of this system, such as a downloaded export, cannot be reached from here."
+    )
+
+
+_IN_SENTENCE = (
+    ("skill", "skills", "skills"),
+    ("choice", "choices", "contrasts"),
+    ("statement", "statements", "statements"),
+    ("turn of a conversation", "turns of conversations", "utterances"),
+)
+"""Kinds of records for a lay person: one, many, and the topic or table that holds them."""
+
+
+def goes(
+    settings: Settings, user: str, domain: str | None, line: str | None, progress: Progress = lambda *_: None
+) -> Goes:
+    """Count the records that an erasure would reach in every store; `line`: only this line of the domain, by its id."""
+    held = count(settings, user, progress)
+    where = named(user, domain, line)
+    if line is not None and domain is not None:
+        naming = "versions of the skill that name the line"
+        versions = sum(line in lines_in(diff) for diff in held.diffs.get(domain, ()))
+        stores = [StoreGoes(store=naming, records=versions, fate="goes")]
+        return Goes(held, stores, f"This erases {where}. The choices behind it stay: other lines rest on them too.")
+    stores = [
+        StoreGoes(store=f"{kind} {name}", records=records, fate=fate_of(f"{kind} {name}"))
+        for kind, stores_of_kind in (("topic", held.topics), ("table", held.tables))
+        for name, counts in stores_of_kind.items()
+        if (records := counts.total() if domain is None else counts[domain])
+    ]
+    if not stores:
+        return Goes(held, stores, f"Nothing is held about {where}.")
+    found = [counted(n, one, many) for one, many, store in _IN_SENTENCE if (n := held.count(store, domain))]
+    return Goes(held, stores, f"This erases {': '.join(filter(None, [where, ', '.join(found)]))}.")
+
+
+def named(user: str, domain: str | None, line: str | None) -> str:
+    """Return the subject of an erasure, in words."""
+    if line is not None:
+        return f"the line {line} of {user} in {domain}"
+    return f"{user} in {domain}" if domain else f"all of {user}"
+
+
+def fate_of(store: str) -> str:
+    """Return the fate of a store's records after an erasure."""
+    base = store.removeprefix("topic ")
+    topic = TOPICS.get(base) if base != store else None
+    if base == Receipt.TOPIC:
+        return "stays: it holds no name"
+    if topic is None or topic.compact or topic.retention is None:
+        return "goes"
+    return f"is read no more, and goes within {topic.retention.days} days"
+
+
+def forget_request(
+    user: str, domain: str | None, line: str | None, actor: str, event_id: str, at: datetime
+) -> ForgetRequest:
+    """Return the request to erase a person, one of their domains, or one line of it."""
+    digest = None if line is None or domain is None else line_of(user, domain, line)
+    return ForgetRequest(event_id=event_id, occurred_at=at, user_id=user, domain=domain, line=digest, actor=actor)
+
+
+class SkillComes(BaseModel):
+    """A skill of an export; `replaces`: how many lines the skill that is there has, if there is one."""
+
+    domain: str
+    lines: int
+    statements: int
+    replaces: int | None
+
+
+def comes(settings: Settings, bundle: Bundle, user: str, at: datetime, domain: str | None = None) -> list[SkillComes]:
+    """Return the skills that an import brings, without statements that are over `at` its time."""
+    held = skills(settings, user)
+    coming = []
+    for skill in bundle.chosen(domain):
+        old, statements = held.skill(skill.domain), len(statements_of(skill, at))
+        replaces = None if old is None else len(old.attributes)
+        coming.append(
+            SkillComes(domain=skill.domain, lines=len(skill.attributes), statements=statements, replaces=replaces)
+        )
+    return coming

@@ -19,10 +19,6 @@ class UnknownUser(StreamsError, LookupError):
     """The snapshot has no skill of this user."""
 
 
-class NoSuchVersion(StreamsError, LookupError):
-    """The log has no such version of the skill."""
-
-
 def logged(con: "DuckDBPyConnection", user: str, domain: str | None) -> "list[SkillDiff]":
     """Return the user's diffs, by domain and version."""
     from streams.materializer import read  # noqa: PLC0415

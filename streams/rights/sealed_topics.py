@@ -11,19 +11,8 @@ from confluent_kafka import Message, TopicPartition
 
 from operators.chain import Kind
 from operators.seals import Seal, is_plain, seal_of
-from schemas import (
-    BadRecord,
-    Card,
-    CardDiff,
-    Model,
-    PolicySkill,
-    Receipt,
-    SkillDiff,
-    SlimSkill,
-    decode,
-    subject_of,
-    topic_of,
-)
+from schemas import BadRecord, Card, CardDiff, Model, Receipt, SlimSkill, decode, subject_of, topic_of
+from schemas.diffs import PolicySkill, SkillDiff
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner
@@ -31,46 +20,29 @@ from streams.kafka.scanner import Scanner
 LOG_OF: dict[type[Model], type[Model]] = {SlimSkill: SkillDiff, PolicySkill: SkillDiff, Card: CardDiff}
 """The log that each state follows from."""
 LOGS = (SkillDiff, CardDiff)
-LATE_SECONDS = 1.0
-"""A worker writes a state before it sends the diff: wait this long for the diff."""
+LATE_SECONDS = 1.0  # a worker writes a state before it sends the diff: wait this long for the diff
 
 DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
-Name = tuple[str, str]
-"""User and domain. A card has the domain ""."""
+Name = tuple[str, str]  # user and domain. A card has the domain "".
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A record that is not as it was written.
-
-    Attributes:
-        user_id: the user; empty where it cannot be read.
-        domain: the domain; empty where it cannot be read.
-        what: a description with the place, for people.
-    """
+    """A record that is not as it was written; user and domain are empty where they cannot be read."""
 
     kind: Kind
     user_id: str
     domain: str
-    what: str
+    what: str  # a description with the place, for people
 
 
 @dataclass
 class Partition:
-    """The newest record of each key of one partition.
-
-    Attributes:
-        states: skills, slim skills and cards, by model and name.
-        logs: encoded versions of skills and cards, by model and name. Decoded they take five times the memory.
-    """
+    """The newest record of each key of one partition. Logs stay encoded: decoded they take five times the memory."""
 
     states: dict[type[Model], dict[Name, Any]] = field(default_factory=dict)
     logs: dict[type[Model], dict[Name, dict[int, bytes]]] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-
-    def newest(self, model: type[Model], name: Name) -> int:
-        """Return the newest version in a log; 0 without a log."""
-        return max(self.logs[model].get(name, ()), default=0)
 
     def log(self, model: type[DiffT], name: Name) -> list[DiffT]:
         """Return a log, by version."""
@@ -78,20 +50,17 @@ class Partition:
 
     def is_ahead_of_log(self) -> bool:
         """Return True if a state has a version that its log lacks."""
-        return any(
-            (state.skill_version if model is SlimSkill else state.version) > self.newest(LOG_OF[model], name)
-            for model, states in self.states.items()
-            for name, state in states.items()
-        )
+        for model, states in self.states.items():
+            log = self.logs[LOG_OF[model]]
+            for name, state in states.items():
+                version = state.skill_version if model is SlimSkill else state.version
+                if version > max(log.get(name, ()), default=0):
+                    return True
+        return False
 
 
 class PartitionReader:
-    """Reads the sealed topics, one partition number at a time.
-
-    Args:
-        where: the partitions of each topic, by its base name.
-        is_selected: True for a user and domain to verify.
-    """
+    """Reads the sealed topics, one partition number at a time; `where`: the partitions by a topic's base name."""
 
     def __init__(
         self, scanner: Scanner, where: Mapping[str, Sequence[TopicPartition]], is_selected: Callable[[str, str], bool]

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from operators.vouch import Held
     from schemas import Change, SkillDiff, Statement
 
-COMMAND = "command by "
-"""The start of a diff's reasoner if a command made the diff; then comes the actor."""
+COMMAND = "command by "  # the start of a diff's reasoner if a command made the diff; then comes the actor
 _SHARE = re.compile(r"chosen, and (\d+)% of the others have it")
 _PASSED = re.compile(r"passed over (\d+) times in this ranking")
 _SMALL = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -76,7 +74,7 @@ _CHANGE_SIGNS = {
     "faded": "↓",
     "overtaken": "↓",
 }
-_UNVOUCHED = {
+UNVOUCHED = {
     "unknown": "not known as a label or a name, and not met on enough items",
     "name": "a name with a word that orders have, and not met on enough items",
     "long": "longer than names and labels are",
@@ -85,32 +83,21 @@ _UNVOUCHED = {
     "words": "with a word that orders have and labels seldom",
     "order": "in the words of an order",
 }
+"""Why models do not get a value, in words."""
 
 
 def day(moment: datetime) -> str:
-    """Return a date as people write it.
-
-    >>> day(datetime(2026, 1, 9))
-    '9 January 2026'
-    """
+    """Return a date as people write it, such as `9 January 2026`."""
     return f"{moment.day} {moment:%B %Y}"
 
 
 def number(count: int) -> str:
-    """Return a small number as a word.
-
-    >>> number(9), number(31)
-    ('nine', '31')
-    """
+    """Return a small number as a word."""
     return _SMALL[count] if count < len(_SMALL) else f"{count:,}"
 
 
 def counted(count: int, one: str, many: str) -> str:
-    """Return a count with its noun.
-
-    >>> counted(1, "choice", "choices"), counted(1200, "choice", "choices")
-    ('1 choice', '1,200 choices')
-    """
+    """Return a count with its noun, such as `1,200 choices`."""
     return f"{count:,} {one if count == 1 else many}"
 
 
@@ -135,11 +122,6 @@ def change_of(change: "Change") -> str:
     if change.after is None or change.after == change.before:
         return f"{line} {change.before}, {kind}"
     return f"{line} {'new' if change.before is None else change.before} → {change.after}"
-
-
-def why_unvouched(held: "Held") -> str:
-    """Return why models do not get a value, in words."""
-    return _UNVOUCHED[held.value]
 
 
 def what(statement: "Statement") -> str:
@@ -173,11 +155,7 @@ def holds(statement: "Statement", shifted: int, now: datetime) -> str:
 
 
 def statement_sentence(kind: str, words: str, actor: str | None, reason: str) -> str:
-    """Return the history of a statement as a sentence.
-
-    >>> statement_sentence("stated", "no horror", None, "")
-    'You said: “no horror”.'
-    """
+    """Return one step of a statement as a sentence."""
     said = f"You said: “{words}”." if words else "You said so in a form, or by a strong signal on it."
     sentence = _STATED.get(kind, said).format(who=_capital(actor) if actor else "Somebody")
     return sentence + (f" The reason noted: “{reason}”." if reason else "")
@@ -191,11 +169,7 @@ def state(line: dict[str, Any] | None) -> str:
 
 
 def sentence(step: dict[str, Any]) -> str:
-    """Return the effect of one step as sentences for the person.
-
-    Args:
-        step: a step of `explained`, without its sentence.
-    """
+    """Return the effect of one step as sentences for the person; `step`: a `LineStep` without its sentence."""
     if step["kind"] == "seeded":
         return _seeded(step)
     if step["actor"]:
@@ -244,7 +218,6 @@ def _choice(step: dict[str, Any]) -> str:
 
 
 def _signal(step: dict[str, Any]) -> str:
-    """Word a correction, a signal or an abstention."""
     heard = step["heard"]
     if heard["what"] == "correction":
         return f"You said: “{heard['words']}”." if heard.get("words") else "You said so in a form."
@@ -256,7 +229,6 @@ def _signal(step: dict[str, Any]) -> str:
 
 
 def _effect(step: dict[str, Any]) -> str:
-    """Word the effect on how sure the line is."""
     before, after = step["tier_before"], step["tier_after"]
     if step["kind"] == "overtaken" and (step.get("heard") or {}).get("what") == "correction":
         return "You said that your taste has changed: older choices count for less now."
@@ -272,7 +244,6 @@ def _effect(step: dict[str, Any]) -> str:
 
 
 def _verdict(step: dict[str, Any]) -> str:
-    """Word a model's verdict and analysis."""
     if step["verdict"] is None:
         return ""
     by = f", because of “{step['quoted']}”" if step["quoted"] else ""

@@ -18,22 +18,15 @@ from streams.kafka.scanner import Scanner
 from streams.rights.sealed_topics import Finding, Name, Partition, PartitionReader, Receipts
 from streams.settings import Settings
 
-Progress = Callable[[str, int, int], None]
-"""Receives the stage's name, the amount done, and about the total."""
-CLOCKS = timedelta(minutes=5)
-"""The largest difference between a worker's clock and the verifier's."""
+Progress = Callable[[str, int, int], None]  # receives the stage's name, the amount done, and about the total
+CLOCKS = timedelta(minutes=5)  # the largest difference between a worker's clock and the verifier's
 MOST_FINDINGS = 1_000
 _TOPICS = (SlimSkill.TOPIC, PolicySkill.TOPIC, SkillDiff.TOPIC, Card.TOPIC, CardDiff.TOPIC)
 
 
 @dataclass
 class Verified:
-    """The extent of a verification and its findings.
-
-    Attributes:
-        users, skills, versions, cards, receipts: the number of each that was verified on the topics.
-        forgotten: people whose missing records a receipt excuses.
-    """
+    """How many of each were verified, and how many people's missing records a receipt excuses."""
 
     users: int = 0
     skills: int = 0
@@ -52,27 +45,16 @@ class Verified:
 
 
 def verify(
-    settings: Settings,
-    user: str | None = None,
-    domain: str | None = None,
-    progress: Progress = lambda *_: None,
+    settings: Settings, user: str | None = None, domain: str | None = None, progress: Progress = lambda *_: None
 ) -> Verified:
-    """Verify the skills of all users, or of one.
-
-    `user`: only this user; None: all. `domain`: only this domain; None: all.
-    """
+    """Verify the skills of all users, or only those of this user or domain."""
     with Scanner(settings) as scanner:
         return _Verification(settings, scanner, user, domain, progress).run()
 
 
 class _Verification:
     def __init__(
-        self,
-        settings: Settings,
-        scanner: Scanner,
-        user: str | None,
-        domain: str | None,
-        progress: Progress,
+        self, settings: Settings, scanner: Scanner, user: str | None, domain: str | None, progress: Progress
     ) -> None:
         self._scanner, self._progress = scanner, progress
         self._user, self._domain = user, domain

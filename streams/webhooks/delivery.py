@@ -1,42 +1,49 @@
-"""Delivers slim skills to one endpoint, in order from its own offsets, with backoff while it is down."""
+"""Runs `sager webhooks`: delivers slim skills to each endpoint in order from its own offsets, with backoff."""
 
 import asyncio
 import logging
 import random
+import signal
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
 import aiohttp
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+from prometheus_client import Counter, Gauge
 
-from schemas import derived_id
+from schemas import SlimSkill, derived_id
+from streams import shutdown
+from streams.kafka.clients import client_config
 from streams.kafka.follower import partitions_of
 from streams.kafka.scanner import REQUEST_SECONDS, int_of, sent_at_ms
-from streams.webhooks import metrics
+from streams.settings import Settings
 from streams.webhooks.endpoints import Endpoint
-from streams.webhooks.messages import RESET, EndpointDown, Notification, body_of, post
+from streams.webhooks.messages import RESET, SECONDS, EndpointDown, Notification, body_of, new_session, post
 
 BATCH = 500
 MAX_REFUSALS = 5
 MAX_WAIT_SECONDS = 300.0
-POLL_SECONDS, COMMIT_SECONDS = 0.2, 1.0
+POLL_SECONDS, COMMIT_SECONDS, TURN_SECONDS = 0.2, 1.0, 1.0
+STUCK_SECONDS = 60.0
 MAX_AWAY_MS = 20 * 3_600_000
 """An endpoint that is further behind starts over: Kafka keeps the tombstones of erased users for a day."""
+
+DELIVERIES = Counter("sager_webhook_deliveries", "Attempts to deliver, by outcome.", ["endpoint", "outcome"])
+PENDING = Gauge("sager_webhook_pending", "Records of slim skills that an endpoint has not got yet.", ["endpoint"])
 
 log = logging.getLogger("sager.webhooks")
 
 
 class Reader:
-    """Reads the topic of slim skills for one endpoint, and keeps its offsets in a consumer group that has no members.
-
-    `consumer`: its own one, with events at the end of partitions.
-    """
+    """Reads the topic of slim skills for one endpoint; its offsets are those of a consumer group without members."""
 
     def __init__(self, consumer: Consumer, topic: str) -> None:
         self._consumer, self._topic = consumer, topic
         self._unread: set[int] = set()
+        self.close = consumer.close
 
     @property
     def is_at_end(self) -> bool:
@@ -88,10 +95,6 @@ class Reader:
                 lag += max(0, marks[1] - max(offset, marks[0]))
         return lag
 
-    def close(self) -> None:
-        """Close the consumer."""
-        self._consumer.close()
-
 
 class Delivery:
     """The messages of one endpoint."""
@@ -103,7 +106,10 @@ class Delivery:
         self._must_reset = False
         self._failures = 0
         self._committed_at = 0.0
-        metrics.begin(endpoint.name)
+        for outcome in ("delivered", "failed", "refused", "given-up"):  # from 0, so that rates exist before the first
+            DELIVERIES.labels(endpoint.name, outcome)
+        SECONDS.labels(endpoint.name)
+        PENDING.labels(endpoint.name)
 
     @property
     def is_down(self) -> bool:
@@ -121,10 +127,6 @@ class Delivery:
             self._start_over()
         else:
             self._reader.seek(self.offsets)
-
-    def measure(self) -> None:
-        """Update the metrics."""
-        metrics.PENDING.labels(self.endpoint.name).set(self._reader.lag(self.offsets))
 
     async def run(self) -> None:
         """Deliver until cancelled."""
@@ -186,24 +188,91 @@ class Delivery:
         if note.value is None:
             raise EndpointDown(f"it refuses an erasure with {refusal}")
         log.warning("the endpoint %s refuses a message for good (%s)", self.endpoint.name, refusal)
-        metrics.DELIVERIES.labels(self.endpoint.name, "given-up").inc()
+        DELIVERIES.labels(self.endpoint.name, "given-up").inc()
 
     async def _post(self, message_id: str, body: bytes) -> str:
         refusal = await post(self._session, self.endpoint, message_id, body)
         if self._failures and not refusal:
             log.info("the endpoint %s answers again", self.endpoint.name)
             self._failures = 0
-        metrics.DELIVERIES.labels(self.endpoint.name, "refused" if refusal else "delivered").inc()
+        DELIVERIES.labels(self.endpoint.name, "refused" if refusal else "delivered").inc()
         return refusal
 
     async def _wait(self, down: EndpointDown) -> None:
         """Wait before the next round, which reads again: by then there may be newer slim skills, or erasures."""
-        metrics.DELIVERIES.labels(self.endpoint.name, "failed").inc()
+        DELIVERIES.labels(self.endpoint.name, "failed").inc()
         self._failures += 1
         if self._failures == 1:
             log.warning("the endpoint %s accepts no messages: %s", self.endpoint.name, down)
         await asyncio.sleep(_backoff(self._failures))
         self._reader.seek(self.offsets)
+
+
+class WebhooksHealth:
+    """The health of the process. `down` has the names of endpoints that accept no messages."""
+
+    def __init__(self) -> None:
+        self.doing, self.turned_at, self.is_ending = "looking for Kafka and its topics", time.monotonic(), False
+        self.down: frozenset[str] = frozenset()
+
+    def why_not_live(self) -> list[str]:
+        """Return why the process should be restarted; an endpoint that is down is no reason."""
+        still = time.monotonic() - self.turned_at
+        return [f"nothing was read for {still:.0f} s"] if still > STUCK_SECONDS and not self.doing else []
+
+    def why_not_ready(self) -> list[str]:
+        """Return why messages do not arrive."""
+        reasons = ["shutting down"] if self.is_ending else []
+        reasons += [self.doing] if self.doing else []
+        return reasons + [f"the endpoint {name} does not take messages" for name in sorted(self.down)]
+
+
+async def run(settings: Settings, health: WebhooksHealth, endpoints: Sequence[Endpoint]) -> None:
+    """Deliver until SIGTERM or SIGINT, and update the health."""
+    stop = threading.Event()
+
+    def end() -> None:
+        shutdown.begin(settings.shutdown_seconds)
+        health.is_ending = True
+        stop.set()
+
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, end)
+    readers = [_reader(settings, each) for each in endpoints]
+    try:
+        async with new_session() as session:
+            deliveries = []
+            for endpoint, reader in zip(endpoints, readers, strict=True):
+                deliveries.append(Delivery(endpoint, session, reader))
+                deliveries[-1].start(*await asyncio.to_thread(reader.progress, stop))
+            tasks = [asyncio.create_task(each.run()) for each in deliveries]
+            log.info("posting slim skills to %s endpoints", len(tasks))
+            health.doing = ""
+            while not stop.is_set():
+                health.turned_at = time.monotonic()
+                health.down = frozenset(each.endpoint.name for each in deliveries if each.is_down)
+                for each, reader in zip(deliveries, readers, strict=True):
+                    PENDING.labels(each.endpoint.name).set(reader.lag(each.offsets))
+                await asyncio.sleep(TURN_SECONDS)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*(each.commit() for each in deliveries), return_exceptions=True)
+    finally:
+        for reader in readers:
+            await asyncio.to_thread(reader.close)
+
+
+def _reader(settings: Settings, endpoint: Endpoint) -> Reader:
+    # No consumer joins the group, so one process at a time may run.
+    more = {
+        "group.id": f"{settings.app_id}-webhooks-{endpoint.name}",
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+        "enable.partition.eof": True,
+        "queued.max.messages.kbytes": 4_096,
+    }
+    return Reader(Consumer(client_config(settings, **more)), settings.topic(SlimSkill.TOPIC))
 
 
 def now_ms() -> int:

@@ -1,37 +1,28 @@
-"""The operator's file of endpoints, which holds secrets.
-
-Addresses are the operator's own choice, private ones too: no other person can name one.
-"""
+"""The operator's file of endpoints, which holds secrets. Private addresses are the operator's own choice."""
 
 import base64
 import re
 import secrets
-import tomllib
 from pathlib import Path
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from schemas.fields import DomainField, UserIdField
 from streams.exceptions import StreamsError
-from streams.http.gate import is_loopback
-from streams.http.tokens import faults_of, too_open
+from streams.http.limits import is_loopback
+from streams.http.tokens import read_secrets
 
 MAX_ENDPOINTS = 32
-_SECRET = re.compile(r"whsec_[A-Za-z0-9+/]{32,86}={0,2}")
-"""24 to 64 bytes in base64."""
-
-
-class WebhooksUnusable(StreamsError, ValueError):
-    """The file of endpoints is missing, accessible to others or invalid."""
+_SECRET = re.compile(r"whsec_[A-Za-z0-9+/]{32,86}={0,2}")  # 24 to 64 bytes in base64
 
 
 class Endpoint(BaseModel):
     """A receiver of messages. A renamed endpoint is a new one: its name is part of its consumer group's.
 
-    `old_secret`: the previous one, while receivers may still have it: messages have both signatures. `domains`,
-    `users`: only these; all if empty. `allow_http`: post unencrypted to other machines.
+    `old_secret`: the previous one, which signs too. `domains`, `users`: only these; all if empty. `allow_http`: post
+    unencrypted to other machines.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -85,16 +76,10 @@ class _File(BaseModel):
 
 def read(path: Path) -> tuple[Endpoint, ...]:
     """Return the endpoints of a file. Errors quote no secret."""
-    try:
-        if wrong := too_open(path, path.stat().st_mode):
-            raise WebhooksUnusable(f"SAGER_WEBHOOKS: {wrong}")
-        return _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).endpoint
-    except OSError as error:
-        raise WebhooksUnusable(f"SAGER_WEBHOOKS: {path} cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise WebhooksUnusable(f"SAGER_WEBHOOKS: {path} is not valid TOML: {error}") from None
-    except ValidationError as error:
-        raise WebhooksUnusable(f"SAGER_WEBHOOKS: {path}: {faults_of(error)}") from None
+    found, wrong = read_secrets(path, _File)
+    if found is None:
+        raise StreamsError(f"SAGER_WEBHOOKS: {wrong}")
+    return found.endpoint
 
 
 def new_secret() -> str:

@@ -1,23 +1,29 @@
-"""Messages: their bodies, ids and signatures after Standard Webhooks, and one attempt to post them."""
+"""Messages and metrics: bodies, ids and signatures after Standard Webhooks, and one attempt to post them."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import aiohttp
 import orjson
+from prometheus_client import Histogram
 from standardwebhooks import Webhook
 
 from schemas import BadRecord, SlimSkill, decode, derived_id, moment_of
-from streams.webhooks import metrics
 from streams.webhooks.endpoints import Endpoint
 
 CHANGED, FORGOTTEN, RESET = "slim-skill.changed", "slim-skill.forgotten", "slim-skills.reset"
 TIMEOUT_SECONDS = 10.0
-_OURS = {"event_id", "occurred_at", "schema_version", "seal"}
-"""Fields of the record that mean nothing to a host."""
+_OURS = {"event_id", "occurred_at", "schema_version", "seal"}  # fields of the record that mean nothing to a host
 _ACCEPTED, _CLIENT_ERRORS = range(200, 300), range(400, 500)
 _LATER = frozenset({401, 403, 404, 408, 409, 410, 421, 425, 429})
 """Statuses of 4xx that are about the endpoint or the moment, and not about the message."""
+
+SECONDS = Histogram(
+    "sager_webhook_seconds",
+    "How long an endpoint takes to answer.",
+    ["endpoint"],
+    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +99,11 @@ def new_session() -> aiohttp.ClientSession:
 
 
 async def post(session: aiohttp.ClientSession, endpoint: Endpoint, message_id: str, body: bytes) -> str:
-    """Post a message once, and return an empty text; or the reason if the endpoint refuses this message.
-
-    Redirects are not followed, because they can lead anywhere; the answer's body is not read.
-
-    Raises:
-        EndpointDown: the endpoint does not answer, or its status is not about the message.
-    """
+    """Post a message once and return why the endpoint refuses it, if it does; raise `EndpointDown` if it is down."""
     signed = headers(endpoint, message_id, datetime.now(UTC), body)
-    with metrics.SECONDS.labels(endpoint.name).time():
+    with SECONDS.labels(endpoint.name).time():
         try:
+            # Redirects can lead anywhere. The answer's body is not read.
             async with session.post(endpoint.url, data=body, headers=signed, allow_redirects=False) as reply:
                 return refusal_of(reply.status)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:

@@ -10,7 +10,7 @@ from schemas import TOPICS, SlimSkill
 from streams.http.api import Api
 from streams.http.app import application
 from streams.http.document import scopes_of
-from streams.http.gate import Gate
+from streams.http.limits import Gate
 from streams.http.tokens import Scope, TokensFile
 from streams.materializer.rows import PUBLIC_TOPICS
 from streams.operations.acls import ROLES, Kind, Operation, Role, by_resource, commands, grants, union

@@ -19,7 +19,7 @@ from streams.cli import app
 from streams.http import metrics as http_metrics
 from streams.materializer import metrics as materializer_metrics
 from streams.settings import CLIENT_VARIABLES, Settings
-from streams.webhooks import metrics as webhook_metrics
+from streams.webhooks import delivery, messages
 from streams.worker import metrics as worker_metrics
 
 ROOT = Path(__file__).parents[2]
@@ -108,7 +108,7 @@ def test_every_variable_that_is_named_is_a_setting(file: Path) -> None:
 def exported() -> dict[str, tuple[str, str, str]]:
     """Type, labels and description by the name under which Prometheus finds a metric."""
     found: dict[str, tuple[str, str, str]] = {}
-    for module in (common_metrics, worker_metrics, materializer_metrics, http_metrics, webhook_metrics):
+    for module in (common_metrics, worker_metrics, materializer_metrics, http_metrics, delivery, messages):
         for metric in vars(module).values():
             if isinstance(metric, MetricWrapperBase):
                 (family,) = metric.describe()

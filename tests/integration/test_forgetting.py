@@ -8,26 +8,9 @@ from typing import Any
 
 import pytest
 
-from operators.merge import fold
 from operators.propagate import neighbour_of
-from schemas import (
-    TOPICS,
-    Action,
-    CardDiff,
-    ForgetRequest,
-    ItemMemory,
-    Listening,
-    PolicySkill,
-    Receipt,
-    SkillCommand,
-    SkillDiff,
-    Stated,
-    Tier,
-    compound_key,
-    encode,
-    line_of,
-    subject_of,
-)
+from schemas import TOPICS, Action, CardDiff, ItemMemory, Listening, SkillCommand, SkillDiff, Stated, Tier, encode
+from schemas.forgetting import ForgetRequest, Receipt, subject_of
 from streams.kafka.packed_items import name_bytes
 from streams.materializer import read
 from streams.pseudonyms import secret_of
@@ -43,7 +26,6 @@ pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 ANN = "ann-of-the-marsh"
 SAID = "zyxquill waltzes"
 WISHED = "something for a quokka evening"
-LINE = "preference:music:zyxquill-waltzes"
 SECRET = Settings(pseudonym_key="known to this test, and to nobody else")
 NAMED = neighbour_of(ANN, secret_of(SECRET))
 PACKED_NAME = name_bytes(NAMED)
@@ -210,38 +192,3 @@ def test_a_person_leaves_nothing_behind_and_starts_afresh(harness: Harness) -> N
         harness.quiet()
         assert verify(harness.settings).findings == [], "a receipt stands for what is gone"
         assert not re.search("zyxquill|quokka|vexwold|brindlemoor", prompts)
-
-
-@pytest.mark.thorough
-def test_one_line_is_forgotten_and_the_others_keep_their_history(harness: Harness) -> None:
-    with threaded(OpenAiServer()) as server:
-        world(harness, server.base_url)
-        before = command(harness, Action.PIN, attribute_id=LINE)
-        receipt = forget(harness, domain="films", line=line_of(ANN, "films", LINE))
-        assert list(receipt.lines) == [line_of(ANN, "films", LINE)]
-        harness.count(SkillDiff, 23)
-        harness.quiet()
-        left = kept(harness)
-        assert not [key for key, value in left.items() if b"zyxquill" in value]
-        assert not [path for path in harness.settings.data_dir.glob("*.duckdb") if _holds(harness, path, b"zyxquill")]
-
-        log = [
-            SkillDiff.model_validate_json(value)
-            for (base, key), value in left.items()
-            if base == SkillDiff.TOPIC and key.startswith(b'["' + ANN.encode())
-        ]
-        log.sort(key=lambda diff: diff.version)
-        assert [diff.version for diff in log] == list(range(1, before.version + 2))
-        skill = fold(log)[ANN, "films"]
-        assert encode(skill) == left[PolicySkill.TOPIC, compound_key(ANN, "films")]
-        assert [change.kind.value for change in log[-1].changes] == ["forgotten"]
-        assert verify(harness.settings).findings == [], "sealed anew"
-
-
-def _holds(harness: Harness, path: Path, text: bytes) -> bool:
-    """Whether a file still holds this after some publications."""
-    for _ in range(40):
-        if text not in path.read_bytes():
-            return False
-        harness.quiet(0.5)
-    return True

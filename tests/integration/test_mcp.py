@@ -92,15 +92,6 @@ async def test_what_an_agent_records_changes_what_it_reads(harness: Harness) -> 
         told = await until(agent, "list_lines", lambda found: bool(found.get("said")))
         assert [(each["stance"], each["value"].casefold()) for each in told["said"]] == [("avoids", "horror")]
 
-        for tool, arguments in (
-            ("get_slim_skill", {}),
-            ("list_lines", {}),
-            ("rank_candidates", {"candidates": shown}),
-            ("record_correction", {"text": "no western"}),
-            ("record_shown_and_taken", {"shown": shown, "taken": [shown[0]["item_id"]]}),
-        ):
-            assert (await agent.call_tool(tool, {**arguments, "user": "bob"})).is_error, tool
-
     out = harness.quiet()
     assert {each.user_id for model in (Ranking, Selection, SkillDiff) for each in out.values(model)} == {"ann"}
     assert len({each.ranking_id for each in out.values(Selection)}) == ROUNDS + 1

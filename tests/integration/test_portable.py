@@ -13,22 +13,8 @@ from pydantic_core import to_json
 from operators.chain import seal
 from operators.merge import merge, start
 from operators.propagate import neighbour_of
-from schemas import (
-    TOPICS,
-    DeadLetter,
-    ItemMemory,
-    Memory,
-    OpenRankings,
-    PolicySkill,
-    Profile,
-    SkillDiff,
-    Stance,
-    Taker,
-    Touch,
-    Touched,
-    encode,
-    topic_of,
-)
+from schemas import TOPICS, DeadLetter, OpenRankings, PolicySkill, Profile, SkillDiff, Stance, encode, topic_of
+from schemas.memory import ItemMemory, Memory, Taker, Touch, Touched
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox
@@ -38,7 +24,8 @@ from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from streams.pseudonyms import secret_of
-from streams.rights.portable import Exported, Order, export, load, take_in
+from streams.rights.exporting import Exported, export
+from streams.rights.importing import Order, load, take_in
 from streams.rights.verify import verify
 from streams.settings import Settings
 from tests.builders import (

@@ -22,15 +22,12 @@ pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
 USER = "https://people.example/ann b"
 PATH = "/v1/users/https%3A%2F%2Fpeople.example%2Fann%20b"
-GZIP = "application/gzip"
 
 
-def ask(
-    port: int, token: str, path: str, body: bytes | dict[str, Any] | None = None, kind: str = "application/json"
-) -> tuple[int, bytes]:
+def ask(port: int, token: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, bytes]:
     """Status and body; status 0 where nobody answers yet."""
-    data = json.dumps(body).encode() if isinstance(body, dict) else body
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
+    data = json.dumps(body).encode() if body else None
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data, headers)
     try:
         with urllib.request.urlopen(asked, timeout=PATIENCE_SECONDS) as reply:
@@ -91,17 +88,9 @@ def test_people_are_told_of_taken_along_and_forgotten(harness: Harness) -> None:
         own = [each for each in shop.messages[told:] if each["data"].get("user_id") == USER]
         assert [set(each["data"]["likes"]) for each in own] == [{"film noir", "westerns", "silent films"}]
 
-        # Taken along, to another name.
         status, packed = ask(port, token, f"{PATH}/export")
-        assert status == 200
-        lines = [json.loads(line) for line in gzip.decompress(packed).splitlines()]
-        assert "skill-diffs" in {line.get("topic") for line in lines}
-        assert b"bob" not in gzip.decompress(packed)
-        status, preview = ask(port, token, "/v1/users/anna/import", packed, GZIP)
-        assert (status, json.loads(preview)["exported_from"]) == (200, USER)
-        status, done = ask(port, token, "/v1/users/anna/import?confirm=anna", packed, GZIP)
-        assert (status, json.loads(done)["skills"][0]["version"]) == (200, 1)
-        harness.until(lambda _: "anna" in {each["user_id"] for each in shop.of(CHANGED)}, "anna to be told of")
+        lines = gzip.decompress(packed)
+        assert (status, b'"skill-diffs"' in lines, b"bob" in lines) == (200, True, False)
 
         # Forgotten, and told so.
         status, preview = ask(port, token, f"{PATH}/forget", {"everything": True})

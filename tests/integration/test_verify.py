@@ -18,22 +18,9 @@ from operators.seals import sealed
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import State, Version
 from sager_client import SlimSkills
-from schemas import (
-    Card,
-    CardDiff,
-    ForgetRequest,
-    Forgotten,
-    PolicySkill,
-    Receipt,
-    SkillDiff,
-    SlimSkill,
-    compound_key,
-    diff_key,
-    encode,
-    subject_of,
-    topic_of,
-)
+from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, compound_key, diff_key, encode, topic_of
 from schemas.cards import CardChange, CardChangeKind
+from schemas.forgetting import ForgetRequest, Forgotten, Receipt, subject_of
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox
@@ -44,16 +31,7 @@ from streams.rights.sealed_topics import Finding
 from streams.rights.verify import verify
 from streams.settings import Settings
 from streams.vouching import DEFAULT as VOUCHING
-from tests.builders import (
-    a_command,
-    a_contrast,
-    a_proposal,
-    a_ranking,
-    a_selection,
-    a_time,
-    an_attribute,
-    evolve,
-)
+from tests.builders import a_command, a_contrast, a_proposal, a_ranking, a_selection, a_time, an_attribute, evolve
 from tests.patience import until
 from tests.unit.cards.cards_builders import a_line
 

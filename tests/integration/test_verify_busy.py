@@ -1,93 +1,26 @@
-"""A verification of a busy, healthy deployment has no findings, whatever people did to their skills.
-
-On both brokers: the embedded one of `sager up`, and Apache Kafka.
-"""
+"""A verification of a busy, healthy deployment has no findings, whatever people did to their skills."""
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from pydantic import SecretStr
 
-from benchmarks.surroundings import reached_as
 from operators.merge import fold
-from sager_client import EventProducer
-from schemas import (
-    Action,
-    Card,
-    CardAction,
-    CardCommand,
-    CardDiff,
-    ForgetRequest,
-    SkillCommand,
-    SkillDiff,
-    SlimSkill,
-    Stated,
-    Tier,
-    line_of,
-)
-from schemas.topics import TOPICS, WORKED_OFF
-from streams.demo.run import Demo
-from streams.demo.scenario import Simulated
-from streams.kafka.clients import client_config
+from schemas import Action, Card, CardAction, CardCommand, ForgetRequest, SkillCommand, SkillDiff, Stated, Tier, line_of
 from streams.rights.commander import Commander
 from streams.rights.verify import verify
 from streams.settings import Settings
 from tests.harness import Harness
+from tests.worlds import slate
 
-pytestmark = [pytest.mark.broker, pytest.mark.on("kafka")]
+pytestmark = [pytest.mark.broker, pytest.mark.on("embedded")]
 
-USERS, ROUNDS = 45, 16
-"""As many as the demo has: nine of its people have two style phrases at the end."""
-SECONDS = 120.0
-
-
-class Lag:
-    """Counts the records that workers have not processed, on any broker; `Backlog` needs the embedded one."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._consumer = Consumer(client_config(settings, **{"group.id": settings.app_id, "enable.auto.commit": False}))
-        self._partitions = [
-            TopicPartition(settings.topic(base), number)
-            for base in WORKED_OFF
-            for number in range(TOPICS[base].partitions(settings.partitions))
-        ]
-
-    def left(self) -> int:
-        done = self._consumer.committed(self._partitions, timeout=SECONDS)
-        return sum(max(0, self._end(each) - max(0, each.offset)) for each in done)
-
-    def _end(self, partition: TopicPartition) -> int:
-        return self._consumer.get_watermark_offsets(partition, timeout=SECONDS)[1]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._consumer.close()
-
-
-@dataclass(frozen=True)
-class Deployment:
-    """The demo's interface to the processes that it watches, for those of a harness."""
-
-    harness: Harness
-
-    @property
-    def settings(self) -> Settings:
-        return self.harness.settings
-
-    def left(self) -> int:
-        with Lag(self.settings) as lag:
-            return lag.left()
-
-    def check(self) -> None:
-        dead = [each for each in self.harness.processes if each.poll() is not None]
-        assert not dead, self.harness.logs()
+USERS = ["pinned", "reworded", "rolled-back", "frozen", "redacted", "forgotten", "lost-domain"]
+TALKING = ("ann", "bob", "cem", "dan")
+DOMAIN, SECONDS = "films", 120.0
 
 
 @pytest.fixture
@@ -96,103 +29,72 @@ def harness(settings: Settings) -> Iterator[Harness]:
         yield running
 
 
-def carry_out(harness: Harness, user: str, domain: str, action: Action, **about: Any) -> SkillDiff:
-    fields = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "domain": domain}
+def envelope(user: str) -> dict[str, Any]:
+    return {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "actor": "advocate"}
+
+
+def carry_out(harness: Harness, user: str, action: Action, **about: Any) -> None:
     with Commander(harness.settings, user) as commander:
-        diff = commander.carry_out(SkillCommand(**fields, action=action, actor="advocate", **about), SECONDS)
-    assert diff is not None, harness.logs()
-    return diff
+        command = SkillCommand(**envelope(user), domain=DOMAIN, action=action, **about)
+        assert commander.carry_out(command, SECONDS) is not None, harness.logs()
 
 
-def forget(harness: Harness, user: str, domain: str | None = None, line: str | None = None) -> None:
-    digest = line_of(user, domain, line) if domain is not None and line is not None else None
-    asked = ForgetRequest(
-        event_id=uuid.uuid4().hex, occurred_at=datetime.now(UTC), user_id=user, domain=domain, line=digest, actor="ann"
-    )
+def forget(harness: Harness, user: str, **scope: Any) -> None:
     with Commander(harness.settings, user) as commander:
-        assert commander.forget(asked, SECONDS) is not None, harness.logs()
+        assert commander.forget(ForgetRequest(**envelope(user), **scope), SECONDS) is not None, harness.logs()
 
 
-def change_card(harness: Harness, user: str, action: CardAction, **about: Any) -> CardDiff:
-    fields = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user}
+def change_card(harness: Harness, user: str, action: CardAction) -> None:
+    card = [each for each in harness.outputs.values(Card) if each.user_id == user][-1]
+    command = CardCommand(**envelope(user), action=action, line_id=card.lines[0].line_id)
     with Commander(harness.settings, user) as commander:
-        diff = commander.change_card(CardCommand(**fields, action=action, actor="advocate", **about), SECONDS)
-    assert diff is not None, harness.logs()
-    return diff
+        assert commander.change_card(command, SECONDS) is not None, harness.logs()
 
 
-def talk(harness: Harness, users: list[str]) -> None:
-    """Four people chat: each gets a card."""
-    with EventProducer(connection=reached_as(harness.settings)) as events:
-        for user in users:
-            events.utterance(user, f"chat-{user}", 0, "I'm vegetarian, and I love slow documentaries.")
-            events.utterance(user, f"chat-{user}", 1, "I don't like horror films. Bye!", ends=True)
-    harness.until(lambda out: {card.user_id for card in out.values(Card)} >= set(users), "a card for each of them")
-
-
-def say(harness: Harness, names: list[tuple[str, str]]) -> None:
-    """Stars, purchases and words, which each make a version."""
-    before = len(harness.outputs.values(SkillDiff))
-    with EventProducer(connection=reached_as(harness.settings)) as events:
-        for number, (user, domain) in enumerate(names):
-            item = {"item_id": f"said-{number}", "title": "Said", "metadata": {"genres": ["Western"]}}
-            session = f"evening-{number}"
-            events.feedback(user, domain, item, "purchased", session_id=session)
-            said = {"stance": "avoids", "dimension": "genre", "value": "western"}
-            events.correct(user, domain, items=[item], says=[said], session_id=session)
-    harness.until(lambda out: len(out.values(SkillDiff)) >= before + 2 * len(names), "a version for each of them")
-
-
-def command(harness: Harness, names: list[tuple[str, str]]) -> None:
-    """Every command on a skill, each on a skill of its own."""
-    skills = fold(sorted(harness.outputs.diffs, key=lambda diff: diff.version))
-
-    def line(name: tuple[str, str]) -> str:
-        return skills[name].attributes[0].attribute_id
-
-    pinned, reworded, rolled_back, frozen, redacted, forgotten, lost_domain = names
-    carry_out(harness, *pinned, Action.PIN, attribute_id=line(pinned))
-    carry_out(harness, *pinned, Action.SET_TIER, attribute_id=line(pinned), tier=Tier.HIGH)
-    carry_out(harness, *pinned, Action.ADD, line=Stated(dimension="genre", value="film noir", tier=Tier.HIGH))
-    carry_out(harness, *reworded, Action.REWORD, attribute_id=line(reworded), value="slow cinema")
-    seed = next(
-        diff for diff in harness.outputs.diffs if diff.version == 1 and (diff.user_id, diff.domain) == rolled_back
-    )
-    carry_out(harness, *rolled_back, Action.ROLL_BACK, to_version=0, lines=seed.seed or ())
-    carry_out(harness, *frozen, Action.FREEZE)
-    forget(harness, *redacted, line(redacted))
-    forget(harness, forgotten[0])
-    forget(harness, *lost_domain)
+def choose_and_talk(harness: Harness) -> None:
+    """Everyone chooses twice; four people chat, buy something and say what they do not want."""
+    events = harness.events
+    for number in range(2):
+        for user in (*USERS, *TALKING):
+            shown = slate(number)
+            events.selection(events.ranking(user, DOMAIN, shown), shown[2]["item_id"])
+    events.flush()
+    versions = 2 * len((*USERS, *TALKING))
+    harness.count(SkillDiff, versions)
+    for user in TALKING:
+        events.utterance(user, f"chat-{user}", 0, "I'm vegetarian, and I love slow documentaries.")
+        events.utterance(user, f"chat-{user}", 1, "I don't like horror films. Bye!", ends=True)
+        item = {"item_id": f"said-{user}", "title": "Said", "metadata": {"genres": ["Western"]}}
+        events.feedback(user, DOMAIN, item, "purchased", session_id="evening")
+        said = {"stance": "avoids", "dimension": "genre", "value": "western"}
+        events.correct(user, DOMAIN, items=[item], says=[said], session_id="evening")
+    events.flush()
+    harness.count(SkillDiff, versions + 2 * len(TALKING))
+    harness.until(lambda out: {card.user_id for card in out.values(Card)} >= set(TALKING), "a card for each of them")
 
 
 @pytest.mark.thorough
 def test_a_verification_of_a_busy_deployment_has_no_findings(harness: Harness) -> None:
     harness.worker()
     harness.materializer()
-    local: Any = Deployment(harness)
-    result = Demo(Simulated(USERS, ROUNDS, 7), local, lambda *_: None).run()
-    assert result.fold_agrees
-    harness.quiet()
-    of_the_demo = verify(harness.settings)
-    styles = {slim.user_id for slim in harness.outputs.values(SlimSkill) if ", " in slim.style}
-    assert styles, "the demo has people with two style phrases"
-    assert of_the_demo.findings == []
+    choose_and_talk(harness)
+    skills = fold(sorted(harness.outputs.diffs, key=lambda diff: diff.version))
+    lines = {user: skills[user, DOMAIN].attributes[0].attribute_id for user in USERS}
+    seed = next(diff.seed for diff in harness.outputs.diffs if (diff.user_id, diff.version) == ("rolled-back", 1))
 
-    names = sorted(result.skills)[:11]
-    talk(harness, [user for user, _ in names[:4]])
-    change_card(harness, names[0][0], CardAction.PIN, line_id=line_of_card(harness, names[0][0]))
-    change_card(harness, names[1][0], CardAction.REMOVE, line_id=line_of_card(harness, names[1][0]))
-    say(harness, names[:4])
-    harness.quiet()
-    command(harness, names[4:])
+    change_card(harness, "ann", CardAction.PIN)
+    change_card(harness, "bob", CardAction.REMOVE)
+    carry_out(harness, "pinned", Action.PIN, attribute_id=lines["pinned"])
+    carry_out(harness, "pinned", Action.SET_TIER, attribute_id=lines["pinned"], tier=Tier.HIGH)
+    carry_out(harness, "pinned", Action.ADD, line=Stated(dimension="genre", value="film noir", tier=Tier.HIGH))
+    carry_out(harness, "reworded", Action.REWORD, attribute_id=lines["reworded"], value="slow cinema")
+    carry_out(harness, "rolled-back", Action.ROLL_BACK, to_version=0, lines=seed or ())
+    carry_out(harness, "frozen", Action.FREEZE)
+    forget(harness, "redacted", domain=DOMAIN, line=line_of("redacted", DOMAIN, lines["redacted"]))
+    forget(harness, "forgotten")
+    forget(harness, "lost-domain", domain=DOMAIN)
     harness.quiet()
 
     done = verify(harness.settings)
 
-    assert done.findings == []
-    assert done.cards > of_the_demo.cards
-
-
-def line_of_card(harness: Harness, user: str) -> str:
-    card = [each for each in harness.outputs.values(Card) if each.user_id == user][-1]
-    return str(card.lines[0].line_id)
+    assert (done.findings, done.cards, done.forgotten) == ([], len(TALKING), 0)

@@ -24,7 +24,8 @@ from streams.cli.policy.common import (
     unanswered,
     verb,
 )
-from streams.rights.reading import NoSuchVersion, doubt, near
+from streams.exceptions import StreamsError
+from streams.rights.reading import doubt, near
 
 if TYPE_CHECKING:
     from schemas import Correction, PolicySkill, SkillCommand, SkillDiff
@@ -167,7 +168,7 @@ def roll_back(
     with snapshot() as con:
         then = at_version(read.diffs(con, user, domain), version)
     if then is None:
-        raise NoSuchVersion(f"{user!r} has no version {version} in {domain!r}: `sager policy log {user}` has them all")
+        raise StreamsError(f"{user!r} has no version {version} in {domain!r}: `sager policy log {user}` has them all")
     question = f"Roll the skill of {user} in {domain} back to version {version}?"
     change.carry_out("roll-back", question, to_version=version, lines=then.attributes)
 

@@ -107,15 +107,15 @@ def gate() -> "Vouching":
 
 def note_unvouched(lines: "Iterable[Attribute]") -> None:
     """Name the lines that models do not get, why, and how an operator vouches for them."""
-    from streams.rights.sentences import why_unvouched  # noqa: PLC0415
+    from streams.rights.sentences import UNVOUCHED  # noqa: PLC0415
 
     vouching = gate()
     for line in lines:
         held = vouching.of_line(line)
         if held is not None:
             note(
-                f"unvouched: {line.value!r} is for people only, because it is {why_unvouched(held)}. To vouch for it, "
-                f"write a line into the file of SAGER_VOUCHED:\n  {line.dimension}: {line.value}"
+                f"unvouched: {line.value!r} is for people only, because it is {UNVOUCHED[held.value]}. To vouch for "
+                f"it, write a line into the file of SAGER_VOUCHED:\n  {line.dimension}: {line.value}"
             )
 
 

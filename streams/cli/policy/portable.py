@@ -20,7 +20,7 @@ from streams.cli.progress import Stages
 from streams.rights.reading import doubt
 
 if TYPE_CHECKING:
-    from streams.rights.portable import Imported
+    from streams.rights.importing import Imported
     from streams.settings import Settings
 
 
@@ -45,11 +45,11 @@ def export(
     DuckDB snapshot. Of records about several users it has the user's part only. Only the owner of the file can read it.
     After a failure there is no file.
     """
-    from streams.rights import portable  # noqa: PLC0415
+    from streams.rights import exporting  # noqa: PLC0415
 
     chosen = connected(bootstrap)
     with new_file(to) as out, Stages() as stages:
-        done = portable.export(chosen, user, out, stages.at)
+        done = exporting.export(chosen, user, out, stages.at)
     if as_json:
         print_json({"user_id": user, **vars(done)})
     else:
@@ -96,18 +96,18 @@ def import_(
     they stay in its log. Lasting statements and the card are sent again. The file is checked before anything is sent.
     Workers leave out personal and sensitive words, and apply their own limit of lines.
     """
-    from streams.rights import portable  # noqa: PLC0415
-    from streams.rights.preview import comes  # noqa: PLC0415
+    from streams.rights import importing  # noqa: PLC0415
+    from streams.rights.holdings import comes  # noqa: PLC0415
 
     with file.open("rb") as source:
-        bundle = portable.load(source)
+        bundle = importing.load(source)
     chosen = connected(bootstrap)
     user = as_user or bundle.header.user_id
-    order = portable.Order(actor or signed_in(), reason)
+    order = importing.Order(actor or signed_in(), reason)
     replaced = [each.domain for each in comes(chosen, bundle, user, order.at, domain) if each.replaces is not None]
     if replaced:
         confirm(f"{user} has a skill in {', '.join(replaced)}: replace its lines with the exported ones?", yes=yes)
-    done = portable.take_in(chosen, bundle, user, order, wait, domain=domain)
+    done = importing.take_in(chosen, bundle, user, order, wait, domain=domain)
     if as_json:
         diffs = {name: diff and diff.model_dump(mode="json") for name, diff in done.diffs.items()}
         print_json({"user_id": user, **vars(done), "diffs": diffs})
@@ -137,8 +137,11 @@ def forget(
     table. A receipt without the name remains.
     """
     from streams.rights.commander import Commander  # noqa: PLC0415
-    from streams.rights.holdings import look  # noqa: PLC0415
-    from streams.rights.preview import forget_request, named  # noqa: PLC0415
+    from streams.rights.holdings import (  # noqa: PLC0415
+        forget_request,
+        look,
+        named,
+    )
 
     if line is not None and domain is None:
         raise typer.BadParameter("--line needs its --domain")
@@ -169,7 +172,7 @@ def forget(
 
 def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None, as_json: bool) -> None:
     """Print how much each store holds of what would be erased."""
-    from streams.rights.preview import goes  # noqa: PLC0415
+    from streams.rights.holdings import goes  # noqa: PLC0415
 
     with Stages() as stages:
         found = goes(chosen, user, domain, line, lambda done, total: stages.at("topics", done, total))

@@ -11,7 +11,7 @@ from streams.cli.output import print_json, print_rows, printable
 from streams.cli.policy.common import InDomain, LineOrStatement, by_domain, gate, snapshot
 from streams.cli.policy.wording import show_said
 from streams.exceptions import StreamsError
-from streams.rights.reading import NoSuchVersion, UnknownUser, logged, unknown
+from streams.rights.reading import UnknownUser, logged, unknown
 from streams.rights.sentences import day
 from streams.shown import plain
 
@@ -121,9 +121,9 @@ def _then(
     if found:
         return found
     if at is None:
-        raise NoSuchVersion(f"{user!r} has no version {version}: `sager policy log {user}` has them all")
+        raise StreamsError(f"{user!r} has no version {version}: `sager policy log {user}` has them all")
     first = min(diff.occurred_at for each in diffs.values() for diff in each)
-    raise NoSuchVersion(
+    raise StreamsError(
         f"{user!r} had no skill at {at:%Y-%m-%d %H:%M:%S} UTC: the first change was at "
         f"{first.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
     )

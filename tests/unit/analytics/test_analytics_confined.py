@@ -18,8 +18,7 @@ from streams.materializer import read
 from streams.materializer.exceptions import StrayLog
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
-from streams.rights.portable.export import rows_of
-from streams.rights.portable.ownership import Owner
+from streams.rights.exporting import Owner, rows_of
 from streams.settings import Settings
 from tests.analytics_world import published
 

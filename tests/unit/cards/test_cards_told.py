@@ -18,7 +18,6 @@ from schemas import encode
 from schemas.cards import Card, CardDiff, CardLine, Strength
 from schemas.statements import Stance
 from streams.privacy import DEFAULT as PRIVACY
-from streams.rights.cards import UnknownCard, card_at
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import NOW
 from tests.unit.cards.cards_builders import LATER, a_card, a_line
@@ -181,12 +180,3 @@ def test_what_a_forgotten_line_said_is_known_by_its_digest_while_its_card_is_at_
     assert is_placeholder(gone)
     assert names(card)[gone] == names(card)["prefers:stated:tea"] == "likes tea"
     assert names(None) == {}
-
-
-def test_who_asks_for_a_card_before_there_was_one_is_told_when_it_began() -> None:
-    """A history that is imported later is known later, though it happened before."""
-    imported = NOW - timedelta(days=900)
-    first = CardDiff(event_id="a", occurred_at=NOW, user_id="ann", version=1)
-    log = [first, first.model_copy(update={"event_id": "b", "occurred_at": imported, "version": 2})]
-    with pytest.raises(UnknownCard, match=f"first line came at {NOW:%Y-%m-%d}"):
-        card_at(log, "ann", imported + timedelta(days=1))

@@ -10,7 +10,7 @@ from streams.console.pages import PAGES
 from streams.console.rendering import HTMX, STATIC
 from streams.console.security import POLICY
 from streams.console.session import Sessions
-from streams.http.gate import Gate
+from streams.http.limits import Gate
 from streams.http.tokens import TokensFile, find
 from streams.settings import Settings
 from tests.unit.console.browserless import Visitor

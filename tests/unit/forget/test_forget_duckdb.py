@@ -9,11 +9,8 @@ import pytest
 
 from operators.admit import id_of
 from operators.forget import with_known, with_scope
-from schemas.codec import BadRecord, DeadLetter, decode, encode
-from schemas.events import Selection
+from schemas import TOPICS, BadRecord, DeadLetter, Position, Selection, decode, encode
 from schemas.forgetting import ForgetRequest, Forgotten, Receipt, known_as, line_of, subject_of
-from schemas.skills import Position
-from schemas.topics import TOPICS
 from streams.materializer import forgetting
 from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Batch, Record
@@ -120,19 +117,18 @@ def test_what_happens_after_is_kept(tmp_path, some):
         assert count(store, "selections", f"user_id = '{WHO}'") > 0
 
 
-def letters_left(tmp_path, who, values, first):
-    """The names of dead letters that stay; `values` has the key and the bytes of each."""
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    letters = []
-    for number, (name, (key, value)) in enumerate(values.items()):
+def letters_left(tmp_path, letters, who, first):
+    """The dead letters, each with a name, a key and a value, that are left where `who` is forgotten."""
+    at, records = datetime(2026, 1, 1, tzinfo=UTC), []
+    for number, (name, key, value) in enumerate(letters):
         source = Position(topic="sager.selections", partition=0, offset=number, timestamp_ms=1_000)
         letter = DeadLetter.of("contrast", source, "invalid", name, key, value)
-        letters.append(Record(TOPICS["dead-letters"], 0, number, 0, key, encode(letter)))
+        records.append(Record(TOPICS["dead-letters"], 0, number, 0, key, encode(letter)))
     receipt = as_record(receipt_of(None, at, who))
     with Store(tmp_path / "live.duckdb", "sager.") as store:
         barrier = Barrier()
-        for records in (letters, [receipt]) if first == "letters" else ([receipt], letters):
-            take(store, records, barrier)
+        for part in (records, [receipt]) if first == "letters" else ([receipt], records):
+            take(store, part, barrier)
         return {name for (name,) in store._db.execute("SELECT detail FROM dead_letters").fetchall()}
 
 
@@ -149,8 +145,9 @@ def test_dead_letters_go_by_their_key_or_by_the_id_in_their_bytes_and_by_nothing
         "of an item of that name": (b"2x", b'{"item_id":' + quoted + b',"user_id":"x' + quoted[1:] + b"}"),
         "nobody's": (None, b"\xff\xfe"),
     }
-    left = letters_left(tmp_path, who, values, first)
-    assert left == {"another's", "another's, by a compound key", "nobody's", "of an item of that name"}
+    letters = [(name, *letter) for name, letter in values.items()]
+    left = {"another's", "another's, by a compound key", "nobody's", "of an item of that name"}
+    assert letters_left(tmp_path, letters, who, first) == left
 
 
 NAMING_ANN = (
@@ -175,8 +172,8 @@ def test_dead_letters_go_however_their_bytes_spell_the_id_and_where_nothing_else
     tmp_path, monkeypatch, first
 ):
     monkeypatch.setattr(forgetting, "_LETTERS_BYTES", 2_500)  # a few at once
-    values = {str(number): (None if number % 2 else b"bob", value) for number, value in enumerate(NAMING_ANN)}
-    assert letters_left(tmp_path, "ann", values, first) == {str(len(NAMING_ANN) - 1)}
+    letters = [(str(n), None if n % 2 else b"bob", value) for n, value in enumerate(NAMING_ANN)]
+    assert letters_left(tmp_path, letters, "ann", first) == {str(len(NAMING_ANN) - 1)}
 
 
 @pytest.mark.parametrize("first", ["rows", "receipt"])

@@ -16,13 +16,9 @@ from operators.propagate import neighbour_of, on_touch, takers_of, touches, with
 from operators.redact import names_line, placeholder, redacted
 from operators.statinit import observe
 from operators.steps import Evolve, State
-from schemas.codec import encode
-from schemas.commands import Action
+from schemas import Action, Answered, Attribute, Evidence, Fact, ItemFacts, OpenRankings, encode
 from schemas.diffs import Judgement, SkillDiff, Verdict
 from schemas.forgetting import MAX_DOMAINS, MAX_LINES, ForgetRequest, Forgotten, Receipt, line_of, subject_of
-from schemas.items import Fact, ItemFacts
-from schemas.skills import Attribute, Evidence
-from schemas.state import Answered, OpenRankings
 from streams.kafka.packed_items import name_bytes, pack
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING

@@ -9,7 +9,7 @@ from operators.steps import Evolve, State
 from schemas import Correction, Directive, Stance
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
-from streams.rights import preview
+from streams.rights import holdings as preview
 from streams.rights.holdings import Holdings
 from streams.settings import Settings
 from streams.vouching import DEFAULT as VOUCHING
@@ -72,5 +72,3 @@ def test_a_line_that_was_only_spoken_of_can_be_named() -> None:
 
     horror = id_of("genre: horror")
     assert held.lines(DOMAIN) == [f"avoids:{horror}", horror, id_of("genre: noir")]
-    assert held.versions_with(DOMAIN, id_of("genre: horror")) == 1
-    assert held.versions_with(DOMAIN, id_of("genre: saga")) == 0

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from schemas.contrasts import Abstention, Contrast
 
 from operators.evolve import Proposal
 from operators.language.corrections import understand
@@ -19,23 +20,9 @@ from operators.steps.evolved import State
 from operators.steps.rank import Rank, answer
 from operators.steps.rank import State as RankState
 from operators.tokens import count_tokens
-from schemas import (
-    Abstention,
-    Candidate,
-    Contrast,
-    Correction,
-    Feedback,
-    Injected,
-    ItemFacts,
-    PolicySkill,
-    Position,
-    RankRequest,
-    SkillCommand,
-    SkillDiff,
-    Stance,
-    decode,
-    encode,
-)
+from schemas import Candidate, Correction, Feedback, ItemFacts, Position, SkillCommand, Stance, decode, encode
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import Injected, RankRequest
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES
 from streams.privacy import DEFAULT

@@ -19,8 +19,6 @@ ITEM = {"item_id": "f1", "title": "A film (1999)", "domain": "films", "genres": 
 VISIT = {"user_id": "ann", "item_id": "f1", "timestamp": 1_600_000_000, "rating": 4.5}
 MOVIES = b"movieId,title,genres\n1,A film (1999),Drama|War\n2,Another (2001),(no genres listed)\n"
 RATINGS = b"userId,movieId,rating,timestamp\n1,1,4.5,1600000000\n1,2,3,1600000001\n"
-USERS = {"asin": [0], "instruction": "Calm.", "ranked_lists": [0, 1]}
-MAPPING = {"combined_books_asin_mapping.csv": b"index,asin,title,description\n0,A0,Zero,D\n1,A1,One,\n"}
 
 
 def load_all(files: dict[str, bytes]) -> None:
@@ -65,13 +63,5 @@ def test_any_films_and_ratings() -> None:
     def check(movies: bytes, ratings: bytes) -> None:
         load_all({"movies.csv": movies, "ratings.csv": RATINGS})
         load_all({"movies.csv": MOVIES, "ratings.csv": ratings})
-
-    look(check)
-
-
-def test_any_users_of_instructrec() -> None:
-    @given(changed(USERS))
-    def check(wrong: Any) -> None:
-        load_all({**MAPPING, "booksAll_recagent.json": lines([USERS, wrong])})
 
     look(check)

@@ -25,18 +25,7 @@ from operators.statinit.parsers import BUILT_IN
 from operators.tokens import count_tokens
 from operators.unicode import nfkc
 from operators.words import words
-from schemas import (
-    MAX_FACTS,
-    Candidate,
-    ItemMemory,
-    Kind,
-    Memory,
-    OpenRankings,
-    Position,
-    Ranking,
-    Selection,
-    Touch,
-)
+from schemas import Candidate, ItemMemory, Kind, Memory, OpenRankings, Position, Ranking, Selection, Touch
 from schemas.fields import UtcDatetime
 from streams.kafka.packed_items import pack, unpack
 from streams.llm.replies import BadReply, read
@@ -132,17 +121,6 @@ def test_any_item_is_taken_and_touches_a_few() -> None:
         assert len(remembered.taken) <= 20
         assert len(touches(remembered, candidate.item_id).items) <= 1 + GraphLimits().fan_out
         assert not is_applied(remembered.applied, AT) or memory.applied
-
-    look(check)
-
-
-@pytest.mark.parametrize("parser", sorted(BUILT_IN))
-def test_any_item_has_few_short_facts(parser: str) -> None:
-    @given(candidates())
-    def check(candidate: Candidate) -> None:
-        facts = facts_of(candidate, BUILT_IN[parser]).facts
-        assert len(facts) <= MAX_FACTS
-        assert all(1 <= len(fact.value) <= 60 and fact.value.isprintable() for fact in facts)
 
     look(check)
 

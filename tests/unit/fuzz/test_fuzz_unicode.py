@@ -15,24 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from operators.attributes import MAX_ID_CHARS, normalise
+from operators.attributes import MAX_ID_CHARS
 from operators.cards.admission import dimension_of, quoted, refused, value_of
 from operators.language.corrections import understand
-from operators.prompts import as_data
 from operators.rank.deterministic import rank
-from operators.slim import slim
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
-from operators.tokens import count_tokens
 from operators.vouch import told, worded
-from schemas import Candidate, Correction, Facet, ItemFacts, PolicySkill, Tier
+from schemas import MAX_FACTS, Candidate, Correction, Facet, ItemFacts, PolicySkill
 from schemas.codec import ModelT
 from streams.language import RULES
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as GATE
 from streams.vouching import DEFAULT as VOUCHING
-from tests.builders import a_skill, an_attribute, render
 from tests.unit.fuzz.fuzz_strategies import look, outcome
 from tests.unit.listen.listen_builders import heard
 
@@ -92,7 +88,8 @@ def test_every_parser_and_the_filter_read_an_item_of_any_text(parser: str) -> No
         item = valid(Candidate, {"item_id": "i", "title": text, "description": text, "metadata": metadata})
         if item is not None:
             facts, _ = DEFAULT.item(facts_of(item, BUILT_IN[parser]), "films")
-            assert all(fact.value.isprintable() for fact in facts.facts)
+            assert len(facts.facts) <= MAX_FACTS
+            assert all(len(fact.value) <= 60 and fact.value.isprintable() for fact in facts.facts)
             rank([facts], (), text)
 
     look(check)
@@ -144,23 +141,5 @@ def test_any_words_are_understood_and_listened_to() -> None:
         if said is not None:
             understand(said, [item] if item else [], SKILL, privacy=PRIVACY, reader=RULES)
             heard(*(each for each in (text, other) if each.isprintable()))
-
-    look(check)
-
-
-def test_any_text_is_a_line_of_a_prompt_and_of_a_skill_within_its_bounds() -> None:
-    @given(texts())
-    def check(text: str) -> None:
-        line = as_data(text, 120)
-        assert len(line) <= 120
-        assert line.isprintable()
-        assert count_tokens(text) >= 0
-        normalise(text)
-        value = "".join(c for c in text[:60] if c.isprintable()).strip() or "x"
-        made = outcome(lambda: an_attribute(f"genre: {value}", Tier.HIGH), ValidationError)
-        if not isinstance(made, ValidationError):
-            skill = a_skill(made)
-            assert len(render(skill)) <= 1_500
-            assert slim(skill, vouching=VOUCHING).tokens <= 30
 
     look(check)

@@ -17,7 +17,7 @@ from schemas import Action, Event, PolicySkill, SkillDiff, encode, topic_of
 from streams.http import tokens
 from streams.http.api import Api
 from streams.http.app import application
-from streams.http.gate import Gate
+from streams.http.limits import Gate
 from streams.http.run import config_of
 from streams.http.server import Server, listen
 from streams.materializer.records import Batch, Record
@@ -149,7 +149,7 @@ class Served:
         self._serving = asyncio.create_task(self._server.serve([self.listening]))
 
     async def _end(self) -> None:
-        self.api.slims.is_over = True
+        self.api.live.is_over = True
         self._server.should_exit = True
         await self._serving
         await self._running.__aexit__(None, None, None)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from operators.seals import sealed
 from operators.steps import Evolve, State
 from operators.steps.rank import answer as ranked
 from schemas import Correction, Event, Fit, Injected, Option, Question, RankedBy, RankRequest, decode, encode
+from streams.http import tokens
 from streams.http.answers import Answers, Outgoing, Sender
+from streams.http.limits import WAITING
 from streams.kafka.clients import partition_of
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
@@ -120,6 +123,18 @@ def test_a_ranking_that_does_not_come_is_a_504_that_names_the_request(world: Wor
     assert world.served.api.answers._awaited == {}, "who has given up waits no more"
 
 
+def test_one_token_leaves_room_for_another_while_no_worker_answers(world: World) -> None:
+    waiting = world.served.api._waiting
+    with ExitStack() as held:
+        for _ in range(WAITING // 2):
+            held.enter_context(waiting.hold(tokens.hash_of(world.app)))
+        refused = world.post("/v1/rank", world.app, RANK)
+
+        assert (refused.status, refused.headers["retry-after"]) == (429, "1")
+        assert world.post("/v1/rank", world.of_ann, RANK).status == 200
+    assert world.post("/v1/rank", world.app, RANK).status == 200
+
+
 def test_a_persons_token_ranks_for_that_person_only(world: World) -> None:
     produces = world.tokens.make("produce", user="*")
 
@@ -130,8 +145,7 @@ def test_a_persons_token_ranks_for_that_person_only(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"candidates": []}, {"candidates": [A] * 101}, {"domain": "A B"}, {"actor": "me"}, {"clarify": 1}],
+    "wrong", [{"candidates": []}, {"candidates": [A] * 101}, {"domain": "A B"}, {"actor": "me"}, {"clarify": 1}]
 )
 def test_a_request_that_is_none_is_refused(world: World, wrong: dict[str, Any]) -> None:
     reply = world.post("/v1/rank", world.app, {**RANK, **wrong})

@@ -25,7 +25,6 @@ READ = {
     "/v1/users/ann/skills": {Scope.READ_ALL, Scope.READ_USER},
     "/v1/users/ann/log": {Scope.READ_ALL, Scope.READ_USER},
 }
-CHROMIUM = Path("/usr/bin/chromium")
 COMMANDS = "/v1/users/ann/commands"
 ANN, BOB = "/v1/users/ann/skills", "/v1/users/bob/skills"
 
@@ -343,26 +342,3 @@ def test_every_part_of_the_page_comes_from_here(api):
 @pytest.mark.parametrize("path", ["/docs/", "/docs/..", "/docs/%2e%2e/app.py", "/docs/../app.py", "/docs/docs.js/x"])
 def test_no_other_file_is_served(api, path):
     assert api.ask(path).status == 404
-
-
-@pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no Chromium")
-def test_a_browser_shows_every_request_and_complains_of_nothing(api):
-    playwright = pytest.importorskip("playwright.sync_api")
-    operations = sum(len(each) for each in document()["paths"].values())
-    told, asked = [], []
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        page = browser.new_page()
-        page.on("console", lambda message: told.append(message.text))
-        page.on("pageerror", lambda error: told.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(f"http://127.0.0.1:{api.port}/docs")
-        page.wait_for_selector(".opblock")
-        shown = page.locator(".opblock").count()
-        page.locator(".opblock-summary-control").first.click()
-        page.wait_for_selector(".opblock-body")
-        browser.close()
-
-    assert shown == operations
-    assert told == []
-    assert [url for url in asked if not url.startswith((f"http://127.0.0.1:{api.port}/", "data:"))] == []

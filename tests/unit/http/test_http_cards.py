@@ -8,13 +8,7 @@ import pytest
 from schemas import Card
 from streams.http.live import Held
 from streams.settings import Settings
-from tests.unit.http.card_world import (
-    LATE_RUNS,
-    card_of,
-    follow,
-    published_cards,
-    talks,
-)
+from tests.unit.http.card_world import LATE_RUNS, card_of, follow, published_cards, talks
 from tests.unit.http.http_world import Reply, Served, Tokens
 
 CARD = "/v1/users/ann/card"

@@ -13,9 +13,8 @@ from schemas import ForgetRequest, Receipt, encode, subject_of
 from streams.exceptions import BrokerUnreachable
 from streams.http import rights
 from streams.http.api import Api
-from streams.rights import portable
-from streams.rights.holdings import Holdings
-from streams.rights.preview import Goes, StoreGoes
+from streams.rights import exporting, importing
+from streams.rights.holdings import Goes, Holdings, StoreGoes
 from streams.settings import Settings
 from tests import analytics_world
 from tests.builders import NOW
@@ -142,7 +141,7 @@ def test_forgetting_has_a_preview_and_takes_the_users_id_again(api, file, forget
 
 def an_export() -> bytes:
     """A file as /export answers it."""
-    header = portable.Header(user_id="ann", prefix="sager.", exported_at=NOW)
+    header = exporting.Header(user_id="ann", prefix="sager.", exported_at=NOW)
     skill = {"topic": "skills", "value": history("ann", "books")[0]}
     return gzip.compress(b"\n".join([encode(header), to_json(skill), b'{"end": {}}', b""]), mtime=0)
 
@@ -151,13 +150,13 @@ def test_an_import_has_a_preview_and_takes_the_users_id_again(api, file, monkeyp
     orders = []
 
     def take_in(
-        _: Settings, bundle: portable.Bundle, user: str, order: portable.Order, seconds: float, **__: object
+        _: Settings, bundle: importing.Bundle, user: str, order: importing.Order, seconds: float, **__: object
     ) -> Any:
         orders.append((bundle.header.user_id, user, order.actor))
-        return portable.Imported(diffs={"books": history("ann", "books")[1][0]})
+        return importing.Imported(diffs={"books": history("ann", "books")[1][0]})
 
-    monkeypatch.setattr("streams.rights.preview.skills", lambda _, user: Holdings(user))
-    monkeypatch.setattr(portable, "take_in", take_in)
+    monkeypatch.setattr("streams.rights.holdings.skills", lambda _, user: Holdings(user))
+    monkeypatch.setattr(importing, "take_in", take_in)
     token, body = file.make("change-user", user="anna", name="helper"), an_export()
 
     preview = api.ask("/v1/users/anna/import", token, "POST", body, **GZIP)
@@ -181,14 +180,14 @@ def test_a_file_that_is_no_export_is_refused(api, file, body):
 
 
 def test_an_export_comes_as_one_file(api, file, monkeypatch):
-    def export(_: object, user: str, out: BinaryIO) -> portable.Exported:
+    def export(_: object, user: str, out: BinaryIO) -> exporting.Exported:
         out.write(an_export())
-        return portable.Exported({"skills": 1} if user == "ann" else {})
+        return exporting.Exported({"skills": 1} if user == "ann" else {})
 
-    monkeypatch.setattr(portable, "export", export)
+    monkeypatch.setattr(exporting, "export", export)
 
     reply = api.ask("/v1/users/ann/export", file.make("read-user", user="ann"))
 
     assert (reply.status, reply.headers["content-type"]) == (200, "application/gzip")
-    assert portable.load(io.BytesIO(reply.raw)).header.user_id == "ann"
+    assert importing.load(io.BytesIO(reply.raw)).header.user_id == "ann"
     assert api.ask("/v1/users/bob/export", file.make("read-user", user="bob")).status == 404

@@ -19,7 +19,6 @@ from typer.testing import CliRunner
 
 from infra.kafka.secured import OpensslUnavailable, Secured
 from streams.cli import app
-from streams.http import process_health
 from streams.http.process_health import serve
 from streams.http.tokens import TokensUnusable
 from streams.local.broker import free_port
@@ -34,7 +33,6 @@ from tests.unit.http.raw import Raw, ask
 HOST = b"Host: localhost\r\n"
 GET = b"GET /v1/token HTTP/1.1\r\n" + HOST
 POST = b"POST /v1/users/ann/commands HTTP/1.1\r\n" + HOST
-LIVE = b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n"
 CANARY = "sager_" + "Canary" * 7 + "x"
 
 
@@ -160,15 +158,6 @@ def test_bodies_stay_within_their_requests_and_answers_in_their_order(api, token
         replies = [raw.reply() for _ in range(4)]
 
     assert [reply.status for reply in replies] == [200, 400, 422, 200]
-
-
-@pytest.mark.parametrize(("size", "status"), [(16_384, 400), (16_385, 413), (900_000, 413)])
-def test_a_body_over_the_limit_is_refused(api, token, size, status):
-    data = POST + bearer(token) + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % size + b"x" * size
-
-    reply = ask(api.port, data)
-
-    assert (reply.status, reply.headers.get("connection")) == (status, "close" if status == 413 else None)
 
 
 def test_a_body_does_not_wait_for_the_acknowledgement_of_its_head(api):
@@ -357,15 +346,3 @@ def test_guesses_are_limited_and_without_a_tokens_file_all_is_open(tmp_path):
     assert [probes.ask(port, "/metrics", "sager_guess")[0] for _ in range(3)] == [401, 401, 429]
     assert probes.ask(port, "/metrics", file.make("operate"))[0] == 200
     assert probes.ask(health(), "/metrics")[0] == 200
-
-
-def test_one_address_that_holds_all_it_can_keeps_no_probe_out(monkeypatch):
-    port = health()
-    held = [Raw(port) for _ in range(process_health.CONNECTIONS // 2)]
-    until(lambda: ask(port, LIVE).status == 503, "its places are taken")
-    with socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS, ("127.0.0.2", 0)) as other:
-        other.sendall(LIVE)
-        assert b" 200 " in other.recv(1_000)
-    for each in held:
-        each.socket.close()
-    until(lambda: ask(port, LIVE).status == 200, "the places are free again")

@@ -11,10 +11,9 @@ from confluent_kafka import Consumer
 
 from schemas import SlimSkill, compound_key, encode
 from streams.http.api import Api
-from streams.http.gate import Gate
-from streams.http.live import CHANGES_MS, Held
+from streams.http.limits import Gate
+from streams.http.live import CHANGES_MS, Held, Place
 from streams.http.run import ApiHealth
-from streams.http.slims import Place
 from streams.http.tokens import TokensFile
 from streams.settings import Settings
 from tests.builders import NOW
@@ -214,9 +213,9 @@ def test_changes_are_held_no_longer_than_streams_resume(api, topic, monkeypatch)
     live.take(SlimSkill.TOPIC, compound_key("ann", "films"), Held(None, 0, 0, now - CHANGES_MS - 1))
     live.take(SlimSkill.TOPIC, compound_key("bob", "films"), Held(None, 0, 1, now))
 
-    assert live.since({0: 1}) == [compound_key("bob", "films")]
-    assert live.since({0: 0}) is None
-    assert api.api.slims.since(Place("kafka", now - CHANGES_MS - 1, {0: 1})) is None
+    assert live.since(Place("kafka", now, {0: 1})) == [compound_key("bob", "films")]
+    assert live.since(Place("kafka", now, {0: 0})) is None
+    assert live.since(Place("kafka", now - CHANGES_MS - 1, {0: 1})) is None
     monkeypatch.setattr("streams.http.live.CHANGES", 1)
     live.take(SlimSkill.TOPIC, compound_key("cleo", "films"), Held(None, 0, 2, now))
     assert (live.changes(2), live.changes(1)) == ([compound_key("cleo", "films")], None)

@@ -77,18 +77,6 @@ def test_scopes_of_a_user_are_about_that_user_and_all_others_about_nobody():
             new("x", scopes, user, None)
 
 
-def test_the_file_is_read_again_when_it_changes(tmp_path):
-    file = Tokens(tmp_path)
-    known = TokensFile(file.path)
-    assert known.all() == ()
-
-    first = file.make("read-all", name="first")
-    file.make("operate", name="second")
-    assert [token.name for token in known.all()] == ["first", "second"]
-    file.revoke(first)
-    assert [token.name for token in known.all()] == ["second"]
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -125,16 +113,6 @@ def test_a_file_that_others_can_read_or_write_is_refused(tmp_path, mode, refused
             TokensFile(file.path).all()
     else:
         assert TokensFile(file.path).all() == ()
-
-
-def test_a_file_that_is_gone_lets_nobody_in(tmp_path):
-    file = Tokens(tmp_path)
-    known = TokensFile(file.path)
-    known.all()
-    file.path.unlink()
-
-    with pytest.raises(TokensUnusable, match="No such file"):
-        known.all()
 
 
 def test_the_command_prints_the_lines_on_stdout_and_the_token_on_stderr(tmp_path):

@@ -14,7 +14,9 @@ from typer.testing import CliRunner
 
 from schemas import Model, PolicySkill
 from streams.cli import app
-from streams.rights.portable import Header, NotPortable, importing, load
+from streams.rights import importing
+from streams.rights.exporting import Header
+from streams.rights.importing import NotPortable, load
 from tests.builders import DOMAIN, NOW, USER, a_skill, an_attribute, an_interaction
 
 SKILL = a_skill(an_attribute())

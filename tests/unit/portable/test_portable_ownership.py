@@ -11,7 +11,7 @@ from operators.forget import with_known, with_scope
 from operators.propagate import forgotten_touch, neighbour_of
 from schemas import TOPICS, ForgetRequest, Forgotten, ItemMemory, Receipt, Taker, Touch, encode, known_as, subject_of
 from streams.materializer.forgetting import Barrier
-from streams.rights.portable.ownership import OF_USERS, Owner
+from streams.rights.exporting import OF_USERS, Owner
 from tests.builders import a_ranking, a_time, an_interaction
 
 IDS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=12)

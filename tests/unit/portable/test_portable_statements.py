@@ -14,7 +14,7 @@ from schemas.corrections import Correction
 from streams.language import RULES
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
-from streams.rights.portable.importing import Order, commands_of, corrections_of
+from streams.rights.importing import Order, commands_of, corrections_of
 from streams.vouching import DEFAULT as VOUCHING
 from tests.analytics_talks import talks
 from tests.builders import a_command, a_time, item_facts

@@ -11,7 +11,7 @@ from operators.slim import slim
 from operators.steps import Evolve, State
 from operators.tokens import count_tokens
 from schemas import ONE, Correction, Directive, Scope, Session, SessionLine, SlimSkill, Stance, Tier
-from streams.http.slims import shown
+from streams.http.live import shown
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING

@@ -257,7 +257,3 @@ def test_the_receiver_of_the_docs_holds_the_skills() -> None:
     asyncio.run(deliver())
     server.shutdown()
     assert names["held"] == {("ann", "films"): "likes: noir", ("bob", "films"): None}
-
-
-def test_an_endpoint_begins_anew_before_kafka_drops_tombstones() -> None:
-    assert MAX_AWAY_MS < 24 * 3_600_000

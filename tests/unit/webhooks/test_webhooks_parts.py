@@ -10,9 +10,10 @@ from pydantic import SecretStr
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from schemas import SlimSkill, compound_key, encode
-from streams.webhooks.endpoints import MAX_ENDPOINTS, Endpoint, WebhooksUnusable, read
+from streams.exceptions import StreamsError
+from streams.webhooks.delivery import STUCK_SECONDS, WebhooksHealth
+from streams.webhooks.endpoints import MAX_ENDPOINTS, Endpoint, read
 from streams.webhooks.messages import EndpointDown, Notification, headers, refusal_of
-from streams.webhooks.run import STUCK_SECONDS, WebhooksHealth
 from tests.builders import NOW
 from tests.webhook_receiver import SECRET
 
@@ -72,16 +73,16 @@ def test_an_endpoint_is_what_its_lines_say(tmp_path):
     ],
 )  # fmt: skip
 def test_a_wrong_file_is_refused_and_quotes_no_secret(tmp_path, text):
-    with pytest.raises(WebhooksUnusable, match="SAGER_WEBHOOKS") as refused:
+    with pytest.raises(StreamsError, match="SAGER_WEBHOOKS") as refused:
         read(written(tmp_path, text))
 
     assert SECRET not in str(refused.value)
 
 
 def test_a_file_that_others_can_read_is_refused(tmp_path):
-    with pytest.raises(WebhooksUnusable, match="chmod"):
+    with pytest.raises(StreamsError, match="chmod"):
         read(written(tmp_path, entry(), 0o644))
-    with pytest.raises(WebhooksUnusable, match="cannot be read"):
+    with pytest.raises(StreamsError, match="cannot be read"):
         read(tmp_path / "none")
 
 

@@ -1,29 +1,132 @@
-"""Exports everything held about a person in Kafka and DuckDB: a gzip file of JSON lines."""
+"""Exports everything held about a person in Kafka and DuckDB: a gzip file of JSON lines.
+
+`Owner` decides which records, and which parts of them, are the person's: an export must not reveal another's data.
+"""
 
 import gzip
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Annotated, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 
 import duckdb
+import orjson
 from confluent_kafka import Message
 from pydantic import Field
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
-from schemas import TOPICS, BadRecord, Model, Topic, decode, encode, moment_of, subject_of
+from operators.propagate import neighbour_of
+from schemas import TOPICS, DeadLetter, ItemMemory, Key, Model, Topic, Touch, moment_of, subject_of
+from schemas.codec import BadRecord, decode, encode
 from schemas.fields import UserIdField, UtcDatetime
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.materializer import read
-from streams.materializer.forgetting import barrier_of
+from streams.materializer.forgetting import Barrier, barrier_of
 from streams.materializer.schema import quoted
-from streams.rights.portable.ownership import ABOUT_USERS, OF_USERS, Owner, owner_of
+from streams.pseudonyms import SecretUnusable, secret_if_any
 from streams.settings import Settings
 
-Progress = Callable[[str, int, int], None]
-"""Receives the stage's name, the amount done, and about the total."""
+OF_USERS = (Key.USER, Key.USER_AND_DOMAIN, Key.USER_AND_SLOT, Key.USER_AND_VERSION, Key.USER_DOMAIN_AND_VERSION)
+"""Keys of topics whose records are on their user's partition."""
+ABOUT_USERS = (*OF_USERS, Key.ITEM_AND_DOMAIN, Key.TAKER, Key.SUBJECT, Key.ORIGINAL)
+"""Keys of topics that may name a user; the last four on any partition."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """One person.
+
+    `barrier`: the erasures that topics outlive until their retention has passed. `neighbour`: their pseudonym in items'
+    memories; empty without the secret. `quoted`: their id in JSON, both in UTF-8 and escaped to ASCII.
+    """
+
+    user_id: str
+    barrier: Barrier | None = None
+    neighbour: str = ""
+    quoted: tuple[bytes, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "quoted", (orjson.dumps(self.user_id), json.dumps(self.user_id).encode()))
+
+    def owns(self, topic: Topic, key: bytes | None, value: bytes | None) -> bool:
+        """Return True if a record is about this person: by its content or, without a user in it, by its key."""
+        if topic.key is Key.SUBJECT:
+            return key == subject_of(self.user_id).encode()
+        if topic.key is Key.ORIGINAL:
+            return self._is_letter(value)
+        if topic.key in (Key.ITEM_AND_DOMAIN, Key.TAKER):
+            return bool(value and self.neighbour and self.neighbour.encode() in value)
+        is_keyed = self._is_key(topic, key)
+        if value is None or not (is_keyed or any(each in value for each in self.quoted)):
+            return value is None and is_keyed  # spares parsing the records of others
+        user = _user_in(value)
+        return user == self.user_id if user is not None else is_keyed
+
+    def was_refused(self, key: bytes | None, value: bytes | None) -> bool:
+        """Return True if a refused record, which may have any bytes, names this person."""
+        user = _user_in(value or b"")
+        if user is not None:
+            return user == self.user_id
+        named = (part for part in (key, value) if part is not None)
+        return key == self.user_id.encode() or any(each in part for part in named for each in self.quoted)
+
+    def has_forgotten(self, event: Model | None, logged_at: datetime | None) -> bool:
+        """Return True if a record, None if unreadable, is from before their erasure; `BadRecord`: from the future."""
+        if self.barrier is None:
+            return False
+        if event is not None and self.barrier.covers(event, logged_at):
+            return True
+        if logged_at is None or hasattr(event, "occurred_at"):
+            return False
+        return self.barrier.covers_moment(self.user_id, getattr(event, "domain", None), logged_at)
+
+    def part_of(self, event: Model, value: bytes) -> Any:
+        """Return the part of a record with these bytes that is this person's, as JSON; None if there is none."""
+        if isinstance(event, Touch) and event.taker != self.neighbour:
+            return None
+        if isinstance(event, ItemMemory):
+            own = tuple(taker for taker in event.takers if taker.neighbour == self.neighbour)
+            return event.model_copy(update={"takers": own}).model_dump(mode="json") if own else None
+        return from_json(value)  # as sent, including fields that this release does not know
+
+    def _is_letter(self, value: bytes | None) -> bool:
+        try:
+            letter = decode(DeadLetter, value)
+        except BadRecord:
+            return False
+        return self.was_refused(letter.key, letter.value)
+
+    def _is_key(self, topic: Topic, key: bytes | None) -> bool:
+        if topic.key is Key.USER:
+            return key == self.user_id.encode()
+        try:
+            parts = orjson.loads(key or b"")
+        except ValueError:
+            return False
+        return isinstance(parts, list) and bool(parts) and parts[0] == self.user_id
+
+
+def owner_of(settings: Settings, user_id: str, barrier: Barrier | None = None) -> Owner:
+    """Return a person with their pseudonym in this deployment, if its secret can be read."""
+    try:
+        secret = secret_if_any(settings)
+    except (OSError, SecretUnusable):
+        secret = None
+    return Owner(user_id, barrier, neighbour_of(user_id, secret) if secret else "")
+
+
+def _user_in(value: bytes) -> str | None:
+    try:
+        user = from_json(value).get("user_id")
+    except (ValueError, AttributeError):
+        return None
+    return user if isinstance(user, str) else None
+
+
+Progress = Callable[[str, int, int], None]  # receives the stage's name, the amount done, and about the total
 _ROWS = 200
 
 
@@ -45,17 +148,10 @@ class Exported:
     snapshot_at: datetime | None = None
 
 
-def _quiet(stage: str, done: int, total: int) -> None:
-    pass
+def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = lambda *_: None) -> Exported:
+    """Write a header, a line per record, a line per row of the newest DuckDB snapshot, and the counts.
 
-
-def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = _quiet) -> Exported:
-    """Write a header, a line per record, a line per row, and the counts.
-
-    Records have their `topic`, rows of the newest DuckDB snapshot their `table`.
-
-    Raises:
-        MaterializerError: the snapshot cannot be read, or belongs to another deployment.
+    Raises `MaterializerError` if the snapshot cannot be read, or belongs to another deployment.
     """
     done, now = Exported(), datetime.now(UTC)
     with gzip.GzipFile(fileobj=out, mode="wb") as file, Scanner(settings) as scanner:
@@ -79,7 +175,7 @@ def export(settings: Settings, user: str, out: BinaryIO, progress: Progress = _q
 
 
 def lines_of(
-    scanner: Scanner, topic: Topic, owner: Owner, progress: Progress = _quiet
+    scanner: Scanner, topic: Topic, owner: Owner, progress: Progress = lambda *_: None
 ) -> Iterator[tuple[Message, bytes]]:
     """Yield their records as JSON in the topic's order; of a compacted topic, only the newest per key.
 
@@ -105,7 +201,6 @@ def lines_of(
 
 
 def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> bytes | None:
-    """Return a record as JSON; None if no part of it is theirs."""
     sent_ms = sent_at_ms(message)
     sent_at = moment_of(sent_ms) if sent_ms else None
     place = {
@@ -129,7 +224,9 @@ def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> bytes |
     return None if own is None else to_json({**place, "value": own}, inf_nan_mode="null")
 
 
-def rows_of(con: duckdb.DuckDBPyConnection, owner: Owner, progress: Progress = _quiet) -> Iterator[tuple[str, bytes]]:
+def rows_of(
+    con: duckdb.DuckDBPyConnection, owner: Owner, progress: Progress = lambda *_: None
+) -> Iterator[tuple[str, bytes]]:
     """Yield their rows of all tables, each with the table's name."""
     conditions = list(_conditions(con, owner))
     for number, (table, condition) in enumerate(conditions):

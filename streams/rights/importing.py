@@ -2,7 +2,7 @@
 
 import gzip
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import BinaryIO
@@ -11,34 +11,17 @@ from uuid import uuid4
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
-from schemas import (
-    Action,
-    BadRecord,
-    Candidate,
-    Card,
-    CardAction,
-    CardCommand,
-    CardStated,
-    Correction,
-    Directive,
-    PolicySkill,
-    Scope,
-    SkillCommand,
-    SkillDiff,
-    Stance,
-    Statement,
-    decode,
-)
+from schemas import Action, BadRecord, Candidate, Correction, Directive, PolicySkill, SkillCommand, SkillDiff, decode
+from schemas.cards import Card, CardAction, CardCommand, CardStated
 from schemas.corrections import MAX_DIRECTIVES
+from schemas.statements import Scope, Stance, Statement
 from streams.exceptions import StreamsError
 from streams.rights.commander import Commander
-from streams.rights.portable.export import Header
+from streams.rights.exporting import Header
 from streams.settings import Settings
 
-MAX_LINE_BYTES = 16 * 1024 * 1024
-"""Longer than any record of a topic."""
-MAX_BYTES = 512 * 1024 * 1024
-"""Of an unpacked file: gzip packs a gigabyte of zeros into one megabyte."""
+MAX_LINE_BYTES = 16 * 1024 * 1024  # longer than any record of a topic
+MAX_BYTES = 512 * 1024 * 1024  # of an unpacked file: gzip packs a gigabyte of zeros into one megabyte
 
 
 class NotPortable(StreamsError, ValueError):
@@ -54,11 +37,7 @@ class Bundle:
     card: Card | None = None
 
     def chosen(self, domain: str | None) -> list[PolicySkill]:
-        """Return the skill of this domain, or all skills.
-
-        Raises:
-            NotPortable: there is none.
-        """
+        """Return the skill of this domain, or all skills; raise `NotPortable` if there is none."""
         found = [skill for name, skill in self.skills.items() if domain in (None, name)]
         if not found:
             there = ", ".join(sorted(self.skills)) or "none"
@@ -87,10 +66,9 @@ class SkillCame(BaseModel):
 
 @dataclass
 class Imported:
-    """The result of an import.
+    """The result of an import: how many statements and lines of the card a worker has taken over, and new versions.
 
-    `statements`: statements that a worker has taken over. `lines`: lines of the card that were set or pinned. `diffs`:
-    the new version, by domain; None where no worker answered in time.
+    `diffs`: the new version, by domain; None where no worker answered in time.
     """
 
     statements: int = 0
@@ -110,11 +88,7 @@ class Imported:
 
 
 def load(source: BinaryIO) -> Bundle:
-    """Read and check an export; only its skills and card are used.
-
-    Raises:
-        NotPortable: it is not an export; the message names the line.
-    """
+    """Read and check an export, of which only skills and the card are used; `NotPortable` names the wrong line."""
     header: Header | None = None
     skills: dict[str, PolicySkill] = {}
     card: Card | None = None
@@ -164,13 +138,16 @@ def _check_user(state: PolicySkill | Card, header: Header) -> None:
 def take_in(
     settings: Settings, bundle: Bundle, user: str, order: Order, seconds: float, *, domain: str | None = None
 ) -> Imported:
-    """Send one command per skill, the lasting statements and the card; wait up to `seconds` for each.
-
-    `domain`: only this domain; None: all.
-    """
+    """Send one command per skill, the lasting statements and the card; wait up to `seconds` for each."""
     skills = bundle.chosen(domain)
     # All are made before the first is sent, so an invalid one sends nothing.
-    commands = [_command(skill, user, order) for skill in skills]
+    order_fields = {"occurred_at": order.at, "user_id": user, "actor": order.actor, "reason": order.reason}
+    commands = [
+        SkillCommand(
+            **order_fields, event_id=uuid4().hex, domain=skill.domain, action=Action.IMPORT, lines=skill.attributes
+        )
+        for skill in skills
+    ]
     card = [] if bundle.card is None else list(commands_of(bundle.card, user, order, domain))
     done = Imported()
     with Commander(settings, user) as commander:
@@ -182,19 +159,6 @@ def take_in(
         for change in card:
             done.lines += commander.change_card(change, seconds) is not None
     return done
-
-
-def _command(skill: PolicySkill, user: str, order: Order) -> SkillCommand:
-    return SkillCommand(
-        event_id=uuid4().hex,
-        occurred_at=order.at,
-        user_id=user,
-        domain=skill.domain,
-        action=Action.IMPORT,
-        lines=skill.attributes,
-        actor=order.actor,
-        reason=order.reason,
-    )
 
 
 def commands_of(card: Card, user: str, order: Order, domain: str | None = None) -> Iterator[CardCommand]:
@@ -216,25 +180,22 @@ def statements_of(skill: PolicySkill, at: datetime) -> list[Statement]:
 
 def corrections_of(skill: PolicySkill, user: str, order: Order) -> list[Correction]:
     """Return the statements of an exported skill as corrections of `user`, as a form would send them."""
-    kept = statements_of(skill, order.at)
-    parts = (kept[begin : begin + MAX_DIRECTIVES] for begin in range(0, len(kept), MAX_DIRECTIVES))
-    return [
-        Correction(
-            event_id=uuid4().hex,
-            occurred_at=order.at,
-            user_id=user,
-            domain=skill.domain,
-            items=_items(part),
-            says=tuple(_directive(said) for said in part),
-            scope=Scope.ALWAYS,
+    kept, corrections = statements_of(skill, order.at), []
+    for begin in range(0, len(kept), MAX_DIRECTIVES):
+        part = kept[begin : begin + MAX_DIRECTIVES]
+        titles = {said.item_id: said.value for said in part if said.item_id is not None}
+        corrections.append(
+            Correction(
+                event_id=uuid4().hex,
+                occurred_at=order.at,
+                user_id=user,
+                domain=skill.domain,
+                items=tuple(Candidate(item_id=item_id, title=title) for item_id, title in titles.items()),
+                says=tuple(map(_directive, part)),
+                scope=Scope.ALWAYS,
+            )
         )
-        for part in parts
-    ]
-
-
-def _items(said: Sequence[Statement]) -> tuple[Candidate, ...]:
-    titles = {each.item_id: each.value for each in said if each.item_id is not None}
-    return tuple(Candidate(item_id=item_id, title=title) for item_id, title in titles.items())
+    return corrections
 
 
 def _directive(said: Statement) -> Directive:
