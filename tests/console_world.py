@@ -12,8 +12,7 @@ from streams.demo.scenario import Simulated
 from streams.kafka.producer import EventOutbox, envelope
 from streams.local.broker import free_port
 from streams.local.launch import Local
-from streams.materializer import read
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer import MaterializerError, read
 from streams.settings import Settings
 from tests.patience import until
 

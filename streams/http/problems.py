@@ -14,7 +14,7 @@ from starlette.responses import Response
 from streams.http.gate import Unauthorized
 from streams.http.limits import Busy, RateLimited
 from streams.http.tokens import TokensUnusable
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer import MaterializerError
 
 CONTENT_TYPE: Final = "application/problem+json"
 MAX_ERRORS: Final = 5

@@ -14,7 +14,7 @@ from schemas import TOPICS, BadRecord, DeadLetter, Position, encode
 from schemas.dead_letters import MAX_ORIGINAL_BYTES
 from streams.kafka.clients import producer_config
 from streams.kafka.packed import unpack
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer import MaterializerError
 from streams.materializer.records import Record
 from streams.metrics import DEAD_LETTERS
 from streams.settings import Settings
@@ -28,7 +28,6 @@ OWNED = frozenset(
 
 STAGE = "materialize"
 _FLUSH_SECONDS = 60
-_SMALL = 4_096
 
 
 class DeadLetters:
@@ -57,7 +56,7 @@ class DeadLetters:
             # The broker's limit is below ours. Keeping the position and the first bytes is better than stopping at this
             # record for ever.
             log.warning("%s refuses large records; dead letters are clipped", self._topic)
-            self._deliver(refused, limit=_SMALL)
+            self._deliver(refused, limit=4_096)
         if self._failed:
             raise MaterializerError(
                 f"{self._topic} refuses dead letters ({self._failed[0].str()}); nothing of this batch is committed. "

@@ -11,8 +11,7 @@ from duckdb import DuckDBPyConnection
 from operators.history import at_version
 from schemas import TOPICS, BadRecord, CardDiff, PolicySkill, SkillDiff, Topic, decode
 from streams.kafka.scanner import NoSuchTopic, Scanner
-from streams.materializer import read
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer import MaterializerError, read
 from streams.materializer.forgetting import barrier_of
 from streams.rights.portable.export import lines_of
 from streams.rights.portable.ownership import ABOUT_USERS, Owner, owner_of

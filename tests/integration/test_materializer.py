@@ -16,7 +16,8 @@ from schemas import TOPICS, DeadLetter, decode, encode, topic_of
 from streams.kafka import topics
 from streams.kafka.clients import producer_config
 from streams.local.broker import EmbeddedBroker, free_port
-from streams.materializer import MaterializerError, metrics, read, recovery, run
+from streams.materializer import MaterializerError, metrics, read, run
+from streams.materializer.store import live_file
 from streams.settings import Settings
 from tests.patience import PATIENCE_SECONDS, until
 from tests.unit.materializer.materializer_builders import diff, item, ranking, selection, skill, slim
@@ -185,7 +186,7 @@ def test_an_erasure_rewrites_the_file_and_loses_and_doubles_no_row(settings):
             time.sleep(0.2)
         eventually(settings, "SELECT is_stained FROM meta", [(None,)])
         eventually(settings, everything, [(2_100, 2_100)])
-    for file in (recovery.live_file(settings), settings.duckdb_file):
+    for file in (live_file(settings), settings.duckdb_file):
         assert b"erased-person" not in file.read_bytes()
 
 
@@ -207,7 +208,7 @@ def test_a_damaged_live_file_is_filled_again_and_every_row_is_there(settings, da
     with materializing(settings):
         produce(settings, *map(interaction, range(100)), skill(1))
         eventually(settings, everything, [(100, 100)])
-    live = recovery.live_file(settings)
+    live = live_file(settings)
     rarely = settings.model_copy(update={"publish_seconds": 3_600.0})
     process = start_process(rarely)
     log = live.with_name("live.duckdb.wal")

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from schemas import Candidate
 from streams.importers import Dataset, Visit
-from streams.importers.events import catalogue, interactions
+from streams.importers.dataset import catalogue, interactions
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer import MaterializerError
 from streams.materializer.store import Store
 from tests.unit.materializer.materializer_builders import rows
 

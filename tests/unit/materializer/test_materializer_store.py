@@ -4,8 +4,8 @@ import duckdb
 import pytest
 
 from schemas import BadRecord, encode
+from streams.materializer import MaterializerError
 from streams.materializer.dead_letters import dead_letter
-from streams.materializer.exceptions import MaterializerError
 from streams.materializer.store import Progress, Store
 from tests.unit.materializer.materializer_builders import (
     NOON,
