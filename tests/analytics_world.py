@@ -16,14 +16,7 @@ from operators.evidence import fixed
 from operators.evolve import CountsReasoner, Proposal, RulesReasoner, validate
 from operators.global_skill import Population
 from operators.language.corrections import understand
-from operators.merge import (
-    fit_seed,
-    merge,
-    resolve_abstention,
-    resolve_command,
-    resolve_counts,
-    start,
-)
+from operators.merge import fit_seed, merge, resolve_abstention, resolve_command, resolve_counts, start
 from operators.neighbourhood import Gathered, Neighbourhood, near
 from operators.outcome import arm_of
 from operators.propagate import GraphLimits, neighbour_of, on_touch, takers_of, touches, with_taken
@@ -368,13 +361,7 @@ class _Builder:
             self._learn(key, skill, version.diff)
 
     def _say(
-        self,
-        key: tuple[str, str],
-        name: str,
-        at: datetime,
-        text: str,
-        says: tuple[Directive, ...],
-        ranking: Ranking,
+        self, key: tuple[str, str], name: str, at: datetime, text: str, says: tuple[Directive, ...], ranking: Ranking
     ) -> None:
         fit = ranking.injected.fit
         correction = Correction(

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -42,10 +43,7 @@ ERRORS = {
 
 
 class Watch:
-    """Readings of a deployment's processes, taken when a page asks and shared by all pages.
-
-    `readings` are the newest; `rates` those of all counters, a second, since the reading before; None after a pause.
-    """
+    """Readings of all processes, shared by all pages; `rates` of all counters are a second's, None after a pause."""
 
     def __init__(self, fetch: Callable[[], Awaitable[Sequence[Reading]]], clock: Callable[[], float] = time.monotonic):
         self._fetch, self._clock = fetch, clock
@@ -66,10 +64,7 @@ class Watch:
 
 
 def rates(before: Iterable[Reading], after: Iterable[Reading], seconds: float) -> Reading:
-    """The rates of all counters, summed over the processes that answered both times.
-
-    A counter that fell began again with its process.
-    """
+    """The rates of all counters, summed over the processes that answered both times."""
     known = {reading.source: reading.samples for reading in before}
     found = defaultdict[Series, float](float)
     for reading in after:
@@ -77,6 +72,7 @@ def rates(before: Iterable[Reading], after: Iterable[Reading], seconds: float) -
         for series, value in reading.samples.items() if earlier else ():
             if series[0].endswith("_total"):
                 rise = value - earlier.get(series, 0.0)
+                # A counter that fell began again with its process.
                 found[series] += (value if rise < 0 else rise) / seconds
     return Reading("rates", found)
 
@@ -98,21 +94,17 @@ def total(readings: Iterable[Reading | None], name: str) -> float:
 _WATCHES: WeakKeyDictionary[Api, Watch] = WeakKeyDictionary()
 
 
-def watch_of(settings: Settings) -> Watch:
-    """A watch of this process and of those in the settings."""
+async def _fetch(settings: Settings) -> Sequence[Reading]:
+    """Read this process and those in the settings."""
     urls = settings.console_metrics.split(",") if settings.console_metrics else []
     token = settings.console_metrics_token
-
-    async def fetch() -> Sequence[Reading]:
-        return [*await scrape.fetch(urls, token.get_secret_value() if token else None), scrape.own()]
-
-    return Watch(fetch)
+    return [*await scrape.fetch(urls, token.get_secret_value() if token else None), scrape.own()]
 
 
 @page("GET", "/live", Scope.OPERATE)
 async def now(visit: Visit) -> Response:
     """The processes now. The page repeats its request every few seconds, unless it is to stand still."""
-    watch = _WATCHES.setdefault(visit.api, watch_of(visit.api.settings))
+    watch = _WATCHES.setdefault(visit.api, Watch(partial(_fetch, visit.api.settings)))
     await watch.look()
     return visit.show(
         "live.html",

@@ -5,6 +5,7 @@ Each check raises Problem.
 
 import hmac
 import ipaddress
+from contextlib import suppress
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.requests import Request
@@ -39,8 +40,12 @@ def check_host(request: Request, settings: Settings) -> None:
     The console's names are the loopback's, those in `console_hosts`, and addresses behind TLS.
     """
     name = host_of(request.headers.get("host", ""))
-    named = {each.strip().lower() for each in (settings.console_hosts or "").split(",")} - {""}
-    if not (is_loopback(name) or name in named or (settings.http_certificate is not None and _is_ip(name))):
+    known = is_loopback(name) or name in {each.strip().lower() for each in (settings.console_hosts or "").split(",")}
+    if settings.http_certificate is not None and not known:
+        with suppress(ValueError):
+            ipaddress.ip_address(name)
+            known = True
+    if not name or not known:
         raise Problem(421, "the console does not answer to this name: SAGER_CONSOLE_HOSTS lists those it does")
 
 
@@ -56,14 +61,6 @@ def host_of(netloc: str) -> str:
         return ""
 
 
-def _is_ip(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
 def check_origin(request: Request) -> None:
     """Refuse a form that does not come from a page of the console.
 
@@ -76,8 +73,10 @@ def check_origin(request: Request) -> None:
         raise Problem(403, "this form does not come from a page of the console")
 
 
-def check_csrf(presented: str, expected: str) -> None:
-    """Refuse a form that lacks the secret of its session."""
+def check_csrf(request: Request, form: dict[str, str], expected: str) -> None:
+    """Refuse a form that lacks the secret of its session, and take it out of the fields."""
+    in_form = form.pop(CSRF_FIELD, "")
+    presented = request.headers.get(CSRF_HEADER) or in_form
     if not hmac.compare_digest(presented.encode(errors="surrogateescape"), expected.encode()):
         raise Problem(403, "this form is not from the session that you are in: load the page again, and send it again")
 

@@ -179,10 +179,11 @@ def _count(con: duckdb.DuckDBPyConnection, statement: str, given: dict[str, Any]
     return int(con.execute(statement, given).fetchall()[0][0])
 
 
-# One letter may have 2 MiB: parts of some 16 MiB are in memory at once.
+_LETTERS_BYTES = 16 * 1024 * 1024
+"""One letter may have 2 MiB: parts of some 16 MiB are in memory at once."""
 _PARTS_OF_LETTERS = """
 SELECT min(rowid), max(rowid) FROM (SELECT rowid, sum(octet_length(coalesce(value, '')) + 1024)
-OVER (ORDER BY rowid) // (16 * 1024 * 1024) AS part FROM dead_letters) GROUP BY part
+OVER (ORDER BY rowid) // $1 AS part FROM dead_letters) GROUP BY part
 """
 _LETTERS = (
     "SELECT rowid, key, value, least(source_logged_at, logged_at) FROM dead_letters WHERE rowid BETWEEN $1 AND $2"
@@ -196,7 +197,7 @@ def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]
         return set()
     found, gone = set[str](), list[int]()
     future = max(_future(each.person.until, now) for each in receipts.values() if each.person is not None)
-    for part in con.execute(_PARTS_OF_LETTERS).fetchall():
+    for part in con.execute(_PARTS_OF_LETTERS, [_LETTERS_BYTES]).fetchall():
         for row, key, value, at in con.execute(_LETTERS, part).fetchall():
             last = {user: until.get(subject_of(user)) for user in _named_in(key, value)}
             users = {user for user, moment in last.items() if moment is not None and (at <= moment or at > future)}

@@ -127,12 +127,7 @@ def comparable(skill: PolicySkill) -> PolicySkill:
 
 
 def replay_all(
-    settings: Settings,
-    variant: Variant,
-    chosen: Chosen,
-    *,
-    tell: Tell = lambda *_: None,
-    write: Write = lambda _: None,
+    settings: Settings, variant: Variant, chosen: Chosen, *, tell: Tell = lambda *_: None, write: Write = lambda _: None
 ) -> Report:
     """Replay the chosen choices with a variant; `write` receives one row per choice, with both ranks and versions."""
     run = _Run(settings, variant, tell, write)

@@ -54,7 +54,7 @@ def board(browser, tmp_path_factory) -> Iterator[Board]:
             # Another name than the shared deployment's: cookies do not tell ports apart.
             url = f"http://127.0.0.1:{served.port}"
             page = browser.page()
-            sign_in(page, f"{url}{served.console.code(token.sha256)}")
+            sign_in(page, f"{url}/console/enter?code={served.console.sessions.code(token.sha256)}")
             yield Board(f"{url}/console", browser, processes)
 
 

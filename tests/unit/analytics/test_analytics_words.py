@@ -68,13 +68,7 @@ def test_an_explanation_counts_what_was_left_without_the_line(ask):
     assert f"You took *{contrast.chosen.title}* and {without(lacking, len(contrast.unchosen))}. Lately" in shown
 
 
-STEP: dict[str, Any] = {
-    "kind": "reinforced",
-    "actor": None,
-    "reason": "",
-    "verdict": None,
-    "title": "Arrival",
-}
+STEP: dict[str, Any] = {"kind": "reinforced", "actor": None, "reason": "", "verdict": None, "title": "Arrival"}
 STEP |= {"others_with": None, "taken": None, "expected": None}
 STEP["ranking"] = {"shown": list("abcdefghij"), "taken": ["a"], "instruction": ""}
 

@@ -214,7 +214,4 @@ def test_a_ranking_with_a_forged_seal_is_a_row_of_the_apps_own() -> None:
 
     assert [
         (put.row["ranked_by"], put.row["model"], len(put.row["facets"])) for put in made if isinstance(put, Put)
-    ] == [
-        ("sager", None, 1),
-        ("app", None, 0),
-    ]
+    ] == [("sager", None, 1), ("app", None, 0)]
