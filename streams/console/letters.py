@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from starlette.responses import Response
 
@@ -34,8 +34,13 @@ async def one(visit: Visit) -> Response:
     found, replayed = await _kafka(visit, lambda: reading.one(visit.api.settings, visit.fields.get("id", "")))
     letter = found.letter
     parts = [(name, value, readable(value)) for name, value in (("Key", letter.key), ("Value", letter.value))]
-    shown = {"clipped": reading.is_clipped(letter), "most": SHOWN_BYTES, "prefix": PREFIX, "parts": parts}
-    return visit.show("letter.html", found=found, letter=letter, replayed=replayed, **shown)
+    shown: dict[str, Any] = {
+        "clipped": reading.is_clipped(letter),
+        "most": SHOWN_BYTES,
+        "prefix": PREFIX,
+        "parts": parts,
+    }
+    return visit.show("letter.html", found=found, letter=letter, replayed=replayed, parts=parts, **shown)
 
 
 @page("POST", "/letters/plan", Scope.OPERATE, under="/letters")

@@ -21,6 +21,7 @@ READERS = (Scope.READ_ALL, Scope.READ_USER)
 MOST_NOTICES = 8
 ENTRIES = 40
 """Versions on one page of a log."""
+Links = dict[str, Any]
 _Result = TypeVar("_Result")
 _USER: TypeAdapter[str] = TypeAdapter(UserIdField)
 _DOMAIN: TypeAdapter[str] = TypeAdapter(DomainField)
@@ -86,7 +87,9 @@ class Visit:
         """Read the newest snapshot, in one of a few threads."""
         return await self.api.read(self.token, lambda: self.api.snapshot.ask(query))
 
-    def part(self, versions: Sequence[_Result], number: Callable[[_Result], int]) -> tuple[Sequence[_Result], Any]:
+    def part(
+        self, versions: Sequence[_Result], number: Callable[[_Result], int]
+    ) -> tuple[Sequence[_Result], dict[str, Any]]:
         """The newest versions before the one in the fields, if any, and the numbers that the log's links need."""
         before = self.number("before") if "before" in self.fields else None
         until = [each for each in versions if before is None or number(each) < before]

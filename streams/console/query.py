@@ -95,7 +95,9 @@ async def answer(file: Path, prefix: str, query: str, seconds: int = SECONDS) ->
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "streams.cli", "sql", "-", "--csv", "--duckdb", str(file)),
         *("--seconds", str(seconds), "--memory", str(MEMORY_GIB)),
-        **dict.fromkeys(("stdin", "stdout", "stderr"), PIPE),
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
         env=environment(prefix),
         process_group=0,
     )

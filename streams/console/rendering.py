@@ -54,7 +54,7 @@ def render(template: str, **values: Any) -> str:
 
 @cache
 def _environment() -> Environment:
-    trimmed = {"trim_blocks": True, "lstrip_blocks": True}
+    trimmed: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True}
     made = Environment(loader=LOADER, autoescape=True, undefined=StrictUndefined, **trimmed)
     made.globals |= {"address": address, "static": static, "Scope": Scope, "HTMX": HTMX}
     made.filters |= {"day": day, "moment": moment, "ago": ago, "story": story, "text": text, "cut": cut}

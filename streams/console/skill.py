@@ -182,7 +182,7 @@ async def log(visit: Visit) -> Response:
     def reading(con: DuckDBPyConnection) -> dict[str, Any]:
         diffs = _logged(con, user, domain)
         chosen, links = visit.part(diffs, lambda diff: diff.version)
-        return _entries(con, chosen, diffs) | links
+        return {**_entries(con, chosen, diffs), **links}
 
     return visit.show("log.html", user=user, domain=domain, **await visit.read(reading))
 

@@ -20,9 +20,8 @@ from streams.materializer import MaterializerError, metrics, read, run
 from streams.materializer.store import live_file
 from streams.settings import Settings
 from tests.patience import PATIENCE_SECONDS, until
-from tests.unit.materializer.materializer_builders import diff, item, ranking, selection, skill, slim
+from tests.unit.materializer.materializer_builders import diff, item, ranking, receipt, selection, skill, slim
 from tests.unit.materializer.materializer_builders import interaction as an_interaction
-from tests.unit.materializer.test_materializer_rewriting import receipt
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 ROOT = Path(__file__).parents[2]

@@ -107,7 +107,7 @@ def test_rebuild_removes_the_live_file_and_the_next_store_begins_empty(live, set
     assert settings.duckdb_file.exists(), "analysts read on until the new file is published"
 
 
-def test_rebuild_leaves_a_live_file_that_a_materializer_holds(live, settings):
+def test_a_live_file_that_a_materializer_holds_is_left_and_has_no_second_writer(live, settings):
     held = "import sys, duckdb; con = duckdb.connect(sys.argv[1]); print(flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", held, live], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -115,6 +115,8 @@ def test_rebuild_leaves_a_live_file_that_a_materializer_holds(live, settings):
         materializer.stdout.readline()
         with pytest.raises(MaterializerError, match="another process holds"):
             remove_live(settings)
+        with pytest.raises(MaterializerError, match="stop the other `sager materialize`"):
+            Store(live, "sager.")
         materializer.stdin.close()
 
     assert live.exists()
