@@ -25,8 +25,7 @@ from streams.http.problems import Problem
 from streams.http.routing import refuse
 from streams.settings import Settings
 
-BY_ITSELF = "x-sager-by-itself"
-"""Header of requests that a page repeats without its reader."""
+BY_ITSELF = "x-sager-by-itself"  # header of requests that a page repeats without its reader
 YEAR = "public, max-age=31536000, immutable"
 _NO_SNAPSHOT = (
     "Nothing has been published yet that could be shown. The materializer publishes every few seconds: "
@@ -74,7 +73,6 @@ class Console:
 
 
 async def _home(visit: Visit) -> Response:
-    """Redirect to the first page that this token opens."""
     for pages in visit.nav().values():
         return visit.go(pages[0][0])
     raise Problem(403, "this token opens no page of the console: it needs read-user, read-all or operate")

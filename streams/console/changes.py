@@ -118,7 +118,6 @@ def _target(visit: Visit) -> tuple[str, str | None, str | None]:
 
 
 def _outcome(action: Action, diff: SkillDiff | None) -> tuple[str, str]:
-    """The notice of a change, and its kind."""
     if diff is None:
         return LATER, "wait"
     if diff.refused and not diff.changes and not diff.stated:
@@ -128,7 +127,6 @@ def _outcome(action: Action, diff: SkillDiff | None) -> tuple[str, str]:
 
 
 def _understood(diff: SkillDiff | None) -> tuple[str, str]:
-    """The notice of a statement, and its kind."""
     if diff is None:
         return LATER, "wait"
     explanation = diff.heard.explanation if diff.heard else ""

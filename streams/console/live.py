@@ -18,12 +18,10 @@ from streams.http.api import Api
 from streams.http.tokens import Scope
 from streams.settings import Settings
 
-SECONDS = 3
-"""Between two requests of an open page."""
+SECONDS = 3  # between two requests of an open page
 LEAST_SECONDS, GAP_SECONDS = 2.0, 60.0
 """A reading serves all pages for 2 s; after a minute without one, rates begin again."""
-LAGGING = 1_000
-"""Records; from here on lag is worth a look."""
+LAGGING = 1_000  # records; from here on lag is worth a look
 ROLES = {
     "sager_in_flight": "worker",
     "sager_materializer_snapshot_timestamp_seconds": "materializer",
@@ -95,7 +93,6 @@ _WATCHES: WeakKeyDictionary[Api, Watch] = WeakKeyDictionary()
 
 
 async def _fetch(settings: Settings) -> Sequence[Reading]:
-    """Read this process and those in the settings."""
     urls = settings.console_metrics.split(",") if settings.console_metrics else []
     token = settings.console_metrics_token
     return [*await scrape.fetch(urls, token.get_secret_value() if token else None), scrape.own()]

@@ -44,8 +44,7 @@ _NAMES = """
     SELECT kind, name, comment, parameters, coalesce(every, []) FROM named LEFT JOIN columns USING (name)
     ORDER BY place, name
 """
-_running: list[str] = []
-"""The tokens whose queries are under way."""
+_running: list[str] = []  # the tokens whose queries are under way
 csv.field_size_limit(READ_BYTES)
 
 

@@ -11,11 +11,9 @@ from prometheus_client import REGISTRY, Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 TIMEOUT_SECONDS = 3.0
-MOST_BYTES = 8 * 1024 * 1024
-"""Of one answer; a worker's has 0.2 MiB."""
+MOST_BYTES = 8 * 1024 * 1024  # of one answer; a worker's has 0.2 MiB
 OWN = "this process"
-Series = tuple[str, tuple[tuple[str, str], ...]]
-"""A sample's name and its labels, in order."""
+Series = tuple[str, tuple[tuple[str, str], ...]]  # a sample's name and its labels, in order
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from streams.http.problems import Problem
 from streams.settings import Settings
 
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf-token"
-FORM_BYTES, FIELDS = 16 * 1024, 64
-"""The largest form; a sentence takes a few hundred bytes."""
+FORM_BYTES, FIELDS = 16 * 1024, 64  # the largest form; a sentence takes a few hundred bytes
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"

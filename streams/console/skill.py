@@ -54,7 +54,6 @@ async def person(visit: Visit) -> Response:
 
 
 def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now: datetime) -> dict[str, Any] | None:
-    """The skill in a domain, by default the first one, and the parts of its page; None if there is none."""
     skills: dict[str, PolicySkill] = {skill.domain: skill for skill in read.skill(con, user)}
     domain = domain or min(skills, default=None)
     skill = current(api, user, domain, skills.get(domain)) if domain else None
@@ -150,7 +149,6 @@ def stated(skill: PolicySkill, statement_id: str, now: datetime) -> dict[str, An
 
 
 def _slim(con: DuckDBPyConnection, api: Api, skill: PolicySkill, now: datetime) -> tuple[str, str]:
-    """The slim skill, and its form in the current session."""
     slim = api.live.slim(skill.user_id, skill.domain)
     if slim is not None:
         text, session_text, until = slim.text, slim.session_text, slim.session_until

@@ -17,8 +17,7 @@ from streams.settings import Settings
 
 BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 """The first synthetic time, for data that has only an order; also the catalogue's time."""
-APART = timedelta(hours=1)
-"""The interval between two synthetic times."""
+APART = timedelta(hours=1)  # the interval between two synthetic times
 _USER: TypeAdapter[str] = TypeAdapter(UserIdField)
 
 

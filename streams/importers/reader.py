@@ -25,8 +25,7 @@ _WRONG = (AttributeError, KeyError, TypeError, ValueError, OverflowError, OSErro
 """The errors of a missing field, a wrong type or an impossible time."""
 
 Row: TypeAlias = Mapping[str, Any]
-Column: TypeAlias = str | Callable[[Row], Any]
-"""The name of a column, or a function of a row."""
+Column: TypeAlias = str | Callable[[Row], Any]  # the name of a column, or a function of a row
 
 
 @dataclass(frozen=True, kw_only=True)

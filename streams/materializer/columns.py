@@ -44,7 +44,6 @@ def _places(diff: SkillDiff) -> Iterator[Row]:
 
 
 def _calls(ranking: Ranking) -> list[tuple[str, ReasonedBy]]:
-    """The parts of a ranking that a reasoner made."""
     made = ranking.injected
     parts = {"rank": made.ranked_by, "facets": made.facets_by, "slim": made.slim_by}
     return [(part, by) for part, by in parts.items() if by is not None]

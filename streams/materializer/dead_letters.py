@@ -44,17 +44,12 @@ class DeadLetters:
         self._failed: list[KafkaError] = []
 
     def send(self, refused: Sequence[tuple[Record, BadRecord]]) -> None:
-        """Send dead letters and return when the broker has acknowledged all of them.
-
-        Raises:
-            MaterializerError: the broker did not accept them; the batch must not be committed.
-        """
+        """Send dead letters and return when the broker has them; after an error the batch must not be committed."""
         if not refused:
             return
         self._deliver(refused)
         if any(error.code() == KafkaError.MSG_SIZE_TOO_LARGE for error in self._failed):
-            # The broker's limit is below ours. Keeping the position and the first bytes is better than stopping at this
-            # record for ever.
+            # The broker's limit is below ours: better a part than a stop at this record for ever.
             log.warning("%s refuses large records; dead letters are clipped", self._topic)
             self._deliver(refused, limit=4_096)
         if self._failed:

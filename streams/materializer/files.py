@@ -43,10 +43,9 @@ def attach(con: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:
 
 
 def copy_rows(con: duckdb.DuckDBPyConnection, source: str, target: str) -> None:
-    """Copy all rows from one attached database to an empty one, which gets its tables and keys first.
+    """Copy all rows from one attached database to an empty one, which gets its tables first and is used afterwards.
 
-    Neither free blocks nor indexes are copied: both still hold deleted rows, and indexes may be damaged. Afterwards
-    the connection uses the target.
+    Neither free blocks nor indexes are copied: both still hold deleted rows, and indexes may be damaged.
     """
     con.execute(f"USE {target}")
     schema.create_tables(con)
@@ -103,6 +102,5 @@ def cannot_open(path: Path, error: duckdb.Error) -> MaterializerError:
 
 def _damage(path: Path, error: duckdb.Error) -> Damaged | None:
     text = str(error)
-    if any(shortage in text for shortage in _NO_DAMAGE) or not any(sign in text for sign in _DAMAGE):
-        return None
-    return Damaged(f"{path} is damaged (DuckDB: {text.splitlines()[0]})")
+    is_damaged = any(sign in text for sign in _DAMAGE) and not any(shortage in text for shortage in _NO_DAMAGE)
+    return Damaged(f"{path} is damaged (DuckDB: {text.splitlines()[0]})") if is_damaged else None

@@ -24,8 +24,7 @@ _QUOTING: dict[str, dict[str, str | None]] = {
     "skill_commands": {"attribute_id": None, "value": None, "reason": ""},
 }
 """Columns that may quote an erased line, with their blank value."""
-_FACETS = "ranking_facets"
-"""The child table whose rows may."""
+_FACETS = "ranking_facets"  # the child table whose rows may
 
 
 class Barrier:
@@ -121,10 +120,7 @@ def _named_in(key: bytes | None, value: bytes | None) -> set[str]:
 
 
 def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[str]:
-    """Delete the rows that these receipts cover, inside the caller's transaction; return the users who had some.
-
-    Rows that are here when a receipt arrives are older than it, so one dated by a clock that ran ahead counts too.
-    """
+    """Delete the rows that these receipts cover, inside the caller's transaction; return the users who had some."""
     now = datetime.now(UTC)
     by_subject = {receipt.subject: receipt for receipt in receipts}
     found = _delete_letters(con, by_subject, now)
@@ -148,7 +144,7 @@ def _of_users() -> list[Table]:
 
 
 def _future(until: datetime, now: datetime) -> datetime:
-    """The time from which on a row was dated by a clock that ran ahead, by this clock and by the request's."""
+    # Rows that are here when a receipt arrives are older than it, so one dated by a clock that ran ahead counts too.
     return utc(after(max(until, now), TOLERANCE))
 
 
@@ -175,12 +171,10 @@ def _delete(con: duckdb.DuckDBPyConnection, user_id: str, domain: str | None, un
 
 
 def _count(con: duckdb.DuckDBPyConnection, statement: str, given: dict[str, Any]) -> int:
-    """Execute a statement; return how many rows it changed."""
     return int(con.execute(statement, given).fetchall()[0][0])
 
 
-_LETTERS_BYTES = 16 * 1024 * 1024
-"""One letter may have 2 MiB: parts of some 16 MiB are in memory at once."""
+_LETTERS_BYTES = 16 * 1024 * 1024  # one letter may have 2 MiB: parts of some 16 MiB are in memory at once
 _PARTS_OF_LETTERS = """
 SELECT min(rowid), max(rowid) FROM (SELECT rowid, sum(octet_length(coalesce(value, '')) + 1024)
 OVER (ORDER BY rowid) // $1 AS part FROM dead_letters) GROUP BY part
@@ -211,9 +205,10 @@ def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]
 def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: datetime) -> int:
     """Blank all columns that may quote an erased line; return how many rows had words in them."""
     whose = "user_id = $user_id AND occurred_at <= $until"
-    given, rows = {"user_id": user_id, "until": until}, 0
+    given = {"user_id": user_id, "until": until}
+    rows = _count(con, f"DELETE FROM {_FACETS} WHERE {whose}", given)
     for table, blanks in _QUOTING.items():
         values = ", ".join(f"{name} = {'NULL' if blank is None else repr(blank)}" for name, blank in blanks.items())
         has_words = " OR ".join(f"{name} <> ''" if b == "" else f"{name} IS NOT NULL" for name, b in blanks.items())
         rows += _count(con, f"UPDATE {table} SET {values} WHERE {whose} AND ({has_words})", given)
-    return rows + _count(con, f"DELETE FROM {_FACETS} WHERE {whose}", given)
+    return rows

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     M = TypeVar("M", bound=Model)
 
-MEMORY = "2GB"
-"""Memory limit for a query of the HTTP API; nothing is spilled to disk."""
-
 LOGS = (".wal", ".wal.recovery", ".wal.checkpoint")
 """DuckDB's names of a database's write-ahead log, after the database's own name."""
 
@@ -72,7 +69,6 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
 
 
 def _refuse_strays(path: Path) -> None:
-    """Refuse a snapshot with a write-ahead log beside it: DuckDB would replay it, whoever wrote it."""
     for stray in strays(path):
         raise MaterializerError(
             f"{stray} lies beside the snapshot {path}, and DuckDB would carry out whatever is in it: nothing is read. "
@@ -104,7 +100,7 @@ def restrict(con: duckdb.DuckDBPyConnection, seconds: float, memory_bytes: int) 
 
 
 def skill(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> "list[PolicySkill]":
-    """Return the user's current skills, ordered by domain; only one domain's if named."""
+    """Return the user's current skills, ordered by domain, or that of one domain."""
     from schemas import PolicySkill  # noqa: PLC0415 - `sager sql` starts without the models
 
     where = "skills WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain"
@@ -147,12 +143,6 @@ def versions_at(con: duckdb.DuckDBPyConnection, user: str, moment: datetime) -> 
         "WHERE user_id = $1 AND valid_from <= $2 AND (valid_to > $2 OR valid_to IS NULL)"
     )
     return dict(con.execute(query, [user, moment]).fetchall())
-
-
-def prices(con: duckdb.DuckDBPyConnection) -> tuple[float, float]:
-    """Return US dollars per million prompt and completion tokens, as configured at the materializer's last start."""
-    [(prompt, completion)] = con.execute("SELECT llm_price_prompt, llm_price_completion FROM meta").fetchall()
-    return prompt or 0.0, completion or 0.0
 
 
 _TITLES = """

@@ -9,10 +9,8 @@ from schemas import Topic, moment_of
 from streams.kafka.packed import unpack
 from streams.materializer.schema import Keep, Table
 
-Row = dict[str, Any]
-"""A row's values by column."""
-RowKey = tuple[Any, ...]
-"""The values of a table's key columns, in the order of `table.key`."""
+Row = dict[str, Any]  # a row's values by column
+RowKey = tuple[Any, ...]  # the values of a table's key columns, in the order of `table.key`
 
 
 def utc(moment: datetime) -> datetime:

@@ -101,7 +101,6 @@ def _reader(table: Table) -> _Reader:
 
 @cache
 def _child_readers(table: Table, fields: frozenset[str], is_dict: bool) -> tuple[_Reader, _Reader]:
-    """Return the reader of the event's columns, and that of an item's."""
     declared = COLUMNS.get(table.name, {})
     of_item = [name for name in table.names if name in fields or name in declared]
     of_event = [name for name in table.names if name not in (*of_item, "seq", "place")]
@@ -117,7 +116,6 @@ def _at(item: Any, path: str) -> Any:
 
 
 def _converter(name: str, kind: Any) -> Callable[[Any], Any] | None:
-    """Return the function that converts a model's value for a column; None if there is nothing to convert."""
     if pa.types.is_timestamp(kind):
         return utc
     if pa.types.is_floating(kind):

@@ -29,12 +29,9 @@ from streams.settings import Settings
 
 log = logging.getLogger(__name__)
 
-CHECK_SECONDS = 10.0
-"""How often to check the topics for recreation, new partitions and lag."""
-IDLE_SECONDS = 60.0
-"""Not ready after this long without a turn of the loop: a long rewriting, or a slow disk."""
-STUCK_SECONDS = 3_600.0
-"""Not live after this long: no checkpoint and no rewriting takes longer."""
+CHECK_SECONDS = 10.0  # how often to check the topics for recreation, new partitions and lag
+IDLE_SECONDS = 60.0  # not ready after this long without a turn of the loop: a long rewriting, or a slow disk
+STUCK_SECONDS = 3_600.0  # not live after this long: no checkpoint and no rewriting takes longer
 
 
 class MaterializerHealth:
@@ -170,7 +167,6 @@ class _Loop:
         self._next_check = time.monotonic() + CHECK_SECONDS
 
     def _forget(self, recreated: set[str]) -> None:
-        """Read recreated topics from their beginning."""
         if recreated:
             self._store.forget_offsets({name: self._source.topic_id(name) for name in recreated})
             self._done = self._store.offsets()
@@ -183,7 +179,6 @@ class _Loop:
             metrics.NEXT_OFFSET.labels(topic=topic.base).set(offsets[name])
 
     def _report(self, records: Sequence[Record], refused: Sequence[tuple[Record, BadRecord]]) -> None:
-        """Report a batch in the metrics."""
         for base, count in Counter(record.topic.base for record in records).items():
             metrics.RECORDS.labels(topic=base).inc(count)
         for record, _ in refused:

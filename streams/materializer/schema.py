@@ -19,8 +19,7 @@ import duckdb
 if TYPE_CHECKING:
     from schemas import Topic
 
-LAYOUT_VERSION = 1
-"""Incremented when a table changes. `sager rebuild --duckdb` replaces a file of another layout."""
+LAYOUT_VERSION = 1  # incremented when a table changes. `sager rebuild --duckdb` replaces a file of another layout
 
 
 class Keep(Enum):
@@ -60,8 +59,7 @@ TOPIC_TABLES = {name.replace("_", "-"): name for name in _OF_TOPICS}
 """The table of each public topic, by its base name."""
 DERIVED = ("skill_versions", "skill_history", "outcomes")
 """Tables that each publication derives from others, in this order: later ones read earlier ones."""
-SOURCES = frozenset({"rankings", "selections", "skill_diffs"})
-"""The tables that they are derived from."""
+SOURCES = frozenset({"rankings", "selections", "skill_diffs"})  # the tables that they are derived from
 
 
 @dataclass(frozen=True, eq=False, slots=True)

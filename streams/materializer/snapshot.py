@@ -23,8 +23,7 @@ from streams.materializer.store import Store
 
 log = logging.getLogger(__name__)
 
-COPY_SECONDS = 600.0
-"""Time limit for a copy."""
+COPY_SECONDS = 600.0  # time limit for a copy
 INVALIDATED = "has been invalidated"
 """DuckDB's message for this or an earlier failure when only reopening the file helps."""
 

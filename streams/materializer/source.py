@@ -143,7 +143,6 @@ class Source:
             metrics.LAG.labels(topic=self.topics[name].base).set(behind)
 
     def _describe(self, cluster: ClusterMetadata, seconds: float) -> dict[str, TopicState]:
-        """Return the state of our existing topics."""
         partitions = {name: len(cluster.topics[name].partitions) for name in self.topics if name in cluster.topics}
         described = self._admin.describe_topics(TopicCollection(list(partitions)), request_timeout=seconds)
         states = {}

@@ -44,8 +44,7 @@ class Progress:
     topic_id: str
 
 
-Offsets = Mapping[tuple[str, int], Progress]
-"""Progress by full topic name and partition."""
+Offsets = Mapping[tuple[str, int], Progress]  # progress by full topic name and partition
 
 
 class Store:
@@ -204,7 +203,6 @@ class Store:
         return written
 
     def _delete(self, table: Table, keys: Sequence[RowKey]) -> int:
-        """Delete the rows with these keys and their children; return how many rows there were."""
         if not keys:
             return 0
         self._register(table, [dict(zip(table.key, key, strict=True)) for key in keys], table.key)

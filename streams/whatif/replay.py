@@ -40,8 +40,7 @@ from streams.steps import rank_of
 from streams.whatif.variant import Variant, lines_that_rank, side_of
 from streams.worker.reasoning.llm import close_clients
 
-Tell = Callable[[int, int, str], None]
-"""Receives progress: choices done, choices known, and the cost so far."""
+Tell = Callable[[int, int, str], None]  # receives progress: choices done, choices known, and the cost so far
 Write = Callable[[dict[str, Any]], object]
 
 
