@@ -44,7 +44,7 @@ class Console:
             routes=[
                 Mount("/static", StaticFiles(directory=STATIC)),
                 *SignIn(api.gate, self.sessions).routes,
-                *(Route(page.path, self._endpoint(page), methods=[page.method]) for page in (HOME, *PAGES)),
+                *(Route(page.path, self._endpoint(page), methods=[page.method]) for page in PAGES),
             ],
             middleware=[Middleware(_Guard, settings=api.settings)],
             exception_handlers={HTTPException: _no_page},
@@ -70,15 +70,6 @@ class Console:
             return await page.handler(visit)
 
         return answer
-
-
-async def _home(visit: Visit) -> Response:
-    for pages in visit.nav().values():
-        return visit.go(pages[0][0])
-    raise Problem(403, "this token opens no page of the console: it needs read-user, read-all or operate")
-
-
-HOME = Page("GET", "/", frozenset(), _home)
 
 
 def _to_login(request: Request) -> Response:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
+from typing import Any
 
 from pydantic import BaseModel, Field
 from starlette.requests import Request
@@ -27,11 +28,8 @@ from streams.http.routing import router as router_of
 from streams.http.tokens import Token
 
 COOKIE = "sager_console"
-IDLE_SECONDS = 1_800.0
-LONGEST_SECONDS = 43_200.0
-CODE_SECONDS = 3_600.0
-MOST_SESSIONS, MOST_CODES = 1_000, 16
-SECRET_BYTES = 32
+IDLE_SECONDS, LONGEST_SECONDS, CODE_SECONDS = 1_800.0, 43_200.0, 3_600.0
+MOST_SESSIONS, MOST_CODES, SECRET_BYTES = 1_000, 16, 32
 
 
 @dataclass
@@ -111,9 +109,7 @@ class Sessions:
         for key, each in list(self._sessions.items()):
             if now - each.used > IDLE_SECONDS or now - each.began > LONGEST_SECONDS:
                 del self._sessions[key]
-        for key, (_, since) in list(self._codes.items()):
-            if now - since > CODE_SECONDS:
-                del self._codes[key]
+        self._codes = {key: found for key, found in self._codes.items() if now - found[1] <= CODE_SECONDS}
 
 
 def _hash(secret: str) -> str:
@@ -204,16 +200,10 @@ class SignIn:
     def _begin(self, request: Request, token: Token) -> Response:
         self._sessions.end(request.cookies.get(COOKIE, ""))
         reply = RedirectResponse(address("/"), 303)
-        reply.set_cookie(
-            COOKIE,
-            self._sessions.begin(token),
-            max_age=int(LONGEST_SECONDS),
-            path=ROOT,
-            httponly=True,
-            samesite="strict",
-            # The loopback has no TLS, and no network on which others could read the cookie.
-            secure=not is_loopback(host_of(request.headers.get("host", ""))),
-        )
+        # The loopback has no TLS, and no network on which others could read the cookie.
+        secure = not is_loopback(host_of(request.headers.get("host", "")))
+        given: dict[str, Any] = {"path": ROOT, "httponly": True, "samesite": "strict", "secure": secure}
+        reply.set_cookie(COOKIE, self._sessions.begin(token), max_age=int(LONGEST_SECONDS), **given)
         return reply
 
 

@@ -28,6 +28,14 @@ MOST_FOUND = 50
 _SLIM = "SELECT text, session_text, session_until FROM slim_skills WHERE user_id = $1 AND domain = $2"
 
 
+@page("GET", "/")
+async def home(visit: Visit) -> Response:
+    """Redirect to the first page that this token opens."""
+    for pages in visit.nav().values():
+        return visit.go(pages[0][0])
+    raise Problem(403, "this token opens no page of the console: it needs read-user, read-all or operate")
+
+
 @page("GET", "/people", *READERS)
 async def people(visit: Visit) -> Response:
     """Users whose id begins with the given text; a token of one user goes straight to their page."""

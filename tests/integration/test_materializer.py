@@ -16,7 +16,7 @@ from schemas import TOPICS, DeadLetter, decode, encode, topic_of
 from streams.kafka import topics
 from streams.kafka.clients import producer_config
 from streams.local.broker import EmbeddedBroker, free_port
-from streams.materializer import MaterializerError, metrics, read, run
+from streams.materializer import MaterializerError, read, run
 from streams.materializer.store import live_file
 from streams.settings import Settings
 from tests.patience import PATIENCE_SECONDS, until
@@ -127,19 +127,6 @@ def dead_letters_that_decode(settings):
         found += consumer.consume(10, timeout=0.5)
     consumer.close()
     return [decode(DeadLetter, m.value()) for m in found if m.value().startswith(b"{")]
-
-
-def test_a_restarted_materializer_goes_on_where_it_was(settings):
-    produce(settings, *map(interaction, range(100)))
-    with materializing(settings):
-        eventually(settings, "SELECT count(*) FROM interactions", [(100,)])
-    produce(settings, *map(interaction, range(100, 150)))
-    records = metrics.RECORDS.labels(topic="interactions")._value
-    before = records.get()
-    with materializing(settings):
-        eventually(settings, "SELECT count(*) FROM interactions", [(150,)])
-    assert records.get() - before == 50
-    assert query(settings, "SELECT count(*), count(DISTINCT event_id) FROM interactions") == [(150, 150)]
 
 
 def start_process(settings):
