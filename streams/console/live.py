@@ -5,6 +5,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -103,15 +104,10 @@ async def now(visit: Visit) -> Response:
     """The processes now. The page repeats its request every few seconds, unless it is to stand still."""
     watch = _WATCHES.setdefault(visit.api, Watch(partial(_fetch, visit.api.settings)))
     await watch.look()
-    return visit.show(
-        "live.html",
-        tiles=tiles(watch),
-        processes=[process(each) for each in watch.readings],
-        tables=[by_agent(watch), by_topic(watch), errors(watch)],
-        only_us=visit.api.settings.console_metrics is None,
-        still="still" in visit.fields,
-        seconds=SECONDS,
-    )
+    processes, tables = list(map(process, watch.readings)), [by_agent(watch), by_topic(watch), errors(watch)]
+    shown: dict[str, Any] = {"tiles": tiles(watch), "processes": processes, "tables": tables, "seconds": SECONDS}
+    only_us, still = visit.api.settings.console_metrics is None, "still" in visit.fields
+    return visit.show("live.html", only_us=only_us, still=still, **shown)
 
 
 def process(reading: Reading) -> tuple[str, str, str, str]:
@@ -167,9 +163,8 @@ def by_topic(watch: Watch) -> dict[str, Any]:
 def errors(watch: Watch) -> dict[str, Any]:
     """The counters of errors that are not zero, the largest first."""
     found = Counter[tuple[str, str]]()
-    for metric, meaning in ERRORS.items():
-        for reading in watch.readings:
-            for labels, value in reading.of(metric):
-                found[meaning, ", ".join(labels.values())] += int(value)
+    for metric, reading in product(ERRORS, watch.readings):
+        for labels, value in reading.of(metric):
+            found[ERRORS[metric], ", ".join(labels.values())] += int(value)
     rows = [(*error, amount) for error, amount in found.most_common() if amount]
     return table("errors", ("error", "where and why", "count"), rows)

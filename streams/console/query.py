@@ -10,6 +10,7 @@ from asyncio.subprocess import PIPE
 from contextlib import suppress
 from html import escape
 from io import StringIO
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def environment(prefix: str) -> dict[str, str]:
 
 def table_of(output: str) -> dict[str, Any]:
     """The part of an answer that fits on a page: its headings and cells, and whether there is more."""
-    rows = list(csv.reader(StringIO(output)))
+    rows = list(islice(csv.reader(StringIO(output)), ROWS + 2))
     shown, size = list[list[str]](), 0
     for row in rows[: ROWS + 1]:
         cells = [cut(cell, LETTERS) for cell in row[:COLUMNS]]

@@ -31,11 +31,7 @@ _AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
 def address(path: str, **query: Any) -> str:
-    """The address of a page. Ids are in the query, where none can be mistaken for a part of the path.
-
-    >>> address("/person", user="a/b", domain=None)
-    '/console/person?user=a%2Fb'
-    """
+    """The address of a page. Ids are in the query, where none can be mistaken for a part of the path."""
     given = urlencode({name: value for name, value in query.items() if value is not None})
     return f"{ROOT}{path}?{given}" if given else f"{ROOT}{path}"
 
@@ -107,9 +103,9 @@ def moment(when: datetime) -> str:
 
 def ago(when: datetime) -> str:
     """A past moment by its distance from now, in the largest unit."""
-    seconds = int((datetime.now(UTC) - when).total_seconds())
+    seconds = max(0, int((datetime.now(UTC) - when).total_seconds()))
     for size, unit in _AGES:
-        if amount := seconds // size if seconds > 0 else 0:
+        if amount := seconds // size:
             return f"{amount} {unit}{'' if amount == 1 else 's'} ago"
     return "just now"
 

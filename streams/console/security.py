@@ -34,10 +34,7 @@ HEADERS = {
 
 
 def check_host(request: Request, settings: Settings) -> None:
-    """Refuse a request to a foreign name, which DNS rebinding points here.
-
-    The console's names are the loopback's, those in `console_hosts`, and addresses behind TLS.
-    """
+    """Refuse a foreign name, of DNS rebinding; ours are the loopback's, `console_hosts`, and addresses behind TLS."""
     name = host_of(request.headers.get("host", ""))
     known = is_loopback(name) or name in {each.strip().lower() for each in (settings.console_hosts or "").split(",")}
     if settings.http_certificate is not None and not known:
@@ -49,11 +46,7 @@ def check_host(request: Request, settings: Settings) -> None:
 
 
 def host_of(netloc: str) -> str:
-    """The name in a `Host` header, without the port and in lower case.
-
-    >>> host_of("LocalHost:8088"), host_of("[::1]:8088")
-    ('localhost', '::1')
-    """
+    """The name in a `Host` header, without the port and in lower case."""
     try:
         return urlsplit(f"//{netloc}").hostname or ""
     except ValueError:

@@ -100,7 +100,7 @@ def _line(con: DuckDBPyConnection, api: Api, user: str, domain: str, named: str)
     vouching, now = vouching_of(api.settings), datetime.now(UTC)
     skill = current(api, user, domain, next(iter(read.skill(con, user, domain)), None))
     if skill is None:
-        raise no_skill(domain)
+        raise _no_skill(domain)
     try:
         history = explain(con, user, domain, named, vouching, now)
     except (UnknownUser, UnknownLine):  # the snapshot does not have the last seconds yet
@@ -119,8 +119,7 @@ def _line(con: DuckDBPyConnection, api: Api, user: str, domain: str, named: str)
     return found | {"is_statement": False, "line": attribute, "held_back": held_back}
 
 
-def no_skill(domain: str) -> Problem:
-    """The answer if a user has no skill in a domain; it reveals nothing about others."""
+def _no_skill(domain: str) -> Problem:
     return Problem(404, f"there is no skill of this person in {domain}, or the snapshot does not have it yet")
 
 
@@ -186,7 +185,9 @@ async def log(visit: Visit) -> Response:
     user, domain = visit.user(), visit.domain()
 
     def reading(con: DuckDBPyConnection) -> dict[str, Any]:
-        diffs = _logged(con, user, domain)
+        diffs = read.diffs(con, user, domain)
+        if not diffs:
+            raise _no_skill(domain)
         chosen, links = visit.part(diffs, lambda diff: diff.version)
         return {**_entries(con, chosen, diffs), **links}
 
@@ -199,7 +200,9 @@ async def version(visit: Visit) -> Response:
     user, domain, number = visit.user(), visit.domain(), visit.number("version")
 
     def reading(con: DuckDBPyConnection) -> dict[str, Any]:
-        diffs = _logged(con, user, domain)
+        diffs = read.diffs(con, user, domain)
+        if not diffs:
+            raise _no_skill(domain)
         then = at_version(diffs, number)
         now = current(visit.api, user, domain, at_version(diffs, diffs[-1].version))
         if then is None or now is None:
@@ -209,13 +212,6 @@ async def version(visit: Visit) -> Response:
 
     found, may = await visit.read(reading), rights(visit, user)
     return visit.show("version.html", user=user, domain=domain, number=number, may=may, **found)
-
-
-def _logged(con: DuckDBPyConnection, user: str, domain: str) -> list[SkillDiff]:
-    diffs = read.diffs(con, user, domain)
-    if not diffs:
-        raise no_skill(domain)
-    return diffs
 
 
 def _entries(con: DuckDBPyConnection, chosen: Sequence[SkillDiff], diffs: Sequence[SkillDiff]) -> dict[str, Any]:

@@ -138,11 +138,8 @@ def _documents(con: duckdb.DuckDBPyConnection, model: "type[M]", where: str, *va
 
 def versions_at(con: duckdb.DuckDBPyConnection, user: str, moment: datetime) -> dict[str, int]:
     """Return the versions of the user's skills in force at a moment (naive, in UTC), by domain."""
-    query = (
-        "SELECT domain, version FROM skill_versions "
-        "WHERE user_id = $1 AND valid_from <= $2 AND (valid_to > $2 OR valid_to IS NULL)"
-    )
-    return dict(con.execute(query, [user, moment]).fetchall())
+    where = "user_id = $1 AND valid_from <= $2 AND (valid_to > $2 OR valid_to IS NULL)"
+    return dict(con.execute(f"SELECT domain, version FROM skill_versions WHERE {where}", [user, moment]).fetchall())
 
 
 _TITLES = """

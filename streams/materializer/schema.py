@@ -188,9 +188,5 @@ def create_queries(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def quoted(words: str) -> str:
-    """Return the words as an SQL literal.
-
-    >>> quoted("it's")
-    "'it''s'"
-    """
+    """Return the words as an SQL literal."""
     return "'" + words.replace("'", "''") + "'"

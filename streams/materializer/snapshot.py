@@ -1,8 +1,7 @@
 """Publishes the live file to analysts.
 
-A DuckDB file has one read-write process or many readers, never both. Readers therefore get a copy, and an open reader
-keeps it while the next one takes its name. Rows wait while the file is brought up to date and copied, and after an
-erasure while it is rewritten.
+A DuckDB file has one read-write process or many readers, never both: readers get a copy, and an open reader keeps it
+while the next one takes its name. Rows wait while the file is copied, and after an erasure rewritten.
 """
 
 import logging
@@ -102,10 +101,7 @@ class Publisher:
 
 
 def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:
-    """Copy a file that no process checkpoints, and rename the copy to the name that analysts open.
-
-    MaterializerError: the copy failed; OSError: the folder cannot be written. The published file is then unchanged.
-    """
+    """Copy a file that no process checkpoints, and rename the copy; after an error the published file is unchanged."""
     private.make(target.parent, group)
     fresh = target.with_name(target.name + ".tmp")
     fresh.unlink(missing_ok=True)

@@ -49,13 +49,9 @@ class TopicState:
     partitions: int
 
     def start(self, progress: Progress | None) -> int:
-        """Return the offset at which to start a partition.
-
-        >>> TopicState("x", 1).start(Progress(7, "x")), TopicState("new", 1).start(Progress(7, "x"))
-        (7, -2)
-        """
-        known = progress is not None and progress.topic_id == self.topic_id
-        return (progress.next_offset if progress and known else 0) or OFFSET_BEGINNING
+        """Return the offset at which to start a partition: 0 and those of an earlier topic are the beginning."""
+        is_known = progress is not None and progress.topic_id == self.topic_id
+        return (progress.next_offset if progress and is_known else 0) or OFFSET_BEGINNING
 
 
 class Source:

@@ -48,10 +48,7 @@ Offsets = Mapping[tuple[str, int], Progress]  # progress by full topic name and 
 
 
 class Store:
-    """The live DuckDB file, open for writing; it and its folders are created.
-
-    MaterializerError: another process holds the file, or it belongs to another deployment or program.
-    """
+    """The live DuckDB file, open for writing; it and its folders are created."""
 
     def __init__(self, path: Path, prefix: str) -> None:
         self.path = path
@@ -292,10 +289,9 @@ def open_store(settings: Settings) -> Store:
 
 
 def replace_damaged(settings: Settings, damage: Damaged) -> None:
-    """Remove the damaged live file, and fill a new one from the snapshot if that can be read.
+    """Remove the damaged live file, and fill a new one from the snapshot if that can be read, later from Kafka.
 
-    The damaged file is not kept: an erasure could not reach the rows in it. Kafka has the later records, and all that
-    it still holds where there is no snapshot.
+    The damaged file is not kept: an erasure could not reach the rows in it.
     """
     path = live_file(settings)
     remove_database(path)
