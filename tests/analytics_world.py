@@ -16,14 +16,7 @@ from operators.evidence import fixed
 from operators.evolve import CountsReasoner, Proposal, RulesReasoner, validate
 from operators.global_skill import Population
 from operators.language.corrections import understand
-from operators.merge import (
-    fit_seed,
-    merge,
-    resolve_abstention,
-    resolve_command,
-    resolve_counts,
-    start,
-)
+from operators.merge import fit_seed, merge, resolve_abstention, resolve_command, resolve_counts, start
 from operators.neighbourhood import Gathered, Neighbourhood, near
 from operators.outcome import arm_of
 from operators.propagate import GraphLimits, neighbour_of, on_touch, takers_of, touches, with_taken
@@ -39,7 +32,6 @@ from schemas import (
     Action,
     BadRecord,
     Candidate,
-    CardDiff,
     Contrast,
     Correction,
     Directive,
@@ -61,7 +53,6 @@ from schemas import (
     Selection,
     SkillCommand,
     SkillDiff,
-    SlimSkill,
     Source,
     Stance,
     Verdict,
@@ -98,14 +89,10 @@ EVOLVE, RANK = Evolve(privacy=PRIVACY, vouching=VOUCHING), Rank(privacy=PRIVACY,
 class AnalyticsWorld:
     """Everything that was sent, in order, by topic."""
 
-    interactions: list[Interaction] = field(default_factory=list)
-    requests: list[RankRequest] = field(default_factory=list)
     rankings: list[Ranking] = field(default_factory=list)
     selections: list[Selection] = field(default_factory=list)
     contrasts: list[Contrast] = field(default_factory=list)
     diffs: list[SkillDiff] = field(default_factory=list)
-    heard: list[CardDiff] = field(default_factory=list)
-    slims: list[SlimSkill] = field(default_factory=list)
     skills: dict[tuple[str, str], PolicySkill] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
 
@@ -180,7 +167,6 @@ class _Builder:
             if (number, turn) in ((2, 9), (5, 9)):
                 self._command(number, at + timedelta(hours=1))
         for version, card in talks([str(person.user_id) for person in self._people[:3]], MONDAY):
-            self._world.heard.append(version)
             self._send(version, version.occurred_at)
             self._send(card, version.occurred_at)
         bad = Record(topic_of(PolicySkill), 0, 1, _ms(MONDAY), b"ann", b"no json")
@@ -203,7 +189,6 @@ class _Builder:
                 event_id=f"past-{person.user_id}-{place}", occurred_at=at, user_id=key[0], domain=key[1], item=item
             )
             self._send(event, at)
-            self._world.interactions.append(event)
             facts = self._read(item)
             self._profiles[key] = observe(self._profiles.get(key), event, facts.facts, _position(place))
             self._remember(key, facts, at, event.event_id)
@@ -236,7 +221,6 @@ class _Builder:
         if turn % 7 == 3:
             # A producer's retry under a new id, some seconds later.
             self._send(selection.model_copy(update={"event_id": f"again-{name}"}), later + timedelta(seconds=5))
-        self._world.requests.append(request)
         self._world.rankings.append(ranking)
         self._world.selections.append(selection)
         ring = OpenRankings(user_id=key[0], slot=slot_of(name))
@@ -266,25 +250,18 @@ class _Builder:
         if by_llm and with_skill:
             by = _llm("rank-listwise.v1", 620 + 3 * len(lines), 45, latency_ms=900)
         by_id = {candidate.item_id: candidate for candidate in request.candidates}
+        injected = Injected(
+            skill_version=skill.version if skill else 0,
+            slim_skill=slim(skill, BUDGET, vouching=VOUCHING).text if skill else "", reasoner=by.reasoner,
+            facets=tuple(f.model_copy(update={"supporting_neighbors": ()}) for f in found.facets[:3]),
+            ranked_by=by, fit=heard.told(items, order),
+        )  # fmt: skip
+        name, at, asked = request.request_id, request.occurred_at, request.instruction
         ranking = Ranking(
-            event_id=f"rank-{request.request_id}",
-            occurred_at=request.occurred_at,
-            ranking_id=request.request_id,
-            user_id=request.user_id,
-            domain=request.domain,
-            instruction=request.instruction,
-            candidates=tuple(by_id[item_id] for item_id in order),
-            session_id=request.session_id,
-            ranked_by=RankedBy.SAGER,
-            injected=Injected(
-                skill_version=skill.version if skill else 0,
-                slim_skill=slim(skill, BUDGET, vouching=VOUCHING).text if skill else "",
-                reasoner=by.reasoner,
-                facets=tuple(f.model_copy(update={"supporting_neighbors": ()}) for f in found.facets[:3]),
-                ranked_by=by,
-                fit=heard.told(items, order),
-            ),
-        )
+            event_id=f"rank-{name}", occurred_at=at, ranking_id=name, user_id=request.user_id, domain=request.domain,
+            instruction=asked, candidates=tuple(by_id[item_id] for item_id in order), session_id=request.session_id,
+            ranked_by=RankedBy.SAGER, injected=injected,
+        )  # fmt: skip
         return sealed(ranking)
 
     def _nothing_suits(self, person: people.Person, turn: int, at: datetime, session: str) -> None:
@@ -349,15 +326,9 @@ class _Builder:
             self._say(key, f"said-{name}", at + timedelta(minutes=1), said, (), ranking)
 
     def _signal(
-        self,
-        key: tuple[str, str],
-        name: str,
-        at: datetime,
-        item: Candidate,
-        signal: str,
-        value: float | None,
+        self, key: tuple[str, str], name: str, at: datetime, item: Candidate, signal: str, value: float | None,
         session: str | None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         feedback = Feedback(
             event_id=name, occurred_at=at, user_id=key[0], domain=key[1], item=item, signal=signal, value=value,
             session_id=session,
@@ -368,13 +339,7 @@ class _Builder:
             self._learn(key, skill, version.diff)
 
     def _say(
-        self,
-        key: tuple[str, str],
-        name: str,
-        at: datetime,
-        text: str,
-        says: tuple[Directive, ...],
-        ranking: Ranking,
+        self, key: tuple[str, str], name: str, at: datetime, text: str, says: tuple[Directive, ...], ranking: Ranking
     ) -> None:
         fit = ranking.injected.fit
         correction = Correction(
@@ -411,18 +376,11 @@ class _Builder:
         key = (str(person.user_id), str(person.domain))
         skill = self._world.skills[key]
         action = Action.PIN if number == 2 else Action.REMOVE
+        chosen = max(skill.attributes, key=lambda line: (line.source is Source.PRIOR, line.confirmed_at > 0, line.tier))
         command = SkillCommand(
-            event_id=f"command-{number}",
-            occurred_at=at,
-            user_id=key[0],
-            domain=key[1],
-            action=action,
-            attribute_id=max(
-                skill.attributes, key=lambda line: (line.source is Source.PRIOR, line.confirmed_at > 0, line.tier)
-            ).attribute_id,
-            actor="support",
-            reason="the user asked for it",
-        )
+            event_id=f"command-{number}", occurred_at=at, user_id=key[0], domain=key[1], action=action,
+            attribute_id=chosen.attribute_id, actor="support", reason="the user asked for it",
+        )  # fmt: skip
         self._send(command, at)
         self._learn(key, skill, resolve_command(skill, command, privacy=PRIVACY, vouching=VOUCHING))
 
@@ -435,7 +393,6 @@ class _Builder:
         self._send(evolved, diff.occurred_at)
         if self._said.get(key) != short.text:
             self._said[key] = short.text
-            self._world.slims.append(short)
             self._send(short, diff.occurred_at)
 
     def _skill(self, key: tuple[str, str], event: Event) -> PolicySkill:
@@ -469,30 +426,19 @@ class _Builder:
 
 def _judged(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> tuple[Judgement, ...]:
     """What a model that proposes this said of each line."""
-    verdicts = dict.fromkeys(proposal.reinforced, Verdict.SUPPORTS) | dict.fromkeys(
-        proposal.weakened, Verdict.CONTRADICTS
-    )
-    return tuple(
-        Judgement(
-            attribute_id=line.attribute_id,
-            verdict=(verdict := verdicts.get(line.attribute_id, Verdict.UNRELATED)),
-            quoted=None if verdict is Verdict.UNRELATED else contrast.chosen.facts[0],
-        )
-        for line in skill.attributes
-    )
+    verdicts = dict.fromkeys(proposal.reinforced, Verdict.SUPPORTS)
+    verdicts |= dict.fromkeys(proposal.weakened, Verdict.CONTRADICTS)
+    said = [(line.attribute_id, verdicts.get(line.attribute_id, Verdict.UNRELATED)) for line in skill.attributes]
+    quoted = {Verdict.UNRELATED: None}
+    fact = contrast.chosen.facts[0]
+    return tuple(Judgement(attribute_id=name, verdict=v, quoted=quoted.get(v, fact)) for name, v in said)
 
 
 def _llm(prompt: str, prompt_tokens: int, completion_tokens: int, latency_ms: int) -> ReasonedBy:
     return ReasonedBy(
-        reasoner="llm",
-        model="small-model",
-        prompt=prompt,
-        prompt_hash=f"hash-of-{prompt}",
-        prompt_tokens=prompt_tokens,
-        completion_tokens=completion_tokens,
-        calls=1,
-        latency_ms=latency_ms,
-    )
+        reasoner="llm", model="small-model", prompt=prompt, prompt_hash=f"hash-of-{prompt}", calls=1,
+        prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, latency_ms=latency_ms,
+    )  # fmt: skip
 
 
 def _position(offset: int) -> Position:

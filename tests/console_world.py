@@ -12,8 +12,7 @@ from streams.demo.scenario import Simulated
 from streams.kafka.producer import EventOutbox, envelope
 from streams.local.broker import free_port
 from streams.local.launch import Local
-from streams.materializer import read
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer import MaterializerError, read
 from streams.settings import Settings
 from tests.patience import until
 
@@ -25,17 +24,9 @@ SEED = 11
 
 @dataclass
 class World:
-    """A running deployment and its people.
-
-    Attributes:
-        local: the processes.
-        domains: the domain that each person chooses in.
-        choices: how many choices there were.
-    """
+    """A running deployment and its people."""
 
     local: Local
-    domains: dict[str, str]
-    choices: int
 
     @property
     def url(self) -> str:
@@ -102,16 +93,10 @@ def _fill(local: Local) -> World:
                 ranking = Ranking(**envelope(choice.at), **about, ranking_id=choice.choice_id, candidates=shown)
                 events.send(ranking)
                 versions[user] += 1
-                events.send(
-                    Selection(
-                        **envelope(choice.at + timedelta(seconds=40)),
-                        **about,
-                        ranking_id=choice.choice_id,
-                        item_id=choice.target,
-                    )
-                )
+                taken = {"ranking_id": choice.choice_id, "item_id": choice.target}
+                events.send(Selection(**envelope(choice.at + timedelta(seconds=40)), **about, **taken))
     domains = {names[person.user_id]: str(person.domain) for person in scenario.people}
-    world = World(local, domains, ROUNDS * len(PEOPLE))
+    world = World(local)
     _wait(world, versions)
     with EventOutbox(local.settings) as events:
         for hours, (user, text) in enumerate(SAID):

@@ -21,8 +21,7 @@ from streams.kafka.clients import client_config, producer_config
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import int_of
 from streams.local.launch import child
-from streams.materializer import read
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer import MaterializerError, read
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import lag
 from tests.patience import PATIENCE_SECONDS

@@ -64,10 +64,9 @@ def materialize(bootstrap: Bootstrap = None) -> None:
     writable(chosen.data_dir, chosen.group)
     from streams import agreement, shutdown  # noqa: PLC0415
     from streams.http import process_health  # noqa: PLC0415
-    from streams.materializer.health import MaterializerHealth  # noqa: PLC0415
-    from streams.materializer.run import materialize as run  # noqa: PLC0415
+    from streams.materializer import run  # noqa: PLC0415
 
-    health, stop = MaterializerHealth(), threading.Event()
+    health, stop = run.MaterializerHealth(), threading.Event()
 
     def end(*_: object) -> None:
         shutdown.begin(chosen.shutdown_seconds)
@@ -78,7 +77,7 @@ def materialize(bootstrap: Bootstrap = None) -> None:
         signal.signal(name, end)
     agreement.publish(chosen, agreement.FILTERS)
     process_health.serve(chosen, health)
-    run(chosen, stop, health=health)
+    run.materialize(chosen, stop, health=health)
 
 
 def serve(bootstrap: Bootstrap = None) -> None:

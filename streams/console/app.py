@@ -14,31 +14,19 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streams.console import cards, changes, history, letters, live, query, skill  # noqa: F401 - declare pages
+from streams.console import cards, changes, letters, live, query, skill  # noqa: F401 - declare pages
 from streams.console.pages import PAGES, Page, Visit
 from streams.console.rendering import STATIC, address, render
-from streams.console.security import (
-    CSRF_FIELD,
-    CSRF_HEADER,
-    HEADERS,
-    check_csrf,
-    check_host,
-    check_origin,
-    fields,
-    form_of,
-)
-from streams.console.session import COOKIE, Sessions
-from streams.console.signing import SignIn
+from streams.console.security import HEADERS, check_csrf, check_host, check_origin, fields, form_of
+from streams.console.session import COOKIE, Sessions, SignIn
 from streams.http import problems
 from streams.http.api import Api
 from streams.http.problems import Problem
 from streams.http.routing import refuse
 from streams.settings import Settings
 
-BY_ITSELF = "x-sager-by-itself"
-"""Header of requests that a page repeats without its reader."""
+BY_ITSELF = "x-sager-by-itself"  # header of requests that a page repeats without its reader
 YEAR = "public, max-age=31536000, immutable"
-_NO_PAGE = "There is no such page. It may have been moved, or the address is not complete."
 _NO_SNAPSHOT = (
     "Nothing has been published yet that could be shown. The materializer publishes every few seconds: "
     "load the page again. If this stays so, see its log."
@@ -55,17 +43,13 @@ class Console:
         self.app = Starlette(
             routes=[
                 Mount("/static", StaticFiles(directory=STATIC)),
-                *SignIn(api.gate, self.sessions).routes(),
-                *(Route(page.path, self._endpoint(page), methods=[page.method]) for page in (HOME, *PAGES)),
+                *SignIn(api.gate, self.sessions).routes,
+                *(Route(page.path, self._endpoint(page), methods=[page.method]) for page in PAGES),
             ],
             middleware=[Middleware(_Guard, settings=api.settings)],
             exception_handlers={HTTPException: _no_page},
         )
         self.app.router.redirect_slashes = False
-
-    def code(self, token_sha256: str) -> str:
-        """The path of a sign-in link, which is valid once, within an hour."""
-        return address("/enter", code=self.sessions.code(token_sha256))
 
     def _endpoint(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
@@ -82,21 +66,10 @@ class Console:
                 check_origin(request)
                 visit.fields.clear()
                 visit.fields.update(await form_of(request))
-                presented = visit.fields.pop(CSRF_FIELD, "")
-                check_csrf(request.headers.get(CSRF_HEADER) or presented, session.csrf)
+                check_csrf(request, visit.fields, session.csrf)
             return await page.handler(visit)
 
         return answer
-
-
-async def _home(visit: Visit) -> Response:
-    """Redirect to the first page that this token opens."""
-    for pages in visit.nav().values():
-        return visit.go(pages[0][0])
-    raise Problem(403, "this token opens no page of the console: it needs read-user, read-all or operate")
-
-
-HOME = Page("GET", "/", frozenset(), _home)
 
 
 def _to_login(request: Request) -> Response:
@@ -108,7 +81,8 @@ def _to_login(request: Request) -> Response:
 
 async def _no_page(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101
-    detail = _NO_PAGE if error.status_code == HTTPStatus.NOT_FOUND else error.detail
+    no_page = "There is no such page. It may have been moved, or the address is not complete."
+    detail = no_page if error.status_code == HTTPStatus.NOT_FOUND else error.detail
     return _error_page(Problem(error.status_code, detail, dict(error.headers or {})))
 
 
@@ -133,8 +107,7 @@ class _Guard:
                 started = True
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
-                cacheable = "etag" in headers
-                headers.setdefault("Cache-Control", YEAR if cacheable else "no-store")
+                headers.setdefault("Cache-Control", YEAR if "etag" in headers else "no-store")
             await send(message)
 
         try:

@@ -15,8 +15,6 @@ from streams.http.tokens import Scope
 from streams.rights.cards import ToldCardLine, card_versions, line_told
 from streams.vouching import vouching_of
 
-ENTRIES = 40
-"""Versions on one page of the log."""
 LATER = "It is on its way, and no worker has done it yet. It will be done: load this page again in a while."
 _DONE = {
     "pin": "Pinned: it stays, whatever is said later.",
@@ -28,24 +26,25 @@ _DONE = {
 
 
 async def shown_card(visit: Visit, user: str) -> dict[str, Any] | None:
-    """The user's card for a template; None if there is none."""
+    """The user's card for a template, the surest lines and the newest past ones first; None if there is none."""
     card = await card_of(visit.api, visit.token, user)
-    return _shown(visit, card, datetime.now(UTC)) if card is not None and (card.lines or card.past) else None
+    if card is None or not (card.lines or card.past):
+        return None
+    lines, past = ([_described(visit, line) for line in found] for found in (card.lines, reversed(card.past)))
+    says = {line.line_id: line.says for line in (*lines, *past)}
+    lines.sort(key=lambda line: -line.certainty)
+    return {"version": card.version, "lines": lines, "past": past, "says": says}
 
 
 @page("GET", "/card/log", *READERS, under="/people")
 async def card_log(visit: Visit) -> Response:
     """The versions of a card, the newest first."""
     user = visit.user()
-    before = visit.number("before") if "before" in visit.fields else None
     diffs = await visit.api.read(visit.token, lambda: visit.api.snapshot.card_log(user))
     if not diffs:
         raise Problem(404, f"{NOTHING}, or the snapshot does not have it yet")
-    versions = card_versions(diffs)
-    until = [each for each in versions if before is None or each.diff.version < before]
-    older = until[-ENTRIES].diff.version if len(until) > ENTRIES else None
-    entries = until[-ENTRIES:][::-1]
-    return visit.show("log.html", user=user, domain=None, entries=entries, older=older, before=before)
+    entries, links = visit.part(card_versions(diffs), lambda each: each.diff.version)
+    return visit.show("log.html", user=user, domain=None, entries=entries[::-1], **links)
 
 
 @page("GET", "/card/line", *READERS, under="/people")
@@ -53,7 +52,7 @@ async def card_preview(visit: Visit) -> Response:
     """The effect of pinning or removing a line, or the form that writes one; nothing is sent."""
     user, action = visit.user(), _action(visit)
     line = _line(visit, await card_of(visit.api, visit.token, visit.user(Scope.CHANGE_USER)), action)
-    shown = None if line is None else _described(visit, line, datetime.now(UTC))
+    shown = None if line is None else _described(visit, line)
     return visit.show("card_change.html", user=user, line=shown, action=action)
 
 
@@ -95,13 +94,5 @@ def _line(visit: Visit, card: Card | None, action: str) -> CardLine | None:
     return found
 
 
-def _shown(visit: Visit, card: Card, at: datetime) -> dict[str, Any]:
-    """A card as of a moment: the surest lines first, and replaced lines, the newest first."""
-    lines, past = ([_described(visit, line, at) for line in found] for found in (card.lines, reversed(card.past)))
-    says = {line.line_id: line.says for line in (*lines, *past)}
-    lines.sort(key=lambda line: -line.certainty)
-    return {"version": card.version, "lines": lines, "past": past, "says": says}
-
-
-def _described(visit: Visit, line: CardLine, at: datetime) -> ToldCardLine:
-    return line_told(line, at, vouching_of(visit.api.settings))
+def _described(visit: Visit, line: CardLine) -> ToldCardLine:
+    return line_told(line, datetime.now(UTC), vouching_of(visit.api.settings))

@@ -10,8 +10,8 @@ from starlette.responses import Response
 
 from schemas import Action, ChangeKind, Correction, Said, SkillDiff, Wish
 from streams.console.cards import LATER
-from streams.console.history import refused
 from streams.console.pages import Visit, page
+from streams.console.skill import refused
 from streams.http.problems import Problem, not_valid
 from streams.http.rights import export_file
 from streams.http.skills import command_of
@@ -31,8 +31,7 @@ _ACTIONS: dict[Action, tuple[tuple[str, ...], str]] = {
     Action.ROLL_BACK: (("to_version",), "Gone back."),
 }
 """The actions of the forms, each with its fields and its notice afterwards."""
-_KEEP_LINE = (Action.PIN, Action.UNPIN, Action.SET_TIER, Action.REWORD)
-"""Afterwards the line still has a page."""
+_KEEP_LINE = (Action.PIN, Action.UNPIN, Action.SET_TIER, Action.REWORD)  # afterwards the line still has a page
 
 
 @page("POST", "/change", Scope.CHANGE_USER)
@@ -53,9 +52,9 @@ async def change(visit: Visit) -> Response:
     line = command.attribute_id
     if diff is not None and action is Action.REWORD:
         line = next((each.attribute_id for each in diff.changes if each.kind is ChangeKind.ADDED), line)
-    if line is not None and visit.token.may_read(user) and action in _KEEP_LINE:
-        return visit.go("/line", *_outcome(action, diff), user=user, domain=domain, line=line)
-    return visit.go("/person", *_outcome(action, diff), user=user, domain=domain)
+    if line is None or action not in _KEEP_LINE or not visit.token.may_read(user):
+        return visit.go("/person", *_outcome(action, diff), user=user, domain=domain)
+    return visit.go("/line", *_outcome(action, diff), user=user, domain=domain, line=line)
 
 
 @page("POST", "/say", Scope.CHANGE_USER)
@@ -107,22 +106,18 @@ async def forget(visit: Visit) -> Response:
 async def _preview(visit: Visit, wrong: str = "") -> Response:
     user, domain, line = _target(visit)
     found = await visit.api.search(visit.token, partial(goes, visit.api.settings, user, domain, line))
-    status = 422 if wrong else 200
-    return visit.show("forget.html", status, user=user, domain=domain, line=line, found=found, wrong=wrong)
+    shown = {"user": user, "domain": domain, "line": line, "found": found, "wrong": wrong}
+    return visit.show("forget.html", 422 if wrong else 200, **shown)
 
 
 def _target(visit: Visit) -> tuple[str, str | None, str | None]:
     """The user, the domain and its line to erase; None: all."""
     user = visit.user(Scope.FORGET_USER)
-    domain = visit.domain() if "domain" in visit.fields else None
     line = visit.line() if "line" in visit.fields else None
-    if line is not None and domain is None:
-        raise Problem(400, "a line needs its domain")
-    return user, domain, line
+    return user, visit.domain() if line is not None or "domain" in visit.fields else None, line
 
 
 def _outcome(action: Action, diff: SkillDiff | None) -> tuple[str, str]:
-    """The notice of a change, and its kind."""
     if diff is None:
         return LATER, "wait"
     if diff.refused and not diff.changes and not diff.stated:
@@ -132,7 +127,6 @@ def _outcome(action: Action, diff: SkillDiff | None) -> tuple[str, str]:
 
 
 def _understood(diff: SkillDiff | None) -> tuple[str, str]:
-    """The notice of a statement, and its kind."""
     if diff is None:
         return LATER, "wait"
     explanation = diff.heard.explanation if diff.heard else ""
@@ -145,6 +139,5 @@ def _understood(diff: SkillDiff | None) -> tuple[str, str]:
     parts = [f"Understood: {', '.join(new)}."] if new else []
     if any(each.kind is Said.WITHDRAWN for each in diff.stated):
         parts.append("Something said before is taken back.")
-    if not parts:
-        parts.append("Understood." if explanation else "Understood, and nothing changed.")
+    parts = parts or ["Understood." if explanation else "Understood, and nothing changed."]
     return " ".join([*parts, explanation]).rstrip(), "good"

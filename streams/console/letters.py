@@ -13,11 +13,9 @@ from streams.http.tokens import Scope
 from streams.operations.dead_letters import reading, replay
 from streams.operations.dead_letters.reading import Chosen
 
-MOST_SHOWN = 50
-"""On one page, so that all of them fit into one form."""
-SHOWN_BYTES = 4_096
-PREFIX = "letter-"
-"""Of the form's fields that choose a dead letter."""
+MOST_SHOWN, SHOWN_BYTES = 50, 4_096
+"""Dead letters on one page, so that all of them fit into one form, and the first bytes of one."""
+PREFIX = "letter-"  # of the form's fields that choose a dead letter
 _ONE_AT_A_TIME = asyncio.Semaphore(1)
 _Result = TypeVar("_Result")
 
@@ -35,7 +33,12 @@ async def one(visit: Visit) -> Response:
     found, replayed = await _kafka(visit, lambda: reading.one(visit.api.settings, visit.fields.get("id", "")))
     letter = found.letter
     parts = [(name, value, readable(value)) for name, value in (("Key", letter.key), ("Value", letter.value))]
-    shown: dict[str, Any] = {"clipped": reading.is_clipped(letter), "most": SHOWN_BYTES, "prefix": PREFIX}
+    shown: dict[str, Any] = {
+        "clipped": reading.is_clipped(letter),
+        "most": SHOWN_BYTES,
+        "prefix": PREFIX,
+        "parts": parts,
+    }
     return visit.show("letter.html", found=found, letter=letter, replayed=replayed, parts=parts, **shown)
 
 
@@ -58,8 +61,7 @@ async def replayed(visit: Visit) -> Response:
 
     sent = await _kafka(visit, send)
     notice = f"{sent} {'record was' if sent == 1 else 'records were'} sent again."
-    if rest := len(ids) - sent:
-        notice += f" {rest} had been already, or cannot be."
+    notice += f" {rest} had been already, or cannot be." if (rest := len(ids) - sent) else ""
     return visit.go("/letters", notice, "good" if sent else "wait")
 
 
@@ -71,11 +73,7 @@ def _ticked(visit: Visit) -> frozenset[str]:
 
 
 async def _kafka(visit: Visit, do: Callable[[], _Result]) -> _Result:
-    """The result of `do`, one at a time, as each reads the whole topic of dead letters.
-
-    Raises:
-        Problem: Kafka cannot be read, or there is no such dead letter.
-    """
+    """The result of `do`, one at a time, as each reads the whole topic of dead letters."""
     try:
         async with _ONE_AT_A_TIME:
             return await visit.api.read(visit.token, do)

@@ -4,6 +4,8 @@ import asyncio
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from itertools import product
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,12 +19,10 @@ from streams.http.api import Api
 from streams.http.tokens import Scope
 from streams.settings import Settings
 
-SECONDS = 3
-"""Between two requests of an open page."""
+SECONDS = 3  # between two requests of an open page
 LEAST_SECONDS, GAP_SECONDS = 2.0, 60.0
 """A reading serves all pages for 2 s; after a minute without one, rates begin again."""
-LAGGING = 1_000
-"""Records; from here on lag is worth a look."""
+LAGGING = 1_000  # records; from here on lag is worth a look
 ROLES = {
     "sager_in_flight": "worker",
     "sager_materializer_snapshot_timestamp_seconds": "materializer",
@@ -42,10 +42,7 @@ ERRORS = {
 
 
 class Watch:
-    """Readings of a deployment's processes, taken when a page asks and shared by all pages.
-
-    `readings` are the newest; `rates` those of all counters, a second, since the reading before; None after a pause.
-    """
+    """Readings of all processes, shared by all pages; `rates` of all counters are a second's, None after a pause."""
 
     def __init__(self, fetch: Callable[[], Awaitable[Sequence[Reading]]], clock: Callable[[], float] = time.monotonic):
         self._fetch, self._clock = fetch, clock
@@ -66,10 +63,7 @@ class Watch:
 
 
 def rates(before: Iterable[Reading], after: Iterable[Reading], seconds: float) -> Reading:
-    """The rates of all counters, summed over the processes that answered both times.
-
-    A counter that fell began again with its process.
-    """
+    """The rates of all counters, summed over the processes that answered both times."""
     known = {reading.source: reading.samples for reading in before}
     found = defaultdict[Series, float](float)
     for reading in after:
@@ -77,6 +71,7 @@ def rates(before: Iterable[Reading], after: Iterable[Reading], seconds: float) -
         for series, value in reading.samples.items() if earlier else ():
             if series[0].endswith("_total"):
                 rise = value - earlier.get(series, 0.0)
+                # A counter that fell began again with its process.
                 found[series] += (value if rise < 0 else rise) / seconds
     return Reading("rates", found)
 
@@ -98,31 +93,21 @@ def total(readings: Iterable[Reading | None], name: str) -> float:
 _WATCHES: WeakKeyDictionary[Api, Watch] = WeakKeyDictionary()
 
 
-def watch_of(settings: Settings) -> Watch:
-    """A watch of this process and of those in the settings."""
+async def _fetch(settings: Settings) -> Sequence[Reading]:
     urls = settings.console_metrics.split(",") if settings.console_metrics else []
     token = settings.console_metrics_token
-
-    async def fetch() -> Sequence[Reading]:
-        return [*await scrape.fetch(urls, token.get_secret_value() if token else None), scrape.own()]
-
-    return Watch(fetch)
+    return [*await scrape.fetch(urls, token.get_secret_value() if token else None), scrape.own()]
 
 
 @page("GET", "/live", Scope.OPERATE)
 async def now(visit: Visit) -> Response:
     """The processes now. The page repeats its request every few seconds, unless it is to stand still."""
-    watch = _WATCHES.setdefault(visit.api, watch_of(visit.api.settings))
+    watch = _WATCHES.setdefault(visit.api, Watch(partial(_fetch, visit.api.settings)))
     await watch.look()
-    return visit.show(
-        "live.html",
-        tiles=tiles(watch),
-        processes=[process(each) for each in watch.readings],
-        tables=[by_agent(watch), by_topic(watch), errors(watch)],
-        only_us=visit.api.settings.console_metrics is None,
-        still="still" in visit.fields,
-        seconds=SECONDS,
-    )
+    processes, tables = list(map(process, watch.readings)), [by_agent(watch), by_topic(watch), errors(watch)]
+    shown: dict[str, Any] = {"tiles": tiles(watch), "processes": processes, "tables": tables, "seconds": SECONDS}
+    only_us, still = visit.api.settings.console_metrics is None, "still" in visit.fields
+    return visit.show("live.html", only_us=only_us, still=still, **shown)
 
 
 def process(reading: Reading) -> tuple[str, str, str, str]:
@@ -178,9 +163,8 @@ def by_topic(watch: Watch) -> dict[str, Any]:
 def errors(watch: Watch) -> dict[str, Any]:
     """The counters of errors that are not zero, the largest first."""
     found = Counter[tuple[str, str]]()
-    for metric, meaning in ERRORS.items():
-        for reading in watch.readings:
-            for labels, value in reading.of(metric):
-                found[meaning, ", ".join(labels.values())] += int(value)
+    for metric, reading in product(ERRORS, watch.readings):
+        for labels, value in reading.of(metric):
+            found[ERRORS[metric], ", ".join(labels.values())] += int(value)
     rows = [(*error, amount) for error, amount in found.most_common() if amount]
     return table("errors", ("error", "where and why", "count"), rows)

@@ -1,6 +1,6 @@
 """The declaration of a page, and one visit to it: its fields, its permissions, and the ways to answer."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
@@ -19,6 +19,8 @@ from streams.http.tokens import Scope, Token
 
 READERS = (Scope.READ_ALL, Scope.READ_USER)
 MOST_NOTICES = 8
+ENTRIES = 40  # versions on one page of a log
+Links = dict[str, Any]
 _Result = TypeVar("_Result")
 _USER: TypeAdapter[str] = TypeAdapter(UserIdField)
 _DOMAIN: TypeAdapter[str] = TypeAdapter(DomainField)
@@ -28,12 +30,10 @@ _NUMBER: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=0, le=1_000_000_
 
 @dataclass(frozen=True)
 class Page:
-    """A page, or the target of a form.
+    """A page, or the target of a form, at a path below /console.
 
-    Attributes:
-        method, path: GET or POST, and the path below /console.
-        needs: the token must have one of these scopes; the handler checks for which user.
-        under: the path of the page that the navigation marks instead.
+    The token must have one of the scopes `needs`; the handler checks for which user. The navigation marks `under`
+    instead, if given.
     """
 
     method: str
@@ -76,11 +76,6 @@ class Visit:
     page: Page
     fields: dict[str, str]
 
-    @property
-    def place(self) -> str:
-        """The path that the navigation marks."""
-        return self.page.under or self.page.path
-
     def nav(self) -> dict[str, list[tuple[str, str, str]]]:
         """The part of the navigation that this token opens."""
         paths = {each.path for each in PAGES if each.needs & self.token.scopes}
@@ -91,14 +86,19 @@ class Visit:
         """Read the newest snapshot, in one of a few threads."""
         return await self.api.read(self.token, lambda: self.api.snapshot.ask(query))
 
-    def may(self, scope: Scope, user: str) -> bool:
-        """True if this token has the scope for the user."""
-        return self.token.may(scope, user)
+    def part(
+        self, versions: Sequence[_Result], number: Callable[[_Result], int]
+    ) -> tuple[Sequence[_Result], dict[str, Any]]:
+        """The newest versions before the one in the fields, if any, and the numbers that the log's links need."""
+        before = self.number("before") if "before" in self.fields else None
+        until = [each for each in versions if before is None or number(each) < before]
+        older = number(until[-ENTRIES]) if len(until) > ENTRIES else None
+        return until[-ENTRIES:], {"before": before, "older": older}
 
     def user(self, scope: Scope | None = None) -> str:
         """The user in the fields; Problem if the token lacks the scope for them, or by default may not read them."""
         user = self._field(_USER, "user")
-        if not (self.token.may_read(user) if scope is None else self.may(scope, user)):
+        if not (self.token.may_read(user) if scope is None else self.token.may(scope, user)):
             raise refuse(READERS if scope is None else (scope,))
         return user
 

@@ -10,6 +10,7 @@ from asyncio.subprocess import PIPE
 from contextlib import suppress
 from html import escape
 from io import StringIO
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,8 @@ from streams.http.problems import Problem
 from streams.http.tokens import Scope
 
 FIRST = "FROM learning_curve ORDER BY domain, nth"
-SECONDS, START_SECONDS, MEMORY_GIB = 20, 20, 0.5
+SECONDS, START_SECONDS, MEMORY_GIB, MOST_AT_ONCE = 20, 20, 0.5, 2
 """Two such queries fit into a container beside the server."""
-MOST_AT_ONCE = 2
 ROWS, COLUMNS, LETTERS, PAGE_BYTES, READ_BYTES = 1_000, 60, 300, 1_000_000, 4_000_000
 CELL_BYTES = len('<td class="num"></td>')
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
@@ -45,13 +45,12 @@ _NAMES = """
     SELECT kind, name, comment, parameters, coalesce(every, []) FROM named LEFT JOIN columns USING (name)
     ORDER BY place, name
 """
-_running: list[str] = []
-"""The tokens whose queries are under way."""
+_running: list[str] = []  # the tokens whose queries are under way
 csv.field_size_limit(READ_BYTES)
 
 
 class QueryFailed(StreamsError):
-    """The query was refused, failed or was stopped; the message has the reason and a remedy."""
+    """The query was refused, failed or was stopped."""
 
 
 @page("GET", "/query", Scope.READ_ALL)
@@ -90,9 +89,6 @@ async def answer(file: Path, prefix: str, query: str, seconds: int = SECONDS) ->
     """The whole rows in the first bytes of the answer as CSV, by a process without any secret in its environment.
 
     The process is killed when it takes too long: some functions ignore the limit that DuckDB checks.
-
-    Raises:
-        QueryFailed: there is no answer.
     """
     if not query.strip():
         raise QueryFailed("the query is empty: choose a name from the list, or write one")
@@ -105,9 +101,7 @@ async def answer(file: Path, prefix: str, query: str, seconds: int = SECONDS) ->
         env=environment(prefix),
         process_group=0,
     )
-    assert process.stdin is not None  # noqa: S101 - all three are pipes
-    assert process.stdout is not None  # noqa: S101
-    assert process.stderr is not None  # noqa: S101
+    assert process.stdin and process.stdout and process.stderr  # noqa: PT018, S101 - all three are pipes
     output = bytearray()
     try:
         os.setpriority(os.PRIO_PGRP, process.pid, 10)  # answers of the API come first
@@ -132,14 +126,14 @@ async def answer(file: Path, prefix: str, query: str, seconds: int = SECONDS) ->
 def environment(prefix: str) -> dict[str, str]:
     """The variables that the process needs to start, and no secret."""
     names = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
-    root = Path(__file__).resolve().parents[2]
     kept = {name: os.environ[name] for name in names if name in os.environ}
-    return kept | {"SAGER_PREFIX": prefix, "PYTHONPATH": f"{root}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    path = f"{Path(__file__).resolve().parents[2]}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    return kept | {"SAGER_PREFIX": prefix, "PYTHONPATH": path}
 
 
 def table_of(output: str) -> dict[str, Any]:
     """The part of an answer that fits on a page: its headings and cells, and whether there is more."""
-    rows = list(csv.reader(StringIO(output)))
+    rows = list(islice(csv.reader(StringIO(output)), ROWS + 2))
     shown, size = list[list[str]](), 0
     for row in rows[: ROWS + 1]:
         cells = [cut(cell, LETTERS) for cell in row[:COLUMNS]]
@@ -147,9 +141,9 @@ def table_of(output: str) -> dict[str, Any]:
         if size > PAGE_BYTES:
             break
         shown.append(cells)
-    heading, cells_ = (shown[0], shown[1:]) if shown else ([], [])
-    numeric = [all(not row[at] or _NUMBER.fullmatch(row[at]) for row in cells_) for at in range(len(heading))]
-    cells_ = [[number(float(v)) if n and "." in v else v for v, n in zip(row, numeric, strict=True)] for row in cells_]
+    heading, *body = shown or [[]]
+    numeric = [all(not row[at] or _NUMBER.fullmatch(row[at]) for row in body) for at in range(len(heading))]
+    body = [[number(float(v)) if n and "." in v else v for v, n in zip(row, numeric, strict=True)] for row in body]
     left_out = max(0, len(rows[0]) - COLUMNS) if rows else 0
     headings = list(zip(heading, numeric, strict=True))
-    return {"headings": headings, "cells": cells_, "more": len(rows) > len(shown), "left_out": left_out}
+    return {"headings": headings, "cells": body, "more": len(rows) > len(shown), "left_out": left_out}

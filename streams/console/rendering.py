@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ from streams.http.tokens import Scope
 from streams.rights.sentences import day
 
 ROOT = "/console"
-FOLDER = Path(__file__).parent
-STATIC = FOLDER / "static"
+STATIC = Path(__file__).parent / "static"
+LOADER = FileSystemLoader(Path(__file__).parent / "templates")
 HTMX = "vendor/htmx-2.0.11.min.js"
 NOTHING = "—"
 SURE = {Tier.HIGH: "sure", Tier.MEDIUM: "likely", Tier.LOW: "first sign", Tier.SILENT: "says nothing yet"}
@@ -31,16 +31,12 @@ _AGES = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
 def address(path: str, **query: Any) -> str:
-    """The address of a page. Ids are in the query, where none can be mistaken for a part of the path.
-
-    >>> address("/person", user="a/b", domain=None)
-    '/console/person?user=a%2Fb'
-    """
+    """The address of a page. Ids are in the query, where none can be mistaken for a part of the path."""
     given = urlencode({name: value for name, value in query.items() if value is not None})
     return f"{ROOT}{path}?{given}" if given else f"{ROOT}{path}"
 
 
-@lru_cache(maxsize=64)
+@cache
 def static(name: str) -> str:
     """The address of a static file, which changes with its content so that browsers may cache it for a year."""
     digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
@@ -49,19 +45,13 @@ def static(name: str) -> str:
 
 def render(template: str, **values: Any) -> str:
     """Render a template below `templates`; a missing value is an error."""
-    return environment().get_template(template).render(values)
+    return _environment().get_template(template).render(values)
 
 
-@lru_cache(maxsize=1)
-def environment() -> Environment:
-    """The templates' environment."""
-    made = Environment(
-        loader=FileSystemLoader(FOLDER / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+@cache
+def _environment() -> Environment:
+    trimmed: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True}
+    made = Environment(loader=LOADER, autoescape=True, undefined=StrictUndefined, **trimmed)
     made.globals |= {"address": address, "static": static, "Scope": Scope, "HTMX": HTMX}
     made.filters |= {"day": day, "moment": moment, "ago": ago, "story": story, "text": text, "cut": cut}
     made.filters |= {"sure": SURE.__getitem__, "choices": number_of, "counted": is_counted}
@@ -113,9 +103,9 @@ def moment(when: datetime) -> str:
 
 def ago(when: datetime) -> str:
     """A past moment by its distance from now, in the largest unit."""
-    seconds = int((datetime.now(UTC) - when).total_seconds())
+    seconds = max(0, int((datetime.now(UTC) - when).total_seconds()))
     for size, unit in _AGES:
-        if amount := seconds // size if seconds > 0 else 0:
+        if amount := seconds // size:
             return f"{amount} {unit}{'' if amount == 1 else 's'} ago"
     return "just now"
 

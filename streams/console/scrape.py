@@ -11,22 +11,14 @@ from prometheus_client import REGISTRY, Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 TIMEOUT_SECONDS = 3.0
-MOST_BYTES = 8 * 1024 * 1024
-"""Of one answer; a worker's has 0.2 MiB."""
+MOST_BYTES = 8 * 1024 * 1024  # of one answer; a worker's has 0.2 MiB
 OWN = "this process"
-Series = tuple[str, tuple[tuple[str, str], ...]]
-"""A sample's name and its labels, in order."""
+Series = tuple[str, tuple[tuple[str, str], ...]]  # a sample's name and its labels, in order
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The metrics of one process at one moment.
-
-    Attributes:
-        source: the process, as `host:port`.
-        samples: its samples; empty if it did not answer.
-        away: why it did not answer; empty if it did.
-    """
+    """The metrics of one process, `host:port`, at one moment; `away` is why it did not answer, empty if it did."""
 
     source: str
     samples: Mapping[Series, float] = field(default_factory=dict)
@@ -35,11 +27,6 @@ class Reading:
     def of(self, name: str) -> Iterator[tuple[dict[str, str], float]]:
         """The labels and values of a metric's samples."""
         return ((dict(labels), value) for (known, labels), value in self.samples.items() if known == name)
-
-
-def parse(text: str) -> dict[Series, float]:
-    """The samples of this product's metrics in Prometheus' text format; ValueError if it is another format."""
-    return _ours(text_string_to_metric_families(text))
 
 
 def _ours(families: Iterable[Metric]) -> dict[Series, float]:
@@ -77,8 +64,9 @@ async def _read(session: aiohttp.ClientSession, url: str) -> Reading:
             body = bytearray()
             while len(body) < MOST_BYTES and (part := await response.content.read(MOST_BYTES)):
                 body += part
+        text = body[:MOST_BYTES].decode(errors="replace")
         # Parsing takes some ten milliseconds, for which other requests would wait.
-        return Reading(source, await asyncio.to_thread(parse, body[:MOST_BYTES].decode(errors="replace")))
+        return Reading(source, await asyncio.to_thread(lambda: _ours(text_string_to_metric_families(text))))
     except TimeoutError:
         away = f"it did not answer within {TIMEOUT_SECONDS:g} s"
     except aiohttp.ClientConnectionError:

@@ -5,6 +5,7 @@ Each check raises Problem.
 
 import hmac
 import ipaddress
+from contextlib import suppress
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.requests import Request
@@ -14,8 +15,7 @@ from streams.http.problems import Problem
 from streams.settings import Settings
 
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf-token"
-FORM_BYTES, FIELDS = 16 * 1024, 64
-"""The largest form; a sentence takes a few hundred bytes."""
+FORM_BYTES, FIELDS = 16 * 1024, 64  # the largest form; a sentence takes a few hundred bytes
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -34,34 +34,23 @@ HEADERS = {
 
 
 def check_host(request: Request, settings: Settings) -> None:
-    """Refuse a request to a foreign name, which DNS rebinding points here.
-
-    The console's names are the loopback's, those in `console_hosts`, and addresses behind TLS.
-    """
+    """Refuse a foreign name, of DNS rebinding; ours are the loopback's, `console_hosts`, and addresses behind TLS."""
     name = host_of(request.headers.get("host", ""))
-    named = {each.strip().lower() for each in (settings.console_hosts or "").split(",")} - {""}
-    if not (is_loopback(name) or name in named or (settings.http_certificate is not None and _is_ip(name))):
+    known = is_loopback(name) or name in {each.strip().lower() for each in (settings.console_hosts or "").split(",")}
+    if settings.http_certificate is not None and not known:
+        with suppress(ValueError):
+            ipaddress.ip_address(name)
+            known = True
+    if not name or not known:
         raise Problem(421, "the console does not answer to this name: SAGER_CONSOLE_HOSTS lists those it does")
 
 
 def host_of(netloc: str) -> str:
-    """The name in a `Host` header, without the port and in lower case.
-
-    >>> host_of("LocalHost:8088"), host_of("[::1]:8088")
-    ('localhost', '::1')
-    """
+    """The name in a `Host` header, without the port and in lower case."""
     try:
         return urlsplit(f"//{netloc}").hostname or ""
     except ValueError:
         return ""
-
-
-def _is_ip(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def check_origin(request: Request) -> None:
@@ -76,8 +65,10 @@ def check_origin(request: Request) -> None:
         raise Problem(403, "this form does not come from a page of the console")
 
 
-def check_csrf(presented: str, expected: str) -> None:
-    """Refuse a form that lacks the secret of its session."""
+def check_csrf(request: Request, form: dict[str, str], expected: str) -> None:
+    """Refuse a form that lacks the secret of its session, and take it out of the fields."""
+    in_form = form.pop(CSRF_FIELD, "")
+    presented = request.headers.get(CSRF_HEADER) or in_form
     if not hmac.compare_digest(presented.encode(errors="surrogateescape"), expected.encode()):
         raise Problem(403, "this form is not from the session that you are in: load the page again, and send it again")
 

@@ -1,32 +1,42 @@
-"""Sessions in memory. A cookie names one; its scopes are looked up in the tokens file at every request."""
+"""Sessions in memory, which a cookie names, and the pages that sign in with a token or a one-time link, and out.
+
+A session's scopes are looked up in the tokens file at every request.
+"""
 
 import hashlib
 import secrets
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from http import HTTPStatus
+from typing import Any
 
-from streams.http.limits import Gate
+from pydantic import BaseModel, Field
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from streams.console.rendering import ROOT, address, render
+from streams.console.security import check_csrf, check_origin, form_of, host_of
+from streams.http.limits import Gate, RateLimited, Unauthorized, is_loopback
+from streams.http.routing import TheToken
+from streams.http.routing import router as router_of
 from streams.http.tokens import Token
 
 COOKIE = "sager_console"
-IDLE_SECONDS = 1_800.0
-LONGEST_SECONDS = 43_200.0
-CODE_SECONDS = 3_600.0
-MOST_SESSIONS, MOST_CODES = 1_000, 16
-SECRET_BYTES = 32
+IDLE_SECONDS, LONGEST_SECONDS, CODE_SECONDS = 1_800.0, 43_200.0, 3_600.0
+MOST_SESSIONS, MOST_CODES, SECRET_BYTES = 1_000, 16, 32
 
 
 @dataclass
 class Session:
     """A signed-in browser.
 
-    Attributes:
-        token_sha256: the hash of its token.
-        csrf: the secret that each of its forms carries.
-        began, used: monotonic seconds of its first and its last request.
-        notices: outcomes that the next page shows, each with its kind: good, wait or bad.
+    `csrf` is the secret that each of its forms carries, `began` and `used` are monotonic seconds, and the next page
+    shows `notices`, each with its kind: good, wait or bad.
     """
 
     token_sha256: str
@@ -98,11 +108,108 @@ class Sessions:
         for key, each in list(self._sessions.items()):
             if now - each.used > IDLE_SECONDS or now - each.began > LONGEST_SECONDS:
                 del self._sessions[key]
-        for key, (_, since) in list(self._codes.items()):
-            if now - since > CODE_SECONDS:
-                del self._codes[key]
+        self._codes = {key: found for key, found in self._codes.items() if now - found[1] <= CODE_SECONDS}
 
 
 def _hash(secret: str) -> str:
     """Secrets are kept as hashes: the time of a look-up reveals nothing, and leaked memory opens no session."""
     return hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()
+
+
+WRONG_TOKEN = "This token is not valid. It begins with sager_, and whoever runs this deployment has made it for you."  # noqa: S105
+WRONG_CODE = "This link is not valid: it signs in once, within an hour. Sign in with a token instead."
+
+router = router_of("console")
+
+
+class Link(BaseModel):
+    """A link to the console."""
+
+    path: str = Field(description="Where it leads, on this server; whoever opens it first within an hour is signed in.")
+
+
+@router.post("/v1/console/links")
+async def link_to_the_console(request: Request, token: TheToken) -> Link:
+    """A link that signs in to the console with the request's token, once, within an hour."""
+    return Link(path=address("/enter", code=request.app.state.console.sessions.code(token.sha256)))
+
+
+class SignIn:
+    """The pages that need no session."""
+
+    def __init__(self, gate: Gate, sessions: Sessions) -> None:
+        self._gate, self._sessions = gate, sessions
+        get, post = (partial(Route, methods=[method]) for method in ("GET", "POST"))
+        self.routes = [get("/login", self.ask), post("/login", self.sign_in), get("/enter", self.offer)]
+        self.routes += [post("/enter", self.enter), post("/logout", self.sign_out)]
+
+    async def ask(self, request: Request) -> Response:
+        """The form for a token."""
+        if self._sessions.find(request.cookies.get(COOKIE, ""), used=False):
+            return RedirectResponse(address("/"), 303)
+        return _form()
+
+    async def sign_in(self, request: Request) -> Response:
+        """Begin a session with the token in the form."""
+        check_origin(request)
+        presented = (await form_of(request)).get("token", "").strip()
+        try:
+            token = self._gate.enter(f"Bearer {presented}", _address_of(request))
+        except Unauthorized:
+            return _form(WRONG_TOKEN, HTTPStatus.UNAUTHORIZED)
+        except RateLimited as error:
+            return _form(f"Too many attempts: try again in {error.retry_after} s.", HTTPStatus.TOO_MANY_REQUESTS)
+        return self._begin(request, token)
+
+    async def offer(self, request: Request) -> Response:
+        """Show the token's name and ask for consent, without redeeming the code.
+
+        A link alone does not sign in: an attacker's link would put the victim's browser into the attacker's session,
+        where the victim would then state preferences and look up people.
+        """
+        code = request.query_params.get("code", "")
+        token = self._sessions.token_of(code, redeem=False)
+        if token is None:
+            return self._refuse(request)
+        current = self._sessions.find(request.cookies.get(COOKIE, ""), used=False)
+        return _form(code=code, name=token.name, current=current[1].name if current else "")
+
+    async def enter(self, request: Request) -> Response:
+        """Redeem the code of a link and begin a session, only from the page that asked for consent."""
+        check_origin(request)
+        token = self._sessions.token_of((await form_of(request)).get("code", ""), redeem=True)
+        return self._refuse(request) if token is None else self._begin(request, token)
+
+    async def sign_out(self, request: Request) -> Response:
+        """End the session."""
+        check_origin(request)
+        secret = request.cookies.get(COOKIE, "")
+        if found := self._sessions.find(secret):
+            check_csrf(request, await form_of(request), found[0].csrf)
+            self._sessions.end(secret)
+        reply = RedirectResponse(address("/login"), 303)
+        reply.delete_cookie(COOKIE, path=ROOT, httponly=True, samesite="strict")
+        return reply
+
+    def _refuse(self, request: Request) -> Response:
+        with suppress(Unauthorized):  # counts as a failure like a wrong token
+            self._gate.enter(None, _address_of(request))
+        return _form(WRONG_CODE, HTTPStatus.UNAUTHORIZED)
+
+    def _begin(self, request: Request, token: Token) -> Response:
+        self._sessions.end(request.cookies.get(COOKIE, ""))
+        reply = RedirectResponse(address("/"), 303)
+        # The loopback has no TLS, and no network on which others could read the cookie.
+        secure = not is_loopback(host_of(request.headers.get("host", "")))
+        given: dict[str, Any] = {"path": ROOT, "httponly": True, "samesite": "strict", "secure": secure}
+        reply.set_cookie(COOKIE, self._sessions.begin(token), max_age=int(LONGEST_SECONDS), **given)
+        return reply
+
+
+def _form(wrong: str = "", status: int = 200, *, code: str = "", name: str = "", current: str = "") -> Response:
+    page = render("sign_in.html", visit=None, wrong=wrong, code=code, name=name, current=current)
+    return HTMLResponse(page, status)
+
+
+def _address_of(request: Request) -> str:
+    return request.client.host if request.client else "?"

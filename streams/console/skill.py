@@ -1,6 +1,6 @@
-"""Find a user, the page of one with skill and card, and the page of a line or statement with its reasons."""
+"""Find a user; the pages of one with skill and card, of a line with its reasons, of a log and of a version."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,9 +8,10 @@ from duckdb import DuckDBPyConnection
 from starlette.responses import Response
 
 from operators.evidence import is_counted
+from operators.history import at_version, difference
 from operators.stated import is_doubtful, is_over, live, unwanted
 from operators.vouch import Vouching
-from schemas import ONE, Attribute, Kind, PolicySkill
+from schemas import ONE, Attribute, ChangeKind, Kind, PolicySkill, Refused, SkillDiff
 from streams.console.cards import shown_card
 from streams.console.pages import READERS, Visit, page
 from streams.http.api import Api
@@ -19,7 +20,7 @@ from streams.http.tokens import EVERYBODY, Scope
 from streams.materializer import read
 from streams.rights.explained import ExplainedStatement, UnknownLine, explain
 from streams.rights.reading import UnknownUser
-from streams.rights.sentences import UNVOUCHED, holds, what
+from streams.rights.sentences import UNVOUCHED, actor_of, holds, names_of, shift_phrase, what
 from streams.settings import ReasonerName
 from streams.vouching import vouching_of
 
@@ -27,10 +28,18 @@ MOST_FOUND = 50
 _SLIM = "SELECT text, session_text, session_until FROM slim_skills WHERE user_id = $1 AND domain = $2"
 
 
+@page("GET", "/")
+async def home(visit: Visit) -> Response:
+    """Redirect to the first page that this token opens."""
+    for pages in visit.nav().values():
+        return visit.go(pages[0][0])
+    raise Problem(403, "this token opens no page of the console: it needs read-user, read-all or operate")
+
+
 @page("GET", "/people", *READERS)
 async def people(visit: Visit) -> Response:
     """Users whose id begins with the given text; a token of one user goes straight to their page."""
-    token, lists = visit.token, visit.may(Scope.READ_ALL, EVERYBODY)
+    token, lists = visit.token, visit.token.may(Scope.READ_ALL, EVERYBODY)
     if not lists and token.user not in (None, EVERYBODY):
         return visit.go("/person", user=token.user)
     begins, found = visit.fields.get("user", ""), list[str]()
@@ -53,7 +62,6 @@ async def person(visit: Visit) -> Response:
 
 
 def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now: datetime) -> dict[str, Any] | None:
-    """The skill in a domain, by default the first one, and the parts of its page; None if there is none."""
     skills: dict[str, PolicySkill] = {skill.domain: skill for skill in read.skill(con, user)}
     domain = domain or min(skills, default=None)
     skill = current(api, user, domain, skills.get(domain)) if domain else None
@@ -63,7 +71,6 @@ def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now
     lines = sorted(skill.attributes, key=lambda line: (-line.tier, not line.pinned, -line.taken, line.attribute_id))
     speaking = [line for line in lines if line.tier and line.attribute_id not in silent]
     slim, slim_now = _slim(con, api, skill, now)
-    held_back = reasons_held_back(lines, vouching_of(api.settings))
     groups = {kind: [line for line in speaking if line.kind is kind] for kind in Kind}
     return {
         "skill": skill,
@@ -71,7 +78,7 @@ def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now
         "domains": sorted({*skills, skill.domain}),
         "groups": {kind: found for kind, found in groups.items() if found},
         "silent": [line for line in lines if line not in speaking],
-        "held_back": held_back,
+        "held_back": reasons_held_back(lines, vouching_of(api.settings)),
         "scale": scale(lines),
         "stated": [stated(skill, each.statement_id, now) for each in skill.stated],
         "sessions": [each for each in skill.sessions if each.until > now and each.lines],
@@ -93,7 +100,7 @@ def _line(con: DuckDBPyConnection, api: Api, user: str, domain: str, named: str)
     vouching, now = vouching_of(api.settings), datetime.now(UTC)
     skill = current(api, user, domain, next(iter(read.skill(con, user, domain)), None))
     if skill is None:
-        raise no_skill(domain)
+        raise _no_skill(domain)
     try:
         history = explain(con, user, domain, named, vouching, now)
     except (UnknownUser, UnknownLine):  # the snapshot does not have the last seconds yet
@@ -112,15 +119,14 @@ def _line(con: DuckDBPyConnection, api: Api, user: str, domain: str, named: str)
     return found | {"is_statement": False, "line": attribute, "held_back": held_back}
 
 
-def no_skill(domain: str) -> Problem:
-    """The answer if a user has no skill in a domain; it reveals nothing about others."""
+def _no_skill(domain: str) -> Problem:
     return Problem(404, f"there is no skill of this person in {domain}, or the snapshot does not have it yet")
 
 
 def rights(visit: Visit, user: str) -> dict[str, bool]:
     """The token's rights to change, forget and export a user."""
     scopes = {"change": Scope.CHANGE_USER, "forget": Scope.FORGET_USER, "export": Scope.READ_USER}
-    return {name: visit.may(scope, user) for name, scope in scopes.items()}
+    return {name: visit.token.may(scope, user) for name, scope in scopes.items()}
 
 
 def current(api: Api, user: str, domain: str, published: PolicySkill | None) -> PolicySkill | None:
@@ -142,16 +148,14 @@ def scale(lines: Sequence[Attribute]) -> int:
 
 def stated(skill: PolicySkill, statement_id: str, now: datetime) -> dict[str, Any] | None:
     """A statement of the user with its words and its state; None if the skill has none with this id."""
-    for each in skill.stated:
-        if each.statement_id == statement_id:
-            over, doubtful = is_over(skill, each, now), is_doubtful(skill, each)
-            words = {"says": what(each), "holds": holds(each, skill.shifted, now)}
-            return {"statement": each, "over": over, "doubtful": doubtful, **words}
-    return None
+    each = next((each for each in skill.stated if each.statement_id == statement_id), None)
+    if each is None:
+        return None
+    words = {"says": what(each), "holds": holds(each, skill.shifted, now)}
+    return {"statement": each, "over": is_over(skill, each, now), "doubtful": is_doubtful(skill, each), **words}
 
 
 def _slim(con: DuckDBPyConnection, api: Api, skill: PolicySkill, now: datetime) -> tuple[str, str]:
-    """The slim skill, and its form in the current session."""
     slim = api.live.slim(skill.user_id, skill.domain)
     if slim is not None:
         text, session_text, until = slim.text, slim.session_text, slim.session_until
@@ -160,3 +164,69 @@ def _slim(con: DuckDBPyConnection, api: Api, skill: PolicySkill, now: datetime) 
     else:
         return "", ""
     return text, session_text if session_text and until is not None and until > now else ""
+
+
+_COUNTS_ONLY = (ChangeKind.REINFORCED, ChangeKind.WEAKENED, ChangeKind.FADED, ChangeKind.OVERTAKEN)
+_REFUSED = {
+    "unknown-attribute": "this line is not there any more",
+    "no-evidence": "nothing speaks for it",
+    "also-reinforced": "the same choice speaks for it",
+    "capped": "there is a limit to what one choice may bring",
+    "pinned": "it is pinned",
+    "full": "there is no room for it",
+    "already-so": "it is so already",
+    "private": "it is private, and nothing private is kept",
+}
+
+
+@page("GET", "/log", *READERS, under="/people")
+async def log(visit: Visit) -> Response:
+    """The versions of a skill, the newest first."""
+    user, domain = visit.user(), visit.domain()
+
+    def reading(con: DuckDBPyConnection) -> dict[str, Any]:
+        diffs = read.diffs(con, user, domain)
+        if not diffs:
+            raise _no_skill(domain)
+        chosen, links = visit.part(diffs, lambda diff: diff.version)
+        return {**_entries(con, chosen, diffs), **links}
+
+    return visit.show("log.html", user=user, domain=domain, **await visit.read(reading))
+
+
+@page("GET", "/version", *READERS, under="/people")
+async def version(visit: Visit) -> Response:
+    """One version, the skill at it, and the effect of going back to it."""
+    user, domain, number = visit.user(), visit.domain(), visit.number("version")
+
+    def reading(con: DuckDBPyConnection) -> dict[str, Any]:
+        diffs = read.diffs(con, user, domain)
+        if not diffs:
+            raise _no_skill(domain)
+        then = at_version(diffs, number)
+        now = current(visit.api, user, domain, at_version(diffs, diffs[-1].version))
+        if then is None or now is None:
+            raise Problem(404, "the log has no such version of this skill")
+        entries = _entries(con, [diff for diff in diffs if diff.version == number], diffs)
+        return {"then": then, "now": now, "back": difference(now, then), "scale": scale(then.attributes), **entries}
+
+    found, may = await visit.read(reading), rights(visit, user)
+    return visit.show("version.html", user=user, domain=domain, number=number, may=may, **found)
+
+
+def _entries(con: DuckDBPyConnection, chosen: Sequence[SkillDiff], diffs: Sequence[SkillDiff]) -> dict[str, Any]:
+    """Versions for a template, the newest first, with the names of their lines and the titles of their items."""
+    items = sorted({diff.evidence.item_id for diff in chosen if diff.evidence.item_id})
+    entries = []
+    for diff in reversed(chosen):
+        effects = [each for each in diff.changes if each.kind not in _COUNTS_ONLY or each.before != each.after]
+        effects.sort(key=lambda each: max(each.before or 0, each.after or 0), reverse=True)
+        shift = shift_phrase(diff) if diff.shifted else ""
+        more = {"refused": refused(diff.refused), "shift": shift, "counted": len(diff.changes) - len(effects)}
+        entries.append({"diff": diff, "actor": actor_of(diff), "effects": effects, **more})
+    return {"entries": entries, "names": names_of(diffs), "titles": read.titles(con, diffs[0].user_id, items)}
+
+
+def refused(found: Iterable[Refused]) -> str:
+    """Why a change had no effect, or not all of it."""
+    return "; ".join(dict.fromkeys(_REFUSED.get(each.why.value, each.why.value) for each in found))

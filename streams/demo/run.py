@@ -28,8 +28,7 @@ from streams.demo.observer import STALLED_SECONDS, Observer, Seen
 from streams.demo.scenario import Choice, Simulated
 from streams.kafka.producer import EventOutbox, envelope
 from streams.local.launch import Local
-from streams.materializer import read
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer import MaterializerError, read
 from streams.settings import By, RankerName, ReasonerName, Settings
 
 LOOK_SECONDS = 0.5

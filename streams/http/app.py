@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streams.console.app import Console
-from streams.console.signing import router as links
+from streams.console.session import router as links
 from streams.http import metrics
 from streams.http.api import Api
 from streams.http.document import ROUTERS, TITLE, VERSION, document

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from streams.http.limits import Busy, RateLimited, Unauthorized
 from streams.http.tokens import TokensUnusable
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer import MaterializerError
 
 CONTENT_TYPE: Final = "application/problem+json"
 MAX_ERRORS: Final = 5

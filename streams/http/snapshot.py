@@ -82,7 +82,7 @@ class Snapshot:
             file = self._file_now()
             if self._con is None or file != self._file:
                 fresh = read.connect(self._settings)
-                fresh.execute(f"SET memory_limit = '{read.MEMORY}'")
+                fresh.execute("SET memory_limit = '2GB'")  # nothing is spilled to disk
                 self._con, self._file = fresh, file
             cursor = self._con.cursor()
             # Both settings are per connection.

@@ -1,20 +1,23 @@
-"""A data set in memory: items, and each user's visits in order."""
+"""A data set in memory: items, and each user's visits in order; and its events, with ids derived from the data."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from schemas import Candidate
+from schemas import Candidate, Interaction, Item, derived_id
 from schemas.fields import UserIdField
 from streams.exceptions import StreamsError
+from streams.kafka.scanner import Scanner
+from streams.settings import Settings
 
 BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 """The first synthetic time, for data that has only an order; also the catalogue's time."""
-APART = timedelta(hours=1)
-"""The interval between two synthetic times."""
+APART = timedelta(hours=1)  # the interval between two synthetic times
 _USER: TypeAdapter[str] = TypeAdapter(UserIdField)
 
 
@@ -32,14 +35,7 @@ class Visit:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set in memory.
-
-    Attributes:
-        domain: the items' domain, such as `films`.
-        items: the catalogue, in file order.
-        histories: every user's visits, oldest first; users in file order.
-        skipped: the number of rows that were left out, by reason.
-    """
+    """A data set: items and users in file order, visits oldest first, and the number of skipped rows by reason."""
 
     domain: str
     items: dict[str, Candidate]
@@ -53,12 +49,9 @@ class Dataset:
 
 
 class Histories:
-    """Collects visits by user.
+    """Collects visits by user, of the file's first users up to a limit.
 
-    Args:
-        items: the catalogue; visits to other items are skipped.
-        limit_users: how many of the file's first users to keep; None: all.
-        min_rating: visits with a lower rating are skipped; those without a rating are kept.
+    It skips visits to items outside the catalogue and those with a rating below `min_rating`.
     """
 
     def __init__(self, items: Mapping[str, Candidate], limit_users: int | None, min_rating: float | None) -> None:
@@ -96,3 +89,29 @@ class Histories:
                 times = [at or BEGINNING + place * APART for place, (_, _, at) in enumerate(rows)]
                 histories[user_id] = [Visit(row[1], at) for row, at in zip(rows, times, strict=True)]
         return histories
+
+
+def catalogue(data: Dataset) -> Iterator[Item]:
+    """Yield all items."""
+    for item in data.items.values():
+        event_id = derived_id("import-item", data.domain, item.item_id)
+        yield Item.model_validate({"event_id": event_id, "occurred_at": BEGINNING, "domain": data.domain, "item": item})
+
+
+def interactions(data: Dataset) -> Iterator[Interaction]:
+    """Yield every user's visits, user by user."""
+    for user_id, visits in data.histories.items():
+        for visit in visits:
+            event_id = derived_id("import-interaction", data.domain, user_id, visit.item_id, visit.at.isoformat())
+            base = {"event_id": event_id, "occurred_at": visit.at, "user_id": user_id}
+            yield Interaction.model_validate(base | {"domain": data.domain, "item": data.items[visit.item_id]})
+
+
+def held_ids(settings: Settings, base: str) -> set[str]:
+    """Return the event ids of all records on a topic, which a repeated import does not send again."""
+    with Scanner(settings) as scanner:
+        found = set()
+        for message in scanner.read(scanner.partitions(base)):
+            with suppress(orjson.JSONDecodeError, KeyError, TypeError):
+                found.add(str(orjson.loads(message.value() or b"{}")["event_id"]))
+        return found

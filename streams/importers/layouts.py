@@ -44,10 +44,7 @@ LAYOUTS = (
         visits="ratings.csv",
         item_id="movieId",
         title=lambda row: row["title"].strip(),
-        metadata={
-            "genres": lambda row: row["genres"].replace("(no genres listed)", ""),
-            "year": _title_year,
-        },
+        metadata={"genres": lambda row: row["genres"].replace("(no genres listed)", ""), "year": _title_year},
         user="userId",
         item="movieId",
         time="timestamp",

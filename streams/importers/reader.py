@@ -25,21 +25,16 @@ _WRONG = (AttributeError, KeyError, TypeError, ValueError, OverflowError, OSErro
 """The errors of a missing field, a wrong type or an impossible time."""
 
 Row: TypeAlias = Mapping[str, Any]
-Column: TypeAlias = str | Callable[[Row], Any]
-"""The name of a column, or a function of a row."""
+Column: TypeAlias = str | Callable[[Row], Any]  # the name of a column, or a function of a row
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """A mapping of a data set's files and columns to our fields.
+    """A mapping of a data set's files and columns to our fields; `items` and `visits` are glob patterns of the files.
 
-    Attributes:
-        domain: the items' domain, or a function of the name of their file; None: each item names its own.
-        items, visits: glob patterns of the two files.
-        metadata: columns of raw facts by the fact's name, without empty ones; or a function that gives all facts.
-        user, item, time: columns of visits; `rating` is one too. Without a user each row is one, numbered from 0, and
-            `item` is the list of all their items, oldest first.
-        order: a column that replaces a missing time, in seconds; without it, too, the file's order counts.
+    `domain` may be a function of the name of the items' file; None: each item names its own. Without a column `user`
+    each row is one, numbered from 0, and `item` is the list of all their items, oldest first. The column `order`, in
+    seconds, replaces a missing time; without it, too, the file's order counts.
     """
 
     name: str
@@ -56,7 +51,7 @@ class Layout:
     order: str = ""
 
     def recognises(self, folder: Path) -> bool:
-        """Return True if the folder has a file of items and one of visits."""
+        """True if the folder has a file of items and one of visits."""
         return bool(_files(folder, self.items) and _files(folder, self.visits))
 
     def read(self, folder: Path, limit_users: int | None, domain: str | None, min_rating: float | None) -> Dataset:
@@ -86,9 +81,8 @@ class Layout:
         has_time = not self.order or row.get(self.time) is not None
         at = datetime.fromtimestamp(float(row[self.time]), UTC) if has_time else None
         order = float(row.get(self.order, number)) if at is None else at.timestamp()
-        histories.add(
-            _id_of(row[self.user]), _id_of(row[self.item]), order, at, None if rating is None else float(rating)
-        )
+        user, item = _id_of(row[self.user]), _id_of(row[self.item])
+        histories.add(user, item, order, at, None if rating is None else float(rating))
 
     def _catalogue(self, file: Path) -> tuple[dict[str, Candidate], Counter[str], set[str]]:
         """Return the items by id, the number of skipped ones by reason, and the domains that they name."""
@@ -112,8 +106,8 @@ class Layout:
             facts = self.metadata(row)
         else:
             facts = {name: value for name, column in self.metadata.items() if (value := _cell(row, column))}
-        title, description = _text_of(_cell(row, self.title)), _text_of(row.get("description"))
-        texts = {"title": title[:MAX_TITLE], "description": description[:MAX_DESCRIPTION]}
+        given = ("title", _cell(row, self.title), MAX_TITLE), ("description", row.get("description"), MAX_DESCRIPTION)
+        texts = {name: text[:most] if isinstance(text, str) else "" for name, text, most in given}  # some are null
         return {"item_id": item_id, **texts, "metadata": facts}
 
 
@@ -124,17 +118,12 @@ def _id_of(value: Any) -> str:
     return str(value)
 
 
-def _text_of(value: Any) -> str:
-    """Return the text, or "" for anything else, such as null."""
-    return value if isinstance(value, str) else ""
-
-
 def _cell(row: Row, column: Column) -> Any:
     return column(row) if callable(column) else row.get(column)
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:
-    """Return the folder's files of that name that hold rows, sorted."""
+    """The folder's files of that name that hold rows, sorted."""
     return sorted(file for file in folder.glob(pattern) if file.name.endswith(ENDINGS) and file.is_file())
 
 
@@ -149,17 +138,12 @@ def _only(folder: Path, pattern: str) -> Path:
 
 
 def _broken(file: Path, number: int, needs: tuple[str, ...], error: Exception) -> DataSetError:
-    return DataSetError(
-        f"{file}, line {number}: needs {', '.join(filter(None, needs))} ({type(error).__name__}: {error})"
-    )
+    needed = ", ".join(filter(None, needs))
+    return DataSetError(f"{file}, line {number}: needs {needed} ({type(error).__name__}: {error})")
 
 
 def _rows(file: Path) -> Iterator[tuple[int, Row]]:
-    """Yield the rows of a CSV file or of JSON lines, gzipped or not, with their line numbers from 1.
-
-    Raises:
-        DataSetError: the file is damaged, or a line is not an object.
-    """
+    """Yield the rows of a CSV file or of JSON lines, gzipped or not, with their line numbers from 1."""
     number = 0
     try:
         with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as lines:

@@ -11,8 +11,7 @@ from streams.kafka.topics import admin
 from streams.local.batches import bounds
 from streams.local.journal import JournalUnusable, Log, compacted, partitions_of, path_of, put_in_place, read, write
 from streams.local.wire import Partition, Wire
-from streams.materializer.recovery import live_file, open_store
-from streams.materializer.store import Progress
+from streams.materializer.store import Progress, live_file, open_store
 from streams.settings import Settings
 
 REQUEST_SECONDS = 10.0

@@ -1,5 +1,11 @@
 """The materializer: writes every public topic to DuckDB, effectively once, and publishes snapshots for analysts."""
 
-from streams.materializer.exceptions import MaterializerError
+from streams.exceptions import StreamsError
 
-__all__ = ["MaterializerError"]
+
+class MaterializerError(StreamsError, RuntimeError):
+    """The materializer, or a reader of its snapshot, cannot continue."""
+
+
+class Damaged(MaterializerError):
+    """The live file is damaged. The snapshot and Kafka hold its rows."""

@@ -16,17 +16,13 @@ A path through a tuple gives a list, a path through None gives None.
 """
 
 
-def _of(path: str, names: str) -> dict[str, Source]:
-    """Columns that are fields of a nested model."""
-    return {name: f"{path}.{name}" for name in names.split()}
+def _of(path: str, names: str, prefix: str = "") -> dict[str, Source]:
+    """Columns that are fields of a nested model, with a prefix before the field's name."""
+    return {prefix + name: f"{path}.{name}" for name in names.split()}
 
 
 def _count(*kinds: ChangeKind) -> Source:
     return lambda diff: sum(change.kind in kinds for change in diff.changes)
-
-
-def _tier(tier: Tier) -> Source:
-    return lambda skill: sum(line.tier is tier for line in skill.attributes)
 
 
 def _changes(diff: SkillDiff) -> Iterator[Row]:
@@ -34,15 +30,12 @@ def _changes(diff: SkillDiff) -> Iterator[Row]:
     for line in diff.seed or ():
         yield {**dict(line), "kind": "seeded", "before": None, "after": line.tier, "reason": ""}
     for change in diff.changes:
-        taken: int | None = None
-        expected: int | None = None
+        counts: tuple[int | None, int | None] = change.counts or (None, None)
         if change.discovered is not None:
-            taken, expected = change.discovered.taken, change.discovered.expected
-        elif change.counts is not None:
-            taken, expected = change.counts
-        elif diff.tally is not None:
-            taken, expected = diff.tally.lines.get(change.attribute_id, (0, 0))
-        yield {**dict(change), "taken": taken, "expected": expected}
+            counts = change.discovered.taken, change.discovered.expected
+        elif change.counts is None and diff.tally is not None:
+            counts = diff.tally.lines.get(change.attribute_id, (0, 0))
+        yield {**dict(change), "taken": counts[0], "expected": counts[1]}
 
 
 def _places(diff: SkillDiff) -> Iterator[Row]:
@@ -51,16 +44,15 @@ def _places(diff: SkillDiff) -> Iterator[Row]:
 
 
 def _calls(ranking: Ranking) -> list[tuple[str, ReasonedBy]]:
-    """The parts of a ranking that a reasoner made."""
-    parts = {"rank": "ranked_by", "facets": "facets_by", "slim": "slim_by"}
-    found = {part: getattr(ranking.injected, name) for part, name in parts.items()}
-    return [(part, by) for part, by in found.items() if by is not None]
+    made = ranking.injected
+    parts = {"rank": made.ranked_by, "facets": made.facets_by, "slim": made.slim_by}
+    return [(part, by) for part, by in parts.items() if by is not None]
 
 
 _REASONED = "reasoner model prompt prompt_hash calls prompt_tokens completion_tokens latency_ms fallback gated"
 _BOUND = _of("bound", "measure above below")
 _STATEMENT = "stance attribute_id dimension value over item_id words scope session_id said_at until since times"
-_EVIDENCE: dict[str, Source] = {"evidence_event_id": "evidence.event_id", "evidence_item_id": "evidence.item_id"}
+_EVIDENCE = _of("evidence", "event_id item_id", "evidence_")
 _UPDATED: dict[str, Source] = {"updated_at": "occurred_at"}
 _BY_PERSON = (ChangeKind.ADDED, ChangeKind.REWORDED, ChangeKind.SET, ChangeKind.RESTORED, ChangeKind.FORGOTTEN)
 _COUNTED = "reinforced discovered weakened removed evicted pinned unpinned shifted faded"
@@ -96,8 +88,7 @@ COLUMNS: Mapping[str, Mapping[str, Source]] = {
     "corrections": {"item_ids": "items.item_id"},
     "abstentions": {"item_ids": "shown.item_id"},
     "contrasts": {
-        "chosen_item_id": "chosen.item_id",
-        "chosen_title": "chosen.title",
+        **_of("chosen", "item_id title", "chosen_"),
         "unchosen_item_ids": "unchosen.item_id",
         "also_item_ids": "also.item_id",
     },
@@ -121,7 +112,7 @@ COLUMNS: Mapping[str, Mapping[str, Source]] = {
     "skills": {
         **_UPDATED,
         **_of("strategy", "must_include tie_breaker"),
-        **{str(tier): _tier(tier) for tier in Tier},
+        **{str(tier): lambda skill, tier=tier: sum(line.tier is tier for line in skill.attributes) for tier in Tier},
         "attributes": lambda event: len(event.attributes),
         "statements": lambda event: len(event.stated),
     },
@@ -157,12 +148,7 @@ COLUMNS: Mapping[str, Mapping[str, Source]] = {
         "done": lambda event: all(each.done for each in event.scopes),
     },
     "global_skills": {**_UPDATED, "attribute_ids": "attributes.attribute_id"},
-    "dead_letters": {
-        "source_logged_at": "source.moment",
-        "source_topic": "source.topic",
-        "source_partition": "source.partition",
-        "source_offset": "source.offset",
-    },
+    "dead_letters": {"source_logged_at": "source.moment", **_of("source", "topic partition offset", "source_")},
     "weights": _UPDATED,
 }
 """Columns that are no field of their model with the same name, by table."""

@@ -13,7 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from schemas import MAX_ORIGINAL_BYTES, TOPICS, BadRecord, DeadLetter, Position, encode
 from streams.kafka.clients import producer_config
 from streams.kafka.packed import unpack
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer import MaterializerError
 from streams.materializer.records import Record
 from streams.metrics import DEAD_LETTERS
 from streams.settings import Settings
@@ -27,7 +27,6 @@ OWNED = frozenset(
 
 STAGE = "materialize"
 _FLUSH_SECONDS = 60
-_SMALL = 4_096
 
 
 class DeadLetters:
@@ -44,19 +43,14 @@ class DeadLetters:
         self._failed: list[KafkaError] = []
 
     def send(self, refused: Sequence[tuple[Record, BadRecord]]) -> None:
-        """Send dead letters and return when the broker has acknowledged all of them.
-
-        Raises:
-            MaterializerError: the broker did not accept them; the batch must not be committed.
-        """
+        """Send dead letters and return when the broker has them; after an error the batch must not be committed."""
         if not refused:
             return
         self._deliver(refused)
         if any(error.code() == KafkaError.MSG_SIZE_TOO_LARGE for error in self._failed):
-            # The broker's limit is below ours. Keeping the position and the first bytes is better than stopping at this
-            # record for ever.
+            # The broker's limit is below ours: better a part than a stop at this record for ever.
             log.warning("%s refuses large records; dead letters are clipped", self._topic)
-            self._deliver(refused, limit=_SMALL)
+            self._deliver(refused, limit=4_096)
         if self._failed:
             raise MaterializerError(
                 f"{self._topic} refuses dead letters ({self._failed[0].str()}); nothing of this batch is committed. "

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import duckdb
 
-from streams.materializer import schema
-from streams.materializer.exceptions import Damaged, MaterializerError
+from streams.materializer import Damaged, MaterializerError, schema
 from streams.materializer.read import LOGS
 from streams.materializer.schema import quoted
 
@@ -24,10 +23,8 @@ def open_for_writing(path: Path) -> duckdb.DuckDBPyConnection:
             # DuckDB 1.5, today's command line, cannot read the default storage of 2.0.
             "storage_compatibility_version": "v1.5.0",
             "threads": "2",
-            # Only a checkpoint changes blocks that the file's newest state is made of: never one by itself, during a
-            # copy.
+            # A checkpoint changes blocks of the file's newest state: never one by itself, during a copy.
             "checkpoint_threshold": "1TB",
-            # Rows that do not fit into memory: not into the folder that the process happens to be started in.
             "temp_directory": str(spill_of(path)),
         }
     )
@@ -46,10 +43,9 @@ def attach(con: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:
 
 
 def copy_rows(con: duckdb.DuckDBPyConnection, source: str, target: str) -> None:
-    """Copy all rows from one attached database to an empty one, which gets its tables and keys first.
+    """Copy all rows from one attached database to an empty one, which gets its tables first and is used afterwards.
 
-    Neither free blocks nor indexes are copied: both still hold deleted rows, and indexes may be damaged. Afterwards
-    the connection uses the target.
+    Neither free blocks nor indexes are copied: both still hold deleted rows, and indexes may be damaged.
     """
     con.execute(f"USE {target}")
     schema.create_tables(con)
@@ -61,17 +57,13 @@ def copy_rows(con: duckdb.DuckDBPyConnection, source: str, target: str) -> None:
     con.execute(f"CHECKPOINT {target}").fetchall()
 
 
-def remove_logs(path: Path) -> None:
-    """Remove a database's write-ahead logs."""
+def remove_database(path: Path, *, logs_only: bool = False) -> None:
+    """Remove a database with its write-ahead logs and its spilled rows, or its logs only."""
     for end in LOGS:
         path.with_name(path.name + end).unlink(missing_ok=True)
-
-
-def remove_database(path: Path) -> None:
-    """Remove a database with its logs and its spilled rows."""
-    path.unlink(missing_ok=True)
-    remove_logs(path)
-    shutil.rmtree(spill_of(path), ignore_errors=True)
+    if not logs_only:
+        path.unlink(missing_ok=True)
+        shutil.rmtree(spill_of(path), ignore_errors=True)
 
 
 def spill_of(path: Path) -> Path:
@@ -80,10 +72,7 @@ def spill_of(path: Path) -> Path:
 
 
 _DAMAGE = (
-    "Corrupt ",
-    "Could not read enough bytes",
-    "Duplicate key",
-    "Failure while replaying WAL",
+    *("Corrupt ", "Could not read enough bytes", "Duplicate key", "Failure while replaying WAL"),
     "is not a valid DuckDB database file",
 )
 """DuckDB's messages for a damaged file. It has no error class for them."""
@@ -113,6 +102,5 @@ def cannot_open(path: Path, error: duckdb.Error) -> MaterializerError:
 
 def _damage(path: Path, error: duckdb.Error) -> Damaged | None:
     text = str(error)
-    if any(shortage in text for shortage in _NO_DAMAGE) or not any(sign in text for sign in _DAMAGE):
-        return None
-    return Damaged(f"{path} is damaged (DuckDB: {text.splitlines()[0]})")
+    is_damaged = any(sign in text for sign in _DAMAGE) and not any(shortage in text for shortage in _NO_DAMAGE)
+    return Damaged(f"{path} is damaged (DuckDB: {text.splitlines()[0]})") if is_damaged else None

@@ -18,18 +18,13 @@ from streams.materializer.records import Put, utc
 from streams.materializer.schema import Table, tables
 from streams.settings import Settings
 
-SUBJECT = "sha256('sager ' || {})"
-"""The SQL of `schemas.subject_of`."""
-
 _QUOTING: dict[str, dict[str, str | None]] = {
     "rankings": {"slim_skill": "", "facets": None, "injected": None, "honoured": None, "question": None},
     "corrections": {"text": ""},
     "skill_commands": {"attribute_id": None, "value": None, "reason": ""},
 }
 """Columns that may quote an erased line, with their blank value."""
-_FACETS = "ranking_facets"
-"""The child table whose rows may."""
-_LETTERS_BYTES = 16 * 1024 * 1024
+_FACETS = "ranking_facets"  # the child table whose rows may
 
 
 class Barrier:
@@ -54,8 +49,6 @@ class Barrier:
     def covers(self, event: Model, logged_at: datetime | None = None) -> bool:
         """True if a receipt covers this event: its user was erased after it happened, or its id is known.
 
-        `logged_at` is its Kafka timestamp, in UTC; None where there is none.
-
         Raises:
             BadRecord: an app sent it, and it is ahead of Kafka's time. Workers refuse it for the same reason.
         """
@@ -65,21 +58,23 @@ class Barrier:
         user_id, occurred_at = getattr(event, "user_id", None), getattr(event, "occurred_at", None)
         if user_id is None or occurred_at is None:
             return False
-        receipt = self._receipts.get(subject_of(user_id)) if self._receipts else None
-        why = refused(event, logged_at, datetime.now(UTC), receipt, self._secret)
+        why = refused(event, logged_at, datetime.now(UTC), self._receipt_of(user_id), self._secret)
         if why is Refused.FROM_THE_FUTURE:
             raise BadRecord(why.value, "it is ahead of Kafka's time")
         return why is not None or self.covers_moment(user_id, getattr(event, "domain", None), occurred_at, logged_at)
 
     def covers_moment(self, user_id: str, domain: str | None, *moments: datetime | None) -> bool:
         """True if records about this user from any of these moments are erased."""
-        receipt = self._receipts.get(subject_of(user_id)) if self._receipts else None
+        receipt = self._receipt_of(user_id)
         return receipt is not None and receipt.covers(domain, *(moment for moment in moments if moment is not None))
+
+    def _receipt_of(self, user_id: str) -> Receipt | None:
+        return self._receipts.get(subject_of(user_id)) if self._receipts else None
 
     def blanked(self, put: Put, event: Model) -> Put:
         """Return the row without words that may quote a line that was erased since."""
         blanks = _QUOTING.get(put.table.name)
-        receipt = self._receipts.get(subject_of(put.row["user_id"])) if blanks and self._receipts else None
+        receipt = self._receipt_of(put.row["user_id"]) if blanks else None
         until = max((line.until for line in receipt.lines.values()), default=None) if receipt else None
         if blanks is None or until is None or event.occurred_at > until:  # type: ignore[attr-defined]
             return put
@@ -88,11 +83,7 @@ class Barrier:
 
 
 def barrier_of(settings: Settings, scanner: Scanner) -> Barrier:
-    """Return a barrier with the receipts on their topic, for readers of topics that keep records for a while.
-
-    Raises:
-        BrokerUnreachable: they cannot be read.
-    """
+    """Return a barrier with the receipts on their topic, for readers of topics that keep records for a while."""
     barrier = Barrier(secret=settings.event_key_bytes)
     for message in scanner.read(scanner.partitions(Receipt.TOPIC)):
         with suppress(BadRecord):  # a tombstone, or no receipt
@@ -129,15 +120,13 @@ def _named_in(key: bytes | None, value: bytes | None) -> set[str]:
 
 
 def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[str]:
-    """Delete the rows that these receipts cover, inside the caller's transaction; return the users who had some.
-
-    Rows that are here when a receipt arrives are older than it, so one dated by a clock that ran ahead counts too.
-    """
+    """Delete the rows that these receipts cover, inside the caller's transaction; return the users who had some."""
     now = datetime.now(UTC)
     by_subject = {receipt.subject: receipt for receipt in receipts}
     found = _delete_letters(con, by_subject, now)
     ids = " UNION ".join(f"SELECT user_id AS id FROM {table.name}" for table in _of_users())
-    query = f"SELECT id, {SUBJECT.format('id')} AS subject FROM ({ids}) WHERE subject IN (SELECT unnest($1))"
+    # The SQL of `schemas.subject_of`.
+    query = f"SELECT id, sha256('sager ' || id) AS subject FROM ({ids}) WHERE subject IN (SELECT unnest($1))"
     for user_id, subject in con.execute(query, [list(by_subject)]).fetchall():
         receipt = by_subject[subject]
         scopes = [*receipt.domains.items(), *([(None, receipt.person)] if receipt.person else [])]
@@ -155,7 +144,7 @@ def _of_users() -> list[Table]:
 
 
 def _future(until: datetime, now: datetime) -> datetime:
-    """The time from which on a row was dated by a clock that ran ahead, by this clock and by the request's."""
+    # Rows that are here when a receipt arrives are older than it, so one dated by a clock that ran ahead counts too.
     return utc(after(max(until, now), TOLERANCE))
 
 
@@ -176,17 +165,23 @@ def _delete(con: duckdb.DuckDBPyConnection, user_id: str, domain: str | None, un
             given, condition = given | {"domain": domain}, condition + of_domain[column]
         same = " AND ".join(f"c.{name} = t.{name}" for name in table.key)
         for child in table.children:
-            rows += _changed(
-                con, f"DELETE FROM {child.name} c USING {table.name} t WHERE {same} AND {condition}", given
-            )
-        rows += _changed(con, f"DELETE FROM {table.name} t WHERE {condition}", given)
+            rows += _count(con, f"DELETE FROM {child.name} c USING {table.name} t WHERE {same} AND {condition}", given)
+        rows += _count(con, f"DELETE FROM {table.name} t WHERE {condition}", given)
     return rows
 
 
-def _changed(con: duckdb.DuckDBPyConnection, statement: str, given: dict[str, Any]) -> int:
-    """Execute a statement; return how many rows it changed."""
-    [(count,)] = con.execute(statement, given).fetchall()
-    return int(count)
+def _count(con: duckdb.DuckDBPyConnection, statement: str, given: dict[str, Any]) -> int:
+    return int(con.execute(statement, given).fetchall()[0][0])
+
+
+_LETTERS_BYTES = 16 * 1024 * 1024  # one letter may have 2 MiB: parts of some 16 MiB are in memory at once
+_PARTS_OF_LETTERS = """
+SELECT min(rowid), max(rowid) FROM (SELECT rowid, sum(octet_length(coalesce(value, '')) + 1024)
+OVER (ORDER BY rowid) // $1 AS part FROM dead_letters) GROUP BY part
+"""
+_LETTERS = (
+    "SELECT rowid, key, value, least(source_logged_at, logged_at) FROM dead_letters WHERE rowid BETWEEN $1 AND $2"
+)
 
 
 def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt], now: datetime) -> set[str]:
@@ -196,16 +191,8 @@ def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]
         return set()
     found, gone = set[str](), list[int]()
     future = max(_future(each.person.until, now) for each in receipts.values() if each.person is not None)
-    # One letter may have 2 MiB: parts of some 16 MiB are in memory at once.
-    parts = (
-        "SELECT min(rowid), max(rowid) FROM (SELECT rowid, sum(octet_length(coalesce(value, '')) + 1024) "
-        f"OVER (ORDER BY rowid) // {_LETTERS_BYTES} AS part FROM dead_letters) GROUP BY part"
-    )
-    query = (
-        "SELECT rowid, key, value, least(source_logged_at, logged_at) FROM dead_letters WHERE rowid BETWEEN $1 AND $2"
-    )
-    for part in con.execute(parts).fetchall():
-        for row, key, value, at in con.execute(query, part).fetchall():
+    for part in con.execute(_PARTS_OF_LETTERS, [_LETTERS_BYTES]).fetchall():
+        for row, key, value, at in con.execute(_LETTERS, part).fetchall():
             last = {user: until.get(subject_of(user)) for user in _named_in(key, value)}
             users = {user for user, moment in last.items() if moment is not None and (at <= moment or at > future)}
             if users:
@@ -218,9 +205,10 @@ def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]
 def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: datetime) -> int:
     """Blank all columns that may quote an erased line; return how many rows had words in them."""
     whose = "user_id = $user_id AND occurred_at <= $until"
-    given, rows = {"user_id": user_id, "until": until}, 0
+    given = {"user_id": user_id, "until": until}
+    rows = _count(con, f"DELETE FROM {_FACETS} WHERE {whose}", given)
     for table, blanks in _QUOTING.items():
         values = ", ".join(f"{name} = {'NULL' if blank is None else repr(blank)}" for name, blank in blanks.items())
         has_words = " OR ".join(f"{name} <> ''" if b == "" else f"{name} IS NOT NULL" for name, b in blanks.items())
-        rows += _changed(con, f"UPDATE {table} SET {values} WHERE {whose} AND ({has_words})", given)
-    return rows + _changed(con, f"DELETE FROM {_FACETS} WHERE {whose}", given)
+        rows += _count(con, f"UPDATE {table} SET {values} WHERE {whose} AND ({has_words})", given)
+    return rows

@@ -15,22 +15,15 @@ LAG = Gauge("sager_materializer_lag_records", "Records in Kafka that are not in 
 NEXT_OFFSET = Gauge(
     "sager_materializer_next_offset", "Next offset to read, summed over the topic's partitions.", ["topic"]
 )
-BATCH_SECONDS = Histogram(
-    "sager_materializer_batch_seconds",
-    "Time to decode and commit one batch.",
-    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
-)
+_FINE = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+BATCH_SECONDS = Histogram("sager_materializer_batch_seconds", "Time to decode and commit one batch.", buckets=_FINE)
 DELAY_SECONDS = Histogram(
     "sager_materializer_delay_seconds",
     "From the Kafka timestamp of a batch's oldest record to its commit.",
     buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600),
 )
 DISK_FREE = Gauge("sager_materializer_disk_free_bytes", "Free disk space at the live file.")
-PUBLISH_SECONDS = Histogram(
-    "sager_materializer_publish_seconds",
-    "Time to publish one snapshot.",
-    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
-)
+PUBLISH_SECONDS = Histogram("sager_materializer_publish_seconds", "Time to publish one snapshot.", buckets=(*_FINE, 30))
 PUBLISH_FAILURES = Counter("sager_materializer_publish_failures_total", "Snapshots that could not be published.")
 SNAPSHOT_TIMESTAMP = Gauge(
     "sager_materializer_snapshot_timestamp_seconds", "When the newest snapshot was published; 0: never."

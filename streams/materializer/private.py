@@ -17,8 +17,7 @@ from schemas import (
     Wish,
 )
 
-_WITHHELD = "private:"
-_NOTHING = Injected()
+_WITHHELD, _NOTHING = "private:", Injected()
 
 
 def redacted(event: Model, privacy: Privacy) -> Model:
@@ -48,7 +47,7 @@ def redacted(event: Model, privacy: Privacy) -> Model:
 
 
 def _of_command(event: SkillCommand, privacy: Privacy) -> dict[str, object]:
-    """Replace a refused value by its kind: it must not outlive the refusal in DuckDB."""
+    # A refused value is replaced by its kind: it must not outlive the refusal in DuckDB.
     kept: dict[str, object] = {"reason": privacy.redact(event.reason, event.domain, 300).text}
     name, line = event.attribute_id or "", event.line
     # A value that is withheld already stays: the name of its kind may be a word of that kind.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 
-from streams.materializer.exceptions import AnotherDeployment, MaterializerError, StrayLog
+from streams.materializer import MaterializerError
 from streams.materializer.schema import quoted
 from streams.settings import Settings
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from schemas import Card, CardDiff, Model, PolicySkill, SkillDiff
 
     M = TypeVar("M", bound=Model)
-
-MEMORY = "2GB"
-"""Memory limit for a query of the HTTP API; nothing is spilled to disk."""
 
 LOGS = (".wal", ".wal.recovery", ".wal.checkpoint")
 """DuckDB's names of a database's write-ahead log, after the database's own name."""
@@ -38,10 +35,7 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
     """Return a read-only connection to the newest snapshot; it does not change when a newer one is published.
 
     No statement on it opens another file: a view in a forged snapshot runs with the rights of its reader.
-
-    Raises:
-        MaterializerError: there is no snapshot yet; StrayLog: a write-ahead log lies beside it; AnotherDeployment: it
-            is another tenant's.
+    MaterializerError: there is none yet, it is another tenant's, or a write-ahead log lies beside it.
     """
     path = settings.duckdb_file
     if not path.exists():
@@ -61,7 +55,10 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
             con.execute(f"SET {setting}")
         [(found,)] = con.execute("SELECT prefix FROM meta").fetchall()
         if found != settings.prefix:
-            raise AnotherDeployment(path, found, settings.prefix)
+            raise MaterializerError(
+                f"{path} belongs to the prefix {found!r}, not {settings.prefix!r}: set SAGER_PREFIX to that, or "
+                "SAGER_DATA_DIR or SAGER_DUCKDB to this deployment's own file"
+            )
     except duckdb.Error as error:
         con.close()
         raise MaterializerError(f"cannot read {path}. Is it a published snapshot? DuckDB says: {error}") from error
@@ -72,9 +69,12 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
 
 
 def _refuse_strays(path: Path) -> None:
-    """Refuse a snapshot with a write-ahead log beside it: DuckDB would replay it, whoever wrote it."""
     for stray in strays(path):
-        raise StrayLog(path, stray)
+        raise MaterializerError(
+            f"{stray} lies beside the snapshot {path}, and DuckDB would carry out whatever is in it: nothing is read. "
+            "A program that opened the snapshot for writing, or an attacker, left it. A running `sager materialize` "
+            "removes it within seconds; without one, delete it"
+        )
 
 
 def strays(path: Path) -> list[Path]:
@@ -88,10 +88,7 @@ def strays(path: Path) -> list[Path]:
 def restrict(con: duckdb.DuckDBPyConnection, seconds: float, memory_bytes: int) -> None:
     """Restrict a connection further, for statements that people write; some functions exceed both limits.
 
-    Args:
-        con: a connection of `connect`.
-        seconds: time limit for one statement.
-        memory_bytes: limit of the memory that DuckDB accounts for.
+    `seconds` limits one statement, `memory_bytes` the memory that DuckDB accounts for.
     """
     for setting in (
         f"memory_limit = '{memory_bytes}B'",
@@ -103,7 +100,7 @@ def restrict(con: duckdb.DuckDBPyConnection, seconds: float, memory_bytes: int) 
 
 
 def skill(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> "list[PolicySkill]":
-    """Return the user's current skills, ordered by domain; only one domain's if named."""
+    """Return the user's current skills, ordered by domain, or that of one domain."""
     from schemas import PolicySkill  # noqa: PLC0415 - `sager sql` starts without the models
 
     where = "skills WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain"
@@ -141,17 +138,8 @@ def _documents(con: duckdb.DuckDBPyConnection, model: "type[M]", where: str, *va
 
 def versions_at(con: duckdb.DuckDBPyConnection, user: str, moment: datetime) -> dict[str, int]:
     """Return the versions of the user's skills in force at a moment (naive, in UTC), by domain."""
-    query = (
-        "SELECT domain, version FROM skill_versions "
-        "WHERE user_id = $1 AND valid_from <= $2 AND (valid_to > $2 OR valid_to IS NULL)"
-    )
-    return dict(con.execute(query, [user, moment]).fetchall())
-
-
-def prices(con: duckdb.DuckDBPyConnection) -> tuple[float, float]:
-    """Return US dollars per million prompt and completion tokens, as configured at the materializer's last start."""
-    [(prompt, completion)] = con.execute("SELECT llm_price_prompt, llm_price_completion FROM meta").fetchall()
-    return prompt or 0.0, completion or 0.0
+    where = "user_id = $1 AND valid_from <= $2 AND (valid_to > $2 OR valid_to IS NULL)"
+    return dict(con.execute(f"SELECT domain, version FROM skill_versions WHERE {where}", [user, moment]).fetchall())
 
 
 _TITLES = """
@@ -178,11 +166,8 @@ def titles(con: duckdb.DuckDBPyConnection, user: str, items: Sequence[str]) -> d
 class Choice:
     """The choice behind a piece of evidence.
 
-    Attributes:
-        place: the rank at which the item was shown; 1 is the top.
-        taken: the ids of all items that were taken, the chosen one first.
-        shown: the ranking's item ids, in order; the contrast's, where the snapshot lacks the ranking.
-        ranked_by: app or sager; None where the snapshot lacks the ranking.
+    `place` is the rank at which the item was shown, 1 the top; `taken` and `shown` are item ids, the chosen one first
+    and in the ranking's order. Without the ranking in the snapshot, `shown` is the contrast's and `ranked_by` None.
     """
 
     title: str

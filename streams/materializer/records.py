@@ -9,15 +9,8 @@ from schemas import Topic, moment_of
 from streams.kafka.packed import unpack
 from streams.materializer.schema import Keep, Table
 
-Row = dict[str, Any]
-"""A row's values by column."""
-RowKey = tuple[Any, ...]
-"""The values of a table's key columns, in the order of `table.key`."""
-
-
-def from_ms(milliseconds: int) -> datetime:
-    """Return the UTC moment of a Kafka timestamp, as a TIMESTAMP column stores it."""
-    return utc(moment_of(milliseconds))
+Row = dict[str, Any]  # a row's values by column
+RowKey = tuple[Any, ...]  # the values of a table's key columns, in the order of `table.key`
 
 
 def utc(moment: datetime) -> datetime:
@@ -49,10 +42,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A row to write, with the rows of its child tables in the order of `table.children`.
-
-    `replaces` is true if it replaces the existing row also in a table that keeps the first one.
-    """
+    """A row to write, with its child tables' rows; `replaces`: also in a table that keeps the first row."""
 
     table: Table
     row: Row
@@ -102,15 +92,12 @@ class Batch:
             pending.dropped, pending.put = True, None
         elif change.replaces:
             pending.dropped, pending.put = True, change
-        elif pending.put is None or _wins(change, pending.put):
+        elif pending.put is None or change.table.keep is Keep.LAST:
             pending.put = change
+        elif change.table.keep is Keep.NEWEST:
+            version = change.table.version
+            pending.put = change if change.row[version] >= pending.put.row[version] else pending.put
 
     def pending(self, table: Table) -> Mapping[RowKey, Pending]:
         """Return the changes to one table, by key."""
         return self._pending.get(table.name, {})
-
-
-def _wins(later: Put, earlier: Put) -> bool:
-    if later.table.keep is Keep.NEWEST:
-        return bool(later.row[later.table.version] >= earlier.row[later.table.version])
-    return later.table.keep is Keep.LAST

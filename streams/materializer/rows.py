@@ -10,17 +10,13 @@ import pyarrow as pa
 
 from operators.privacy import Privacy
 from operators.seals import authenticated
-from schemas import ONE, TOPICS, BadRecord, Key, Model, Ranking, SkillDiff, Topic, decode
+from schemas import ONE, TOPICS, BadRecord, Key, Model, Ranking, SkillDiff, Topic, decode, moment_of
 from streams.kafka.packed import unpack
 from streams.materializer.columns import COLUMNS, ITEMS
 from streams.materializer.forgetting import Barrier
 from streams.materializer.private import redacted
-from streams.materializer.records import Drop, Put, Record, Row, RowKey, from_ms, utc
+from streams.materializer.records import Drop, Put, Record, Row, RowKey, utc
 from streams.materializer.schema import TOPIC_TABLES, Table, table_of
-
-_BIGINT = 2**63
-_RECORD = ("document", "logged_at", "kafka_partition", "kafka_offset")
-"""Columns of the record itself."""
 
 PUBLIC_TOPICS: tuple[Topic, ...] = tuple(topic for topic in TOPICS.values() if topic.base in TOPIC_TABLES)
 """The topics that become rows."""
@@ -31,11 +27,8 @@ def read(
 ) -> Put | Drop | None:
     """Return the change that one record makes; None for a record from before its user was erased.
 
-    A record without a value on a compacted topic is a tombstone. `ranking_key` is the secret that seals rankings, None
-    where this process has none.
-
-    Raises:
-        BadRecord: its bytes are not a value of the topic, or hold a number too large for any column.
+    `ranking_key` is the secret that seals rankings, None where this process has none. BadRecord: the bytes are not a
+    value of the topic, or hold a number too large for any column.
     """
     topic = record.topic
     if topic.compact and record.value is None:
@@ -58,7 +51,7 @@ def read(
 def _rows_of(event: Model, record: Record) -> Put:
     table = table_of(record.topic)
     row = _reader(table)(event)
-    row["logged_at"] = from_ms(record.timestamp_ms)
+    row["logged_at"] = utc(moment_of(record.timestamp_ms))
     row["kafka_partition"], row["kafka_offset"] = record.partition, record.offset
     if "document" in table.names:
         row["document"] = record.document
@@ -73,12 +66,8 @@ def _child_rows(table: Table, event: Model) -> list[Row]:
         return []
     is_dict = isinstance(items[0], dict)
     of_event, of_item = _child_readers(table, frozenset(items[0] if is_dict else type(items[0]).model_fields), is_dict)
-    shared = of_event(event)
-    rows = [shared | of_item(item, event) for item in items]
-    for name in {"seq", "place"} & set(table.names):
-        for number, row in enumerate(rows, start=1):
-            row[name] = number
-    return rows
+    shared, numbered = of_event(event), {"seq", "place"} & set(table.names)
+    return [shared | of_item(item, event) | dict.fromkeys(numbered, n) for n, item in enumerate(items, start=1)]
 
 
 class _Reader:
@@ -106,12 +95,12 @@ class _Reader:
 
 @cache
 def _reader(table: Table) -> _Reader:
-    return _Reader(table, [name for name in table.names if name not in _RECORD])
+    of_record = ("document", "logged_at", "kafka_partition", "kafka_offset")
+    return _Reader(table, [name for name in table.names if name not in of_record])
 
 
 @cache
 def _child_readers(table: Table, fields: frozenset[str], is_dict: bool) -> tuple[_Reader, _Reader]:
-    """Return the reader of the event's columns, and that of an item's."""
     declared = COLUMNS.get(table.name, {})
     of_item = [name for name in table.names if name in fields or name in declared]
     of_event = [name for name in table.names if name not in (*of_item, "seq", "place")]
@@ -127,7 +116,6 @@ def _at(item: Any, path: str) -> Any:
 
 
 def _converter(name: str, kind: Any) -> Callable[[Any], Any] | None:
-    """Return the function that converts a model's value for a column; None if there is nothing to convert."""
     if pa.types.is_timestamp(kind):
         return utc
     if pa.types.is_floating(kind):
@@ -141,25 +129,22 @@ def _converter(name: str, kind: Any) -> Callable[[Any], Any] | None:
 
 def _fitting(value: int) -> int:
     """Refuse a number that fits into no column: its row would fail its batch for ever."""
-    if not -_BIGINT <= value < _BIGINT:
+    if not -(2**63) <= value < 2**63:
         raise BadRecord("invalid", "a number does not fit into 64 bits")
     return value
 
 
-_PARTS = {
-    Key.USER_AND_DOMAIN: (str, str),
-    Key.USER_AND_VERSION: (str, int),
-    Key.USER_DOMAIN_AND_VERSION: (str, str, int),
-}
-"""The types of a compound key's parts."""
-
-
 def _key_of_tombstone(topic: Topic, key: bytes | None) -> RowKey:
+    compound: dict[Key, tuple[type, ...]] = {
+        Key.USER_AND_DOMAIN: (str, str),
+        Key.USER_AND_VERSION: (str, int),
+        Key.USER_DOMAIN_AND_VERSION: (str, str, int),
+    }
     try:
-        if topic.key not in _PARTS:
+        if topic.key not in compound:
             if key:
                 return (key.decode(),)
-        elif isinstance(parts := orjson.loads(key or b""), list) and tuple(map(type, parts)) == _PARTS[topic.key]:
+        elif isinstance(parts := orjson.loads(key or b""), list) and tuple(map(type, parts)) == compound[topic.key]:
             return tuple(parts)
     except ValueError:  # also orjson's error and UnicodeDecodeError
         pass

@@ -5,25 +5,23 @@ import shutil
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import duckdb
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from operators.clocks import TOLERANCE
-from schemas import BadRecord, Receipt, decode
+from schemas import BadRecord, Receipt, decode, moment_of
 from streams import private
-from streams.materializer import metrics, recovery
+from streams.materializer import Damaged, metrics
 from streams.materializer.dead_letters import OWNED, DeadLetters
-from streams.materializer.exceptions import Damaged
 from streams.materializer.files import cannot_write
 from streams.materializer.forgetting import Barrier
-from streams.materializer.health import MaterializerHealth
-from streams.materializer.records import Batch, Record, from_ms
+from streams.materializer.records import Batch, Record, utc
 from streams.materializer.rows import read
 from streams.materializer.snapshot import Publisher
 from streams.materializer.source import Source
-from streams.materializer.store import Progress, Store
+from streams.materializer.store import Progress, Store, open_store, replace_damaged
 from streams.metrics import report_clock
 from streams.privacy import privacy_of
 from streams.pseudonyms import ranking_key_if_any
@@ -31,16 +29,51 @@ from streams.settings import Settings
 
 log = logging.getLogger(__name__)
 
-CHECK_SECONDS = 10.0
-"""How often to check the topics for recreation, new partitions and lag."""
+CHECK_SECONDS = 10.0  # how often to check the topics for recreation, new partitions and lag
+IDLE_SECONDS = 60.0  # not ready after this long without a turn of the loop: a long rewriting, or a slow disk
+STUCK_SECONDS = 3_600.0  # not live after this long: no checkpoint and no rewriting takes longer
+
+
+class MaterializerHealth:
+    """The loop updates it; the HTTP server's threads read it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._turned_at = clock()
+        self._is_ending = False
+        self.doing = "opening the DuckDB file"
+        """The step of the start that is under way; empty once records are read."""
+        self.broker_answers = True
+        self.can_publish = True
+
+    def ends(self) -> None:
+        """Mark the shutdown: no new batch begins."""
+        self._is_ending = True
+
+    def turn(self) -> None:
+        """Mark one turn of the loop."""
+        self._turned_at, self.doing = self._clock(), ""
+
+    def why_not_live(self) -> list[str]:
+        """Return reasons to restart this materializer; none while it is live."""
+        still = self._clock() - self._turned_at
+        return [f"nothing has been read, written or published for {still:.0f} s"] if still > STUCK_SECONDS else []
+
+    def why_not_ready(self) -> list[str]:
+        """Return reasons why rows do not arrive in DuckDB or in the snapshot; none while they do."""
+        still = self._clock() - self._turned_at
+        reasons = {
+            "shutting down": self._is_ending,
+            self.doing: self.doing,
+            f"no poll for {still:.0f} s": still > IDLE_SECONDS,
+            "no broker answers": not self.broker_answers,
+            "the snapshot cannot be published; see the log": not self.can_publish,
+        }
+        return [reason for reason, holds in reasons.items() if holds]
 
 
 def materialize(settings: Settings, stop: threading.Event, health: MaterializerHealth | None = None) -> None:
-    """Keep the DuckDB file up to date until `stop` is set; then publish once more.
-
-    Raises:
-        MaterializerError: with advice.
-    """
+    """Keep the DuckDB file up to date until `stop` is set; then publish once more."""
     health = health or MaterializerHealth()
     private.begin(settings.group)
     for folder in dict.fromkeys((settings.data_dir, settings.duckdb_file.parent)):
@@ -48,27 +81,23 @@ def materialize(settings: Settings, stop: threading.Event, health: MaterializerH
     try:
         _materialize(settings, stop, health)
     except Damaged as error:
-        recovery.replace(settings, error)
+        replace_damaged(settings, error)
         _materialize(settings, stop, health)
 
 
 def _materialize(settings: Settings, stop: threading.Event, health: MaterializerHealth) -> None:
-    with recovery.open_store(settings) as store, Source(settings) as source:
-        publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds, group=settings.group)
+    with open_store(settings) as store, Source(settings) as source:
         try:
             store.use_prices(settings.llm_price_prompt, settings.llm_price_completion)
-            _Loop(settings, store, source, publisher, health).run(stop)
-            publisher.publish_if_changed()
+            _Loop(settings, store, source, health).run(stop)
         except duckdb.Error as error:
             raise cannot_write(store.path, error) from error
 
 
 class _Loop:
-    def __init__(
-        self, settings: Settings, store: Store, source: Source, publisher: Publisher, health: MaterializerHealth
-    ) -> None:
-        self._settings, self._store, self._source, self._publisher = settings, store, source, publisher
-        self._health = health
+    def __init__(self, settings: Settings, store: Store, source: Source, health: MaterializerHealth) -> None:
+        self._settings, self._store, self._source, self._health = settings, store, source, health
+        self._publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds, group=settings.group)
         self._privacy = privacy_of(settings)
         self._barrier = Barrier(store.receipts(), settings.event_key_bytes)
         self._dead_letters = DeadLetters(settings)
@@ -92,6 +121,7 @@ class _Loop:
                 self._check()
             self._health.can_publish = not self._publisher.is_failing
             self._health.broker_answers = self._source.broker_answers
+        self._publisher.publish_if_changed()
 
     def _write(self, messages: Sequence[Message]) -> None:
         began = time.perf_counter()
@@ -102,7 +132,7 @@ class _Loop:
         if self._ranking_key is None:
             # On a single machine the worker creates the key at its first start, before it seals a ranking.
             self._ranking_key = ranking_key_if_any(self._settings)
-        records = [self._record(message) for message in messages]
+        records = list(map(self._record, messages))
         for record in records:
             name = record.topic.name(self._settings.prefix)
             offsets[name, record.partition] = Progress(record.offset + 1, self._source.topic_id(name))
@@ -125,15 +155,10 @@ class _Loop:
         self._report(records, refused)
 
     def _record(self, message: Message) -> Record:
-        kind, timestamp_ms = message.timestamp()
-        return Record(
-            topic=self._source.topics[str(message.topic())],
-            partition=int(message.partition() or 0),
-            offset=int(message.offset() or 0),
-            timestamp_ms=0 if kind == TIMESTAMP_NOT_AVAILABLE else max(0, timestamp_ms),
-            key=message.key(),
-            value=message.value(),
-        )
+        topic, (kind, timestamp) = self._source.topics[str(message.topic())], message.timestamp()
+        timestamp_ms = 0 if kind == TIMESTAMP_NOT_AVAILABLE else max(0, timestamp)
+        position = int(message.partition() or 0), int(message.offset() or 0)
+        return Record(topic, *position, timestamp_ms, message.key(), message.value())
 
     def _check(self) -> None:
         self._forget(self._source.check(self._done))
@@ -142,7 +167,6 @@ class _Loop:
         self._next_check = time.monotonic() + CHECK_SECONDS
 
     def _forget(self, recreated: set[str]) -> None:
-        """Read recreated topics from their beginning."""
         if recreated:
             self._store.forget_offsets({name: self._source.topic_id(name) for name in recreated})
             self._done = self._store.offsets()
@@ -155,17 +179,14 @@ class _Loop:
             metrics.NEXT_OFFSET.labels(topic=topic.base).set(offsets[name])
 
     def _report(self, records: Sequence[Record], refused: Sequence[tuple[Record, BadRecord]]) -> None:
-        """Report a batch in the metrics: its records, the bad ones, and the age of the oldest, never negative."""
         for base, count in Counter(record.topic.base for record in records).items():
             metrics.RECORDS.labels(topic=base).inc(count)
         for record, _ in refused:
             metrics.BAD_RECORDS.labels(topic=record.topic.base).inc()
         if refused:
             record, why = refused[-1]
-            log.warning(
-                "%s records could not be decoded, the last of them %s[%s] at %s: %s",
-                len(refused), record.topic.base, record.partition, record.offset, why,
-            )  # fmt: skip
+            last = f"{record.topic.base}[{record.partition}] at {record.offset}: {why}"
+            log.warning("%s records could not be decoded, the last of them %s", len(refused), last)
         now = time.time()
         stamps = [record.timestamp_ms / 1_000 for record in records if record.timestamp_ms]
         for stamp in stamps:
@@ -173,4 +194,4 @@ class _Loop:
         if stamps:
             metrics.DELAY_SECONDS.observe(max(0.0, now - min(stamps)))
         # A clock that ran ahead must not make the file look newer than it is.
-        self._publisher.note(from_ms(int(1_000 * min(now, max(stamps)))) if stamps else None)
+        self._publisher.note(utc(moment_of(int(1_000 * min(now, max(stamps))))) if stamps else None)

@@ -19,8 +19,7 @@ import duckdb
 if TYPE_CHECKING:
     from schemas import Topic
 
-LAYOUT_VERSION = 1
-"""Incremented when a table changes. `sager rebuild --duckdb` replaces a file of another layout."""
+LAYOUT_VERSION = 1  # incremented when a table changes. `sager rebuild --duckdb` replaces a file of another layout
 
 
 class Keep(Enum):
@@ -60,19 +59,15 @@ TOPIC_TABLES = {name.replace("_", "-"): name for name in _OF_TOPICS}
 """The table of each public topic, by its base name."""
 DERIVED = ("skill_versions", "skill_history", "outcomes")
 """Tables that each publication derives from others, in this order: later ones read earlier ones."""
-SOURCES = frozenset({"rankings", "selections", "skill_diffs"})
-"""The tables that they are derived from."""
+SOURCES = frozenset({"rankings", "selections", "skill_diffs"})  # the tables that they are derived from
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Table:
-    """One table.
+    """One table, with the Arrow schema of its columns and the child tables whose rows come and go with its own.
 
-    Attributes:
-        key: the columns that identify a row and, in a child table, the row of its parent. Child and derived tables have
-            no index on them, because it would cost more than the rest of the write.
-        arrow: the Arrow schema of the columns, in order.
-        children: long tables whose rows are written and deleted with a row of this one.
+    `key` has the columns that identify a row and, in a child table, the row of its parent. Child and derived tables
+    have no index on them: it would cost more than the rest of the write.
     """
 
     name: str
@@ -113,10 +108,9 @@ def _text(name: str) -> str:
 @cache
 def statements(file: str) -> tuple[Statement, ...]:
     """Return the CREATE statements of `schema` or `queries`, in the order of their execution."""
-    found = _CREATE.finditer(_text(f"{file}.sql"))
     return tuple(
         Statement(each["kind"], each["name"], each["comment"].replace("\n-- ", " ")[3:].strip(), each["sql"])
-        for each in found
+        for each in _CREATE.finditer(_text(f"{file}.sql"))
     )
 
 
@@ -140,9 +134,7 @@ def all_tables() -> Mapping[str, Table]:
     names = [each.name for each in statements("schema")]
     with duckdb.connect() as con:
         create_tables(con)
-        query = (
-            "SELECT table_name, constraint_column_names FROM duckdb_constraints() WHERE constraint_type LIKE 'PRIM%'"
-        )
+        query = "SELECT table_name, constraint_column_names FROM duckdb_constraints() WHERE constraint_type ^@ 'PRIM'"
         keys = {name: tuple(columns) for name, columns in con.execute(query).fetchall()}
         arrow = {name: con.table(name).to_arrow_table().schema for name in names}
     parents = {child: parent for parent, (_, children) in _OF_TOPICS.items() for child in children}
@@ -165,7 +157,6 @@ def table_of(topic: "Topic") -> Table:
     return all_tables()[TOPIC_TABLES[topic.base]]
 
 
-@cache
 def fingerprint() -> str:
     """Return a digest that changes with any view, macro, derivation or comment."""
     return sha256("\n".join(map(_text, ("queries.sql", "derived.sql", "columns.toml"))).encode()).hexdigest()[:16]
@@ -180,11 +171,10 @@ def create_tables(con: duckdb.DuckDBPyConnection) -> None:
 def create_queries(con: duckdb.DuckDBPyConnection) -> None:
     """Create the current views and macros in the place of earlier ones, and comment everything."""
     ours = "NOT internal AND database_name = current_database()"
-    views = con.execute(f"SELECT view_name FROM duckdb_views() WHERE {ours}").fetchall()
-    macros = con.execute(f"SELECT function_name FROM duckdb_functions() WHERE {ours}").fetchall()
-    for kind, names in (("VIEW", views), ("MACRO TABLE", macros)):
-        for (name,) in names:
-            con.execute(f'DROP {kind} "{name}"')
+    made = f"SELECT 'VIEW', view_name FROM duckdb_views() WHERE {ours} UNION ALL "
+    made += f"SELECT 'MACRO TABLE', function_name FROM duckdb_functions() WHERE {ours}"
+    for kind, name in con.execute(made).fetchall():
+        con.execute(f'DROP {kind} "{name}"')
     for statement in statements("queries"):
         con.execute(statement.sql)
     for kind, name, comment, _ in (*statements("schema"), *statements("queries")):
@@ -198,9 +188,5 @@ def create_queries(con: duckdb.DuckDBPyConnection) -> None:
 
 
 def quoted(words: str) -> str:
-    """Return the words as an SQL literal.
-
-    >>> quoted("it's")
-    "'it''s'"
-    """
+    """Return the words as an SQL literal."""
     return "'" + words.replace("'", "''") + "'"

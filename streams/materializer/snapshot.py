@@ -1,8 +1,7 @@
 """Publishes the live file to analysts.
 
-A DuckDB file has one read-write process or many readers, never both. Readers therefore get a copy, and an open reader
-keeps it while the next one takes its name. Rows wait while the file is brought up to date and copied, and after an
-erasure while it is rewritten.
+A DuckDB file has one read-write process or many readers, never both: readers get a copy, and an open reader keeps it
+while the next one takes its name. Rows wait while the file is copied, and after an erasure rewritten.
 """
 
 import logging
@@ -17,22 +16,13 @@ from pathlib import Path
 import duckdb
 
 from streams import private
-from streams.materializer import metrics
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer import MaterializerError, metrics
 from streams.materializer.read import strays
 from streams.materializer.store import Store
 
 log = logging.getLogger(__name__)
 
-COPY_SECONDS = 600.0
-"""Time limit for a copy."""
-
-READ_ONLY = private.FILE & 0o444
-"""A snapshot's mode. Its owner, too, only reads it."""
-
-PAUSE = 3.0
-"""Pause after a publication, as a multiple of the time that it took: three quarters of the time belong to rows."""
-
+COPY_SECONDS = 600.0  # time limit for a copy
 INVALIDATED = "has been invalidated"
 """DuckDB's message for this or an earlier failure when only reopening the file helps."""
 
@@ -44,14 +34,9 @@ class Publisher:
     """
 
     def __init__(
-        self,
-        store: Store,
-        target: Path,
-        seconds: float,
-        clock: Callable[[], float] = time.monotonic,
-        *,
+        self, store: Store, target: Path, seconds: float, clock: Callable[[], float] = time.monotonic, *,
         group: str | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if target.resolve() == store.path.resolve():
             raise MaterializerError(f"SAGER_DUCKDB is the live file {target} itself; choose another path")
         self._store, self._target, self._seconds, self._clock, self._group = store, target, seconds, clock, group
@@ -70,30 +55,18 @@ class Publisher:
     def publish_if_due(self) -> bool:
         """Publish if something changed and a publication is due; return true if it succeeded.
 
-        A failure is logged, counted and retried later: a full disk must not stop the rows.
-
-        Raises:
-            duckdb.Error: the live file could not be written; DuckDB refuses further work until it is reopened.
+        A failure is logged, counted and retried later: a full disk must not stop the rows. duckdb.Error: the live file
+        could not be written, and DuckDB refuses further work until it is reopened.
         """
         try:
             remove_strays(self._target)
         except OSError as error:
             self._count_failure()
             log.error("no reader opens the snapshot: %s", error)  # noqa: TRY400
-        return self._dirty and self._clock() >= self._due and self._try()
-
-    def publish_if_changed(self) -> None:
-        """Publish at shutdown, if something changed, and leave no erased row in a file."""
-        if self._dirty:
-            self._try()
+        return self._clock() >= self._due and self.publish_if_changed()
 
     def publish(self) -> None:
-        """Publish now, and leave no erased row in a file.
-
-        Raises:
-            MaterializerError: the copy failed.
-            OSError: the folder cannot be written.
-        """
+        """Publish now, and leave no erased row in a file."""
         began, now = self._clock(), datetime.now(UTC)
         self._store.checkpoint(now.replace(tzinfo=None), self._newest)
         if self._store.is_stained():
@@ -106,7 +79,10 @@ class Publisher:
         for name, file in {"live": self._store.path, "snapshot": self._target}.items():
             metrics.FILE_BYTES.labels(file=name).set(file.stat().st_size)
 
-    def _try(self) -> bool:
+    def publish_if_changed(self) -> bool:
+        """Publish if something changed, such as at shutdown; return true if it succeeded."""
+        if not self._dirty:
+            return False
         began = self._clock()
         try:
             self.publish()
@@ -116,7 +92,7 @@ class Publisher:
                 raise
             log.error("could not publish %s, trying again later: %s", self._target, error)  # noqa: TRY400
         now = self._clock()
-        self._due = max(began + self._seconds, now + PAUSE * (now - began))
+        self._due = max(began + self._seconds, now + 3 * (now - began))  # three quarters of the time belong to rows
         return not self._dirty
 
     def _count_failure(self) -> None:
@@ -125,12 +101,7 @@ class Publisher:
 
 
 def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:
-    """Copy a file that no process checkpoints, and rename the copy to the name that analysts open.
-
-    Raises:
-        MaterializerError: the copy failed; the published file is unchanged.
-        OSError: the folder cannot be written.
-    """
+    """Copy a file that no process checkpoints, and rename the copy; after an error the published file is unchanged."""
     private.make(target.parent, group)
     fresh = target.with_name(target.name + ".tmp")
     fresh.unlink(missing_ok=True)
@@ -145,9 +116,9 @@ def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:
             raise MaterializerError(f"could not copy {live} to {fresh}: {why}")
         if group:
             private.give(fresh, group)
-        # Read-only, because the DuckDB command line opens read-write by default and leaves a .wal behind,
+        # Read-only, for its owner too: the DuckDB command line opens read-write by default and leaves a .wal behind,
         # which makes every later snapshot of this name unreadable.
-        fresh.chmod(READ_ONLY)
+        fresh.chmod(private.FILE & 0o444)
         remove_strays(target)
         fresh.replace(target)
     except subprocess.TimeoutExpired as error:

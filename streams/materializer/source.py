@@ -24,25 +24,20 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from schemas import Topic
 from streams.kafka.clients import client_config, reach
-from streams.materializer import metrics
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer import MaterializerError, metrics
 from streams.materializer.rows import PUBLIC_TOPICS
 from streams.materializer.store import Offsets, Progress
 from streams.settings import Settings
 
 log = logging.getLogger(__name__)
 
-_START_SECONDS = 10.0
-_CHECK_TIMEOUT_SECONDS = 2.0
-_SLICE_SECONDS = 0.2
+_START_SECONDS, _CHECK_SECONDS, _SLICE_SECONDS = 10.0, 2.0, 0.2
 _SLICE_RECORDS = 500
 _BATCH_BYTES = 32 * 1024 * 1024
 _NO_ID = "A" * 22  # Kafka's id for a topic without one
 _HOPELESS = (
-    KafkaError.TOPIC_AUTHORIZATION_FAILED,
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-    KafkaError.SASL_AUTHENTICATION_FAILED,
-    KafkaError._AUTHENTICATION,
+    *(KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED),
+    *(KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._AUTHENTICATION),
 )
 
 
@@ -54,13 +49,9 @@ class TopicState:
     partitions: int
 
     def start(self, progress: Progress | None) -> int:
-        """Return the offset at which to start a partition.
-
-        >>> TopicState("x", 1).start(Progress(7, "x")), TopicState("new", 1).start(Progress(7, "x"))
-        (7, -2)
-        """
-        known = progress is not None and progress.topic_id == self.topic_id
-        return (progress.next_offset if progress and known else 0) or OFFSET_BEGINNING
+        """Return the offset at which to start a partition: 0 and those of an earlier topic are the beginning."""
+        is_known = progress is not None and progress.topic_id == self.topic_id
+        return (progress.next_offset if progress and is_known else 0) or OFFSET_BEGINNING
 
 
 class Source:
@@ -100,12 +91,7 @@ class Source:
         return self._states[name].topic_id
 
     def start(self, done: Offsets) -> set[str]:
-        """Find the topics and start reading after these offsets; return the topics recreated since.
-
-        Raises:
-            BrokerUnreachable: no broker answers within 10 s.
-            MaterializerError: topics are missing.
-        """
+        """Find the topics and start reading after these offsets; return the topics recreated since."""
         _, cluster = reach(self._settings, _START_SECONDS)
         states = self._describe(cluster, _START_SECONDS)
         if missing := sorted(self.topics.keys() - states.keys()):
@@ -119,8 +105,8 @@ class Source:
         """Follow topics that were recreated or got more partitions; return the recreated ones."""
         try:
             # Lists all topics and searches the answer: the embedded broker creates a topic when asked for it by name.
-            cluster = self._admin.list_topics(timeout=_CHECK_TIMEOUT_SECONDS)
-            states = {**self._states, **self._describe(cluster, _CHECK_TIMEOUT_SECONDS)}
+            cluster = self._admin.list_topics(timeout=_CHECK_SECONDS)
+            states = {**self._states, **self._describe(cluster, _CHECK_SECONDS)}
         except KafkaException as error:
             log.debug("could not describe the topics: %s", error)
             self.broker_answers = False
@@ -129,17 +115,10 @@ class Source:
         return self._assign(states, done) if states != self._states else set()
 
     def read(self, most: int, seconds: float, stop: threading.Event) -> list[Message]:
-        """Return the next records: at most `most`, waiting at most `seconds`, and not beyond 32 MiB.
-
-        Raises:
-            MaterializerError: the broker refuses access permanently.
-        """
+        """Return the next records: at most `most`, waiting at most `seconds`, and not beyond 32 MiB."""
         messages: list[Message] = []
-        size, until = 0, time.monotonic() + seconds
-        while len(messages) < most and size < _BATCH_BYTES and not stop.is_set():
-            left = until - time.monotonic()
-            if left <= 0:
-                break
+        size, left, until = 0, seconds, time.monotonic() + seconds
+        while len(messages) < most and size < _BATCH_BYTES and left > 0 and not stop.is_set():
             records = min(most - len(messages), _SLICE_RECORDS)
             for message in self._consumer.consume(records, timeout=min(left, _SLICE_SECONDS)):
                 if (error := message.error()) is not None:
@@ -147,6 +126,7 @@ class Source:
                     continue
                 size += len(message.value() or b"") + len(message.key() or b"")
                 messages.append(message)
+            left = until - time.monotonic()
         return messages
 
     def measure_lag(self, done: Offsets) -> None:
@@ -159,7 +139,6 @@ class Source:
             metrics.LAG.labels(topic=self.topics[name].base).set(behind)
 
     def _describe(self, cluster: ClusterMetadata, seconds: float) -> dict[str, TopicState]:
-        """Return the state of our existing topics."""
         partitions = {name: len(cluster.topics[name].partitions) for name in self.topics if name in cluster.topics}
         described = self._admin.describe_topics(TopicCollection(list(partitions)), request_timeout=seconds)
         states = {}
@@ -175,17 +154,15 @@ class Source:
         return states
 
     def _assign(self, states: dict[str, TopicState], done: Offsets) -> set[str]:
-        recreated = {
-            name for (name, _), each in done.items() if name in states and each.topic_id != states[name].topic_id
-        }
+        ids = {name: state.topic_id for name, state in states.items()}
+        recreated = {name for (name, _), each in done.items() if ids.get(name, each.topic_id) != each.topic_id}
         for name in recreated:
             log.warning("%s was recreated; it is read from its beginning, and existing rows are kept", name)
             metrics.RECREATED.labels(topic=self.topics[name].base).inc()
         self._states, starts = states, list[TopicPartition]()
         for name, state in states.items():
-            starts += [
-                TopicPartition(name, each, state.start(done.get((name, each)))) for each in range(state.partitions)
-            ]
+            known = [done.get((name, partition)) for partition in range(state.partitions)]
+            starts += [TopicPartition(name, number, state.start(each)) for number, each in enumerate(known)]
         self._consumer.assign(starts)
         return recreated
 

@@ -5,6 +5,7 @@ from the group's. Only one thread may use a `Store`. Nothing in this process may
 copy it: closing any descriptor of it drops DuckDB's lock.
 """
 
+import logging
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,8 +19,7 @@ import pyarrow as pa
 
 from schemas import Receipt
 from streams import private
-from streams.materializer import forgetting, schema
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer import Damaged, MaterializerError, forgetting, read, schema
 from streams.materializer.files import (
     attach,
     cannot_open,
@@ -27,11 +27,13 @@ from streams.materializer.files import (
     copy_rows,
     open_for_writing,
     remove_database,
-    remove_logs,
     spill_of,
 )
 from streams.materializer.records import Batch, Pending, Row, RowKey
-from streams.materializer.schema import Keep, Table, all_tables, tables
+from streams.materializer.schema import Keep, Table, all_tables, quoted, tables
+from streams.settings import Settings
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +44,11 @@ class Progress:
     topic_id: str
 
 
-Offsets = Mapping[tuple[str, int], Progress]
-"""Progress by full topic name and partition."""
+Offsets = Mapping[tuple[str, int], Progress]  # progress by full topic name and partition
 
 
 class Store:
-    """The live DuckDB file, open for writing; it and its folders are created.
-
-    Raises:
-        MaterializerError: another process holds the file, or it belongs to another deployment or program.
-    """
+    """The live DuckDB file, open for writing; it and its folders are created."""
 
     def __init__(self, path: Path, prefix: str) -> None:
         self.path = path
@@ -97,7 +94,7 @@ class Store:
         return {(topic, partition): Progress(offset, topic_id) for topic, partition, offset, topic_id in rows}
 
     def forget_offsets(self, topics: Mapping[str, str]) -> None:
-        """Restart recreated topics at their first offset, under their new ids."""
+        """Restart recreated topics, whose new ids are given, at their first offset."""
         for name, topic_id in topics.items():
             self._db.execute("UPDATE sink_offsets SET next_offset = 0, topic_id = ? WHERE topic = ?", [topic_id, name])
 
@@ -122,10 +119,7 @@ class Store:
         self._all("INSERT INTO stale_users SELECT user_id FROM selections UNION SELECT user_id FROM skill_diffs")
 
     def write(self, batch: Batch, offsets: Offsets, receipts: Sequence[Receipt] = ()) -> dict[str, int]:
-        """Write a batch with its offsets and delete the rows that receipts cover, in one transaction.
-
-        Return the number of rows written to each table, without duplicates and older versions.
-        """
+        """Write a batch with its offsets and delete the rows that receipts cover; return the rows written by table."""
         written: dict[str, int] = {}
         with self._transaction():
             dropped = 0
@@ -152,10 +146,8 @@ class Store:
             [(before,)] = self._all("SELECT max(newest_record_at) FROM snapshot_info")
             newest = max((moment for moment in (before, newest_record_at) if moment), default=None)
             self._db.execute("DELETE FROM snapshot_info")
-            self._db.execute(
-                "INSERT INTO snapshot_info SELECT ?, ?, coalesce(sum(next_offset), 0) FROM sink_offsets",
-                [published_at, newest],
-            )
+            insert = "INSERT INTO snapshot_info SELECT ?, ?, coalesce(sum(next_offset), 0) FROM sink_offsets"
+            self._db.execute(insert, [published_at, newest])
         self._all("FORCE CHECKPOINT")
 
     def is_stained(self) -> bool:
@@ -166,9 +158,6 @@ class Store:
         """Replace the file by one with the same rows: free blocks and indexes of this one may hold deleted rows.
 
         Call it after a checkpoint. A kill in between leaves the old file, which is still marked as stained.
-
-        Raises:
-            MaterializerError: the disk has no room for a second file.
         """
         if shutil.disk_usage(self.path.parent).free < self.path.stat().st_size:
             raise MaterializerError(f"no room to rewrite {self.path}, which still holds erased rows: make room for it")
@@ -186,7 +175,7 @@ class Store:
         self._db.execute("PRAGMA disable_checkpoint_on_shutdown")
         self._db.close()
         try:
-            remove_logs(self.path)
+            remove_database(self.path, logs_only=True)
             self._fresh.replace(self.path)
         finally:
             self._db = open_for_writing(self.path)
@@ -197,9 +186,9 @@ class Store:
         if not puts:
             return {}
         if table.keep is not Keep.LAST:
-            version = (table.version,) if table.keep is Keep.NEWEST else ()
+            version = [table.version] if table.keep is Keep.NEWEST else []
             newer = "".join(f" AND t.{name} > b.{name}" for name in version)
-            self._register(table, [put.row for put in puts], (*table.key, *version))
+            self._register(table, [put.row for put in puts], [*table.key, *version])
             keys = ", ".join(f"t.{name}" for name in table.key)
             stays = set(self._all(f"SELECT {keys} FROM {table.name} t JOIN batch b ON {_same_key(table)}{newer}"))
             puts = [put for put in puts if put.key not in stays]
@@ -211,7 +200,6 @@ class Store:
         return written
 
     def _delete(self, table: Table, keys: Sequence[RowKey]) -> int:
-        """Delete the rows with these keys and their children; return how many rows there were."""
         if not keys:
             return 0
         self._register(table, [dict(zip(table.key, key, strict=True)) for key in keys], table.key)
@@ -247,9 +235,19 @@ class Store:
             raise
 
     def _prepare(self, prefix: str) -> None:
-        """Create the tables."""
+        """Create the tables, or check that this program and this deployment may write to the existing ones."""
         if self._all("SELECT 1 FROM duckdb_tables() WHERE table_name = 'meta'"):
-            self._check(prefix)
+            [(layout, found)] = self._all("SELECT schema_version, prefix FROM meta")
+            if layout != schema.LAYOUT_VERSION:
+                raise MaterializerError(
+                    f"{self.path} has layout {layout}, this program writes {schema.LAYOUT_VERSION}: `sager rebuild "
+                    "--duckdb` makes a new file from the topics, or use another SAGER_DATA_DIR"
+                )
+            if found != prefix:
+                raise MaterializerError(
+                    f"{self.path} belongs to the topic prefix {found!r}, not {prefix!r}. "
+                    "Give each deployment its own SAGER_DATA_DIR"
+                )
         elif self._all("SELECT 1 FROM duckdb_tables()"):
             raise MaterializerError(f"{self.path} holds tables that are not ours; set SAGER_DATA_DIR to another folder")
         else:
@@ -261,27 +259,12 @@ class Store:
             self.derive_all()
             self._db.execute("UPDATE meta SET queries = ?", [schema.fingerprint()])
 
-    def _check(self, prefix: str) -> None:
-        """Check that this program and this deployment may write to the file."""
-        [(layout, found)] = self._all("SELECT schema_version, prefix FROM meta")
-        if layout != schema.LAYOUT_VERSION:
-            raise MaterializerError(
-                f"{self.path} has layout {layout}, this program writes {schema.LAYOUT_VERSION}: `sager rebuild "
-                "--duckdb` makes a new file from the topics, or use another SAGER_DATA_DIR"
-            )
-        if found != prefix:
-            raise MaterializerError(
-                f"{self.path} belongs to the topic prefix {found!r}, not {prefix!r}. "
-                "Give each deployment its own SAGER_DATA_DIR"
-            )
-
 
 def _users(batch: Batch, *, with_dropped: bool) -> set[str]:
     """Return the users whose derived rows the batch makes stale.
 
     A tombstone that drops no row makes no user stale. It may name an erased person, and DuckDB keeps eight bytes of a
-    column's least and greatest values after their rows are deleted, until the file is rewritten. `with_dropped` is true
-    if any row was dropped: the file is then rewritten soon.
+    column's least and greatest values until the file is rewritten: soon, if any row was dropped (`with_dropped`).
     """
     pending = [batch.pending(table) for table in tables() if table.name in schema.SOURCES]
     return {key[0] for changes in pending for key, change in changes.items() if change.put is not None or with_dropped}
@@ -289,3 +272,47 @@ def _users(batch: Batch, *, with_dropped: bool) -> set[str]:
 
 def _same_key(table: Table) -> str:
     return " AND ".join(f"t.{name} = b.{name}" for name in table.key)
+
+
+def live_file(settings: Settings) -> Path:
+    """The path of the live DuckDB file."""
+    return settings.data_dir / "live.duckdb"
+
+
+def open_store(settings: Settings) -> Store:
+    """Open the live file; replace it first if it is damaged."""
+    try:
+        return Store(live_file(settings), settings.prefix)
+    except Damaged as error:
+        replace_damaged(settings, error)
+    return Store(live_file(settings), settings.prefix)
+
+
+def replace_damaged(settings: Settings, damage: Damaged) -> None:
+    """Remove the damaged live file, and fill a new one from the snapshot if that can be read, later from Kafka.
+
+    The damaged file is not kept: an erasure could not reach the rows in it.
+    """
+    path = live_file(settings)
+    remove_database(path)
+    try:
+        read.connect(settings).close()  # refuses the snapshot of another deployment, or one with a log beside it
+        with open_for_writing(path) as con:
+            con.execute(f"ATTACH {quoted(str(settings.duckdb_file))} AS source (READ_ONLY)")
+            copy_rows(con, "source", "live")
+        source = str(settings.duckdb_file)
+    except (MaterializerError, duckdb.Error) as error:
+        remove_database(path)
+        source = f"Kafka alone (no snapshot: {error})" if settings.duckdb_file.exists() else "Kafka alone"
+    log.error("%s; the file was removed and is filled again from %s", damage, source)
+
+
+def remove_live(settings: Settings) -> None:
+    """Remove the live file, so that the materializer fills a new one; MaterializerError: another process holds it."""
+    path = live_file(settings)
+    try:
+        open_for_writing(path).close()
+    except duckdb.Error as error:
+        if "lock" in str(error).lower():
+            raise cannot_open(path, error) from error
+    remove_database(path)

@@ -12,8 +12,7 @@ from pydantic import BaseModel
 from operators.history import at_version
 from schemas import TOPICS, BadRecord, CardDiff, ForgetRequest, PolicySkill, Receipt, SkillDiff, Topic, decode, line_of
 from streams.kafka.scanner import NoSuchTopic, Scanner
-from streams.materializer import read
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer import MaterializerError, read
 from streams.materializer.forgetting import barrier_of
 from streams.rights.exporting import ABOUT_USERS, Owner, lines_of, owner_of
 from streams.rights.importing import Bundle, statements_of

@@ -5,6 +5,7 @@ Reads partition by partition without a consumer group, and writes nothing to Kaf
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import blake2b
@@ -39,8 +40,8 @@ from streams.steps import rank_of
 from streams.whatif.variant import Variant, lines_that_rank, side_of
 from streams.worker.reasoning.llm import close_clients
 
-Tell = Callable[[int, int, str], None]
-"""Receives progress: choices done, choices known, and the cost so far."""
+Tell = Callable[[int, int, str], None]  # receives progress: choices done, choices known, and the cost so far
+Write = Callable[[dict[str, Any]], object]
 
 
 class NothingToReplay(StreamsError, LookupError):
@@ -49,12 +50,9 @@ class NothingToReplay(StreamsError, LookupError):
 
 @dataclass(frozen=True)
 class Chosen:
-    """The choices to replay.
+    """The choices to replay: of one user or domain, or about `limit`, of whole users drawn by a hash of their names.
 
-    Attributes:
-        since_ms: earlier choices are part of the common start; milliseconds since 1970.
-        user, domain: only theirs.
-        limit: about so many choices, of whole users drawn by a hash of their names; None: all.
+    Choices before `since_ms`, in milliseconds since 1970, are part of the common start.
     """
 
     since_ms: int = 0
@@ -88,13 +86,12 @@ class Report:
 
     Attributes:
         changed: the changes, as given.
-        skills: the number of replayed skills, by user and domain.
-        identical: the number of them that end alike byte for byte, see `comparable`.
-        choices: the user, the live rank and the other rank of each choice.
+        skills, identical: the number of replayed skills, and of those that end alike, see `comparable`.
         skipped: choices left out: the live skill has not learned from them, or not yet.
         missing: live diffs whose event Kafka no longer has; the other side goes on without them.
         broken: skills left out because their log has a gap.
         unavailable: choices from which the other side learned nothing, because no reasoner answered.
+        choices: the user, the live rank and the other rank of each choice.
     """
 
     changed: Mapping[str, Any] = field(default_factory=dict)
@@ -129,26 +126,9 @@ def comparable(skill: PolicySkill) -> PolicySkill:
 
 
 def replay_all(
-    settings: Settings,
-    variant: Variant,
-    chosen: Chosen,
-    *,
-    tell: Tell = lambda *_: None,
-    write: Callable[[dict[str, Any]], object] = lambda _: None,
+    settings: Settings, variant: Variant, chosen: Chosen, *, tell: Tell = lambda *_: None, write: Write = lambda _: None
 ) -> Report:
-    """Replay the chosen choices with a variant.
-
-    Args:
-        settings: the deployment, as its workers have it.
-        variant: the other side.
-        chosen: the choices.
-        tell: receives progress.
-        write: receives one row per choice, with both ranks and versions.
-
-    Raises:
-        NothingToReplay: no choice matches.
-        NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
-    """
+    """Replay the chosen choices with a variant; `write` receives one row per choice, with both ranks and versions."""
     run = _Run(settings, variant, tell, write)
     with Scanner(settings) as scanner:
         asyncio.run(run.all(_Histories(scanner, chosen)))
@@ -161,9 +141,7 @@ def replay_all(
 
 
 class _Run:
-    def __init__(
-        self, settings: Settings, variant: Variant, tell: Tell, write: Callable[[dict[str, Any]], object]
-    ) -> None:
+    def __init__(self, settings: Settings, variant: Variant, tell: Tell, write: Write) -> None:
         self._settings, self._variant, self._tell, self._write = settings, variant, tell, write
         self.report = Report(dict(variant.changed))
         self._published = read_published(settings)
@@ -259,21 +237,18 @@ class _Histories:
         if any(len(where) != self._count for where in self._topics):
             raise TopicsDiffer(f"{', '.join(topics)} have different numbers of partitions: run `sager topics`")
         # A user with an erasure is not replayed: their choices stay on the topic until its retention has passed.
-        receipts = (_decoded(Receipt, message.value()) for message in scanner.read(scanner.partitions(Receipt.TOPIC)))
-        self._erased = {receipt.subject for receipt in receipts if receipt is not None}
+        self._erased = {receipt.subject for receipt in self._records(Receipt, *scanner.partitions(Receipt.TOPIC))}
 
     def __iter__(self) -> Iterator[list[_History]]:
         user = self._chosen.user
         for number in range(self._count) if user is None else [partition_of(user, self._count)]:
             contrasts, diffs, commands = (where[number] for where in self._topics)
             chosen = self._limited(self._held(contrasts))
-            for message in self._scanner.read([diffs]) if chosen else ():
-                diff = _decoded(SkillDiff, message.value())
-                if diff is not None and (history := chosen.get(compound_key(diff.user_id, diff.domain))):
+            for diff in self._records(SkillDiff, diffs) if chosen else ():
+                if history := chosen.get(compound_key(diff.user_id, diff.domain)):
                     history.diffs.append(diff)
-            for message in self._scanner.read([commands]) if chosen else ():
-                command = _decoded(SkillCommand, message.value())
-                if command is not None and (history := chosen.get(compound_key(command.user_id, command.domain))):
+            for command in self._records(SkillCommand, commands) if chosen else ():
+                if history := chosen.get(compound_key(command.user_id, command.domain)):
                     history.commands.setdefault(command.event_id, command)
             if chosen:
                 yield list(chosen.values())
@@ -307,9 +282,7 @@ class _Histories:
                 self._left -= len(found[key].choices)
         return drawn
 
-
-def _decoded(model: type[ModelT], value: bytes | None) -> ModelT | None:
-    try:
-        return decode(model, value)
-    except BadRecord:  # the materializer and `sager rebuild` report it
-        return None
+    def _records(self, model: type[ModelT], *where: TopicPartition) -> Iterator[ModelT]:
+        for message in self._scanner.read(list(where)):
+            with suppress(BadRecord):  # the materializer and `sager rebuild` report it
+                yield decode(model, message.value())

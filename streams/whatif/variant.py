@@ -53,12 +53,7 @@ class Variant:
 
 
 def variant_of(settings: Settings, changes: list[str]) -> Variant:
-    """Apply `NAME=VALUE` arguments to the deployment's configuration; the value `none` is None.
-
-    Raises:
-        BadVariant: a name is unknown or without effect, or a number is out of bounds.
-        ValidationError: a setting does not allow the value.
-    """
+    """Apply `NAME=VALUE` arguments to the deployment's configuration; the value `none` is None."""
     changed = {name: value for name, _, value in (word.partition("=") for word in changes)}
     if unknown := sorted(set(changed) - set(NAMES)):
         raise BadVariant(
@@ -94,11 +89,9 @@ def side_of(variant: Variant, published: Mapping[str, GlobalSkill]) -> Side:
     Its LLM client is its own. The rules never answer for a model that fails: that would be another side.
     """
     settings = variant.settings
-    reason: Reason
+    reason: Reason = without_model(settings.evolve_mode, variant.rules).reason
     if settings.reasoner is ReasonerName.LLM:
         reason = arm_reasoner(settings, "replay").reason
-    else:
-        reason = without_model(settings.evolve_mode, variant.rules).reason
     usual = {domain: fixed(skill.usual) for domain, skill in published.items()}
     items = {domain: {str(name): users for name, users in skill.items.items()} for domain, skill in published.items()}
     lines = partial(lines_that_rank, settings, published)

@@ -14,7 +14,7 @@ import pytest
 from streams.http.process_health import serve
 from streams.kafka import topics
 from streams.local.broker import EmbeddedBroker, free_port
-from streams.materializer.health import IDLE_SECONDS, STUCK_SECONDS, MaterializerHealth
+from streams.materializer.run import IDLE_SECONDS, STUCK_SECONDS, MaterializerHealth
 from streams.settings import Settings
 from streams.worker.runtime.health import WorkerHealth
 from streams.worker.runtime.watchdog import Watchdog

@@ -16,12 +16,12 @@ from schemas import TOPICS, DeadLetter, decode, encode, topic_of
 from streams.kafka import topics
 from streams.kafka.clients import producer_config
 from streams.local.broker import EmbeddedBroker, free_port
-from streams.materializer import MaterializerError, metrics, read, recovery, run
+from streams.materializer import MaterializerError, read, run
+from streams.materializer.store import live_file
 from streams.settings import Settings
 from tests.patience import PATIENCE_SECONDS, until
-from tests.unit.materializer.materializer_builders import diff, item, ranking, selection, skill, slim
+from tests.unit.materializer.materializer_builders import diff, item, ranking, receipt, selection, skill, slim
 from tests.unit.materializer.materializer_builders import interaction as an_interaction
-from tests.unit.materializer.test_materializer_rewriting import receipt
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 ROOT = Path(__file__).parents[2]
@@ -129,19 +129,6 @@ def dead_letters_that_decode(settings):
     return [decode(DeadLetter, m.value()) for m in found if m.value().startswith(b"{")]
 
 
-def test_a_restarted_materializer_goes_on_where_it_was(settings):
-    produce(settings, *map(interaction, range(100)))
-    with materializing(settings):
-        eventually(settings, "SELECT count(*) FROM interactions", [(100,)])
-    produce(settings, *map(interaction, range(100, 150)))
-    records = metrics.RECORDS.labels(topic="interactions")._value
-    before = records.get()
-    with materializing(settings):
-        eventually(settings, "SELECT count(*) FROM interactions", [(150,)])
-    assert records.get() - before == 50
-    assert query(settings, "SELECT count(*), count(DISTINCT event_id) FROM interactions") == [(150, 150)]
-
-
 def start_process(settings):
     code = "import threading; from streams.materializer.run import *; materialize(Settings(), threading.Event())"
     environment = os.environ | {
@@ -185,7 +172,7 @@ def test_an_erasure_rewrites_the_file_and_loses_and_doubles_no_row(settings):
             time.sleep(0.2)
         eventually(settings, "SELECT is_stained FROM meta", [(None,)])
         eventually(settings, everything, [(2_100, 2_100)])
-    for file in (recovery.live_file(settings), settings.duckdb_file):
+    for file in (live_file(settings), settings.duckdb_file):
         assert b"erased-person" not in file.read_bytes()
 
 
@@ -207,7 +194,7 @@ def test_a_damaged_live_file_is_filled_again_and_every_row_is_there(settings, da
     with materializing(settings):
         produce(settings, *map(interaction, range(100)), skill(1))
         eventually(settings, everything, [(100, 100)])
-    live = recovery.live_file(settings)
+    live = live_file(settings)
     rarely = settings.model_copy(update={"publish_seconds": 3_600.0})
     process = start_process(rarely)
     log = live.with_name("live.duckdb.wal")

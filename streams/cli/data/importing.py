@@ -50,7 +50,7 @@ def import_(
     Events that Kafka still holds are not sent again: a repeated import goes on where an interrupted one stopped.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
-    from streams.importers import Format, events, load  # noqa: PLC0415
+    from streams.importers import Format, dataset, load  # noqa: PLC0415
     from streams.kafka import topics  # noqa: PLC0415
     from streams.kafka.producer import EventOutbox  # noqa: PLC0415
 
@@ -65,8 +65,8 @@ def import_(
     with Stages() as stages, EventOutbox(chosen) as outbox:
         run = _Import(outbox, stages)
         # The catalogue keeps the newest per item, so that sending it again changes nothing.
-        run.send(events.catalogue(data), len(data.items), set())
-        run.send(events.interactions(data), data.visits, events.held_ids(chosen, "interactions"))
+        run.send(dataset.catalogue(data), len(data.items), set())
+        run.send(dataset.interactions(data), data.visits, dataset.held_ids(chosen, "interactions"))
     _report(data, run, time.monotonic() - began, as_json)
 
 

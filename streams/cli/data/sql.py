@@ -4,6 +4,7 @@ import csv
 import os
 import stat
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 GIB = 1024**3
 SPARE_BYTES = GIB // 2
 """Memory on top of that which DuckDB accounts for: threads, and rows on their way out."""
+GRACE_SECONDS = 2.0
+"""After the time limit, until the process ends with a query that did not stop."""
 CHUNK = 5_000
 """Rows that are read at once."""
 MOST_ROWS = 1_000
@@ -104,7 +107,8 @@ def sql(
     with read.connect(settings(duckdb=duckdb)) as con, _limited(most_bytes):
         read.restrict(con, seconds, most_bytes)
         try:
-            con.execute(query, [describe] if describe is not None else [])
+            with _ended(seconds):
+                con.execute(query, [describe] if describe is not None else [])
             columns, rows = [name for name, *_ in con.description or ()], _rows(con)
             if as_json:
                 print_json_rows(dict(zip(columns, cells, strict=True)) for cells in rows)
@@ -141,6 +145,28 @@ def _limited(memory_bytes: int) -> Iterator[None]:
             resource.setrlimit(limit, known)
 
 
+@contextmanager
+def _ended(seconds: float) -> Iterator[None]:
+    """End this process soon after the time limit: `pg_sleep` ignores DuckDB's, which is also per statement."""
+
+    def end() -> None:
+        with suppress(OSError):
+            os.write(2, f"sager: {_stopped(seconds)}\n".encode())
+        os._exit(1)  # no exception reaches the main thread inside DuckDB
+
+    timer = threading.Timer(seconds + GRACE_SECONDS, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _stopped(seconds: float) -> str:
+    return f"the query was stopped after {seconds:g} s: ask for less, or allow more with --seconds"
+
+
 def _rows(con: "DuckDBPyConnection") -> Rows:
     while con.description and (chunk := con.fetchmany(CHUNK)):
         yield from chunk
@@ -150,7 +176,7 @@ def _why(error: Exception, seconds: float, memory: float) -> str:
     """Return DuckDB's message, or advice where its own names settings that are locked."""
     text = f"DuckDB says: {error}"
     if "maximum execution time" in text:
-        return f"the query was stopped after {seconds:g} s: ask for less, or allow more with --seconds"
+        return _stopped(seconds)
     if isinstance(error, MemoryError) or any(part in text for part in ("Out of Memory", "bad_alloc", "bad allocation")):
         return f"the query took more than {memory:g} GiB of memory: ask for less, or allow more with --memory"
     if "does not exist" in text:

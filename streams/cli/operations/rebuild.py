@@ -37,12 +37,12 @@ def rebuild(
     from streams.operations import rebuild as rebuilding  # noqa: PLC0415
 
     if duckdb:
-        from streams.materializer.recovery import live_file, remove  # noqa: PLC0415
+        from streams.materializer.store import live_file, remove_live  # noqa: PLC0415
 
         configured = settings(bootstrap=bootstrap)
         question = f"Remove {live_file(configured)}? Rows that are older than what the topics keep are lost."
         confirm(question, yes=yes)
-        remove(configured)
+        remove_live(configured)
         note("it is removed: `sager materialize` fills a new one from the topics")
         return
     chosen = connected(bootstrap)

@@ -37,12 +37,11 @@ def log(
     Read from the newest DuckDB snapshot, some seconds behind. With --json: a list of skill diffs, each with
     cost_dollars and actor.
     """
-    from streams.materializer import read  # noqa: PLC0415
-
     with snapshot() as con:
         diffs = logged(con, user, domain)
-        prompt_price, completion_price = read.prices(con)
-    priced = settings(llm_price_prompt=prompt_price, llm_price_completion=completion_price)
+        # As configured at the materializer's last start.
+        [prices] = con.execute("SELECT llm_price_prompt, llm_price_completion FROM meta").fetchall()
+    priced = settings(llm_price_prompt=prices[0] or 0.0, llm_price_completion=prices[1] or 0.0)
 
     def cost(diff: "SkillDiff") -> float:
         return priced.llm_cost(diff.reasoned_by.prompt_tokens, diff.reasoned_by.completion_tokens)

@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 from streams.cli import app
 from streams.http.snapshot import Snapshot
-from streams.materializer import read
-from streams.materializer.exceptions import StrayLog
+from streams.materializer import MaterializerError, read
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
 from streams.rights.exporting import Owner, rows_of
@@ -73,6 +72,10 @@ WRITES = {
     "inserted": "WITH done AS (INSERT INTO skills SELECT * FROM skills RETURNING *) FROM done",
     "checkpointed": "CHECKPOINT snapshot",
     "of settings": "SET enable_external_access = true",
+    "exported": "EXPORT DATABASE '{}'",
+    "installed": "INSTALL httpfs",
+    "loaded": "LOAD '{}'",
+    "profiled": "SET profiling_output = '{}'; PRAGMA enable_profiling; SELECT 1",
 }
 TARGETS = {
     **{ending: "{folder}/sager.duckdb" + ending for ending in STRAYS},
@@ -112,9 +115,10 @@ def test_a_connection_opens_no_file_and_changes_no_setting(folder, barriers):
     for reads in ("FROM read_text('/etc/hostname')", "FROM glob('/*')", "FROM read_blob('sager.duckdb')"):
         with pytest.raises(duckdb.Error):
             barriers.execute(reads).fetchall()
-    for setting in ("disabled_filesystems = ''", "temp_directory = '.tmp'", "max_execution_time = 0"):
-        with pytest.raises(duckdb.Error):
-            barriers.execute(f"SET {setting}")
+    for setting in ("disabled_filesystems = ''", "temp_directory = '.tmp'", "max_execution_time = 0", "threads = 99"):
+        for verb in ("SET", "PRAGMA"):
+            with pytest.raises(duckdb.Error):
+                barriers.execute(f"{verb} {setting}")
     assert state(folder) == before
 
 
@@ -153,7 +157,7 @@ def test_no_reader_opens_a_snapshot_with_a_log_beside_it_and_the_materializer_re
         linked = tmp_path / "linked.duckdb"
         linked.symlink_to("sager.duckdb")
         for path in (None, linked):
-            with pytest.raises(StrayLog, match="sager materialize"):
+            with pytest.raises(MaterializerError, match="sager materialize"):
                 read.connect(settings.model_copy(update={"duckdb": path}))
         publisher.publish_if_due()  # nothing to publish, but something to remove
         read.connect(settings).close()
@@ -178,7 +182,7 @@ def test_the_http_api_does_not_open_one_either(folder):
         stray.write_bytes(forged(folder))
         assert snapshot.beginning_with("", 1)  # it is open since before
         (folder / "sager.duckdb").touch()
-        with pytest.raises(StrayLog):
+        with pytest.raises(MaterializerError):
             snapshot.beginning_with("", 1)
         stray.unlink()
         assert snapshot.beginning_with("", 1)
@@ -216,3 +220,8 @@ def test_a_query_that_wants_more_memory_than_it_may_have_fails(folder, query):
     assert "Traceback" not in result.stderr
     most_kib = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
     assert most_kib < 2 * 1024**2
+
+
+def test_a_query_that_ignores_the_time_limit_ends_with_its_process(folder):
+    result = ask_process("SELECT pg_sleep(600)", "--seconds", "0.2")
+    assert (result.returncode, "stopped after 0.2 s" in result.stderr) == (1, True)

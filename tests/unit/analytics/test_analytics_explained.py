@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,6 +49,7 @@ from tests.builders import (
 from tests.unit.materializer.materializer_builders import item, write
 
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
+ABOUT: dict[str, Any] = {"occurred_at": NOW, "user_id": USER, "domain": DOMAIN}
 STEP = Evolve(privacy=PRIVACY, vouching=VOUCHING)
 
 
@@ -61,17 +63,10 @@ def a_choice(also: tuple[str, ...] = ("b",)) -> tuple[Ranking, Contrast]:
     """A list of four, of which item `a` and `also` were taken."""
     ranking = a_ranking("r1", "abcd")
     contrast = Contrast(
-        event_id="c1",
-        occurred_at=NOW,
-        user_id=USER,
-        domain=DOMAIN,
-        ranking_id="r1",
-        instruction="",
-        chosen=item_facts("a", NOIR, title="Laura"),
-        chosen_rank=1,
+        event_id="c1", ranking_id="r1", instruction="", chosen_rank=1, chosen=item_facts("a", NOIR, title="Laura"),
         also=tuple(item_facts(name, SAGA) for name in also),
-        unchosen=tuple(item_facts(name, WAR) for name in "dcb" if name not in also),
-    )
+        unchosen=tuple(item_facts(name, WAR) for name in "dcb" if name not in also), **ABOUT,
+    )  # fmt: skip
     return ranking, contrast
 
 
@@ -111,15 +106,9 @@ def test_items_that_were_taken_together_are_not_counted_as_left(store: Store, is
 
 def test_a_line_that_falls_with_a_stated_change_of_taste_names_that_change(store: Store) -> None:
     items = [item_facts("x", WAR)]
-    correction = Correction(
-        event_id="w1",
-        occurred_at=NOW,
-        user_id=USER,
-        domain=DOMAIN,
-        text="I don't like war any more",
-        items=(Candidate(item_id="x"),),
-        says=(Directive(stance=Stance.AVOIDS, dimension="genre", value="war", changed=True),),
-    )
+    says = (Directive(stance=Stance.AVOIDS, dimension="genre", value="war", changed=True),)
+    given = {"text": "I don't like war any more", "items": (Candidate(item_id="x"),), "says": says}
+    correction = Correction(event_id="w1", **ABOUT, **given)
     effects = STEP.correct(
         State(held()), correction, items, understand(correction, items, held(), privacy=PRIVACY, reader=RULES)
     )
@@ -132,17 +121,6 @@ def test_a_line_that_falls_with_a_stated_change_of_taste_names_that_change(store
     )
 
 
-def an_opinion() -> Feedback:
-    return Feedback(
-        event_id="f1",
-        occurred_at=NOW,
-        user_id=USER,
-        domain=DOMAIN,
-        item=Candidate(item_id="heat", title="Heat"),
-        signal="purchased",
-    )
-
-
 def test_titles_come_from_the_catalogue_then_from_the_users_own_newest_event(store: Store) -> None:
     def visit(item_id: str, title: str, minutes: int, **more: str) -> Interaction:
         visited = Candidate(item_id=item_id, title=title)
@@ -152,7 +130,7 @@ def test_titles_come_from_the_catalogue_then_from_the_users_own_newest_event(sto
         store,
         item("dune", "Dune"),
         visit("dune", "Dune, used", 1),
-        an_opinion(),
+        Feedback(event_id="f1", item=Candidate(item_id="heat", title="Heat"), signal="purchased", **ABOUT),
         visit("heat", "Heat (1995)", 1),
         visit("laura", "Laura", 0, user_id="mallory"),
     )

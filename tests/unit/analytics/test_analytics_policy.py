@@ -118,16 +118,14 @@ def test_the_log_and_the_explanation_tell_what_a_model_thought(told, ask):
 
     [logged] = [d for d in told("log", diff.user_id, "--domain", diff.domain) if d["version"] == diff.version]
     text = ask("log", diff.user_id, "--domain", diff.domain, "--last", "0").stdout
-    [quiet] = [
-        step
-        for step in told("explain", diff.user_id, held.attribute_id, "--domain", diff.domain)["steps"]
-        if (step["version"], step["kind"] == "seeded") == (diff.version, False)
-    ]
-    [loud] = [
-        step
-        for step in told("explain", diff.user_id, moved.attribute_id, "--domain", diff.domain)["steps"]
-        if (step["version"], step["kind"] == "seeded") == (diff.version, False)
-    ]
+    quiet, loud = (
+        next(
+            step
+            for step in told("explain", diff.user_id, said.attribute_id, "--domain", diff.domain)["steps"]
+            if step["version"] == diff.version and step["kind"] != "seeded"
+        )
+        for said in (held, moved)
+    )
 
     assert (logged["analysis"], len(logged["judged"])) == (diff.analysis, len(diff.judged))
     assert diff.analysis in text
@@ -135,8 +133,6 @@ def test_the_log_and_the_explanation_tell_what_a_model_thought(told, ask):
     assert re.search(r"unrelated \d+ .*" + re.escape(held.attribute_id), " ".join(text.split()))
     assert (quiet["kind"], quiet["verdict"], quiet["analysis"]) == ("judged", "unrelated", diff.analysis)
     assert "A model judged that the choice has nothing to do with this." in quiet["sentence"]
-    shown = " ".join(ask("explain", diff.user_id, held.attribute_id, "--domain", diff.domain).stdout.split())
-    assert "a model judged that they have nothing to do with this." in shown
     assert (loud["verdict"], loud["quoted"]) == ("supports", moved.quoted.value)
     assert f"speaks for this, because of “{moved.quoted.value}”." in loud["sentence"]
     assert diff.analysis in loud["sentence"]

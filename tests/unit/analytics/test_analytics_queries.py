@@ -131,20 +131,12 @@ def test_why_names_the_choices_behind_a_line(con, world):
         ).fetchall()
         chosen = {c.event_id: c for c in world.contrasts if c.user_id == user}
         wanted = [
-            (
-                d.version,
-                c.kind.value,
-                d.evidence.event_id,
-                d.evidence.item_id,
-                titles.get(d.evidence.item_id) if d.heard else k and k.chosen.title,
-                k and k.chosen_rank,
-            )
-            for d in world.diffs
-            if d.user_id == user
-            for c in d.changes
-            if c.attribute_id == line
+            (d.version, c.kind.value, d.evidence.event_id, d.evidence.item_id,
+             titles.get(d.evidence.item_id) if d.heard else k and k.chosen.title, k and k.chosen_rank)
+            for d in world.diffs if d.user_id == user
+            for c in d.changes if c.attribute_id == line
             for k in [chosen.get(d.event_id)]
-        ]
+        ]  # fmt: skip
         assert [row for row in rows if row[1] not in ("seeded", "judged")] == wanted
         assert all(row[2:] == (None,) * 4 for row in rows if row[1] == "seeded")
 

@@ -64,12 +64,9 @@ def test_the_list_has_all_there_is_and_describe_its_columns(ask):
         ("FROM outcomez", 'Did you mean "outcomes"'),
         ("SELEC 1", "syntax error"),
         ("DELETE FROM skills", "read-only"),
-        ("CREATE TABLE mine AS SELECT 1", "read-only"),
-        ("UPDATE meta SET prefix = ''", "read-only"),
         ("COPY skills TO 'skills.csv'", "duckdb -readonly"),
         ("FROM read_text('/etc/hostname')", "disabled by configuration"),
         ("SET memory_limit = '100GB'", "configuration has been locked"),
-        ("ATTACH 'other.duckdb'", "disabled by configuration"),
         ("  ", "the query is empty"),
     ],
 )

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from operators.history import steps
 from streams.cli import app
-from streams.rights.sentences import number, sentence
+from streams.rights.sentences import sentence
 from tests.analytics_world import build, published
 
 USER, DOMAIN = "person-003", "books"
@@ -31,10 +31,6 @@ def lines_of(user: str = USER, domain: str = DOMAIN) -> list[str]:
     return [line.attribute_id for line in build().skills[user, domain].attributes]
 
 
-def without(title_of: int, left: int) -> str:
-    return f"left {number(left)} others, {number(title_of)} of them without this"
-
-
 def test_an_explanation_names_titles_and_no_ids_or_shares(ask):
     diffs = [diff for diff in build().diffs if (diff.user_id, diff.domain) == (USER, DOMAIN)]
 
@@ -46,35 +42,7 @@ def test_an_explanation_names_titles_and_no_ids_or_shares(ask):
         assert not re.search(r"\b[0-9a-f]{16}\b|rank-|books:\S|person-\d", shown)
 
 
-def test_an_explanation_counts_what_was_left_without_the_line(ask):
-    """By the facts of the ranking, and not by the share in the counts."""
-    contrast, line = next(
-        (contrast, change.attribute_id)
-        for diff in build().diffs
-        for change in diff.changes
-        for contrast in build().contrasts
-        if contrast.event_id == diff.evidence.event_id
-        and change.kind == "reinforced"
-        and diff.reasoned_by.model is None
-        and 1024 < 10 * diff.tally.lines[change.attribute_id][1] < 5 * 1024
-    )
-    dimension, value = line.split(":")[1:]
-    lacking = sum(
-        not any(fact.dimension == dimension and fact.value.lower().replace(" ", "-") == value for fact in item.facts)
-        for item in contrast.unchosen
-    )
-    shown = " ".join(ask("policy", "explain", contrast.user_id, line, "--domain", contrast.domain, width=400).split())
-
-    assert f"You took *{contrast.chosen.title}* and {without(lacking, len(contrast.unchosen))}. Lately" in shown
-
-
-STEP: dict[str, Any] = {
-    "kind": "reinforced",
-    "actor": None,
-    "reason": "",
-    "verdict": None,
-    "title": "Arrival",
-}
+STEP: dict[str, Any] = {"kind": "reinforced", "actor": None, "reason": "", "verdict": None, "title": "Arrival"}
 STEP |= {"others_with": None, "taken": None, "expected": None}
 STEP["ranking"] = {"shown": list("abcdefghij"), "taken": ["a"], "instruction": ""}
 

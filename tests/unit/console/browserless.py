@@ -12,13 +12,7 @@ _HIDDEN = re.compile(r'<input type="hidden" name="csrf" value="([^"]+)">')
 
 @dataclass
 class Visitor:
-    """Somebody with a browser.
-
-    Attributes:
-        served: the server.
-        cookie: what the browser sends with each request.
-        headers: what it sends besides.
-    """
+    """A browser that sends its cookie and these headers with each request."""
 
     served: Served
     cookie: str = ""

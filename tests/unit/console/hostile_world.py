@@ -46,16 +46,9 @@ USERS = (*HOSTILE, "..", ".", "%2e%2e", "a/b", "a?b=c&d#e", " ", "ann")
 
 def _line(text: str, number: int) -> Attribute:
     return Attribute(
-        attribute_id=f"preference:x:{number}{text[:40]}",
-        kind=Kind.PREFERENCE,
-        dimension=text[:40],
-        value=text,
-        tier=Tier.HIGH,
-        source=Source.DISCOVERED,
-        taken=4_000,
-        expected=1_000,
-        support=3,
-    )
+        attribute_id=f"preference:x:{number}{text[:40]}", kind=Kind.PREFERENCE, dimension=text[:40], value=text,
+        tier=Tier.HIGH, source=Source.DISCOVERED, taken=4_000, expected=1_000, support=3,
+    )  # fmt: skip
 
 
 def person(user: str, domain: str) -> tuple[PolicySkill, list[SkillDiff], Contrast]:
@@ -63,23 +56,11 @@ def person(user: str, domain: str) -> tuple[PolicySkill, list[SkillDiff], Contra
     lines = [_line(text, number) for number, text in enumerate(HOSTILE)]
     contrast = a_contrast(user_id=user, domain=domain)
     said = Statement(
-        statement_id="avoids:x:" + HOSTILE[0],
-        stance=Stance.AVOIDS,
-        attribute_id="preference:x:" + HOSTILE[0],
-        dimension="genre",
-        value=HOSTILE[1],
-        words=HOSTILE[0],
-        said_at=NOW,
-        evidence=Evidence(event_id="e"),
-    )
+        statement_id="avoids:x:" + HOSTILE[0], stance=Stance.AVOIDS, attribute_id="preference:x:" + HOSTILE[0],
+        dimension="genre", value=HOSTILE[1], words=HOSTILE[0], said_at=NOW, evidence=Evidence(event_id="e"),
+    )  # fmt: skip
     diff = SkillDiff(
-        event_id=contrast.event_id,
-        occurred_at=NOW,
-        user_id=user,
-        domain=domain,
-        base_version=0,
-        version=1,
-        seed=(),
+        event_id=contrast.event_id, occurred_at=NOW, user_id=user, domain=domain, base_version=0, version=1, seed=(),
         changes=tuple(
             Change(kind=ChangeKind.DISCOVERED, attribute_id=line.attribute_id, after=line.tier, discovered=line,
                    reason=HOSTILE[0])

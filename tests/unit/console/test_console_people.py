@@ -20,11 +20,7 @@ URLS = ("href", "src", "action")
 @pytest.fixture(scope="module")
 def served(file):
     settings = Settings(
-        duckdb=published(),
-        http_tokens=file.path,
-        data_dir=file.path.parent,
-        http_rate=10_000,
-        http_burst=10_000,
+        duckdb=published(), http_tokens=file.path, data_dir=file.path.parent, http_rate=10_000, http_burst=10_000
     )
     with Served(settings, console=True) as api:
         yield api
@@ -124,16 +120,7 @@ def test_what_is_asked_for_is_not_repeated_as_more_than_text(advocate):
 
 
 @pytest.mark.parametrize(
-    "query",
-    [
-        "",
-        "user=",
-        "user=a&user=b",
-        "user=%00",
-        "user=" + "a" * 2_000,
-        "user=ann&domain=%0a",
-        "user=%ff",
-    ],
+    "query", ["", "user=", "user=a&user=b", "user=%00", "user=" + "a" * 2_000, "user=ann&domain=%0a", "user=%ff"]
 )
 def test_an_address_that_can_be_read_in_two_ways_or_not_at_all_is_refused(advocate, query):
     assert advocate.get(f"/console/person?{query}").status == 400

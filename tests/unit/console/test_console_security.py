@@ -65,10 +65,7 @@ def test_a_token_begins_a_session_whose_cookie_no_script_and_no_other_page_gets(
 
 def test_a_cookie_is_for_tls_alone_where_a_network_is_between(visitor, file):
     reply = visitor.post(
-        "/console/login",
-        {"token": file.make("read-all")},
-        Host="console.example",
-        Origin="https://console.example",
+        "/console/login", {"token": file.make("read-all")}, Host="console.example", Origin="https://console.example"
     )
 
     assert "; Secure" in reply.headers["set-cookie"]

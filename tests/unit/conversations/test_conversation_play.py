@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from evaluation.conversations.figures import Run, figures_of, stored
 from evaluation.conversations.invented import person as invented
+from evaluation.conversations.invented import write
 from evaluation.conversations.layout import person
 from evaluation.conversations.listening import play
 from operators.cards.fold import fold
@@ -74,6 +75,14 @@ def test_a_person_with_hostile_turns_under_an_odd_name_is_played(tmp_path):
 
     assert told.exit_code == 0, told.output
     assert json.loads(told.stdout.splitlines()[-1])["conversations"] == len(hostile)
+
+
+def test_the_same_seed_writes_the_same_bytes(tmp_path):
+    first, second, other = (tmp_path / name for name in ("first", "second", "other"))
+    one, two, three = write(first, 3), write(second, 3), write(other, 3, seed=1)
+
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
+    assert [path.read_bytes() for path in one] != [path.read_bytes() for path in three]
 
 
 def _sum(plays):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.importers import DataSetError, load
-from streams.importers.events import catalogue, interactions
+from streams.importers.dataset import catalogue, interactions
 from tests.unit.fuzz.fuzz_strategies import as_bytes, changed, damaged, look, outcome
 
 ITEM = {"item_id": "f1", "title": "A film (1999)", "domain": "films", "genres": "Drama|War"}

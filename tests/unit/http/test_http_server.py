@@ -23,7 +23,7 @@ from streams.http.process_health import serve
 from streams.http.tokens import TokensUnusable
 from streams.local.broker import free_port
 from streams.local.launch import environment
-from streams.materializer.health import MaterializerHealth
+from streams.materializer.run import MaterializerHealth
 from streams.settings import Settings
 from tests import probes
 from tests.patience import PATIENCE_SECONDS, until

@@ -11,7 +11,7 @@ from streams.local.broker import free_port
 from streams.local.journal import JournalUnusable
 from streams.local.launch import Local
 from streams.local.load import load
-from streams.materializer.recovery import live_file
+from streams.materializer.store import live_file
 from streams.settings import Settings
 
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from operators.forget import with_scope
 from schemas import (
     TOPICS,
     Attribute,
@@ -13,6 +14,8 @@ from schemas import (
     Event,
     Evidence,
     Facet,
+    ForgetRequest,
+    Forgotten,
     Injected,
     Interaction,
     Item,
@@ -20,6 +23,7 @@ from schemas import (
     PolicySkill,
     Ranking,
     ReasonedBy,
+    Receipt,
     Refusal,
     Refused,
     Selection,
@@ -29,6 +33,7 @@ from schemas import (
     Tally,
     Tier,
     encode,
+    subject_of,
     topic_of,
 )
 from streams.materializer.records import Batch, Record
@@ -37,6 +42,7 @@ from streams.materializer.store import Progress, Store
 from streams.privacy import DEFAULT as PRIVACY
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+BOOKS: dict[str, Any] = {"occurred_at": NOON, "domain": "books"}
 MS = int(NOON.timestamp() * 1000)
 
 
@@ -90,27 +96,18 @@ def reason_of(refused: Record) -> str:
 
 def item(item_id: str = "dune", title: str = "Dune", **metadata: Any) -> Item:
     candidate = Candidate(item_id=item_id, title=title, metadata=metadata)
-    return Item(event_id=f"item-{item_id}", occurred_at=NOON, domain="books", item=candidate)
+    return Item(event_id=f"item-{item_id}", item=candidate, **BOOKS)
 
 
 def interaction(event_id: str = "x1", user: str = "ann") -> Interaction:
-    return Interaction(
-        event_id=event_id, occurred_at=NOON, user_id=user, domain="books", item=Candidate(item_id="dune", title="Dune")
-    )
+    return Interaction(event_id=event_id, user_id=user, item=Candidate(item_id="dune", title="Dune"), **BOOKS)
 
 
 def ranking(ranking_id: str = "r1", user: str = "ann", items: str = "abcde") -> Ranking:
-    return Ranking(
-        event_id=f"rank-{ranking_id}",
-        occurred_at=NOON,
-        user_id=user,
-        domain="books",
-        ranking_id=ranking_id,
-        candidates=tuple(Candidate(item_id=i) for i in items),
-        injected=Injected(
-            facets=(Facet(facet="drawn to sf", confidence=0.5),), ranked_by=ReasonedBy(reasoner="deterministic")
-        ),
-    )
+    facets = (Facet(facet="drawn to sf", confidence=0.5),)
+    injected = Injected(facets=facets, ranked_by=ReasonedBy(reasoner="deterministic"))
+    given = {"ranking_id": ranking_id, "candidates": tuple(Candidate(item_id=i) for i in items), "injected": injected}
+    return Ranking(event_id=f"rank-{ranking_id}", user_id=user, **BOOKS, **given)
 
 
 def selection(ranking_id: str = "r1", item_id: str = "b", user: str = "ann", minute: int = 1) -> Selection:
@@ -120,26 +117,17 @@ def selection(ranking_id: str = "r1", item_id: str = "b", user: str = "ann", min
 
 
 def attribute(value: str = "sf", tier: Tier = Tier.LOW) -> Attribute:
-    return Attribute(
-        attribute_id=f"preference:genre:{value}",
-        kind=Kind.PREFERENCE,
-        dimension="genre",
-        value=value,
-        tier=tier,
-        source=Source.DISCOVERED,
-        evidence=(Evidence(event_id="c1", item_id="dune"),),
-    )
+    about: dict[str, Any] = {"kind": Kind.PREFERENCE, "dimension": "genre", "source": Source.DISCOVERED}
+    evidence = (Evidence(event_id="c1", item_id="dune"),)
+    return Attribute(attribute_id=f"preference:genre:{value}", value=value, tier=tier, evidence=evidence, **about)
 
 
 def diff(version: int = 1, event_id: str | None = None, user: str = "ann") -> SkillDiff:
     found = attribute("noir")
     return SkillDiff(
-        event_id=event_id or f"c{version}",
-        occurred_at=at(version),
-        user_id=user,
-        domain="books",
         base_version=version - 1,
         version=version,
+        **(BOOKS | {"event_id": event_id or f"c{version}", "occurred_at": at(version), "user_id": user}),
         seed=(attribute("sf", Tier.MEDIUM),) if version == 1 else None,
         changes=(
             Change(kind=ChangeKind.REINFORCED, attribute_id="preference:genre:sf", before=Tier.MEDIUM, after=Tier.HIGH),
@@ -152,25 +140,18 @@ def diff(version: int = 1, event_id: str | None = None, user: str = "ann") -> Sk
 
 
 def skill(version: int = 1, user: str = "ann", values: tuple[str, ...] = ("sf", "noir")) -> PolicySkill:
-    return PolicySkill(
-        event_id=f"c{version}",
-        occurred_at=at(version),
-        user_id=user,
-        domain="books",
-        version=version,
-        contrasts=version,
-        attributes=tuple(attribute(value, Tier.HIGH if value == "sf" else Tier.LOW) for value in values),
-    )
+    lines = tuple(attribute(value, Tier.HIGH if value == "sf" else Tier.LOW) for value in values)
+    given = BOOKS | {"event_id": f"c{version}", "occurred_at": at(version), "user_id": user}
+    return PolicySkill(version=version, contrasts=version, attributes=lines, **given)
 
 
 def slim(version: int = 1, text: str = "likes: sf", user: str = "ann") -> SlimSkill:
-    return SlimSkill(
-        event_id=f"c{version}",
-        occurred_at=at(version),
-        user_id=user,
-        domain="books",
-        skill_version=version,
-        text=text,
-        likes=("sf",),
-        tokens=3,
-    )
+    given = BOOKS | {"event_id": f"c{version}", "occurred_at": at(version), "user_id": user}
+    return SlimSkill(skill_version=version, text=text, likes=("sf",), tokens=3, **given)
+
+
+def receipt(user: str, until: datetime = NOON + timedelta(hours=1), **scope: Any) -> Receipt:
+    """A receipt for all of a user, or of a domain or line."""
+    request = ForgetRequest(event_id="r", occurred_at=until, user_id=user, actor="advocate", **scope)
+    empty = Receipt(event_id="r", occurred_at=until, subject=subject_of(user))
+    return with_scope(empty, request, Forgotten(event_id="r", until=until, actor="advocate", done=True))

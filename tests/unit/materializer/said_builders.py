@@ -38,13 +38,8 @@ from tests.unit.materializer.materializer_builders import NOON, at, diff, rankin
 
 SF, NOIR, HORROR = (f"preference:genre:{value}" for value in ("sf", "noir", "horror"))
 OF_EVE: dict[str, Any] = {"user_id": "eve", "domain": "books"}
-SESSION = Session(
-    session_id="s1",
-    last_at=at(1),
-    until=at(121),
-    events=1,
-    lines=(SessionLine(attribute_id=SF, dimension="genre", value="sf", taken=1024, expected=256),),
-)
+_LINE = SessionLine(attribute_id=SF, dimension="genre", value="sf", taken=1024, expected=256)
+SESSION = Session(session_id="s1", last_at=at(1), until=at(121), events=1, lines=(_LINE,))
 
 
 def statement(stance: Stance, about: str, value: str, since: int, **more: Any) -> Statement:
@@ -80,17 +75,9 @@ def gone(said: Statement, kind: Said) -> StatementChange:
 def heard(version: int, what: str, **more: Any) -> SkillDiff:
     """A version that answers no choice."""
     told = {name: more.pop(name) for name in ("words", "value", "understood", "by_pattern") if name in more}
-    return SkillDiff(
-        event_id=f"e{version}",
-        occurred_at=at(version),
-        base_version=version - 1,
-        version=version,
-        is_contrast=False,
-        evidence=Evidence(event_id=f"e{version}"),
-        heard=Heard(what=what, **told),
-        **OF_EVE,
-        **more,
-    )
+    given = OF_EVE | {"event_id": f"e{version}", "occurred_at": at(version), "base_version": version - 1}
+    given |= {"version": version, "is_contrast": False, "evidence": Evidence(event_id=f"e{version}")}
+    return SkillDiff(heard=Heard(what=what, **told), **given, **more)
 
 
 def eves_log() -> list[SkillDiff]:
@@ -115,13 +102,8 @@ def eves_skill() -> PolicySkill:
 
 
 def rated(event_id: str = "e3", **more: Any) -> Feedback:
-    given = {
-        "item": Candidate(item_id="dune", title="Dune"),
-        "signal": "rated",
-        "value": 1.0,
-        "scale": (0.0, 10.0),
-        "session_id": "s1",
-    } | more
+    given = {"signal": "rated", "value": 1.0, "scale": (0.0, 10.0), "session_id": "s1"} | more
+    given.setdefault("item", Candidate(item_id="dune", title="Dune"))
     return Feedback(event_id=event_id, occurred_at=at(3), **(OF_EVE | given))
 
 
@@ -142,14 +124,9 @@ def correction(event_id: str = "e2", **more: Any) -> Correction:
 
 
 def abstention(ranking_id: str = "r2", **more: Any) -> Abstention:
-    given = {"instruction": "for the train", "arm": "evolved"} | more
-    return Abstention(
-        event_id=f"none-{ranking_id}",
-        occurred_at=at(5),
-        ranking_id=ranking_id,
-        shown=(ItemFacts(item_id="it"), ItemFacts(item_id="dune")),
-        **(OF_EVE | given),
-    )
+    given = {"instruction": "for the train", "arm": "evolved", "occurred_at": at(5), "ranking_id": ranking_id} | more
+    shown = (ItemFacts(item_id="it"), ItemFacts(item_id="dune"))
+    return Abstention(event_id=f"none-{ranking_id}", shown=shown, **(OF_EVE | given))
 
 
 ASKED = Question(

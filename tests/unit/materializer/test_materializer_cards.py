@@ -6,15 +6,14 @@ from typing import Any
 import pytest
 
 from operators.cards.fold import fold
-from operators.forget import with_scope
-from schemas import Card, CardDiff, ForgetRequest, Forgotten, Receipt, encode, subject_of
+from schemas import Card, CardDiff, Receipt, encode
 from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Batch
 from streams.materializer.rows import read
 from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY
 from tests.analytics_talks import talks
-from tests.unit.materializer.materializer_builders import NOON, record, rows, write
+from tests.unit.materializer.materializer_builders import NOON, receipt, record, rows, write
 
 PEOPLE = ("ann", "bob", "cem")
 
@@ -71,11 +70,8 @@ def test_a_version_that_was_written_anew_to_forget_a_line_takes_the_place_of_the
     assert rows(store, "SELECT changes, document LIKE '%quiet%' FROM card_diffs") == [(1, False)]
 
 
-def receipt(user: str, **scope: Any) -> Receipt:
-    until = log_of(user)[-1].occurred_at
-    empty = Receipt(event_id="f", occurred_at=until, subject=subject_of(user))
-    request = ForgetRequest(event_id="f", occurred_at=until, user_id=user, actor="them", **scope)
-    return with_scope(empty, request, Forgotten(event_id="f", until=until, actor="them", done=True))
+def erased(user: str, **scope: Any) -> Receipt:
+    return receipt(user, log_of(user)[-1].occurred_at, **scope)
 
 
 @pytest.mark.parametrize("first", ["rows", "receipt"])
@@ -83,9 +79,9 @@ def test_nothing_is_left_of_the_card_of_who_is_forgotten(store: Store, first: st
     events = [*log_of("ann"), card_of("ann")]
     if first == "rows":
         write(store, *events)
-        store.write(Batch(), {}, [receipt("ann")])
+        store.write(Batch(), {}, [erased("ann")])
     else:
-        barrier = Barrier([encode(receipt("ann")).decode()])
+        barrier = Barrier([encode(erased("ann")).decode()])
         assert [read(record(event), barrier=barrier, privacy=PRIVACY) for event in events] == [None] * len(events)
 
     for table in ("cards", "card_lines", "card_diffs", "card_changes", "card_receipts"):
@@ -95,6 +91,6 @@ def test_nothing_is_left_of_the_card_of_who_is_forgotten(store: Store, first: st
 def test_a_forgotten_domain_leaves_the_rest_of_a_card_to_the_worker(store: Store) -> None:
     """It writes card and log anew; a card is across domains."""
     write(store, card_of("ann"), *log_of("ann"))
-    store.write(Batch(), {}, [receipt("ann", domain="books")])
+    store.write(Batch(), {}, [erased("ann", domain="books")])
 
     assert rows(store, "SELECT count(*) FROM card_lines") == [(len(card_of("ann").lines) + len(card_of("ann").past),)]

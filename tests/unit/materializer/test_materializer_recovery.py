@@ -8,11 +8,10 @@ import sys
 import duckdb
 import pytest
 
-from streams.materializer import recovery
-from streams.materializer.exceptions import Damaged, MaterializerError
+from streams.materializer import Damaged, MaterializerError
 from streams.materializer.files import cannot_write
 from streams.materializer.snapshot import Publisher
-from streams.materializer.store import Progress, Store
+from streams.materializer.store import Progress, Store, live_file, open_store, remove_live
 from streams.settings import Settings
 from tests.unit.materializer.materializer_builders import diff, rows, skill, write
 
@@ -27,7 +26,7 @@ def settings(tmp_path):
 @pytest.fixture
 def live(settings):
     """A live file with two skills, of which the snapshot has one; its log is not written into it."""
-    path = recovery.live_file(settings)
+    path = live_file(settings)
     with Store(path, "sager.") as store:
         write(store, skill(1), diff(1), skills=7)
         Publisher(store, settings.duckdb_file, 0.0).publish()
@@ -59,7 +58,7 @@ DAMAGES = {
 def test_a_damaged_file_is_filled_again_from_the_snapshot(live, settings, caplog, damage):
     DAMAGES[damage](live)
 
-    with caplog.at_level(logging.WARNING), recovery.open_store(settings) as store:
+    with caplog.at_level(logging.WARNING), open_store(settings) as store:
         assert rows(store, "SELECT user_id, version FROM skills") == [("ann", 1)]
         assert store.offsets() == {("sager.skills", 0): Progress(7, "id-1")}
         assert rows(store, "FROM learning_curve") == []
@@ -79,7 +78,7 @@ def test_a_damaged_file_without_a_readable_snapshot_is_filled_from_kafka(live, s
     if snapshot == "garbage":
         settings.duckdb_file.write_bytes(b"garbage")
 
-    with recovery.open_store(settings) as store:
+    with open_store(settings) as store:
         assert store.offsets() == {}
 
     assert "is filled again from Kafka alone" in caplog.text
@@ -100,22 +99,24 @@ def test_only_a_damaged_file_is_replaced(live, text, is_damaged):
 
 
 def test_rebuild_removes_the_live_file_and_the_next_store_begins_empty(live, settings):
-    recovery.remove(settings)
+    remove_live(settings)
 
     assert not live.exists()
-    with recovery.open_store(settings) as store:
+    with open_store(settings) as store:
         assert store.offsets() == {}
     assert settings.duckdb_file.exists(), "analysts read on until the new file is published"
 
 
-def test_rebuild_leaves_a_live_file_that_a_materializer_holds(live, settings):
+def test_a_live_file_that_a_materializer_holds_is_left_and_has_no_second_writer(live, settings):
     held = "import sys, duckdb; con = duckdb.connect(sys.argv[1]); print(flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", held, live], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as materializer:
         materializer.stdout.readline()
         with pytest.raises(MaterializerError, match="another process holds"):
-            recovery.remove(settings)
+            remove_live(settings)
+        with pytest.raises(MaterializerError, match="stop the other `sager materialize`"):
+            Store(live, "sager.")
         materializer.stdin.close()
 
     assert live.exists()

@@ -10,20 +10,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from operators.forget import with_scope
-from schemas import ForgetRequest, Forgotten, Receipt, subject_of
 from streams.materializer import schema
 from streams.materializer.records import Batch
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Progress, Store
 from tests.patience import until
 from tests.unit.materializer.materializer_builders import (
-    at,
     batch_of,
     diff,
     interaction,
     item,
     ranking,
+    receipt,
     rows,
     selection,
     skill,
@@ -34,12 +32,6 @@ from tests.unit.materializer.said_builders import abstention, correction, eves_l
 
 ROOT = Path(__file__).parents[3]
 OFFSETS = {("sager.interactions", 0): Progress(5, "id-1")}
-
-
-def receipt(user):
-    request = ForgetRequest(event_id="r", occurred_at=at(60), user_id=user, actor="advocate")
-    empty = Receipt(event_id="r", occurred_at=at(60), subject=subject_of(user))
-    return with_scope(empty, request, Forgotten(event_id="r", until=at(60), actor="advocate", done=True))
 
 
 def erase(store, user):
@@ -163,8 +155,7 @@ from pathlib import Path
 from streams.materializer.records import Batch
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Progress, Store
-from tests.unit.materializer.materializer_builders import batch_of, interaction
-from tests.unit.materializer.test_materializer_rewriting import receipt
+from tests.unit.materializer.materializer_builders import batch_of, interaction, receipt
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])

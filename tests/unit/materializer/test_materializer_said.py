@@ -7,38 +7,25 @@ from typing import Any
 
 import pytest
 
-from operators.forget import with_scope
 from operators.merge import fold
 from schemas import (
     Directive,
-    ForgetRequest,
-    Forgotten,
     PolicySkill,
-    Receipt,
     Said,
     SkillDiff,
     Stance,
     Statement,
     encode,
-    line_of,
-    subject_of,
 )
-from streams.materializer.forgetting import Barrier
-from streams.materializer.records import Batch
-from streams.materializer.rows import read
 from streams.materializer.store import Store
-from streams.privacy import DEFAULT as PRIVACY
-from tests.unit.materializer.materializer_builders import NOON, at, record, rows, write
+from tests.unit.materializer.materializer_builders import NOON, at, rows, write
 from tests.unit.materializer.said_builders import (
     AVOIDS_HORROR,
-    HORROR,
     NOT_DUNE,
     RATHER_NOIR,
     abstention,
     correction,
-    eves_log,
     eves_skill,
-    fitted,
     gone,
     heard,
     rated,
@@ -146,41 +133,3 @@ def test_of_what_is_not_to_be_remembered_nothing_is_kept(store: Store) -> None:
     write(store, correction(text="off the record: no horror"))
 
     assert rows(store, "SELECT text, suits FROM corrections") == [("", [])]
-
-
-@pytest.mark.parametrize("first", ["rows", "receipt"])
-def test_words_that_may_quote_a_forgotten_line_go_with_it(store: Store, first: str) -> None:
-    until = at(30)
-    line = line_of("eve", "books", HORROR)
-    request = ForgetRequest(event_id="f", occurred_at=until, user_id="eve", domain="books", line=line, actor="eve")
-    empty = Receipt(event_id="f", occurred_at=until, subject=subject_of("eve"))
-    receipt = with_scope(empty, request, Forgotten(event_id="f", until=until, actor="eve", done=True))
-    events = [correction(), fitted()]
-    if first == "rows":
-        write(store, *events)
-        store.write(Batch(), {}, [receipt])
-    else:
-        barrier, batch = Barrier([encode(receipt).decode()]), Batch()
-        for event in events:
-            change = read(record(event), barrier=barrier, privacy=PRIVACY)
-            assert change is not None
-            batch.add(change)
-        store.write(batch, {})
-
-    assert rows(store, "SELECT text, answers FROM corrections") == [("", "q1")]
-    assert rows(store, "SELECT honoured, question, injected, nothing FROM rankings") == [(None, None, None, 0.25)]
-
-
-def test_nothing_is_left_of_who_is_forgotten(tmp_path: Path) -> None:
-    receipt = Receipt(
-        event_id="f", occurred_at=at(60), subject=subject_of("eve"),
-        person=Forgotten(event_id="f", until=at(60), actor="eve", done=True),
-    )  # fmt: skip
-    with Store(tmp_path / "live.duckdb", "sager.") as store:
-        write(store, *eves_log(), eves_skill(), rated(), correction(), abstention(), fitted())
-        store.write(Batch(), {}, [receipt])
-        query = "SELECT DISTINCT table_name FROM duckdb_columns() WHERE column_name = 'user_id' AND table_name IN "
-        query += "(SELECT table_name FROM duckdb_tables())"
-        left = [name for (name,) in rows(store, query) if rows(store, f"FROM {name} WHERE user_id = 'eve'")]
-
-    assert left == ["stale_users"], "which the next publication clears"

@@ -6,8 +6,7 @@ import sys
 import duckdb
 import pytest
 
-from streams.materializer import read
-from streams.materializer.exceptions import AnotherDeployment, MaterializerError
+from streams.materializer import MaterializerError, read
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
 from streams.settings import Settings
@@ -88,6 +87,6 @@ def test_a_missing_snapshot_and_one_of_another_tenant_are_refused(publisher, set
     with pytest.raises(MaterializerError, match="sager materialize"):
         read.connect(settings)
     publisher.publish()
-    with pytest.raises(AnotherDeployment, match=r"belongs to the prefix 'sager\.', not 'acme\.'"):
+    with pytest.raises(MaterializerError, match=r"belongs to the prefix 'sager\.', not 'acme\.'"):
         read.connect(settings.model_copy(update={"prefix": "acme."}))
     read.connect(settings).close()

@@ -4,8 +4,8 @@ import duckdb
 import pytest
 
 from schemas import BadRecord, encode
+from streams.materializer import MaterializerError
 from streams.materializer.dead_letters import dead_letter
-from streams.materializer.exceptions import MaterializerError
 from streams.materializer.store import Progress, Store
 from tests.unit.materializer.materializer_builders import (
     NOON,
@@ -84,15 +84,6 @@ def test_a_dead_letter_of_a_recreated_topic_is_another_one(store):
     letters.append(letters[0].model_copy(update={"source": later}))
     write(store, *(raw("dead-letters", encode(letter), offset=n) for n, letter in enumerate(letters)))
     assert count(store, "dead_letters") == 2
-
-
-def test_rows_and_offsets_survive_reopening(path):
-    with Store(path, "sager.") as store:
-        write(store, skill(1), skills=10)
-        write(store, skill(2), skills=20, items=5)
-    with Store(path, "sager.") as store:
-        assert store.offsets() == {("sager.skills", 0): Progress(20, "id-1"), ("sager.items", 0): Progress(5, "id-1")}
-        assert rows(store, "SELECT version FROM skills") == [(2,)]
 
 
 def test_a_failure_on_the_way_leaves_neither_rows_nor_offsets(store, monkeypatch):

@@ -1,0 +1,209 @@
+"""Data sets: our own layout and public ones, and their events; little ones are written to disk."""
+
+import gzip
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from schemas import Candidate
+from streams.importers import Dataset, DataSetError, Format, Visit, detect, load
+from streams.importers.dataset import catalogue, interactions
+
+
+def write_items(folder, *items):
+    with gzip.open(folder / "items.jsonl.gz", "wt", encoding="utf-8") as out:
+        out.writelines(
+            json.dumps({"domain": "films", "title": item["item_id"].upper(), **item}) + "\n" for item in items
+        )
+
+
+def write_interactions(folder, *rows):
+    with gzip.open(folder / "interactions.jsonl.gz", "wt", encoding="utf-8") as out:
+        out.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def write_movielens(folder):
+    (folder / "movies.csv").write_text(
+        'movieId,title,genres\n1,"American President, The (1995)",Comedy|Drama|Romance\n2,Untitled,(no genres listed)\n'
+    )
+    (folder / "ratings.csv").write_text(
+        "userId,movieId,rating,timestamp\n7,2,4.0,1000\n7,1,1.5,900\n3,1,5.0,800\n3,99,5.0,801\n"
+    )
+    return folder
+
+
+def write_lines(file, *rows):
+    """JSON lines, gzipped if the name says so."""
+    with gzip.open(file, "wt", encoding="utf-8") if file.suffix == ".gz" else file.open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def test_everything_but_the_own_fields_stays_raw_metadata(tmp_path):
+    write_items(tmp_path, {"item_id": "a", "description": "Two boys.", "genres": "Crime|Drama", "year": 1994})
+    write_interactions(tmp_path, {"user_id": "ann", "item_id": "a", "order": 0})
+
+    data = load(tmp_path)
+
+    assert detect(tmp_path) is Format.SAGER
+    assert data.domain == "films"
+    assert data.items["a"].title == "A"
+    assert data.items["a"].description == "Two boys."
+    assert data.items["a"].metadata == {"genres": "Crime|Drama", "year": 1994}
+
+
+def test_users_are_in_file_order_and_visits_oldest_first(tmp_path):
+    write_items(tmp_path, {"item_id": "a"}, {"item_id": "b"})
+    write_interactions(
+        tmp_path,
+        {"user_id": "zoe", "item_id": "a", "timestamp": 20},
+        {"user_id": "zoe", "item_id": "b", "timestamp": 10},
+        {"user_id": "ann", "item_id": "b", "timestamp": 5},
+    )
+
+    data = load(tmp_path)
+
+    assert list(data.histories) == ["zoe", "ann"]
+    assert data.histories["zoe"] == [
+        Visit("b", datetime.fromtimestamp(10, UTC)),
+        Visit("a", datetime.fromtimestamp(20, UTC)),
+    ]
+
+
+def test_what_is_left_out_is_counted(tmp_path):
+    write_items(tmp_path, {"item_id": "a"}, {"item_id": "big", "facts": "x" * 40_000})
+    write_interactions(
+        tmp_path,
+        {"user_id": "ann", "item_id": "a", "order": 0},
+        {"user_id": "ann", "item_id": "big", "order": 1},
+        {"user_id": "ann", "item_id": "a", "order": 2, "rating": 1},
+        {"user_id": "a\nb", "item_id": "a", "order": 0},
+    )
+
+    data = load(tmp_path, min_rating=3)
+
+    assert data.visits == 1
+    assert sum(data.skipped.values()) == 4
+    assert len(data.skipped) == 4
+
+
+def test_overlong_texts_are_cut_to_what_the_schema_allows(tmp_path):
+    write_items(tmp_path, {"item_id": "a", "title": "t" * 600, "description": "d" * 5_000})
+    write_interactions(tmp_path, {"user_id": "ann", "item_id": "a", "order": 0})
+
+    item = load(tmp_path).items["a"]
+
+    assert (len(item.title), len(item.description)) == (500, 4_000)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [({"user_id": "ann"}, "line 1"), ({"user_id": "ann", "item_id": "a", "timestamp": "yesterday"}, "line 1")],
+)
+def test_a_broken_line_is_named(tmp_path, row, told):
+    write_items(tmp_path, {"item_id": "a"})
+    write_interactions(tmp_path, row)
+
+    with pytest.raises(DataSetError, match=told):
+        load(tmp_path)
+
+
+# --- InstructRec
+
+
+INSTRUCTREC_ANN = {"asin": [3, 1, 2], "instruction": "Something calm, please.", "persona": "reader"}
+INSTRUCTREC_BOB = {"asin": [0, 4], "instruction": None}
+
+
+def write_mapping(folder, name="books", items=5):
+    rows = "".join(f"{n},A{n},Title {n},\"['Text, {n}']\"\n" for n in range(items))
+    (folder / f"combined_{name}_asin_mapping.csv").write_text("index,asin,title,description\n" + rows)
+    return folder
+
+
+def write_instructrec(folder, *users, name="books", items=5):
+    write_lines(folder / f"{name}All_recagent.jsonl", *users)
+    return write_mapping(folder, name, items)
+
+
+def test_instructrec_users_are_numbered_and_keep_the_order_of_their_items(tmp_path):
+    data = load(write_instructrec(tmp_path, INSTRUCTREC_ANN, INSTRUCTREC_BOB))
+
+    assert detect(tmp_path) is Format.INSTRUCTREC
+    assert {user: [visit.item_id for visit in visits] for user, visits in data.histories.items()} == {
+        "0": ["3", "1", "2"],
+        "1": ["0", "4"],
+    }
+
+
+def test_instructrec_a_pickled_table_is_not_opened_and_the_error_names_the_page_that_converts_it(tmp_path):
+    (write_mapping(tmp_path) / "booksAll_recagent.pkl").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
+
+    with pytest.raises(DataSetError, match=r"docs/datasets\.md for \.pkl"):
+        load(tmp_path)
+
+
+# --- MovieLens
+
+
+def test_movielens_films_keep_raw_genres_and_get_their_year(tmp_path):
+    data = load(write_movielens(tmp_path))
+
+    assert detect(tmp_path) is Format.MOVIELENS
+    assert data.domain == "films"
+    assert data.items["1"].title == "American President, The (1995)"
+    assert data.items["1"].metadata == {"genres": "Comedy|Drama|Romance", "year": 1995}
+    assert data.items["2"].metadata == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("userId,rating\n1,2\n", "movieId"),
+        ("userId,movieId,rating,timestamp\n1,1\n", "line 2"),
+        ("userId,movieId,rating,timestamp\n1,1,good,5\n", "line 2"),
+    ],
+)
+def test_movielens_a_broken_file_is_named(tmp_path, content, told):
+    write_movielens(tmp_path)
+    (tmp_path / "ratings.csv").write_text(content)
+
+    with pytest.raises(DataSetError, match=told):
+        load(tmp_path)
+
+
+# --- all of them
+
+
+def test_a_folder_of_none_is_told_which_files_make_one(tmp_path):
+    with pytest.raises(DataSetError, match=r"movies\.csv.*combined_"):
+        detect(tmp_path)
+
+
+START = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def dataset(items=40, users=5, visits=6):
+    catalogue_ = {f"i{n}": Candidate(item_id=f"i{n}", title=f"Item {n}") for n in range(items)}
+    histories = {
+        f"u{user}": [
+            Visit(f"i{(user * visits + n) % items}", START + n * timedelta(hours=1)) for n in range(visits - user % 2)
+        ]
+        for user in range(users)
+    }
+    return Dataset("films", catalogue_, histories)
+
+
+def test_the_same_data_gives_the_same_events():
+    assert list(catalogue(dataset())) == list(catalogue(dataset()))
+    assert list(interactions(dataset())) == list(interactions(dataset()))
+
+
+def test_every_visit_is_an_interaction_in_order():
+    data = dataset()
+
+    found = list(interactions(data))
+
+    assert len(found) == data.visits
+    for user_id, visits in data.histories.items():
+        assert [e.item.item_id for e in found if e.user_id == user_id] == [visit.item_id for visit in visits]
