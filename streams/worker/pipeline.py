@@ -93,10 +93,7 @@ class Pipeline:
         self.ranking_key = ranking_key(settings)
         self.items = Items(settings, self.graph_limits)
         self.start = Start(
-            self.merge_limits,
-            privacy=self.privacy,
-            from_history=settings.statinit,
-            from_template=settings.cold_start,
+            self.merge_limits, privacy=self.privacy, from_history=settings.statinit, from_template=settings.cold_start
         )
         self._next_offset: dict[tuple[str, int], int] = {}
         self._decoded: LruCache[tuple[str, bytes], tuple[bytes, Model]] = LruCache(DECODED_VALUES)

@@ -26,8 +26,7 @@ def register(app: typer.Typer) -> None:
         "import",
         short_help="Stream a data set into Kafka.",
         epilog=examples(
-            "sager import ml-latest-small/ --domain films --min-rating 3.5",
-            "sager import data/ --limit-users 50",
+            "sager import ml-latest-small/ --domain films --min-rating 3.5", "sager import data/ --limit-users 50"
         ),
     )(import_)
 

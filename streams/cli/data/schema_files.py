@@ -15,8 +15,7 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True, help="The events' schemas.", epilog=examples("sager schemas export --out schemas/")
     )
     group.command(
-        "export",
-        epilog=examples("sager schemas export --out schemas/", "sager schemas export > asyncapi.json"),
+        "export", epilog=examples("sager schemas export --out schemas/", "sager schemas export > asyncapi.json")
     )(export)
     app.add_typer(group, name="schemas")
 

@@ -58,9 +58,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         "sql",
         epilog=examples(
-            "sager sql --list",
-            "sager sql \"FROM policy_at('ann', '2026-01-31')\" --json",
-            "sager sql - < question.sql",
+            "sager sql --list", "sager sql \"FROM policy_at('ann', '2026-01-31')\" --json", "sager sql - < question.sql"
         ),
     )(sql)
 

@@ -90,11 +90,7 @@ class Listing:
 
 
 def letters(
-    settings: Settings,
-    scanner: Scanner,
-    since_ms: int = 0,
-    tell: Tell = lambda *_: None,
-    counts: Listing | None = None,
+    settings: Settings, scanner: Scanner, since_ms: int = 0, tell: Tell = lambda *_: None, counts: Listing | None = None
 ) -> Iterator[Found]:
     """Read every dead letter, repeated ones included, oldest first within a partition; fill `counts` meanwhile.
 

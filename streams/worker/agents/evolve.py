@@ -73,9 +73,7 @@ class Evolve:
         self._pipeline, self._reasoning = pipeline, reasoning
         settings = pipeline.settings
         self._step = replace(
-            evolve_of(settings, pipeline.merge_limits),
-            chain_key=settings.chain_key_bytes,
-            graph=pipeline.graph,
+            evolve_of(settings, pipeline.merge_limits), chain_key=settings.chain_key_bytes, graph=pipeline.graph
         )
         self._skills = SkillWriter(pipeline, self._step)
         self._sent = Sent(settings, pipeline.generation)

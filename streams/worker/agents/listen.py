@@ -268,10 +268,7 @@ class Listener:
         thought = chunk.thought or Thought()
         await self.cards.complete(event, user_id, self._pending(user_id))
         scope = Forgotten(
-            event_id=chunk_id(user_id, chunk),
-            until=forgotten_until(chunk, datetime.now(UTC)),
-            actor=ACTOR,
-            done=True,
+            event_id=chunk_id(user_id, chunk), until=forgotten_until(chunk, datetime.now(UTC)), actor=ACTOR, done=True
         )
         await self.cards.note_forgotten(event, user_id, thought.lines, scope)
         try:

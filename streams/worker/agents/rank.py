@@ -15,17 +15,7 @@ from operators.retrieve import Retrieved
 from operators.seals import sealed
 from operators.slim import Slimmed
 from operators.steps.rank import Heard, State, answer
-from schemas import (
-    Features,
-    Injected,
-    Memory,
-    Position,
-    Ranking,
-    RankRequest,
-    ReasonedBy,
-    compound_key,
-    encode,
-)
+from schemas import Features, Injected, Memory, Position, Ranking, RankRequest, ReasonedBy, compound_key, encode
 from streams.lru import LruCache
 from streams.steps import rank_of
 from streams.worker import metrics

@@ -15,17 +15,7 @@ from typing import NamedTuple, TypeVar
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 
-from schemas import (
-    TOPICS,
-    BadRecord,
-    CardDiff,
-    Outcome,
-    SkillDiff,
-    SlimSkill,
-    compound_key,
-    decode,
-    key_start,
-)
+from schemas import TOPICS, BadRecord, CardDiff, Outcome, SkillDiff, SlimSkill, compound_key, decode, key_start
 from streams.kafka.scanner import Scanner
 from streams.lru import LruCache
 from streams.settings import Settings

@@ -5,17 +5,7 @@ from typing import Any
 
 import pytest
 
-from schemas import (
-    Candidate,
-    DeadLetter,
-    PolicySkill,
-    Profile,
-    Ranking,
-    RankRequest,
-    Selection,
-    SkillDiff,
-    encode,
-)
+from schemas import Candidate, DeadLetter, PolicySkill, Profile, Ranking, RankRequest, Selection, SkillDiff, encode
 from schemas.topics import WORKED_OFF
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import pack

@@ -151,9 +151,7 @@ def test_a_broker_that_does_not_answer_gives_no_verdict(world: World) -> None:
     assert not world.is_stuck_within(0.8 * MINUTES)
 
 
-async def test_where_a_worker_stands_changes_with_its_partitions_and_their_recovery(
-    deployment: FakeDeployment,
-) -> None:
+async def test_where_a_worker_stands_changes_with_its_partitions_and_their_recovery(deployment: FakeDeployment) -> None:
     worker = deployment.worker()
     app = worker.pipeline.app
     app.tables.recovery.active_offsets.clear()
