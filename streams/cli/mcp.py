@@ -62,11 +62,7 @@ def mcp(
 
 
 def _token(file: Path | None, data_dir: Path) -> str:
-    """Return the token of the named file, else SAGER_TOKEN, else the token of `sager up`.
-
-    Raises:
-        Misconfigured: there is none.
-    """
+    """Return the token of the named file, else SAGER_TOKEN, else the token of `sager up`."""
     path = file or data_dir / TOKEN_FILE
     given = os.environ.get("SAGER_TOKEN", "").strip() if file is None else ""
     try:

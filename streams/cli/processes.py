@@ -131,12 +131,7 @@ def webhooks(
 
 
 def writable(folder: Path, group: str | None = None) -> Path:
-    """Return the data folder, made if it is missing, and closed to others.
-
-    Raises:
-        FolderUnusable: it cannot be written to.
-        GroupUnusable: this process may not give files to the group.
-    """
+    """Return the data folder, made if it is missing, and closed to others."""
     try:
         private.tighten(private.make(folder, group), group)
         with tempfile.TemporaryFile(dir=folder):

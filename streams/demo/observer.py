@@ -114,20 +114,12 @@ class Observer:
         return count
 
     def read_to_end(self) -> None:
-        """Read every record that the broker holds by now.
-
-        Raises:
-            Stalled: the broker does not answer.
-        """
+        """Read every record that the broker holds by now. Raises Stalled if the broker does not answer."""
         self._assign()  # librdkafka reports an end once per assignment
         self.wait(lambda: not self._unread, "end of the topics")
 
     def wait(self, done: Callable[[], bool], what: str, tick: Callable[[], None] = lambda: None) -> None:
-        """Read records until `done`.
-
-        Raises:
-            Stalled: nothing new came for too long.
-        """
+        """Read records until `done`. Raises Stalled if nothing new came for too long."""
         newest = time.monotonic()
         while not done():
             if self.poll(0.1):

@@ -103,9 +103,7 @@ class Demo:
     def run(self) -> Result:
         """Stream everything, wait for the pipeline, and measure.
 
-        Raises:
-            Stalled: the pipeline has stopped answering.
-            StreamsError: one of its processes has died.
+        Raises Stalled if the pipeline has stopped answering.
         """
         began = time.monotonic()
         held = self._scenario.held_back()

@@ -19,11 +19,7 @@ class WorkersRunning(StreamsError, RuntimeError):
 
 
 def members(settings: Settings, client: AdminClient | None = None) -> int | None:
-    """Return the number of workers; None if it is unknown: the embedded broker keeps members that did not leave.
-
-    Raises:
-        BrokerUnreachable: the broker does not answer.
-    """
+    """Return the number of workers; None if it is unknown: the embedded broker keeps members that did not leave."""
     client = client or admin(settings)
     try:
         described = client.describe_consumer_groups([settings.app_id], request_timeout=REQUEST_SECONDS)
@@ -42,9 +38,6 @@ def committed(settings: Settings, partitions: Sequence[TopicPartition]) -> dict[
 
     A consumer asks, which never joins the group. An admin client must not: where the group's coordinator has just
     moved to another broker, librdkafka reads through a null pointer, and the process dies (librdkafka #5040, in 2.16).
-
-    Raises:
-        KafkaException: the broker does not answer.
     """
     consumer = Consumer(client_config(settings, **{"group.id": settings.app_id, "enable.auto.commit": False}))
     try:

@@ -41,11 +41,7 @@ class Follower:
         self._thread = threading.Thread(target=self._follow, name=f"follow-{base}", daemon=True)
 
     def start(self) -> Self:
-        """Begin to follow, and wait until the topic has been read to its end, however long it is.
-
-        Raises:
-            BrokerUnreachable: the broker was silent for half a minute.
-        """
+        """Begin to follow, and wait until the topic has been read to its end, however long it is."""
         self._heard = time.monotonic()
         self._thread.start()
         while not self._ready.wait(1.0):

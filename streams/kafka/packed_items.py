@@ -56,11 +56,7 @@ def pack(item: ItemMemory) -> bytes:
 
 
 def unpack(value: bytes) -> ItemMemory:
-    """Return the item in these bytes.
-
-    Raises:
-        BadRecord: they are not an item in this form.
-    """
+    """Return the item in these bytes. Raises BadRecord if they are not an item in this form."""
     try:
         return _unpack(value)
     except BadRecord:

@@ -39,12 +39,7 @@ class Scanner:
         self._consumer = Consumer(client_config(settings, **no_group("scan"), **config))
 
     def partitions(self, base: str) -> list[TopicPartition]:
-        """Return all partitions of a topic of the registry, from their beginning.
-
-        Raises:
-            NoSuchTopic: the broker has no such topic.
-            BrokerUnreachable: it does not answer.
-        """
+        """Return all partitions of a topic of the registry, from their beginning."""
         name = self._settings.topic(base)
         try:
             found = self._consumer.list_topics(name, timeout=REQUEST_SECONDS).topics[name]
@@ -80,11 +75,7 @@ class Scanner:
         return self._bounds(where)[1]
 
     def read(self, where: Sequence[TopicPartition], tell: Tell | None = None) -> Iterator[Message]:
-        """Yield all records from these offsets to the end that each partition has when it is reached.
-
-        Raises:
-            BrokerUnreachable: it does not answer any more.
-        """
+        """Yield all records from these offsets to the end that each partition has when it is reached."""
         if not where:
             return
         # The size is a question to the broker for each partition.

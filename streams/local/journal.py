@@ -102,8 +102,7 @@ def frames(path: Path, size: int | None = None) -> Iterator[tuple[dict[str, Any]
 def read(settings: Settings, size: int | None = None) -> Log | None:
     """Return the contents of the journal, or of its first bytes; None if there is no journal.
 
-    Raises:
-        JournalUnusable: it belongs to another prefix, group or number of partitions.
+    Raises JournalUnusable if it belongs to another prefix, group or number of partitions.
     """
     log, path = Log(), path_of(settings)
     if not path.exists():

@@ -76,11 +76,7 @@ def load(settings: Settings, broker: str) -> Loaded:
 
 
 def follow_on(settings: Settings, loaded: Loaded) -> None:
-    """Let the materializer continue at its offsets in the topics, which have other ids now.
-
-    Raises:
-        MaterializerError: the DuckDB file is in use, of another deployment, or broken.
-    """
+    """Let the materializer continue at its offsets in the topics, which have other ids now."""
     names = sorted({name for name, _ in partitions_of(settings)})
     client = admin(settings)
     described = client.describe_topics(TopicCollection(names), request_timeout=REQUEST_SECONDS)

@@ -35,11 +35,7 @@ class Fetched(NamedTuple):
 
 
 class Wire:
-    """One connection to the embedded broker. It has no security, and is on this machine.
-
-    Raises:
-        BrokerUnreachable: from every request that is not answered, or refused.
-    """
+    """One connection to the embedded broker. It has no security, and is on this machine."""
 
     def __init__(self, bootstrap: str, seconds: float = REQUEST_SECONDS) -> None:
         host, _, port = bootstrap.rpartition(":")

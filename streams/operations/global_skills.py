@@ -30,12 +30,7 @@ class Profiles:
 
 
 def read_populations(settings: Settings, domain: str | None = None, tell: Tell = lambda *_: None) -> Profiles:
-    """Count the populations of all domains, or of one, from the newest profile and memory of every user.
-
-    Raises:
-        NoSuchTopic: there is no topic of profiles.
-        BrokerUnreachable: it could not be read to its end.
-    """
+    """Count the populations of all domains, or of one, from the newest profile and memory of every user."""
     found = Profiles()
 
     def read(model: type[_Record]) -> Iterator[tuple[Population, _Record]]:
@@ -84,12 +79,7 @@ def build(populations: Iterable[Population], occurred_at: datetime, floor: int) 
 
 
 def read_published(settings: Settings) -> dict[str, GlobalSkill]:
-    """Read the newest global skill of every domain.
-
-    Raises:
-        NoSuchTopic: there is no topic of global skills.
-        BrokerUnreachable: it could not be read to its end.
-    """
+    """Read the newest global skill of every domain."""
     found: dict[bytes, GlobalSkill] = {}
     with Scanner(settings) as scanner:
         for message in scanner.read(scanner.partitions(GlobalSkill.TOPIC)):

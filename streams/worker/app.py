@@ -24,11 +24,7 @@ NEVER_SECONDS = 7 * 86_400.0
 
 
 def create(settings: Settings) -> Pipeline:
-    """Return the worker's parts, with an app of all agents that is not started yet.
-
-    Raises:
-        MissingExtra: the configuration asks for an optional part that is not installed.
-    """
+    """Return the worker's parts, with an app of all agents that is not started yet."""
     datadir = settings.data_dir / "worker"
     private.make(datadir)
     app = _app(settings, datadir)
@@ -95,11 +91,7 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
 
 
 def credentials(settings: Settings) -> faust.SASLCredentials | faust.SSLCredentials | None:
-    """Return the credentials of Faust's consumer; None for a plain connection.
-
-    Raises:
-        SecurityMisconfigured: a TLS file is invalid.
-    """
+    """Return the credentials of Faust's consumer; None for a plain connection."""
     context = tls_context(settings)
     if protocol_of(settings).sasl:
         password = settings.kafka_sasl_password

@@ -66,10 +66,8 @@ class Forgetting:
         """Carry out one request; return its outcome.
 
         It covers everything until now. Neither the event's own time nor the worker's clock decides alone: each may be
-        wrong. A request is a repeat if all of it is.
-
-        Raises:
-            LogIncomplete: a line's history cannot be rewritten; the request can be repeated.
+        wrong. A request is a repeat if all of it is. Raises LogIncomplete if a line's history cannot be rewritten; the
+        request can be repeated.
         """
         pipeline = self._pipeline
         receipt = pipeline.receipt(request.user_id)

@@ -194,8 +194,7 @@ class Pipeline:
     def decode(self, model: type[ModelT], value: bytes | None) -> ModelT:
         """Return the event in these bytes, from a cache if this worker has encoded it.
 
-        Raises:
-            BadRecord: the bytes are not such an event.
+        Raises BadRecord if the bytes are not such an event.
         """
         made = None if value is None else self._handed.get(value)
         if value is None or not isinstance(made, model):
@@ -206,8 +205,7 @@ class Pipeline:
     async def write(self, table: DeliveredTable, event: Any, key: bytes, value: Model) -> None:
         """Set a table's value once its changelog has it.
 
-        Raises:
-            Stale: the partition has moved; nothing was written.
+        Raises Stale if the partition has moved; nothing was written.
         """
         raw, before = encode(value), table.get(key)
         if TOPICS[table.name].packed:
@@ -221,8 +219,7 @@ class Pipeline:
     async def delete(self, table: DeliveredTable, event: Any, key: bytes) -> None:
         """Remove a table's value once its changelog has the tombstone, also where there is none.
 
-        Raises:
-            Stale: the partition has moved; nothing was removed here.
+        Raises Stale if the partition has moved; nothing was removed here.
         """
         sent = await self._change(table, event, key, None)
         if event.message.generation_id == self.generation():
@@ -260,9 +257,8 @@ class Pipeline:
             is_there: returns true if the log has it already; called before another attempt, for a record that must not
                 be in the log twice.
 
-        Raises:
-            Stale: the partition of the event has moved.
-            MessageSizeTooLarge: the topic takes no record of this size.
+        Raises Stale if the partition of the event has moved. Raises MessageSizeTooLarge if the topic takes no record of
+        this size.
         """
         if partition is None:
             partition = partition_of((key or b"").decode(), TOPICS[base].partitions(self.settings.partitions))
@@ -285,9 +281,8 @@ class Pipeline:
     async def retry(self, event: Any, what: str, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
         """Return the result of an attempt that needs the broker, repeated while it fails.
 
-        Raises:
-            Stale: the partition of the event has moved.
-            MessageSizeTooLarge: a record is too large, so another attempt would fail too.
+        Raises Stale if the partition of the event has moved. Raises MessageSizeTooLarge if a record is too large, so
+        another attempt would fail too.
         """
         delay = FIRST_RETRY_SECONDS
         while True:

@@ -40,10 +40,6 @@ def run(settings: Settings, health: WorkerHealth) -> None:
     Args:
         settings: the effective configuration.
         health: learns of the worker's progress.
-
-    Raises:
-        StreamsError: the broker, a topic or an optional part is not as it must be.
-        SystemExit: the worker has ended; its code tells how.
     """
     health.starts("looking at the topics")
     made = topics.ensure(settings)

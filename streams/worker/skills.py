@@ -136,8 +136,7 @@ class SkillWriter(LogWriter[SkillDiff]):
     async def erase_line(self, event: Any, request: ForgetRequest, position: Position, skill: PolicySkill) -> None:
         """Rewrite a skill's log without a line, then write the version in which the line is gone.
 
-        Raises:
-            LogIncomplete: the log has gaps; nothing was changed.
+        Raises LogIncomplete if the log has gaps; nothing was changed.
         """
         line, settings = request.line or "", self._pipeline.settings
         log = await self._log(event, key_start(skill.user_id, skill.domain), skill.version)

@@ -127,11 +127,7 @@ def _progress(doing: str) -> Callable[[int], None]:
 
 
 def _port(asked: int | None, usual: int = USUAL_PORT, option: str = "--port") -> int:
-    """Return the port to listen on: the one that the user named with `option`, else the usual one; 0 for any.
-
-    Raises:
-        PortTaken: the named port is in use.
-    """
+    """Return the port to listen on: the one that the user named with `option`, else the usual one; 0 for any."""
     port = asked or usual
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

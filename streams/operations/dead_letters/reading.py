@@ -95,9 +95,6 @@ def letters(
     """Read every dead letter, repeated ones included, oldest first within a partition; fill `counts` meanwhile.
 
     The topic is not compacted: letters of an erased user stay on it for 90 days, but are never returned.
-
-    Raises:
-        NoSuchTopic, BrokerUnreachable: it cannot be read.
     """
     barrier, counts = barrier_of(settings, scanner), counts or Listing()
     where = scanner.partitions(DeadLetter.TOPIC)
@@ -117,11 +114,7 @@ def letters(
 
 
 def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda *_: None) -> Listing:
-    """List the newest matching dead letters, at most `limit`, and count all matching ones.
-
-    Raises:
-        NoSuchTopic, BrokerUnreachable: they cannot be read.
-    """
+    """List the newest matching dead letters, at most `limit`, and count all matching ones."""
     done, seen = Listing(), set[str]()
     kept: list[tuple[tuple[int, int, int], Found]] = []
     with Scanner(settings) as scanner:
@@ -143,12 +136,7 @@ def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda 
 
 
 def one(settings: Settings, event_id: str, tell: Tell = lambda *_: None) -> tuple[Found, list[str]]:
-    """Find the dead letter with this id, and the positions that its original was replayed to.
-
-    Raises:
-        NoSuchLetter: no dead letter has the id.
-        NoSuchTopic, BrokerUnreachable: they cannot be read.
-    """
+    """Find the dead letter with this id, and the positions that its original was replayed to."""
     with Scanner(settings) as scanner:
         every = letters(settings, scanner, tell=tell)
         same = [found for found in every if found.letter.event_id == event_id]

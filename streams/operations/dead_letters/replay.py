@@ -70,11 +70,7 @@ class Plan:
 
 
 def plan(settings: Settings, chosen: Chosen, tell: Tell = lambda *_: None) -> Plan:
-    """Plan a replay of the matching dead letters, whose originals the plan holds in memory.
-
-    Raises:
-        NoSuchTopic, BrokerUnreachable: Kafka cannot be read.
-    """
+    """Plan a replay of the matching dead letters, whose originals the plan holds in memory."""
     planned, replayed = Plan(), set[str]()
     with Scanner(settings) as scanner:
         for found in letters(settings, scanner, chosen.since_ms, partial(tell, "dead letters")):
@@ -127,11 +123,7 @@ def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, tell:
 
 
 def replay(settings: Settings, planned: Plan, tell: Tell = lambda *_: None) -> int:
-    """Replay a plan's originals and mark their dead letters; return how many.
-
-    Raises:
-        NotProduced: the broker did not accept all. A second replay sends only the rest.
-    """
+    """Replay a plan's originals and mark their dead letters; return how many."""
     sender, done = _Sender(settings), 0
     sender.mark(planned.unmarked)
     waiting = iter(planned.ready.values())
@@ -163,11 +155,7 @@ class _Sender:
         return sent
 
     def mark(self, sent: Iterable[tuple[Found, str]]) -> None:
-        """Send the dead letters of sent originals once more, as replayed.
-
-        Raises:
-            NotProduced: the broker did not accept all records so far.
-        """
+        """Send the dead letters of sent originals once more, as replayed."""
         for found, place in sent:
             where, letter = (self._topic, found.partition), found.letter
             self._produce(where, letter.key, encode(letter), (REPLAYED, place), lambda _: None)

@@ -46,13 +46,7 @@ class _Partition:
 
 
 def rebuild(settings: Settings, tell: Tell = lambda *_: None, *, apply: bool = False) -> Report:
-    """Fold the whole log and compare; with `apply`, write the skills and slim skills that differ.
-
-    Raises:
-        NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
-        WorkersRunning: with `apply`, a worker is running.
-        NotProduced: the broker did not accept the corrections.
-    """
+    """Fold the whole log and compare; with `apply`, write the skills and slim skills that differ."""
     if apply:
         no_workers(settings)
     with Scanner(settings) as scanner:

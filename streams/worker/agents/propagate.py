@@ -106,8 +106,7 @@ class Propagate:
     async def _owner(self, event: Taken) -> Owner:
         """Return the owner of the event's partition; a new one begins where the log ends.
 
-        Raises:
-            Stale: the partition has moved.
+        Raises Stale if the partition has moved.
         """
         partition, generation = event.partition, event.generation_id
         owner = self._owners.get(partition)

@@ -84,8 +84,7 @@ class Learner:
         Returns:
             Whether the weights were frozen, and whether the event is new.
 
-        Raises:
-            Stale: the partition has moved; its new owner gets the event again.
+        Raises Stale if the partition has moved; its new owner gets the event again.
         """
         if self._is_stale:
             # For the whole generation: weights with this event, without those before it, would skip them.

@@ -57,8 +57,7 @@ class Owner:
     def take(self, event: Taken, touch: Touch) -> str:
         """Apply a touch, which a flush acknowledges; return its outcome.
 
-        Raises:
-            Stale: this owner was dropped meanwhile.
+        Raises Stale if this owner was dropped meanwhile.
         """
         self._check_kept()
         effects = step(lambda item_id, domain: self._item(compound_key(item_id, domain)), touch, datetime.now(UTC))
@@ -72,8 +71,7 @@ class Owner:
     def add(self, event: Taken) -> None:
         """Add an event without items, to be acknowledged in its turn, once.
 
-        Raises:
-            Stale: this owner was dropped meanwhile.
+        Raises Stale if this owner was dropped meanwhile.
         """
         self._check_kept()
         if not (self._events and self._events[-1] is event):
@@ -101,8 +99,7 @@ class Owner:
     async def flush(self) -> None:
         """Write changed items, and acknowledge their events.
 
-        Raises:
-            Stale: the partition has moved; nothing was acknowledged, and its new owner gets all of it again.
+        Raises Stale if the partition has moved; nothing was acknowledged, and its new owner gets all of it again.
         """
         async with self._writing:
             if not self._events:
@@ -175,8 +172,7 @@ class Owner:
     async def forget(self, event: Taken, touch: Touch) -> str:
         """Take a user out of all items at once, and report that on the log.
 
-        Raises:
-            Stale: the partition has moved; its new owner does it.
+        Raises Stale if the partition has moved; its new owner does it.
         """
         async with self._writing:
             self._check_kept()

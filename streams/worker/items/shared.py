@@ -47,11 +47,7 @@ class Items:
         self._tastes: LruCache[str, tuple[tuple[Fact, ...], float]] = LruCache(MAX_DOMAINS)
 
     def start(self) -> None:
-        """Read the log to its end, then follow it.
-
-        Raises:
-            BrokerUnreachable: the log could not be read.
-        """
+        """Read the log to its end, then follow it."""
         self._log.start()
 
     # --- for agents, in the event loop

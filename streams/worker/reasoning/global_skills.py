@@ -26,11 +26,7 @@ class GlobalSkills:
         )
 
     def start(self) -> None:
-        """Read the topic to its end, then follow it.
-
-        Raises:
-            BrokerUnreachable: the topic could not be read.
-        """
+        """Read the topic to its end, then follow it."""
         self._follower.start()
 
     def take(self, key: bytes, value: bytes | None) -> None:

@@ -100,9 +100,8 @@ class Reasoning:
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """Return a proposal of the configured reasoner, or of the rules instead.
 
-        Raises:
-            GivenUp: by configuration, a contrast without an answer is dead-lettered.
-            Stale, Abandoned: the contrast's partition has moved or is about to move.
+        Raises GivenUp: by configuration, a contrast without an answer is dead-lettered. Raises Stale, Abandoned if the
+        contrast's partition has moved or is about to move.
         """
 
         def by_rules(told: ReasonedBy) -> Proposal:
@@ -140,11 +139,9 @@ class Reasoning:
     ) -> Heard:
         """Return what users state about themselves in a chunk: by rules, and by the model if there is one.
 
-        `vocabulary` returns the facts of a domain that the words can name.
-
-        Raises:
-            GivenUp: by configuration, a chunk without an answer is dead-lettered.
-            Stale, Abandoned: the event's partition has moved or is about to move.
+        `vocabulary` returns the facts of a domain that the words can name. Raises GivenUp: by configuration, a chunk
+        without an answer is dead-lettered. Raises Stale, Abandoned if the event's partition has moved or is about to
+        move.
         """
         await self._conversations.wait()
         by_rules = language.RULES.extract(turns, card, vocabulary)
@@ -204,9 +201,8 @@ class Reasoning:
     async def _pause(self, seconds: float) -> None:
         """Sleep, and show the watchdog that the worker is alive.
 
-        Raises:
-            Stale: another worker has the event's partition, and asks for itself.
-            Abandoned: a rebalance or shutdown has begun, and would wait for this event.
+        Raises Stale if another worker has the event's partition, and asks for itself. Raises Abandoned if a rebalance
+        or shutdown has begun, and would wait for this event.
         """
         until = time.monotonic() + seconds
         while (remaining := until - time.monotonic()) > 0:

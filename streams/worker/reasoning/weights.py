@@ -34,11 +34,7 @@ class LearnedWeights:
         )
 
     def start(self) -> None:
-        """Read the topic to its end, then follow it.
-
-        Raises:
-            BrokerUnreachable: the topic could not be read.
-        """
+        """Read the topic to its end, then follow it."""
         self._follower.start()
 
     def take(self, key: bytes, value: bytes | None) -> None:

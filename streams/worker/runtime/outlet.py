@@ -67,11 +67,7 @@ def delivery_seconds(session_seconds: float) -> float:
 
 
 class Outlet:
-    """A worker's producer, bound to the event loop of its first use; `more` are further librdkafka settings.
-
-    Raises:
-        SecurityMisconfigured: a TLS file is invalid.
-    """
+    """A worker's producer, bound to the event loop of its first use; `more` are further librdkafka settings."""
 
     def __init__(self, settings: Settings, **more: Any) -> None:
         level = {"compression.level": FASTEST} if settings.compression is Compression.GZIP else {}
@@ -98,10 +94,8 @@ class Outlet:
         Returns:
             Done once all replicas have it. Fails with `Undelivered` or `MessageSizeTooLarge`.
 
-        Raises:
-            Full: nothing was sent.
-            MessageSizeTooLarge: it is larger than any topic of ours takes.
-            Undelivered: the producer is broken; the next record goes to a new one.
+        Raises Full if nothing was sent. Raises MessageSizeTooLarge if it is larger than any topic of ours takes. Raises
+        Undelivered if the producer is broken; the next record goes to a new one.
         """
         loop = asyncio.get_running_loop()
         if self._producer is None:

@@ -86,9 +86,6 @@ class Sent:
             key: of a skill `["user","domain"]`, of a card the beginning `["user",`, of an outcome its id.
             from_ms: it was not sent before this time.
             since: the end must have been read after this moment of the monotonic clock.
-
-        Raises:
-            BrokerUnreachable, TimeoutError: the broker does not answer.
         """
         if self._generation() != self._of_generation:
             self._of_generation = self._generation()
@@ -160,11 +157,7 @@ def _entry(base: str, value: bytes) -> tuple[bytes, Newest]:
 
 
 def read_versions(settings: Settings, model: type[DiffT], partition: int, start: bytes) -> list[DiffT]:
-    """Return all versions under keys with this start, in order; of two records with one key the newer one.
-
-    Raises:
-        BrokerUnreachable: the broker does not answer.
-    """
+    """Return all versions under keys with this start, in order; of two records with one key the newer one."""
     found: dict[bytes, DiffT] = {}
     with Scanner(settings) as scanner:
         where = TopicPartition(settings.topic(model.TOPIC), partition, OFFSET_BEGINNING)

@@ -32,11 +32,7 @@ BEAT_SECONDS = 1.0
 
 
 def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = WORKED_OFF) -> dict[TopicPartition, int]:
-    """Return the number of uncommitted records per source partition; the keys' offset is the committed one.
-
-    Raises:
-        KafkaException, TimeoutError: the broker does not answer.
-    """
+    """Return the number of uncommitted records per source partition; the keys' offset is the committed one."""
     partitions = [
         TopicPartition(settings.topic(base), partition) for base in sources for partition in range(settings.partitions)
     ]
