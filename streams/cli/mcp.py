@@ -15,16 +15,13 @@ from streams.cli.output import note
 TOKEN_FILE = "token"  # noqa: S105 - its name
 """Its name in the data folder, where `sager up` writes it."""
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        "mcp",
-        short_help="Give an agent a skill, over MCP.",
-        epilog=examples("SAGER_URL=https://sager.example SAGER_TOKEN=... sager mcp --user ann --domain films"),
-    )(mcp)
+app = typer.Typer()
 
 
+@app.command(
+    short_help="Give an agent a skill, over MCP.",
+    epilog=examples("SAGER_URL=https://sager.example SAGER_TOKEN=... sager mcp --user ann --domain films"),
+)
 def mcp(
     url: Annotated[
         str, typer.Option(help="Where the HTTP API is.", envvar="SAGER_URL", metavar="URL")

@@ -22,18 +22,10 @@ class FolderUnusable(StreamsError, OSError):
     """The data folder cannot be written to."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    for command, short_help, line in (
-        (worker, "Run one worker.", "sager worker --bootstrap kafka:9092"),
-        (materialize, "Keep the DuckDB file up to date.", "sager materialize --bootstrap kafka:9092"),
-        (serve, "Serve the HTTP API.", "SAGER_HTTP_TOKENS=tokens.toml sager serve"),
-        (webhooks, "Post slim skills to endpoints as they change.", "SAGER_WEBHOOKS=webhooks.toml sager webhooks"),
-        (console, "Serve the console and the HTTP API.", "SAGER_HTTP_TOKENS=tokens.toml sager console"),
-    ):
-        app.command(command.__name__, short_help=short_help, epilog=examples(line))(command)
+app = typer.Typer()
 
 
+@app.command(short_help="Run one worker.", epilog=examples("sager worker --bootstrap kafka:9092"))
 def worker(bootstrap: Bootstrap = None) -> None:
     """Run one worker: contrasts, skills and rankings. Start as many as there are partitions at most.
 
@@ -55,6 +47,7 @@ def worker(bootstrap: Bootstrap = None) -> None:
     run(chosen, health)
 
 
+@app.command(short_help="Keep the DuckDB file up to date.", epilog=examples("sager materialize --bootstrap kafka:9092"))
 def materialize(bootstrap: Bootstrap = None) -> None:
     """Keep the DuckDB file up to date: every event and every version of every skill, in tables.
 
@@ -81,6 +74,7 @@ def materialize(bootstrap: Bootstrap = None) -> None:
     run(chosen, stop, health=health)
 
 
+@app.command(short_help="Serve the HTTP API.", epilog=examples("SAGER_HTTP_TOKENS=tokens.toml sager serve"))
 def serve(bootstrap: Bootstrap = None) -> None:
     """Serve the HTTP API: skills and their logs from the newest DuckDB snapshot, and changes by people to Kafka.
 
@@ -92,6 +86,9 @@ def serve(bootstrap: Bootstrap = None) -> None:
     run(chosen)
 
 
+@app.command(
+    short_help="Serve the console and the HTTP API.", epilog=examples("SAGER_HTTP_TOKENS=tokens.toml sager console")
+)
 def console(bootstrap: Bootstrap = None) -> None:
     """Serve the console, pages for people with a browser, and the HTTP API, where the materializer's data folder is.
 
@@ -103,6 +100,10 @@ def console(bootstrap: Bootstrap = None) -> None:
     run(chosen, console=True)
 
 
+@app.command(
+    short_help="Post slim skills to endpoints as they change.",
+    epilog=examples("SAGER_WEBHOOKS=webhooks.toml sager webhooks"),
+)
 def webhooks(
     make_secret: Annotated[bool, typer.Option("--new-secret", help="Print a secret for an endpoint, and end.")] = False,
     bootstrap: Bootstrap = None,

@@ -20,12 +20,10 @@ class NoSlimSkill(StreamsError, LookupError):
     """The topic has no slim skill of the user."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    short_help = "Print slim skills as an app reads them."
-    app.command("slim", short_help=short_help, epilog=examples("sager slim ann --domain films"))(slim)
+app = typer.Typer()
 
 
+@app.command(short_help="Print slim skills as an app reads them.", epilog=examples("sager slim ann --domain films"))
 def slim(user: User, domain: Domain = None, as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
     """Print the slim skills of a user, read from Kafka: the line that an app injects into its prompt.
 

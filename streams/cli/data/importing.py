@@ -19,18 +19,16 @@ if TYPE_CHECKING:
 
 _EVERY = 200
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        "import",
-        short_help="Stream a data set into Kafka.",
-        epilog=examples(
-            "sager import ml-latest-small/ --domain films --min-rating 3.5", "sager import data/ --limit-users 50"
-        ),
-    )(import_)
+app = typer.Typer()
 
 
+@app.command(
+    "import",
+    short_help="Stream a data set into Kafka.",
+    epilog=examples(
+        "sager import ml-latest-small/ --domain films --min-rating 3.5", "sager import data/ --limit-users 50"
+    ),
+)
 def import_(
     path: Annotated[Path, typer.Argument(help="The folder with the data set's files.", metavar="PATH")],
     domain: Annotated[

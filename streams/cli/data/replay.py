@@ -13,17 +13,16 @@ if TYPE_CHECKING:
     from streams.settings import Settings
     from streams.whatif.replay import Report, Totals
 
+app = typer.Typer()
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    lines = (
+
+@app.command(
+    short_help="Replay past choices with other settings, and compare.",
+    epilog=examples(
         "sager replay --set merge.weaken_window=2 --since 7d",
         "sager replay --set reasoner=llm --set llm_model=small-model --domain films --limit 500",
-    )
-    short_help = "Replay past choices with other settings, and compare."
-    app.command("replay", short_help=short_help, epilog=examples(*lines))(replay)
-
-
+    ),
+)
 def replay(
     changes: Annotated[
         list[str] | None, typer.Option("--set", help="A setting to change.", metavar="NAME=VALUE")

@@ -53,16 +53,14 @@ class QueryFailed(StreamsError, ValueError):
     """The query was refused, failed, or was stopped; the message gives the reason and advice."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        "sql",
-        epilog=examples(
-            "sager sql --list", "sager sql \"FROM policy_at('ann', '2026-01-31')\" --json", "sager sql - < question.sql"
-        ),
-    )(sql)
+app = typer.Typer()
 
 
+@app.command(
+    epilog=examples(
+        "sager sql --list", "sager sql \"FROM policy_at('ann', '2026-01-31')\" --json", "sager sql - < question.sql"
+    )
+)
 def sql(
     query: Annotated[str | None, typer.Argument(help="DuckDB SQL; - reads it from stdin.", metavar="QUERY")] = None,
     as_json: AsJson = False,

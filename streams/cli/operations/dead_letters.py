@@ -15,16 +15,13 @@ SHOWN_BYTES = 2_000
 Reason = Annotated[list[str] | None, typer.Option(help="Of this reason; may be given again.", metavar="REASON")]
 Stage = Annotated[list[str] | None, typer.Option(help="Refused by this stage; may be given again.", metavar="STAGE")]
 
+app = typer.Typer()
 group = typer.Typer(
     no_args_is_help=True,
     help="Look at refused records, and replay them.",
     epilog=examples("sager dead-letters list --since 24h"),
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, name="dead-letters")
+app.add_typer(group, name="dead-letters")
 
 
 @group.command("list", epilog=examples("sager dead-letters list --since 24h --reason invalid --json"))

@@ -13,16 +13,13 @@ from streams.exceptions import StreamsError
 FLOOR = 5
 _EXAMPLES = examples("sager global-skill build --domain films --floor 20 --dry-run", 'sager sql "FROM global_skills"')
 
+app = typer.Typer()
 group = typer.Typer(no_args_is_help=True, help="The skill that a domain's new users start with.", epilog=_EXAMPLES)
+app.add_typer(group, name="global-skill")
 
 
 class NoGlobalSkill(StreamsError, LookupError):
     """There is nothing to build from."""
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, name="global-skill")
 
 
 @group.callback()

@@ -15,6 +15,7 @@ from streams import private
 from streams.cli.errors import FAILED, Misconfigured
 from streams.cli.options import AsJson, Bootstrap, Domain, User, connected, examples
 from streams.cli.output import note, print_fields, print_json, print_rows, printable
+from streams.cli.policy import group
 from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, Yes, confirm, signed_in, unanswered
 from streams.cli.progress import Stages
 from streams.rights.reading import doubt
@@ -24,15 +25,7 @@ if TYPE_CHECKING:
     from streams.settings import Settings
 
 
-def register(group: typer.Typer) -> None:
-    """Add the verbs."""
-    group.command("export", epilog=examples("sager policy export ann --to ann.jsonl.gz"))(export)
-    lines = ("sager policy import ann.jsonl.gz", "sager policy import ann.jsonl.gz --as ann-2 --domain films")
-    group.command("import", epilog=examples(*lines))(import_)
-    lines = ("sager policy forget ann --domain films", "sager policy forget ann --everything --dry-run")
-    group.command("forget", epilog=examples(*lines))(forget)
-
-
+@group.command(epilog=examples("sager policy export ann --to ann.jsonl.gz"))
 def export(
     user: User,
     to: Annotated[Path, typer.Option(help="The new file, such as ann.jsonl.gz.", metavar="FILE")],
@@ -77,6 +70,10 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         Path(name).unlink(missing_ok=True)
 
 
+@group.command(
+    "import",
+    epilog=examples("sager policy import ann.jsonl.gz", "sager policy import ann.jsonl.gz --as ann-2 --domain films"),
+)
 def import_(
     file: Annotated[Path, typer.Argument(help="A file of `sager policy export`.", metavar="FILE")],
     as_user: Annotated[
@@ -118,6 +115,9 @@ def import_(
         raise typer.Exit(FAILED)
 
 
+@group.command(
+    epilog=examples("sager policy forget ann --domain films", "sager policy forget ann --everything --dry-run")
+)
 def forget(
     user: User,
     domain: Domain = None,

@@ -8,11 +8,11 @@ import typer
 
 from streams.cli.options import AsJson, Domain, User, examples
 from streams.cli.output import print_json, print_rows, printable
+from streams.cli.policy import group
 from streams.cli.policy.common import InDomain, LineOrStatement, by_domain, gate, snapshot
-from streams.cli.policy.wording import show_said
 from streams.exceptions import StreamsError
 from streams.rights.reading import NoSuchVersion, UnknownUser, logged, unknown
-from streams.rights.sentences import day
+from streams.rights.sentences import day, holds, what
 from streams.shown import plain
 
 if TYPE_CHECKING:
@@ -27,16 +27,12 @@ class WhichSkill(StreamsError, ValueError):
     """One skill was asked for, and the user has several."""
 
 
-def register(group: typer.Typer) -> None:
-    """Add the verbs."""
-    lines = (
+@group.command(
+    epilog=examples(
         "sager policy show ann --domain films --at 2026-01-31",
         "sager policy show ann --domain films --skill > SKILL.md",
     )
-    group.command("show", epilog=examples(*lines))(show)
-    group.command("explain", epilog=examples("sager policy explain ann preference:genre:noir --domain films"))(explain)
-
-
+)
 def show(
     user: User,
     domain: Domain = None,
@@ -70,6 +66,7 @@ def show(
             _show_skill(each)
 
 
+@group.command(epilog=examples("sager policy explain ann preference:genre:noir --domain films"))
 def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: AsJson = False) -> None:
     """Explain a line or statement in plain sentences.
 
@@ -154,9 +151,24 @@ def _show_skill(skill: "PolicySkill") -> None:
     print(printable(title))
     print(f"learned from {skill.contrasts} choices, the last at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC")
     print_rows(rows, whole=["tier", "taken", "chance", "id"])
-    show_said(skill)
+    _show_said(skill)
     if skill.strategy.must_include:
         print(printable(f"must include: {', '.join(skill.strategy.must_include)}"))
     if skill.strategy.tie_breaker:
         print(printable(f"tie breaker: {skill.strategy.tie_breaker}"))
     print()
+
+
+def _show_said(skill: "PolicySkill") -> None:
+    """Print the statements of a skill and the lines of its sessions."""
+    now = datetime.now(UTC)
+    rows = [
+        {"said": what(said), "words": said.words, "holds": holds(said, skill.shifted, now), "id": said.statement_id}
+        for said in skill.stated
+    ]
+    print_rows(rows, whole=["id"])
+    for session in skill.sessions:
+        state = "over" if session.until <= now else f"until {session.until:%Y-%m-%d %H:%M} UTC"
+        print(printable(f"Session {session.session_id} · {state} · events: {session.events}"))
+        for line in session.lines:
+            print(printable(f"  {line.value} ({line.dimension})"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streams.cli.local import up
+from streams.cli import local as up
 from streams.local.broker import free_port
 from streams.local.journal import JournalUnusable
 from streams.local.launch import Local
