@@ -23,10 +23,6 @@ from streams.exceptions import StreamsError
 FAILED, WRONG_USE, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141
 
 
-class Misconfigured(StreamsError, ValueError):
-    """A setting is wrong; the message names its variable."""
-
-
 @contextmanager
 def reported() -> Iterator[None]:
     """Report errors raised on purpose in one message; all others are bugs and keep their traceback."""

@@ -34,10 +34,6 @@ CATCH_UP_SECONDS = 120.0
 """How long the worker may make no progress before we report that we are up all the same."""
 
 
-class PortTaken(StreamsError, OSError):
-    """Another process listens on the requested port."""
-
-
 class _Asked(BaseException):
     """A signal asked us to end."""
 
@@ -136,7 +132,7 @@ def _port(asked: int | None, usual: int = USUAL_PORT, option: str = "--port") ->
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             if asked:
-                raise PortTaken(f"port {port} is taken ({error.strerror}): name another with {option}") from error
+                raise StreamsError(f"port {port} is taken ({error.strerror}): name another with {option}") from error
             return 0
     return port
 

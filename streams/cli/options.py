@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from streams import private
-from streams.cli.errors import Misconfigured
 from streams.cli.output import note
+from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
     from streams.settings import Settings
@@ -41,9 +41,9 @@ def settings(**given: Any) -> "Settings":
     try:
         chosen = Settings(**{name: value for name, value in given.items() if value is not None})
     except UnknownSetting as error:
-        raise Misconfigured(str(error)) from error
+        raise StreamsError(str(error)) from error
     except SettingsError as error:
-        raise Misconfigured(f"the configuration is wrong: {error}. Lists and maps are written as JSON") from error
+        raise StreamsError(f"the configuration is wrong: {error}. Lists and maps are written as JSON") from error
     if chosen.group:
         private.begin(chosen.group)
     return chosen
@@ -108,9 +108,9 @@ def config_file() -> dict[str, Any]:
     try:
         return tomllib.loads(Path(name).read_text(encoding="utf-8"))
     except OSError as error:
-        raise Misconfigured(f"SAGER_CONFIG names {name}, which cannot be read: {error.strerror}") from error
+        raise StreamsError(f"SAGER_CONFIG names {name}, which cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Misconfigured(f"SAGER_CONFIG names {name}, which is no TOML: {error}") from error
+        raise StreamsError(f"SAGER_CONFIG names {name}, which is no TOML: {error}") from error
 
 
 def examples(*lines: str) -> str:

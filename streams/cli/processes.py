@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from streams.settings import Settings
 
 
-class FolderUnusable(StreamsError, OSError):
-    """The data folder cannot be written to."""
-
-
 app = typer.Typer()
 
 
@@ -138,7 +134,7 @@ def writable(folder: Path, group: str | None = None) -> Path:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise FolderUnusable(
+        raise StreamsError(
             f"nothing can be written to the data folder {folder} ({error.strerror}): name another with SAGER_DATA_DIR "
             "or --data-dir"
         ) from error

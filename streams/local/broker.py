@@ -20,7 +20,7 @@ from typing import Self
 
 from confluent_kafka.admin import AdminClient
 
-from streams.exceptions import EmbeddedBrokerFailed, MissingExtra
+from streams.exceptions import MissingExtra, StreamsError
 from streams.local.outputs import appending
 
 START_SECONDS = 20.0
@@ -102,7 +102,7 @@ class EmbeddedBroker:
             else:
                 return self
         self.stop()
-        raise EmbeddedBrokerFailed(f"the embedded broker did not answer on {self.bootstrap}; see {self.log}")
+        raise StreamsError(f"the embedded broker did not answer on {self.bootstrap}; see {self.log}")
 
     @property
     def alive(self) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, Self
 from pydantic import SecretStr
 
 from schemas.topics import TOPICS, WORKED_OFF, by_name
-from streams.exceptions import BrokerUnreachable, EmbeddedBrokerFailed, StreamsError
+from streams.exceptions import BrokerUnreachable, StreamsError
 from streams.http import tokens
 from streams.kafka import topics
 from streams.local.broker import EmbeddedBroker, end_with_parent, free_port
@@ -248,7 +248,7 @@ class Local:
                 return
             self._check_broker()
             if time.monotonic() > give_up:
-                raise EmbeddedBrokerFailed(f"the embedded broker did not start; see {self.logs[BROKER]}")
+                raise StreamsError(f"the embedded broker did not start; see {self.logs[BROKER]}")
             time.sleep(0.05)
 
     def _unwritable(self) -> JournalUnusable:

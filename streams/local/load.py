@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import TopicCollection
 
 from schemas.topics import by_name
-from streams.exceptions import EmbeddedBrokerFailed
+from streams.exceptions import StreamsError
 from streams.kafka.topics import admin
 from streams.local.batches import bounds
 from streams.local.journal import JournalUnusable, Log, compacted, partitions_of, path_of, put_in_place, read, write
@@ -57,7 +57,7 @@ def load(settings: Settings, broker: str) -> Loaded:
         for partition, batch in log.batches():
             at = wire.produce(partition, batch)
             if at != bounds(batch)[0]:
-                raise EmbeddedBrokerFailed(
+                raise StreamsError(
                     f"{partition[0]}[{partition[1]}] in the new broker is not empty: {at} instead of {bounds(batch)[0]}"
                 )
         if log.commits:

@@ -49,10 +49,6 @@ DESCRIBED = """
 """
 
 
-class QueryFailed(StreamsError, ValueError):
-    """The query was refused, failed, or was stopped; the message gives the reason and advice."""
-
-
 app = typer.Typer()
 
 
@@ -91,7 +87,7 @@ def sql(
     if query and any("\ud800" <= sign <= "\udfff" for sign in query):
         raise typer.BadParameter("the query is not UTF-8")
     if not query or not query.strip():
-        raise QueryFailed("the query is empty; `sager sql --list` lists tables, views and macros")
+        raise StreamsError("the query is empty; `sager sql --list` lists tables, views and macros")
     from duckdb import Error  # noqa: PLC0415
 
     from streams.materializer import read  # noqa: PLC0415
@@ -107,9 +103,9 @@ def sql(
             elif as_csv:
                 _print_csv(columns, rows)
             elif not _print_table(columns, rows, wrap=query in (LISTED, DESCRIBED)) and describe:
-                raise QueryFailed(f"there is no table or view {describe!r}; `sager sql --list` lists them")
+                raise StreamsError(f"there is no table or view {describe!r}; `sager sql --list` lists them")
         except (Error, MemoryError) as error:
-            raise QueryFailed(_why(error, seconds, memory)) from error
+            raise StreamsError(_why(error, seconds, memory)) from error
 
 
 @contextmanager

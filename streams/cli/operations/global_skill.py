@@ -18,10 +18,6 @@ group = typer.Typer(no_args_is_help=True, help="The skill that a domain's new us
 app.add_typer(group, name="global-skill")
 
 
-class NoGlobalSkill(StreamsError, LookupError):
-    """There is nothing to build from."""
-
-
 @group.callback()
 def _group() -> None:
     """A group with one command would become that command."""
@@ -48,7 +44,7 @@ def build(
     with Stages() as stages:
         read = global_skills.read_populations(chosen, domain, stages.at)
         if not read.populations:
-            raise NoGlobalSkill(
+            raise StreamsError(
                 f"there is no history, and {read.unreadable:,} profiles cannot be read: run `sager import`, or send "
                 "interactions from an app, while a `sager worker` runs"
             )

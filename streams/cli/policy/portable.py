@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from streams import private
-from streams.cli.errors import FAILED, Misconfigured
+from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, User, connected, examples
 from streams.cli.output import note, print_fields, print_json, print_rows, printable
 from streams.cli.policy import group
 from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, Yes, confirm, signed_in, unanswered
 from streams.cli.progress import Stages
+from streams.exceptions import StreamsError
 from streams.rights.reading import doubt
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def export(
 def new_file(path: Path) -> Iterator[BinaryIO]:
     """Open a new private file, which is there only if nothing fails."""
     if path.exists():
-        raise Misconfigured(f"{path} exists: choose another --to")
+        raise StreamsError(f"{path} exists: choose another --to")
     private.make(path.absolute().parent)
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # only its owner may read it
     try:

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
 
 
-class WhichSkill(StreamsError, ValueError):
-    """One skill was asked for, and the user has several."""
-
-
 @group.command(
     epilog=examples(
         "sager policy show ann --domain films --at 2026-01-31",
@@ -59,7 +55,7 @@ def show(
 
         if len(skills) > 1:
             domains = ", ".join(each.domain for each in skills)
-            raise WhichSkill(f"a SKILL.md is of one domain, and there are {domains}: say which with --domain")
+            raise StreamsError(f"a SKILL.md is of one domain, and there are {domains}: say which with --domain")
         print(skill_document(skills[0], gate()), end="")
     else:
         for each in skills:
