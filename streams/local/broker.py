@@ -21,7 +21,7 @@ from typing import Self
 from confluent_kafka.admin import AdminClient
 
 from streams.exceptions import MissingExtra, StreamsError
-from streams.local.outputs import appending
+from streams.local.children import appending
 
 START_SECONDS = 20.0
 _PR_SET_PDEATHSIG = 1

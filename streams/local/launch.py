@@ -22,10 +22,9 @@ from streams.exceptions import BrokerUnreachable, StreamsError
 from streams.http import tokens
 from streams.kafka import topics
 from streams.local.broker import EmbeddedBroker, end_with_parent, free_port
+from streams.local.children import appending, console_link, next_offsets, rotate, why_not_ready
 from streams.local.journal import JournalUnusable, lock, partitions_of, path_of
 from streams.local.load import Loaded, follow_on, load
-from streams.local.outputs import appending, rotate
-from streams.local.probes import console_link, next_offsets, why_not_ready
 from streams.local.wire import Partition, Wire
 from streams.settings import Settings, Store
 

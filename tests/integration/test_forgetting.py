@@ -28,7 +28,7 @@ from schemas import (
     line_of,
     subject_of,
 )
-from streams.kafka.packed_items import name_bytes
+from streams.kafka.packed import name_bytes
 from streams.materializer import read
 from streams.pseudonyms import secret_of
 from streams.rights.commander import Commander

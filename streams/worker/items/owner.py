@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from operators.propagate import NOBODY_ASKS
 from operators.steps.graph import forget, step
 from schemas import ItemMemory, Touch, compound_key
-from streams.kafka.packed_items import pack
+from streams.kafka.packed import pack_item
 from streams.worker.items.shared import FORGOTTEN
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime.ordered import Stale
@@ -135,7 +135,7 @@ class Owner:
 
     async def _send(self, event: Taken, key: bytes) -> None:
         item = self._newer.get(key)
-        raw = None if item is None else pack(item)
+        raw = None if item is None else pack_item(item)
         try:
             sent = await self._pipeline.send(event, ItemMemory.TOPIC, key, raw, self.partition)
         except MessageSizeTooLarge:

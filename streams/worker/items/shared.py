@@ -15,7 +15,7 @@ from operators.propagate import GraphLimits, neighbour_of
 from schemas import BadRecord, Fact, ItemMemory, Memory, compound_key
 from streams.kafka.clients import partition_of
 from streams.kafka.follower import Follower
-from streams.kafka.packed_items import PACKED, epoch_of, holds, name_bytes, unpack
+from streams.kafka.packed import PACKED, epoch_of, holds, name_bytes, unpack_item
 from streams.kafka.scanner import int_of
 from streams.lru import LruCache
 from streams.settings import Settings
@@ -61,7 +61,7 @@ class Items:
         if kept is not None and kept[0] == raw:
             return kept[1]
         try:
-            item = unpack(raw)
+            item = unpack_item(raw)
         except BadRecord:
             return None
         if compound_key(item.item_id, item.domain) != key:  # it would be written under another key
@@ -87,7 +87,7 @@ class Items:
             keys = [key for key in self.store.keys(partition) if domain_of(key) == domain]
             for key in keys[-TASTES_ITEMS // self._settings.partitions :]:
                 try:
-                    item = unpack(self.store.get(partition, key) or b"")
+                    item = unpack_item(self.store.get(partition, key) or b"")
                 except BadRecord:
                     continue
                 for taker in item.takers:

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas import Evidence, Heard, SkillDiff, Stance, Statement
-from streams.cli.policy.wording import heard
+from streams.cli.policy.log import heard
 from streams.rights.sentences import sentence, statement_sentence, what
 from tests.builders import DOMAIN, NOW, USER
 

@@ -33,8 +33,7 @@ from schemas import (
     line_of,
     subject_of,
 )
-from streams.kafka.packed import unpack
-from streams.kafka.packed_items import name_bytes
+from streams.kafka.packed import name_bytes, unpack
 from streams.pseudonyms import secret_of
 from tests.builders import a_candidate, a_name, a_time, an_interaction
 from tests.fake_log import FakeDeployment, FakeLog
