@@ -38,8 +38,7 @@ def end_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
 def free_port() -> int:
     """Return a free TCP port of this machine, never the same one twice.
 
-    It lies below the usual range of outgoing connections. A client could take a port of that range before the process
-    that will listen on it has started.
+    A client could take a port of the usual range of outgoing connections before the process that will listen has it.
     """
     for port in random.sample(_FREE_PORTS, len(_FREE_PORTS)):
         if port in _given:
@@ -52,10 +51,7 @@ def free_port() -> int:
 
 
 class EmbeddedBroker:
-    """A broker on a port of this machine, 0 for a free one. Use it as a context manager.
-
-    `public` is the port that clients connect to, where another process forwards their requests.
-    """
+    """A broker on a port of this machine, 0 for a free one; clients use `public`. Use it as a context manager."""
 
     def __init__(self, log: Path, port: int = 0, public: int = 0) -> None:
         self.log = log

@@ -30,8 +30,7 @@ from streams.settings import Settings, Store
 
 BROKER, WORKER, MATERIALIZER, SERVER = "broker", "worker", "materializer", "console"
 _VERBS = {WORKER: "worker", MATERIALIZER: "materialize", SERVER: "console"}
-DRAIN_SECONDS = 30.0
-BROKER_SECONDS = 20.0
+DRAIN_SECONDS, BROKER_SECONDS = 30.0, 20.0
 SPARE_SECONDS = 5.0
 """A child ends itself after `shutdown_seconds`. One that does not is killed so much later."""
 PAUSES = (0.0, 1.0, 2.0, 4.0)
@@ -131,16 +130,14 @@ def own_token(settings: Settings) -> str:
 class Local:
     """Broker, topics, worker and materializer, and the console if it has a port. Use it as a context manager.
 
-    With `keep`, the broker is a process that owns the embedded one and its journal, see `streams.local.proxy`. It
-    cannot be restarted under the others: they are restarted with it. Without `keep`, all records are lost at the end.
-    Bootstrap servers, store and metrics ports of the settings are chosen here; port 0 is a free one.
+    With `keep`, the broker is a process that owns the embedded one and its journal, see `streams.local.proxy`, and the
+    others are restarted with it; without, all records are lost at the end. Port 0 is a free one.
     """
 
     def __init__(self, settings: Settings, *, port: int = 0, keep: bool = False, http_port: int | None = None) -> None:
         given, folder = settings.model_fields_set, settings.data_dir / "logs"
-        self._keep = keep
+        self._keep, self.loaded = keep, Loaded()
         self._lock: int | None = None
-        self.loaded = Loaded()
         self._names = (WORKER, MATERIALIZER) if http_port is None else (WORKER, MATERIALIZER, SERVER)
         self.logs = {name: folder / f"{name}.log" for name in (BROKER, *self._names)}
         self._broker = EmbeddedBroker(self.logs[BROKER], port)
@@ -260,9 +257,7 @@ class Local:
     def check(self) -> None:
         """Restart processes that have ended, once all were ready, and rotate logs.
 
-        Raises:
-            ChildDied: a process ends again and again, or was never ready.
-            JournalUnusable: the journal cannot be written.
+        Raises ChildDied if a process ends again and again, and JournalUnusable if the journal cannot be written.
         """
         for log in self.logs.values():
             rotate(log)
@@ -329,10 +324,9 @@ class Local:
         return self._left(self._ends(WORKED_OFF))
 
     def work_off(self, seconds: float, report: Callable[[int], None], *, per_record: bool) -> int:
-        """Wait until the worker has processed all records there are now, and those that it writes because of them.
+        """Wait until the worker has processed all records, and those that it writes because of them; return the rest.
 
-        Reports how many are left again and again, and returns that in the end. The time is for all records, or with
-        `per_record` for each.
+        It reports how many are left again and again. The time is for all records, or with `per_record` for each.
         """
         give_up = time.monotonic() + seconds
         for _ in range(ROUNDS):

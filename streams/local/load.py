@@ -34,12 +34,7 @@ class Loaded:
 def load(settings: Settings, broker: str) -> Loaded:
     """Compact the journal, or begin one, and give a fresh broker its records before any client reaches it.
 
-    Only this process reaches the broker at the given address.
-
-    Raises:
-        JournalUnusable: it belongs to another deployment, or is missing beside a DuckDB file.
-        BrokerUnreachable: the broker refuses the records.
-        OSError: the journal cannot be written.
+    Only this process reaches the broker at the given address. Raises OSError if the journal cannot be written.
     """
     log, ids = read(settings), path_of(settings).with_name("topics.json")
     if log is None and live_file(settings).exists():

@@ -65,8 +65,7 @@ _Future = asyncio.Future[None]
 class _Pending:
     """A request that the broker has not answered, decoded if the proxy decodes its kind.
 
-    A Produce request without acknowledgement wants no answer. `journaled`, of a Produce request, is done once the
-    journal has its batches, or the broker has refused them.
+    `journaled`, of a Produce request, is done once the journal has its batches, or the broker has refused them.
     """
 
     api: int
@@ -116,12 +115,8 @@ class Proxy:
     def keep(self, request: Any, answer: bytes) -> None:
         """Append the batches or offsets of a request that the broker has accepted to the journal."""
         response = request.RESPONSE_TYPE.decode(BytesIO(answer[4:]))
-        accepted = {
-            (name, number): more
-            for name, partitions in response.topics
-            for number, error, *more in partitions
-            if not error
-        }
+        answered = [(name, each) for name, partitions in response.topics for each in partitions]
+        accepted = {(name, number): more for name, (number, error, *more) in answered if not error}
         wanted = [((name, number), data) for name, partitions in request.topics for number, data, *_ in partitions]
         try:
             if request.API_KEY == PRODUCE:
@@ -302,20 +297,11 @@ def _compaction(size: int) -> subprocess.Popen[bytes]:
 
 
 async def _until_the_end(settings: Settings, port: int, broker_port: int) -> None:
-    """Serve until SIGTERM, or until no process is left that needs the broker.
-
-    `sager up`, the worker and the materializer hold the other end of standard input.
-    """
+    """Serve until SIGTERM, or until all who need the broker, and hold the other end of standard input, have ended."""
     loop, end = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, end.set)
     loop.add_reader(0, end.set)
     await Proxy(settings, broker_port).serve(port, end)
-
-
-def _end_with(broker: EmbeddedBroker) -> None:
-    """End this process when the broker ends, whose records the journal has."""
-    broker.wait()
-    os._exit(1)
 
 
 def main() -> None:
@@ -325,7 +311,12 @@ def main() -> None:
     configure(settings.log_level, settings.log_format)
     private.begin(settings.group)
     broker = EmbeddedBroker(log, broker_port, public=port).start(end_with_parent)
-    threading.Thread(target=_end_with, args=(broker,), daemon=True).start()
+
+    def end_with_broker() -> None:  # whose records the journal has
+        broker.wait()
+        os._exit(1)
+
+    threading.Thread(target=end_with_broker, daemon=True).start()
     if os.read(0, 1):
         asyncio.run(_until_the_end(settings, port, broker_port))
     os._exit(0)  # the broker is killed with this process

@@ -2,8 +2,8 @@
 
 import socket
 import struct
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
 
 from aiokafka.protocol.admin import CreateTopicsRequest_v0
 from aiokafka.protocol.api import RequestStruct
@@ -16,8 +16,7 @@ from streams.exceptions import BrokerUnreachable
 from streams.settings import Settings
 
 REQUEST_SECONDS = 30.0
-FETCH_BYTES = 16 * 1024 * 1024
-PARTITION_BYTES = 8 * 1024 * 1024
+FETCH_BYTES, PARTITION_BYTES = 16 * 1024 * 1024, 8 * 1024 * 1024
 CLIENT = "sager-journal"
 _FAR = 1 << 60
 """An offset behind every end: a fetch from there has no records, and still reports the end."""
@@ -25,13 +24,6 @@ _EXISTS = 36
 
 Partition = tuple[str, int]
 """A topic's full name, and the number of one of its partitions."""
-
-
-class Fetched(NamedTuple):
-    """A partition's part of an answer: whole batches, and the offset behind its last record."""
-
-    batches: bytes
-    end: int
 
 
 class Wire:
@@ -45,7 +37,7 @@ class Wire:
         except OSError as error:
             raise BrokerUnreachable(f"the embedded broker does not answer at {bootstrap}: {error}") from error
 
-    def fetch(self, positions: Mapping[Partition, int], wait_ms: int = 0) -> dict[Partition, Fetched]:
+    def fetch(self, positions: Mapping[Partition, int], wait_ms: int = 0) -> dict[Partition, tuple[bytes, int]]:
         """Return the batches behind these offsets, as many as fit into one answer, and where each partition ends."""
         wanted = [(name, [(number, at, PARTITION_BYTES) for number, at in rows]) for name, rows in _by_topic(positions)]
         answer = self._ask(FetchRequest(wait_ms, int(wait_ms > 0), FETCH_BYTES, 0, wanted).build(FetchRequest_v4))
@@ -53,7 +45,7 @@ class Wire:
         for name, partitions in answer.topics:
             for number, code, end, _, _, batches in partitions:
                 self._check(code, f"reading {name}[{number}]")
-                found[name, number] = Fetched(bytes(batches or b""), end)
+                found[name, number] = bytes(batches or b""), end
         return found
 
     def ends(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
@@ -91,7 +83,7 @@ class Wire:
 
     def create_topics(self, settings: Settings) -> None:
         """Create the deployment's topics, as `streams.kafka.topics.ensure` does through a broker's public address."""
-        wanted: list[tuple[str, int, int, list[Any], list[tuple[str, str]]]] = [
+        wanted: list[Any] = [
             (topic.name(settings.prefix), topic.partitions(settings.partitions), 1, [], list(topic.config().items()))
             for topic in TOPICS.values()
         ]
@@ -99,15 +91,14 @@ class Wire:
             if code != _EXISTS:
                 self._check(code, f"creating {name}")
 
-    def close(self) -> None:
+    def close(self, *error: object) -> None:
         """End the connection."""
         self._socket.close()
 
+    __exit__ = close
+
     def __enter__(self) -> Self:
         return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def _check(self, code: int, doing: str) -> None:
         if code:
@@ -132,8 +123,8 @@ class Wire:
         return bytes(parts)
 
 
-def _by_topic(values: Mapping[Partition, Any]) -> Iterator[tuple[str, list[tuple[int, Any]]]]:
+def _by_topic(values: Mapping[Partition, Any]) -> Iterable[tuple[str, list[tuple[int, Any]]]]:
     grouped: dict[str, list[tuple[int, Any]]] = {}
     for (name, number), value in values.items():
         grouped.setdefault(name, []).append((number, value))
-    yield from grouped.items()
+    return grouped.items()

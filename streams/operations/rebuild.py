@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from confluent_kafka import Message, TopicPartition
@@ -33,8 +33,7 @@ from streams.pseudonyms import is_shared, secret_if_any
 from streams.settings import Settings
 from streams.vouching import vouching_of
 
-EXAMPLES = 20
-FLUSH_SECONDS = 60.0
+EXAMPLES, FLUSH_SECONDS = 20, 60.0
 
 Tell = Callable[[str, int, int], None]
 """Receives progress: the stage's name, the records done, and about how many there are."""
@@ -42,13 +41,9 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass
 class Report:
-    """The result of a rebuild, as counts.
+    """The result of a rebuild, as counts: records that were read, that are (or would be) written, and left alone.
 
-    Attributes:
-        diffs: records of the log that were read, repeated ones included.
-        different: records of skills and slim skills that are written, or would be.
-        left_alone: findings that the log cannot repair; the first ones are in `examples`.
-        rotated: items that lost takers under pseudonyms of another secret.
+    `examples` are the first findings that the log cannot repair; `rotated` items lost takers under another secret.
     """
 
     diffs: int = 0
@@ -76,14 +71,10 @@ class Report:
 
 @dataclass
 class Folded:
-    """A skill being folded from its log.
+    """A skill being folded from its log; `bare` if a version has no seal.
 
-    Attributes:
-        seen: a digest per version: another diff of the same version is a conflict, an equal one a repeat.
-        gap: where the log has a gap, unless later records close it.
-        forged: a version that is not as it was sealed.
-        bare: True if a version has no seal.
-        rewritten, had: how often erasures have rewritten the log, and its versions before the last time.
+    `seen` has a digest per version: another diff of the same version is a conflict, an equal one a repeat. `rewritten`
+    and `had` are how often erasures have rewritten the log, and its versions before the last time.
     """
 
     skill: PolicySkill | None = None
@@ -147,16 +138,14 @@ def version_in(value: bytes) -> int:
         return 0
 
 
-@dataclass(frozen=True)
-class _Slim:
+class _Slim(NamedTuple):
     """The newest slim skill of a key, and the highest version since the last tombstone, which running apps have."""
 
     value: bytes
     highest: int
 
 
-@dataclass(frozen=True)
-class _Partition:
+class _Partition(NamedTuple):
     """One partition by compound key: the folds of the log, and the newest records of the other two topics."""
 
     folded: dict[bytes, Folded]

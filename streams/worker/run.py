@@ -35,12 +35,7 @@ COLLECT_AFTER = (100_000, 20, 10)
 
 
 def run(settings: Settings, health: WorkerHealth) -> None:
-    """Run one worker until SIGTERM or SIGINT; in-flight events are finished first.
-
-    Args:
-        settings: the effective configuration.
-        health: learns of the worker's progress.
-    """
+    """Run one worker until SIGTERM or SIGINT; in-flight events are finished first."""
     health.starts("looking at the topics")
     made = topics.ensure(settings)
     if made:

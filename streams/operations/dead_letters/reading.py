@@ -66,14 +66,10 @@ class Found:
 
 @dataclass
 class Listing:
-    """The newest matching dead letters, and the number of all matching ones by reason.
+    """The newest matching dead letters, newest first, and all matching ones counted by reason.
 
-    Attributes:
-        newest: newest first.
-        replayed: the ids of the replayed ones.
-        unreadable: the number of records on the topic that are not dead letters.
-        forgotten: the number of dead letters of erased users, which nothing else here counts.
-        there: the reasons and stages of all that were read, matching or not.
+    `unreadable` counts other records on the topic, `forgotten` the dead letters of erased users, which nothing else
+    here counts; `there` has the reasons and stages of all that were read, matching or not.
     """
 
     newest: list[Found] = field(default_factory=list)

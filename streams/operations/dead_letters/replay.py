@@ -29,8 +29,7 @@ REPLAY_OF = "sager-replay-of"
 ONE_AT_A_TIME = threading.Lock()
 """A process with several callers holds it during a replay."""
 
-FLUSH_SECONDS = 60.0
-BATCH = 100
+FLUSH_SECONDS, BATCH = 60.0, 100
 
 Tell = Callable[[str, int, int], None]
 """Receives progress: the stage's name, the records done, and about how many there are."""
@@ -47,13 +46,9 @@ class Hindrance(StrEnum):
 
 @dataclass
 class Plan:
-    """The plan of a replay.
+    """The plan of a replay: dead letters to replay, and why others cannot be, by id; requested ids that do not exist.
 
-    Attributes:
-        ready: the dead letters to replay, by id.
-        hindered: why others cannot be replayed, by id.
-        unmarked: those that an interrupted replay sent but did not mark, with the position of the sent record.
-        unknown: requested ids that do not exist.
+    `unmarked` are those that an interrupted replay sent but did not mark, with the position of the sent record.
     """
 
     ready: dict[str, Found] = field(default_factory=dict)

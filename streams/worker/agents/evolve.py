@@ -7,7 +7,6 @@ asked, which takes long.
 
 import math
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -89,10 +88,7 @@ class Evolve:
         self.intake = Intake(pipeline, "evolve", handlers, under_way(settings))
 
     async def visit(self, event: Any, visit: Interaction, item: ItemFacts, position: Position) -> None:
-        """Apply an interaction that is in the profile to a skill that has begun.
-
-        The agent `prior` calls it, so that one user's versions are written one after another.
-        """
+        """Apply an interaction that is in the profile to a skill that has begun, for the agent `prior`."""
         await self._skills.take(event, visit, lambda state: self._step.visit(state, visit, item, position))
 
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
@@ -145,8 +141,7 @@ class Evolve:
             return await is_there(time.monotonic())
 
         # A worker that died may have sent it. The end that was read before may be from before this process sent it.
-        asks: tuple[Callable[[], Awaitable[bool]], ...] = (is_there, is_there_now) if is_repeat else ()
-        for ask in asks:
+        for ask in (is_there, is_there_now) if is_repeat else ():
             if await pipeline.retry(event, "reading the end of outcomes", ask):
                 return
         key = outcome.domain.encode()
@@ -154,9 +149,7 @@ class Evolve:
 
     async def _on_feedback(self, event: Any, feedback: Feedback, position: Position) -> str:
         item = self._pipeline.facts_of(feedback.domain, feedback.item)
-        outcome = await self._skills.take(
-            event, feedback, lambda state: self._step.hear(state, feedback, item, position)
-        )
+        outcome = await self._skills.take(event, feedback, lambda now: self._step.hear(now, feedback, item, position))
         kind = feedback.signal if feedback.signal in self._step.signals.weights else metrics.OTHER
         domain = metrics.DOMAINS.label(feedback.domain)
         metrics.labelled(metrics.SIGNALS, domain, kind, outcome.value).inc()
@@ -186,14 +179,10 @@ class Evolve:
         )
 
     async def _on_abstention(self, event: Any, abstention: Abstention, position: Position) -> str:
-        outcome = await self._skills.take(
-            event, abstention, lambda state: self._step.abstain(state, abstention, position)
-        )
-        return outcome.value
+        return await self._skills.take(event, abstention, lambda now: self._step.abstain(now, abstention, position))
 
     async def _on_command(self, event: Any, command: SkillCommand, position: Position) -> str:
-        outcome = await self._skills.take(event, command, lambda state: self._step.command(state, command, position))
-        return outcome.value
+        return await self._skills.take(event, command, lambda now: self._step.command(now, command, position))
 
     async def _on_forget_request(self, event: Any, request: ForgetRequest, position: Position) -> str:
         pipeline = self._pipeline

@@ -78,12 +78,8 @@ class Listener:
     def __init__(self, pipeline: Pipeline, understands: Understands) -> None:
         self._pipeline, self._understands = pipeline, understands
         settings = pipeline.settings
-        self._step = Listen(
-            settings.listen_tokens,
-            round(settings.listen_silence_seconds * 1_000),
-            privacy=pipeline.privacy,
-            extractor=RULES,
-        )
+        silence_ms = round(settings.listen_silence_seconds * 1_000)
+        self._step = Listen(settings.listen_tokens, silence_ms, privacy=pipeline.privacy, extractor=RULES)
         self.cards = CardWriter(pipeline)
         self.conversations = Conversations(pipeline, self._step)
         handlers: dict[str, Handler] = {Utterance.TOPIC: self._on_utterance, CardCommand.TOPIC: self._on_command}
@@ -229,9 +225,7 @@ class Listener:
 
     async def _vocabulary(self, user_id: str, chunk: Chunk) -> Callable[[str], Sequence[Fact]]:
         domains = {turn.domain for turn in chunk.turns if turn.domain is not None}
-        known: dict[str, Sequence[Fact]] = {
-            domain: await self._pipeline.vocabulary(user_id, domain) for domain in domains
-        }
+        known: dict[str, Sequence[Fact]] = {each: await self._pipeline.vocabulary(user_id, each) for each in domains}
         return lambda domain: known.get(domain, ())
 
     async def _commit(self, event: Any, user_id: str, chunk: Chunk, heard: Heard) -> None:
@@ -253,10 +247,7 @@ class Listener:
         await self._apply_effects(event, user_id, chunk)
 
     async def carry_on(self, event: Any, user_id: str) -> None:
-        """Apply effects that a worker that died has written down, before anything else changes the card.
-
-        For callers that hold the user's lock.
-        """
+        """Apply effects that a worker that died has written down, first, for callers that hold the user's lock."""
         listening = self.conversations.read(user_id)
         for chunk in () if listening is None else listening.chunks:
             if chunk.thought is not None or is_said(self.cards.read(user_id), user_id, chunk):

@@ -83,11 +83,9 @@ class Propagate:
         try:
             owner = await self._owner(event)
             outcome = await self._handle(owner, event)
-        except Stale:
-            self._give_up(event.partition, event)
-            return
-        except Exception:
-            logger.exception("%s: %s/%s@%s", STAGE, event.topic, event.partition, event.offset)
+        except Exception as error:
+            if not isinstance(error, Stale):
+                logger.exception("%s: %s/%s@%s", STAGE, event.topic, event.partition, event.offset)
             self._give_up(event.partition, event)
             return
         metrics.labelled(metrics.EVENTS, STAGE, outcome).inc()
@@ -104,10 +102,7 @@ class Propagate:
             self._reader.end(event)
 
     async def _owner(self, event: Taken) -> Owner:
-        """Return the owner of the event's partition; a new one begins where the log ends.
-
-        Raises Stale if the partition has moved.
-        """
+        """Return the owner of the event's partition; a new one begins where the log ends. Stale if it has moved."""
         partition, generation = event.partition, event.generation_id
         owner = self._owners.get(partition)
         if owner is not None and owner.generation == generation:

@@ -15,7 +15,7 @@ from operators.weigh import commanded, in_use, learned, start
 from schemas import Mix, Outcome, Position, WeightCommand, Weights
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline
-from streams.worker.reasoning.weights import genuine
+from streams.worker.reasoning.domains import genuine
 from streams.worker.runtime.intake import Handler, Intake
 from streams.worker.runtime.ordered import Stale
 

@@ -55,10 +55,7 @@ class Owner:
         return len(self._events)
 
     def take(self, event: Taken, touch: Touch) -> str:
-        """Apply a touch, which a flush acknowledges; return its outcome.
-
-        Raises Stale if this owner was dropped meanwhile.
-        """
+        """Apply a touch, which a flush acknowledges; return its outcome."""
         self._check_kept()
         effects = step(lambda item_id, domain: self._item(compound_key(item_id, domain)), touch, datetime.now(UTC))
         for item in effects.items:
@@ -69,16 +66,13 @@ class Owner:
         return effects.outcome.value
 
     def add(self, event: Taken) -> None:
-        """Add an event without items, to be acknowledged in its turn, once.
-
-        Raises Stale if this owner was dropped meanwhile.
-        """
+        """Add an event without items, to be acknowledged in its turn, once."""
         self._check_kept()
         if not (self._events and self._events[-1] is event):
             self._events.append(event)
 
     def _check_kept(self) -> None:
-        """Raise if this owner was dropped: it would never acknowledge the event, and a rebalance would wait."""
+        """Raise Stale if this owner was dropped: it would never acknowledge the event, and a rebalance would wait."""
         if self._is_left:
             raise Stale
 

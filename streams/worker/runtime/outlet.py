@@ -89,13 +89,10 @@ class Outlet:
         self._polls = False
 
     def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> "asyncio.Future[Delivered]":
-        """Send a record.
+        """Send a record; the future is done once all replicas have it, or fails with one of the errors below.
 
-        Returns:
-            Done once all replicas have it. Fails with `Undelivered` or `MessageSizeTooLarge`.
-
-        Raises Full if nothing was sent. Raises MessageSizeTooLarge if it is larger than any topic of ours takes. Raises
-        Undelivered if the producer is broken; the next record goes to a new one.
+        Raises Full if nothing was sent, MessageSizeTooLarge if no topic of ours takes it, and Undelivered if the
+        producer is broken; the next record goes to a new one.
         """
         loop = asyncio.get_running_loop()
         if self._producer is None:

@@ -57,8 +57,7 @@ class Sent:
     """
 
     def __init__(self, settings: Settings, generation: Callable[[], int]) -> None:
-        self._settings = settings
-        self._generation = generation
+        self._settings, self._generation = settings, generation
         self._of_generation = -1
         self._tails: dict[tuple[str, int], _Reading] = {}
         self._here: LruCache[bytes, int] = LruCache(NOTES)
@@ -80,12 +79,8 @@ class Sent:
     ) -> Newest | None:
         """Return the newest version at the end of a topic's partition; None if there is none.
 
-        Args:
-            topic: the registry's name.
-            partition: the partition.
-            key: of a skill `["user","domain"]`, of a card the beginning `["user",`, of an outcome its id.
-            from_ms: it was not sent before this time.
-            since: the end must have been read after this moment of the monotonic clock.
+        The key of a skill is `["user","domain"]`, of a card the beginning `["user",`, of an outcome its id. The version
+        was not sent before `from_ms`; the end must have been read after `since`, a moment of the monotonic clock.
         """
         if self._generation() != self._of_generation:
             self._of_generation = self._generation()

@@ -103,13 +103,7 @@ class Patience:
         self._stood = self._unbeaten = 0.0
 
     def is_over(self, standing: Hashable, now: float, beats: int) -> bool:
-        """Return true if `standing` has been the same for too long.
-
-        Args:
-            standing: a value that changes with all progress.
-            now: seconds on a monotonic clock.
-            beats: how often the event loop has beaten so far.
-        """
+        """Return true if `standing`, which changes with all progress, has been the same for too long."""
         if self._last is None or self._last[0] != standing:
             self.renew()
             self._last = (standing, now, beats)
@@ -127,13 +121,9 @@ class Patience:
 class Watchdog(threading.Thread):
     """Ends the process when there has been lag and no progress for `settings.watchdog_seconds`.
 
-    Args:
-        settings: the effective configuration.
-        progressed: returns when the worker last finished an event, by the monotonic clock.
-        assigned: returns this worker's (topic, partition) pairs.
-        end: ends the process; by default at once with code 70, for its supervisor to start it again.
-        standing: returns the worker's place in its group and its recovery; every change renews the patience.
-        beats: returns how often the event loop has beaten so far.
+    `progressed` returns when the worker last finished an event, by the monotonic clock; `standing` its place in its
+    group and its recovery, of which every change renews the patience; `beats` how often the event loop has beaten so
+    far. `end` ends the process; by default at once with code 70, for its supervisor to start it again.
     """
 
     def __init__(
@@ -146,11 +136,8 @@ class Watchdog(threading.Thread):
         beats: Callable[[], int] | None = None,
     ) -> None:
         super().__init__(name="watchdog", daemon=True)
-        self._settings = settings
-        self._progressed = progressed
-        self._assigned = assigned
-        self._end = end
-        self._standing = standing
+        self._settings, self._end = settings, end
+        self._progressed, self._assigned, self._standing = progressed, assigned, standing
         self._beats = beats or count().__next__
         self._client = AdminClient(client_config(settings))
         self._pause = min(10.0, settings.watchdog_seconds / 4)
