@@ -77,14 +77,12 @@ class Seen:
 class Observer:
     """Follows the pipeline's outputs from their beginning.
 
-    While it waits it calls `check`, which raises if a process has died; `patience_seconds` is the longest time without
-    a new record.
+    While it waits it calls `check`, which raises if a process has died; `patience` is the longest time without a new
+    record, in seconds.
     """
 
-    def __init__(
-        self, settings: Settings, check: Callable[[], None], patience_seconds: float = STALLED_SECONDS
-    ) -> None:
-        self._check, self._patience = check, patience_seconds
+    def __init__(self, settings: Settings, check: Callable[[], None], patience: float = STALLED_SECONDS) -> None:
+        self._check, self._patience = check, patience
         self.seen = Seen()
         own = {"fetch.wait.max.ms": 50, "enable.partition.eof": True}
         self._consumer = Consumer(client_config(settings, **no_group("demo"), **own))

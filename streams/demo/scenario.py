@@ -103,11 +103,8 @@ class Simulated:
 
     def describe(self) -> str:
         """Describe the scenario in one line."""
-        items = sum(map(len, self._items.values()))
-        return (
-            f"{len(self.people)} simulated users with hidden policies choose among {items} real films, books and "
-            "restaurants"
-        )
+        users, items = len(self.people), sum(map(len, self._items.values()))
+        return f"{users} simulated users with hidden policies choose among {items} real films, books and restaurants"
 
     def catalogue(self) -> Iterator[tuple[str, Candidate]]:
         """Yield the domain and candidate of every item."""
