@@ -7,19 +7,14 @@ from dataclasses import dataclass, field
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
-from schemas import (
-    Card,
-    CardDiff,
-    Contrast,
-    DeadLetter,
-    PolicySkill,
-    Profile,
-    RankedBy,
-    Ranking,
-    SkillDiff,
-    SlimSkill,
-    decode,
-)
+from schemas.cards import Card, CardDiff
+from schemas.codec import decode
+from schemas.contrasts import Contrast
+from schemas.dead_letters import DeadLetter
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import RankedBy, Ranking
+from schemas.skills import SlimSkill
+from schemas.state import Profile
 from streams.kafka.clients import client_config, no_group
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import int_of

@@ -83,12 +83,8 @@ def summary(result: Result) -> dict[str, Any]:
         "agreement_before": round(agreement[0], 4),
         "agreement_after": round(agreement[1], 4),
         "by_seen": {
-            each.seen: {
-                "choices": each.choices,
-                "hit_at_1": round(each.learned, 4),
-                "hit_at_1_prior": round(each.prior, 4),
-            }
-            for each in curve(result.learned, seen.contrasts)
+            name: {"choices": count, "hit_at_1": round(learned, 4), "hit_at_1_prior": round(prior, 4)}
+            for name, count, learned, prior in curve(result.learned, seen.contrasts)
         },
         "fold_agrees": result.fold_agrees,
         "contrasts_per_second": round(len(seen.contrasts) / max(result.evolve_seconds, 0.001), 1),

@@ -9,21 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from operators.merge import fold
-from schemas import (
-    Correction,
-    Directive,
-    Event,
-    Interaction,
-    Item,
-    PolicySkill,
-    Ranking,
-    RankRequest,
-    Selection,
-    SkillDiff,
-    Stance,
-    Utterance,
-    encode,
-)
+from schemas.base import Event
+from schemas.codec import encode
+from schemas.corrections import Correction, Directive
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import Interaction, Ranking, RankRequest, Selection
+from schemas.items import Item
+from schemas.statements import Stance
+from schemas.utterances import Utterance
 from streams.demo.observer import STALLED_SECONDS, Observer, Seen
 from streams.demo.scenario import Choice, Simulated
 from streams.kafka.producer import EventOutbox, envelope

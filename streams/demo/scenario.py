@@ -8,19 +8,13 @@ from typing import Any
 
 from operators.attributes import fact_id
 from operators.statinit import parser_for
-from schemas import (
-    Action,
-    Candidate,
-    Correction,
-    Event,
-    Fact,
-    Feedback,
-    PolicySkill,
-    Signal,
-    SkillCommand,
-    SkillDiff,
-    Utterance,
-)
+from schemas.base import Event
+from schemas.commands import Action, SkillCommand
+from schemas.corrections import Correction
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.feedback import Feedback, Signal
+from schemas.items import Candidate, Fact
+from schemas.utterances import Utterance
 from streams.demo import catalogue, people
 from streams.demo.people import Person
 from streams.kafka.producer import envelope

@@ -16,22 +16,14 @@ from operators.language.ports import Found
 from operators.propagate import GraphLimits
 from operators.statinit import parser_for, vocabulary_for
 from operators.steps import Start
-from schemas import (
-    TOPICS,
-    Candidate,
-    Fact,
-    ItemFacts,
-    Memory,
-    Model,
-    OpenRankings,
-    Position,
-    Receipt,
-    compound_key,
-    decode,
-    encode,
-    subject_of,
-)
-from schemas.codec import ModelT
+from schemas.base import Model
+from schemas.codec import ModelT, decode, encode
+from schemas.forgetting import Receipt, subject_of
+from schemas.items import Candidate, Fact, ItemFacts
+from schemas.memory import Memory
+from schemas.skills import Position
+from schemas.state import OpenRankings
+from schemas.topics import TOPICS, compound_key
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import pack, unpack
 from streams.language import joined_vocabulary

@@ -12,30 +12,18 @@ from operators.admit import Refused
 from operators.clocks import TOLERANCE, is_ahead
 from operators.contrast import abstention_id
 from operators.propagate import neighbour_of
-from schemas import (
-    MAX_TAKEN,
-    MAX_TAKERS,
-    Contrast,
-    Correction,
-    DeadLetter,
-    Event,
-    Feedback,
-    Interaction,
-    Item,
-    ItemMemory,
-    Memory,
-    Profile,
-    Ranking,
-    RankRequest,
-    Selection,
-    SkillDiff,
-    Touch,
-    Touched,
-    compound_key,
-    decode,
-    encode,
-)
-from schemas.dead_letters import CLIPPED, MAX_KEY_BYTES
+from schemas.base import Event
+from schemas.codec import decode, encode
+from schemas.contrasts import Contrast
+from schemas.corrections import Correction
+from schemas.dead_letters import CLIPPED, MAX_KEY_BYTES, DeadLetter
+from schemas.diffs import SkillDiff
+from schemas.events import Interaction, Ranking, RankRequest, Selection
+from schemas.feedback import Feedback
+from schemas.items import Item
+from schemas.memory import MAX_TAKEN, MAX_TAKERS, ItemMemory, Memory, Touch, Touched
+from schemas.state import Profile
+from schemas.topics import compound_key
 from streams.kafka.clients import partition_of
 from streams.pseudonyms import secret_of
 from tests.conftest import APACHE

@@ -10,24 +10,14 @@ import pytest
 
 from operators.merge import fold
 from operators.propagate import neighbour_of
-from schemas import (
-    TOPICS,
-    Action,
-    CardDiff,
-    ForgetRequest,
-    ItemMemory,
-    Listening,
-    PolicySkill,
-    Receipt,
-    SkillCommand,
-    SkillDiff,
-    Stated,
-    Tier,
-    compound_key,
-    encode,
-    line_of,
-    subject_of,
-)
+from schemas.cards import CardDiff, Listening
+from schemas.codec import encode
+from schemas.commands import Action, SkillCommand, Stated
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.forgetting import ForgetRequest, Receipt, line_of, subject_of
+from schemas.memory import ItemMemory
+from schemas.skills import Tier
+from schemas.topics import TOPICS, compound_key
 from streams.kafka.packed import name_bytes
 from streams.materializer import read
 from streams.pseudonyms import secret_of

@@ -10,19 +10,13 @@ from pydantic import SecretStr
 from operators.contrast import slot_of
 from operators.merge import fold
 from operators.propagate import neighbour_of
-from schemas import (
-    DeadLetter,
-    ItemMemory,
-    PolicySkill,
-    Position,
-    Selection,
-    SkillDiff,
-    SlimSkill,
-    Taker,
-    compound_key,
-    decode,
-    encode,
-)
+from schemas.codec import decode, encode
+from schemas.dead_letters import DeadLetter
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import Selection
+from schemas.memory import ItemMemory, Taker
+from schemas.skills import Position, SlimSkill
+from schemas.topics import compound_key
 from streams.exceptions import StreamsError
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import members

@@ -13,22 +13,13 @@ from pydantic_core import to_json
 from operators.chain import seal
 from operators.merge import merge, start
 from operators.propagate import neighbour_of
-from schemas import (
-    TOPICS,
-    DeadLetter,
-    ItemMemory,
-    Memory,
-    OpenRankings,
-    PolicySkill,
-    Profile,
-    SkillDiff,
-    Stance,
-    Taker,
-    Touch,
-    Touched,
-    encode,
-    topic_of,
-)
+from schemas.codec import encode
+from schemas.dead_letters import DeadLetter
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.memory import ItemMemory, Memory, Taker, Touch, Touched
+from schemas.state import OpenRankings, Profile
+from schemas.statements import Stance
+from schemas.topics import TOPICS, topic_of
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox

@@ -18,22 +18,12 @@ from operators.seals import sealed
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import State, Version
 from sager_client import SlimSkills
-from schemas import (
-    Card,
-    CardDiff,
-    ForgetRequest,
-    Forgotten,
-    PolicySkill,
-    Receipt,
-    SkillDiff,
-    SlimSkill,
-    compound_key,
-    diff_key,
-    encode,
-    subject_of,
-    topic_of,
-)
-from schemas.cards import CardChange, CardChangeKind
+from schemas.cards import Card, CardChange, CardChangeKind, CardDiff
+from schemas.codec import encode
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.forgetting import ForgetRequest, Forgotten, Receipt, subject_of
+from schemas.skills import SlimSkill
+from schemas.topics import compound_key, diff_key, topic_of
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox

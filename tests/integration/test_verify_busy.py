@@ -16,20 +16,11 @@ from pydantic import SecretStr
 from benchmarks.surroundings import reached_as
 from operators.merge import fold
 from sager_client import EventProducer
-from schemas import (
-    Action,
-    Card,
-    CardAction,
-    CardCommand,
-    CardDiff,
-    ForgetRequest,
-    SkillCommand,
-    SkillDiff,
-    SlimSkill,
-    Stated,
-    Tier,
-    line_of,
-)
+from schemas.cards import Card, CardAction, CardCommand, CardDiff
+from schemas.commands import Action, SkillCommand, Stated
+from schemas.diffs import SkillDiff
+from schemas.forgetting import ForgetRequest, line_of
+from schemas.skills import SlimSkill, Tier
 from schemas.topics import TOPICS, WORKED_OFF
 from streams.demo.run import Demo
 from streams.demo.scenario import Simulated

@@ -22,23 +22,13 @@ from operators.language.chunks import chunk_id, first_closed, has_own_words, sai
 from operators.language.derived_events import ACTOR
 from operators.language.finding import Heard
 from operators.steps.listen import Listen, Outcome, State, Taken, forgotten_until, gone_from, has_more, is_said
-from schemas import (
-    Card,
-    CardAction,
-    CardCommand,
-    Chunk,
-    DeadLetter,
-    Fact,
-    Forgotten,
-    Listening,
-    Position,
-    Thought,
-    Turn,
-    Utterance,
-    derived_id,
-    encode,
-)
-from schemas.cards import MAX_OPEN
+from schemas.cards import MAX_OPEN, Card, CardAction, CardCommand, Chunk, Listening, Thought, Turn
+from schemas.codec import derived_id, encode
+from schemas.dead_letters import DeadLetter
+from schemas.forgetting import Forgotten
+from schemas.items import Fact
+from schemas.skills import Position
+from schemas.utterances import Utterance
 from streams.language import RULES
 from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics

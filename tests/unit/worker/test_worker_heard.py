@@ -17,23 +17,17 @@ from operators.chain import breaks
 from operators.contrast import abstention_id, contrast_id
 from operators.merge import fold
 from operators.steps import Evolve
-from schemas import (
-    Abstention,
-    Candidate,
-    Correction,
-    DeadLetter,
-    Directive,
-    Feedback,
-    PolicySkill,
-    Ranking,
-    RankRequest,
-    Selection,
-    SkillDiff,
-    SlimSkill,
-    Stance,
-    compound_key,
-    encode,
-)
+from schemas.codec import encode
+from schemas.contrasts import Abstention
+from schemas.corrections import Correction, Directive
+from schemas.dead_letters import DeadLetter
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import Ranking, RankRequest, Selection
+from schemas.feedback import Feedback
+from schemas.items import Candidate
+from schemas.skills import SlimSkill
+from schemas.statements import Stance
+from schemas.topics import compound_key
 from streams.kafka.packed import unpack
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING

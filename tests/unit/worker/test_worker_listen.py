@@ -18,22 +18,11 @@ from operators.cards.fold import fold
 from operators.language.chunks import CONTEXT_CHARS
 from operators.language.ports import Redacted
 from operators.privacy import Privacy
-from schemas import (
-    Card,
-    CardAction,
-    CardCommand,
-    CardDiff,
-    CardStated,
-    DeadLetter,
-    Feedback,
-    Listening,
-    Role,
-    Turn,
-    Utterance,
-    decode,
-    encode,
-)
-from schemas.cards import MAX_OPEN, MAX_PENDING
+from schemas.cards import MAX_OPEN, MAX_PENDING, Card, CardAction, CardCommand, CardDiff, CardStated, Listening, Turn
+from schemas.codec import decode, encode
+from schemas.dead_letters import DeadLetter
+from schemas.feedback import Feedback
+from schemas.utterances import Role, Utterance
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.worker.agents.listen import Listener
