@@ -15,8 +15,7 @@ from streams.exceptions import NotProduced, TopicsDiffer
 from streams.kafka.clients import partition_of, producer_config
 from streams.settings import Settings
 
-METADATA_SECONDS = 5.0
-FLUSH_SECONDS = 30.0
+METADATA_SECONDS, FLUSH_SECONDS = 5.0, 30.0
 BY_KEY = -1
 """Instead of a partition: the partition of the key."""
 

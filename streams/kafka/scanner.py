@@ -11,9 +11,7 @@ from streams.exceptions import BrokerUnreachable, StreamsError
 from streams.kafka.clients import client_config, no_group
 from streams.settings import Settings
 
-SILENT_SECONDS = 30.0
-REQUEST_SECONDS = 10.0
-POLL_SECONDS = 0.05
+SILENT_SECONDS, REQUEST_SECONDS, POLL_SECONDS = 30.0, 10.0, 0.05
 
 Tell = Callable[[int, int], None]
 """Called with the number of records that have been read, and about how many there are."""
@@ -106,15 +104,11 @@ class Scanner:
         except KafkaException as error:
             raise BrokerUnreachable(f"{where.topic} cannot be read: {error.args[0].str()}") from error
 
-    def close(self) -> None:
-        """End the consumer."""
-        self._consumer.close()
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.close()
+        self._consumer.close()
 
 
 def int_of(value: Any) -> int:

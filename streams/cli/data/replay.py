@@ -1,5 +1,6 @@
 """`sager replay`: the skills that other settings or another model would teach."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -50,10 +51,7 @@ def replay(
     chosen = Chosen(moment_ms(since), user, domain, limit)
     rows: list[dict[str, Any]] = []
     with Stages() as stages:
-
-        def tell(done: int, total: int, cost: str) -> None:
-            stages.at("choices", done, total, cost)
-
+        tell = partial(stages.at, "choices")
         report = replay_all(live, variant, chosen, tell=tell, write=rows.append if out else lambda _: None)
     if out is not None:
         out.touch(0o600, exist_ok=False)  # the rows name users
@@ -96,9 +94,7 @@ def _totals(totals: "Totals", configured: "Settings", skills: int) -> dict[str, 
 
 
 def _show(report: "Report", found: dict[str, Any]) -> None:
-    rows = []
-    for measure, both in found["measures"].items():
-        rows.append({"figure": measure, **both})
+    rows = [{"figure": measure, **both} for measure, both in found["measures"].items()]
     for name, live in found["live"].items():
         other = found["whatif"][name]
         if live or other:

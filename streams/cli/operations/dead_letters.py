@@ -1,5 +1,6 @@
 """`sager dead-letters`: list refused records, and replay them."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -39,7 +40,7 @@ def list_(
     chosen = connected(bootstrap)
     filters = Chosen(reasons=frozenset(reason or ()), stages=frozenset(stage or ()), since_ms=moment_ms(since))
     with Stages() as stages:
-        found = listing(chosen, filters, limit, lambda done, total: stages.at("dead letters", done, total))
+        found = listing(chosen, filters, limit, partial(stages.at, "dead letters"))
     letters = [summary(each, each.letter.event_id in found.replayed) for each in found.newest]
     counts = {
         "total": found.total,
@@ -71,9 +72,7 @@ def show(
     from streams.operations.dead_letters.reading import is_clipped, one, summary  # noqa: PLC0415
 
     with Stages() as stages:
-        found, replayed = one(
-            connected(bootstrap), event_id, lambda done, total: stages.at("dead letters", done, total)
-        )
+        found, replayed = one(connected(bootstrap), event_id, partial(stages.at, "dead letters"))
     letter, value = found.letter, found.letter.value or b""
     if as_json:
         print_json({**letter.model_dump(mode="json"), "replayed_to": replayed})

@@ -62,7 +62,9 @@ def log(
         print(printable(f"{user} · {name}"))
         for diff in log:
             dollars = f"${cost(diff):.6f}" if cost(diff) else ""
-            head = [f"version {diff.version} · {diff.occurred_at:%Y-%m-%d %H:%M:%S} UTC", _evidence(diff)]
+            item, event_id = diff.evidence.item_id, str(diff.evidence.event_id)
+            head = [f"version {diff.version} · {diff.occurred_at:%Y-%m-%d %H:%M:%S} UTC"]
+            head.append(f"{item} ({event_id})" if item else event_id)
             print(printable("\n" + " · ".join(filter(None, (*head, _reasoner(diff), dollars)))))
             for effect, why in _effects(diff, known):
                 print(printable(f"  {effect}" + (f"\n      {why}" if why else "")))
@@ -156,11 +158,6 @@ def _added(diff: "SkillDiff", attribute_id: str, kind: str) -> str:
 
     counts = diff.tally.lines.get(attribute_id) if diff.tally and kind == "reinforced" else None
     return f"taken {number_of(counts[0])} where {number_of(counts[1])} was to be expected" if counts else ""
-
-
-def _evidence(diff: "SkillDiff") -> str:
-    item = diff.evidence.item_id
-    return f"{item} ({diff.evidence.event_id})" if item else str(diff.evidence.event_id)
 
 
 def _reasoner(diff: "SkillDiff") -> str:

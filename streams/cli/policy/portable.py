@@ -22,7 +22,6 @@ from streams.exceptions import StreamsError
 from streams.rights.reading import doubt
 
 if TYPE_CHECKING:
-    from streams.rights.portable import Imported
     from streams.settings import Settings
 
 
@@ -110,7 +109,11 @@ def import_(
         diffs = {name: diff and diff.model_dump(mode="json") for name, diff in done.diffs.items()}
         print_json({"user_id": user, **vars(done), "diffs": diffs})
     else:
-        _print_imported(user, done)
+        sent = {"changes of the card": done.lines, "statements": done.statements}
+        print_fields({f"{kind} sent": count for kind, count in sent.items() if count})
+        for each in done.skills:
+            counts = f"version {each.version}, {each.lines_in} lines in, {each.lines_out} out, {each.refused} refused"
+            print(printable(f"{user} · {each.domain}: {'sent' if each.version is None else counts}"))
     if wait and None in done.diffs.values():
         note(f"no worker of {chosen.app_id} has carried all out within {wait:g} s. It is kept and will be")
         raise typer.Exit(FAILED)
@@ -188,11 +191,3 @@ def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None
     if held.unread:
         note(f"not counted, because they cannot be read here: {', '.join(held.unread)}")
     note("nothing was forgotten")
-
-
-def _print_imported(user: str, done: "Imported") -> None:
-    sent = {"changes of the card": done.lines, "statements": done.statements}
-    print_fields({f"{kind} sent": count for kind, count in sent.items() if count})
-    for each in done.skills:
-        counts = f"version {each.version}, {each.lines_in} lines in, {each.lines_out} out, {each.refused} refused"
-        print(printable(f"{user} · {each.domain}: {'sent' if each.version is None else counts}"))

@@ -46,8 +46,13 @@ def show(
     """
     if at is not None and version is not None:
         raise typer.BadParameter("--at and --version both say which version: give one of them")
+    from streams.materializer import read  # noqa: PLC0415
+
     with snapshot() as con:
-        skills = _then(con, user, domain, at, version) if at or version is not None else _now(con, user, domain)
+        if at or version is not None:
+            skills = _then(con, user, domain, at, version)
+        elif not (skills := read.skill(con, user, domain)):
+            raise UnknownUser(unknown(con, user, domain))
     if as_json:
         print_json([plain(each) for each in skills])
     elif skill:
@@ -86,15 +91,6 @@ def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: A
         print(f"Of {unrelated} other choices a model judged that they have nothing to do with this.")
     if isinstance(found, explained.Explained) and found.unvouched_why is not None:
         print(f"No app and no model gets this line: it is {found.unvouched_why}, and nothing vouches for it.")
-
-
-def _now(con: "DuckDBPyConnection", user: str, domain: str | None) -> "list[PolicySkill]":
-    from streams.materializer import read  # noqa: PLC0415
-
-    skills = read.skill(con, user, domain)
-    if not skills:
-        raise UnknownUser(unknown(con, user, domain))
-    return skills
 
 
 def _then(
