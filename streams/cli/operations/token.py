@@ -1,15 +1,27 @@
 """`sager token new`: a token for the HTTP API."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal
+from enum import StrEnum
+from typing import Annotated
 
 import typer
 
 from streams.cli.options import AsJson, examples
 from streams.cli.output import note, print_json
 
-ScopeName = Literal["read-user", "read-all", "change-user", "forget-user", "produce", "read-slim", "operate"]
-"""The scopes of a token, as `streams.http.tokens` has them: importing that takes time."""
+
+class ScopeName(StrEnum):
+    """The scopes of a token, as `streams.http.tokens` has them: importing that takes time."""
+
+    READ_USER = "read-user"
+    READ_ALL = "read-all"
+    CHANGE_USER = "change-user"
+    FORGET_USER = "forget-user"
+    PRODUCE = "produce"
+    READ_SLIM = "read-slim"
+    OPERATE = "operate"
+
+
 _EXAMPLES = examples(
     "sager token new --name ann-app --scope read-user --scope change-user --user ann --days 90 >> tokens.toml",
     "sager token new --name shop --scope produce --scope read-slim --user '*' --rate 2000 >> tokens.toml",
@@ -44,7 +56,7 @@ def new(
     from streams.http import tokens  # noqa: PLC0415
 
     expires = None if days is None else datetime.now(UTC).replace(microsecond=0) + timedelta(days=days)
-    secret, made = tokens.new(name, scope, user, expires, rate)
+    secret, made = tokens.new(name, [each.value for each in scope], user, expires, rate)
     if as_json:
         print_json({"token": secret, "lines": tokens.as_toml(made)})
         return

@@ -254,22 +254,6 @@ async def test_what_cannot_be_sent_is_sent_again_and_once(deployment: FakeDeploy
     assert_whole(deployment.log)
 
 
-@pytest.mark.parametrize("base", ["conversations", "cards", "card-diffs"])
-async def test_nothing_is_acknowledged_before_all_that_comes_of_it_is_delivered(
-    deployment: FakeDeployment, base: str
-) -> None:
-    log, worker = deployment.log, deployment.worker()
-    gate = worker.hold(base)
-    log.put_all(talk("c1", "I love morning runs."))
-    await worker.until(lambda: gate.waiting > 0, f"a send to {base}")
-    await worker.settle()
-
-    assert worker.is_behind("utterances")
-    gate.open()
-    await worker.quiet()
-    assert_whole(log)
-
-
 async def test_what_was_silent_while_the_partition_moved_is_the_next_workers(deployment: FakeDeployment) -> None:
     log, one = deployment.log, deployment.worker()
     log.put(said(0, "I love morning runs."), timestamp_ms=NOON_MS)
