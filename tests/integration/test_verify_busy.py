@@ -7,10 +7,9 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from pydantic import SecretStr
 
 from benchmarks.surroundings import reached_as
@@ -21,13 +20,13 @@ from schemas.commands import Action, SkillCommand, Stated
 from schemas.diffs import SkillDiff
 from schemas.forgetting import ForgetRequest, line_of
 from schemas.skills import SlimSkill, Tier
-from schemas.topics import TOPICS, WORKED_OFF
 from streams.demo.run import Demo
 from streams.demo.scenario import Simulated
-from streams.kafka.clients import client_config
+from streams.kafka.topics import admin
 from streams.rights.commander import Commander
 from streams.rights.verify import verify
 from streams.settings import Settings
+from streams.worker.runtime.watchdog import lag
 from tests.harness import Harness
 
 pytestmark = [pytest.mark.broker, pytest.mark.on("kafka")]
@@ -35,31 +34,6 @@ pytestmark = [pytest.mark.broker, pytest.mark.on("kafka")]
 USERS, ROUNDS = 45, 16
 """As many as the demo has: nine of its people have two style phrases at the end."""
 SECONDS = 120.0
-
-
-class Lag:
-    """Counts the records that workers have not processed, on any broker; `Backlog` needs the embedded one."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._consumer = Consumer(client_config(settings, **{"group.id": settings.app_id, "enable.auto.commit": False}))
-        self._partitions = [
-            TopicPartition(settings.topic(base), number)
-            for base in WORKED_OFF
-            for number in range(TOPICS[base].partitions(settings.partitions))
-        ]
-
-    def left(self) -> int:
-        done = self._consumer.committed(self._partitions, timeout=SECONDS)
-        return sum(max(0, self._end(each) - max(0, each.offset)) for each in done)
-
-    def _end(self, partition: TopicPartition) -> int:
-        return self._consumer.get_watermark_offsets(partition, timeout=SECONDS)[1]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._consumer.close()
 
 
 @dataclass(frozen=True)
@@ -73,8 +47,7 @@ class Deployment:
         return self.harness.settings
 
     def left(self) -> int:
-        with Lag(self.settings) as lag:
-            return lag.left()
+        return sum(lag(self.settings, admin(self.settings)).values())
 
     def check(self) -> None:
         dead = [each for each in self.harness.processes if each.poll() is not None]
