@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
@@ -144,7 +144,7 @@ class Local:
         self.bootstrap, self.port = self._broker.bootstrap, self._broker.port
         self._proxy: subprocess.Popen[bytes] | None = None
         self._children: dict[str, subprocess.Popen[bytes]] = {}
-        self._deaths: dict[str, deque[float]] = defaultdict(deque)
+        self._deaths: dict[str, list[float]] = defaultdict(list)
         self._was_ready = False
         self.settings = settings.model_copy(
             update={
@@ -215,9 +215,10 @@ class Local:
         else:
             more = {"metrics_port": self._ports[name]}
         keeps = []
-        if self._proxy is not None and self._lock is not None and name != SERVER:
-            # They may outlive us for a while, and need the broker and the folder for as long.
-            keeps = [_life(self._proxy), self._lock]
+        if self._proxy is not None and self._proxy.stdin is not None and self._lock is not None and name != SERVER:
+            # They may outlive us for a while, and need the broker and the folder for as long: the last holder of the
+            # pipe ends the proxy with it.
+            keeps = [self._proxy.stdin.fileno(), self._lock]
         self._children[name] = child([_VERBS[name]], self.settings.model_copy(update=more), self.logs[name], keeps)
 
     def _start_keeping(self) -> None:
@@ -231,7 +232,8 @@ class Local:
             self.loaded = load(self.settings, f"127.0.0.1:{own}")
         except OSError as error:
             raise self._unwritable() from error
-        os.write(_life(self._proxy), b"\n")
+        assert self._proxy.stdin is not None  # noqa: S101 - for the type
+        os.write(self._proxy.stdin.fileno(), b"\n")
         self._wait_for(self.port)
         topics.ensure(self.settings)
         follow_on(self.settings, self.loaded)
@@ -289,10 +291,8 @@ class Local:
 
     def _note_death(self, name: str, died: ChildDied) -> None:
         """Count a process that has ended; raise `died` if it is not started again."""
-        deaths, now = self._deaths[name], time.monotonic()
-        deaths.append(now)
-        while now - deaths[0] > DEATHS_SECONDS:
-            deaths.popleft()
+        now = time.monotonic()
+        deaths = self._deaths[name] = [at for at in (*self._deaths[name], now) if now - at <= DEATHS_SECONDS]
         if not (self._keep and self._was_ready) or len(deaths) > len(PAUSES):
             raise died
         logger.warning("%s. It is started again", str(died).splitlines()[0])
@@ -401,12 +401,6 @@ class Local:
 
     def __exit__(self, *error: object) -> None:
         self.stop()
-
-
-def _life(proxy: subprocess.Popen[bytes]) -> int:
-    """Return the pipe whose last holder ends the proxy with it."""
-    assert proxy.stdin is not None  # noqa: S101 - for the type
-    return proxy.stdin.fileno()
 
 
 def _end(process: subprocess.Popen[bytes] | None, seconds: float) -> None:

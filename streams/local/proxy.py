@@ -45,8 +45,7 @@ AGAIN_SECONDS, AFTERWARDS_SECONDS = 10.0, 60.0
 """An erasure continues after its receipt, by items and their takers: compaction repeats this often, for so long."""
 FRAME_BYTES = 100 * 1024 * 1024
 """The largest request, as in Kafka."""
-BUFFER_BYTES = 1024 * 1024
-MAX_ANSWERS = 1_000
+BUFFER_BYTES, MAX_ANSWERS = 1024 * 1024, 1_000
 PRODUCE, FETCH, OFFSET_COMMIT, API_VERSIONS, INIT_PRODUCER_ID = 0, 1, 8, 18, 22
 _DECODED: dict[int, type[RequestStruct]] = {
     PRODUCE: ProduceRequest_v7,
@@ -59,6 +58,7 @@ PRODUCER_ID = InitProducerIdResponse_v0(0, 0, 1, 0).encode()
 
 logger = logging.getLogger("sager.journal")
 _Future = asyncio.Future[None]
+_Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @dataclass
@@ -106,7 +106,7 @@ class Proxy:
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             broker = await asyncio.open_connection("127.0.0.1", self._broker_port, limit=BUFFER_BYTES)
-            await _Connection(self, reader, writer, *broker).run()
+            await _Connection(self, (reader, writer), broker).run()
         except OSError as error:
             logger.warning("the broker accepts no connection: %s", error)
         finally:
@@ -156,17 +156,10 @@ class Proxy:
 class _Connection:
     """A client's connection, and the proxy's own to the broker for it."""
 
-    def __init__(
-        self,
-        proxy: Proxy,
-        from_client: asyncio.StreamReader,
-        to_client: asyncio.StreamWriter,
-        from_broker: asyncio.StreamReader,
-        to_broker: asyncio.StreamWriter,
-    ) -> None:
+    def __init__(self, proxy: Proxy, client: _Streams, broker: _Streams) -> None:
         self._proxy = proxy
-        self._from_client, self._to_client = from_client, to_client
-        self._from_broker, self._to_broker = from_broker, to_broker
+        self._from_client, self._to_client = client
+        self._from_broker, self._to_broker = broker
         self._pending: deque[_Pending] = deque()
         self._answers: asyncio.Queue[tuple[set[_Future], bytes]] = asyncio.Queue(MAX_ANSWERS)
 

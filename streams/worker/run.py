@@ -120,8 +120,7 @@ class PunctualWorker(faust.Worker):
 
     def __init__(self, app: faust.App, health: WorkerHealth, seconds: float, **kwargs: Any) -> None:
         super().__init__(app, **kwargs)
-        self._health = health
-        self._seconds = seconds
+        self._health, self._seconds = health, seconds
 
     async def on_first_start(self) -> None:
         """Observe the event loop from its first turn on."""

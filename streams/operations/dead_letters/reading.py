@@ -37,20 +37,13 @@ class Chosen:
     def takes(self, found: "Found") -> bool:
         """Return True if this dead letter matches."""
         letter = found.letter
-        return (
-            (not self.ids or letter.event_id in self.ids)
-            and (not self.reasons or letter.reason in self.reasons)
-            and (not self.stages or letter.stage in self.stages)
-            and found.refused_ms >= self.since_ms
-        )
+        asked = ((self.ids, letter.event_id), (self.reasons, letter.reason), (self.stages, letter.stage))
+        return all(not names or name in names for names, name in asked) and found.refused_ms >= self.since_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A dead letter, when it was sent, and its position on the topic of dead letters.
-
-    `replayed_to` is the position of the replayed original, if this record marks a replay.
-    """
+    """A dead letter, when it was sent, its position, and that of the replayed original if it marks a replay."""
 
     letter: DeadLetter
     refused_ms: int

@@ -9,6 +9,7 @@ each other.
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -33,6 +34,7 @@ FLUSH_SECONDS, BATCH = 60.0, 100
 
 Tell = Callable[[str, int, int], None]
 """Receives progress: the stage's name, the records done, and about how many there are."""
+_Record = tuple[bytes | None, bytes | None]
 
 
 class Hindrance(StrEnum):
@@ -80,20 +82,15 @@ def plan(settings: Settings, chosen: Chosen, tell: Tell = lambda *_: None) -> Pl
         for name, found in list(planned.ready.items()):
             source = found.letter.source
             if source.topic not in partitions:
-                partitions[source.topic] = _partitions(settings, scanner, source.topic)
+                partitions[source.topic] = 0
+                with suppress(UnknownTopic, NoSuchTopic):
+                    partitions[source.topic] = len(scanner.partitions(by_name(source.topic, settings.prefix).base))
             if is_clipped(found.letter):
                 planned.hinder(name, Hindrance.CLIPPED)
             elif source.partition >= partitions[source.topic]:
                 planned.hinder(name, Hindrance.NO_TOPIC)
         _exclude_replayed(settings, scanner, planned, tell)
     return planned
-
-
-def _partitions(settings: Settings, scanner: Scanner, topic: str) -> int:
-    try:
-        return len(scanner.partitions(by_name(topic, settings.prefix).base))
-    except (UnknownTopic, NoSuchTopic):
-        return 0
 
 
 def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, tell: Tell) -> None:
@@ -145,7 +142,7 @@ class _Sender:
                 sent[name] = f"{message.topic()}/{message.partition()}/{message.offset()}"
 
             where, mark = (letter.source.topic, letter.source.partition), (REPLAY_OF, letter.event_id)
-            self._produce(where, letter.key, letter.value, mark, accepted)
+            self._produce(where, (letter.key, letter.value), mark, accepted)
         self._flush()
         return sent
 
@@ -153,7 +150,7 @@ class _Sender:
         """Send the dead letters of sent originals once more, as replayed."""
         for found, place in sent:
             where, letter = (self._topic, found.partition), found.letter
-            self._produce(where, letter.key, encode(letter), (REPLAYED, place), lambda _: None)
+            self._produce(where, (letter.key, encode(letter)), (REPLAYED, place), lambda _: None)
         self._flush()
         if self._failed:
             raise NotProduced(
@@ -162,14 +159,9 @@ class _Sender:
             )
 
     def _produce(
-        self,
-        where: tuple[str, int],
-        key: bytes | None,
-        value: bytes | None,
-        mark: tuple[str, str],
-        accepted: Callable[[Message], None],
+        self, where: tuple[str, int], record: _Record, mark: tuple[str, str], accepted: Callable[[Message], None]
     ) -> None:
-        topic, partition = where
+        (topic, partition), (key, value) = where, record
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             if error is None:

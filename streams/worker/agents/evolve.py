@@ -57,10 +57,7 @@ def attach(pipeline: Pipeline, reasoning: Reasoning, listener: Listener) -> "Evo
 
 
 def under_way(settings: Settings) -> int:
-    """Return how many events are processed at once: with a model, more than may ask it, so that it never idles.
-
-    Before and after its call an event is prepared and written for some hundredths of a second.
-    """
+    """Return how many events are processed at once: with a model, more than may ask it, so that it never idles."""
     asks = settings.reasoner is ReasonerName.LLM
     return settings.in_flight + (math.ceil(settings.in_flight * AHEAD) if asks else 0)
 

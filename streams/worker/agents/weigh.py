@@ -79,10 +79,7 @@ class Learner:
         self._is_stale = False
 
     async def apply(self, event: Any, step: Callable[[Weights], Weights]) -> tuple[bool, bool]:
-        """Apply an event, and wait until it is on the log.
-
-        Returns:
-            Whether the weights were frozen, and whether the event is new.
+        """Apply an event, wait until it is on the log, and return whether weights were frozen, and whether it is new.
 
         Raises Stale if the partition has moved; its new owner gets the event again.
         """

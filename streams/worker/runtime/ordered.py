@@ -35,10 +35,7 @@ class Stale(Exception):
 
 
 class Abandoned(Exception):
-    """The event is unfinished and must not be acknowledged, although its partition has not moved yet.
-
-    It is delivered again, to this worker or to another one.
-    """
+    """The event is unfinished, although its partition has not moved yet: it comes again, here or elsewhere."""
 
 
 class Work(NamedTuple):
