@@ -177,7 +177,8 @@ class _Rebuild:
         for number, (log, where, slim_where) in enumerate(zip(logs, skills, slims, strict=True)):
             folded, end = self._fold(log)
             # Slim skills before the skills that they follow from.
-            found = _Partition(folded, slims=self._slims(slim_where, len(slims), own=True), skills=self._skills(where))
+            slim_skills = self._slims(slim_where, len(slims), own=True)
+            found = _Partition(folded, {key: unpack(value) for key, value in self._newest(where).items()}, slim_skills)
             self._catch_up(TopicPartition(log.topic, log.partition, end), found)
             if self._apply:
                 no_workers(self._settings)
@@ -306,9 +307,9 @@ class _Rebuild:
                 found[key] = _Slim(value, max(version_in(value), before))
         return found
 
-    def _skills(self, where: TopicPartition) -> dict[bytes, bytes]:
+    def _newest(self, where: TopicPartition) -> dict[bytes, bytes]:
         newest = {message.key() or b"": message.value() for message in self._scanner.read([where])}
-        return {key: unpack(value) for key, value in newest.items() if value is not None}
+        return {key: value for key, value in newest.items() if value is not None}
 
     def _rotate(self) -> None:
         """Remove takers under an earlier secret's pseudonyms from items; later choices add them again.
@@ -321,10 +322,9 @@ class _Rebuild:
         except NoSuchTopic:
             return
         for where in partitions:
-            newest = {message.key() or b"": message.value() for message in self._scanner.read([where])}
-            for key, value in newest.items():
+            for key, value in self._newest(where).items():
                 try:
-                    rest = without_foreign(unpack_item(value), secret or b"") if value else None
+                    rest = without_foreign(unpack_item(value), secret or b"")
                 except BadRecord:
                     continue
                 if rest is not None:

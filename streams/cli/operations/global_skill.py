@@ -18,11 +18,6 @@ group = typer.Typer(no_args_is_help=True, help="The skill that a domain's new us
 app.add_typer(group, name="global-skill")
 
 
-@group.callback()
-def _group() -> None:
-    """A group with one command would become that command."""
-
-
 @group.command(epilog=_EXAMPLES)
 def build(
     domain: Domain = None,

@@ -32,11 +32,6 @@ group = typer.Typer(no_args_is_help=True, help="Tokens of the HTTP API.", epilog
 app.add_typer(group, name="token")
 
 
-@group.callback()
-def _group() -> None:
-    """A group with one command would become that command."""
-
-
 @group.command(epilog=_EXAMPLES)
 def new(
     name: Annotated[str, typer.Option(help="The owner: the actor of every change made with it.", metavar="NAME")],

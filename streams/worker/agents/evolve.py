@@ -14,23 +14,20 @@ from typing import Any
 from operators.language.understood import Understood
 from operators.steps.evolved import Outcome, State
 from operators.weigh import outcome_of
-from schemas import (
-    Abstention,
-    Contrast,
-    Correction,
-    Feedback,
-    ForgetRequest,
-    Interaction,
-    ItemFacts,
-    Memory,
-    PolicySkill,
-    Position,
-    SkillCommand,
-    Wish,
-    compound_key,
-    encode,
-)
 from schemas import Outcome as ChoiceOutcome
+from schemas.codec import encode
+from schemas.commands import SkillCommand
+from schemas.contrasts import Abstention, Contrast
+from schemas.corrections import Correction
+from schemas.diffs import PolicySkill
+from schemas.events import Interaction
+from schemas.feedback import Feedback
+from schemas.forgetting import ForgetRequest
+from schemas.items import ItemFacts
+from schemas.memory import Memory
+from schemas.skills import Position
+from schemas.state import Wish
+from schemas.topics import compound_key
 from streams.kafka.clients import partition_of
 from streams.settings import ReasonerName, Settings
 from streams.steps import evolve_of
