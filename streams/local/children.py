@@ -14,8 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from streams import private
 
-MAX_BYTES = 10 * 1024 * 1024
-SECONDS = 2.0
+MAX_BYTES, SECONDS = 10 * 1024 * 1024, 2.0
 
 
 @contextmanager

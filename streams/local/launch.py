@@ -204,16 +204,13 @@ class Local:
         return self
 
     def _start_child(self, name: str) -> None:
+        more: dict[str, Any] = {"metrics_port": self._ports.get(name, 0)}
         if name == SERVER:
             if self._tokens is None:
                 self.token = own_token(self.settings)
-            more = {
-                "http_port": self._http_port,
-                "http_tokens": self._tokens or self.settings.data_dir / TOKENS_FILE,
-                "console_metrics": ",".join(self.metrics.values()),
-            }
-        else:
-            more = {"metrics_port": self._ports[name]}
+            known = self._tokens or self.settings.data_dir / TOKENS_FILE
+            metrics = ",".join(self.metrics.values())
+            more = {"http_port": self._http_port, "http_tokens": known, "console_metrics": metrics}
         keeps = []
         if self._proxy is not None and self._proxy.stdin is not None and self._lock is not None and name != SERVER:
             # They may outlive us for a while, and need the broker and the folder for as long: the last holder of the
@@ -313,9 +310,8 @@ class Local:
             while reason := why_not_ready(url):
                 self.check()
                 if time.monotonic() > give_up:
-                    raise StreamsError(
-                        f"the {name} was not ready within {seconds:.0f} s: {reason}; its log is {self.logs[name]}"
-                    )
+                    why = f"{reason}; its log is {self.logs[name]}"
+                    raise StreamsError(f"the {name} was not ready within {seconds:.0f} s: {why}")
                 time.sleep(0.1)
         self._was_ready = True
 

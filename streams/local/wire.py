@@ -17,7 +17,6 @@ from streams.settings import Settings
 
 REQUEST_SECONDS = 30.0
 FETCH_BYTES, PARTITION_BYTES = 16 * 1024 * 1024, 8 * 1024 * 1024
-CLIENT = "sager-journal"
 _FAR = 1 << 60
 """An offset behind every end: a fetch from there has no records, and still reports the end."""
 _EXISTS = 36
@@ -105,7 +104,7 @@ class Wire:
             raise BrokerUnreachable(f"the embedded broker at {self._bootstrap} refuses {doing}: error {code}")
 
     def _ask(self, request: RequestStruct) -> Any:
-        payload = request.build_request_header(0, CLIENT).encode() + request.encode()
+        payload = request.build_request_header(0, "sager-journal").encode() + request.encode()
         try:
             self._socket.sendall(struct.pack(">i", len(payload)) + payload)
             (size,) = struct.unpack(">i", self._read(4))

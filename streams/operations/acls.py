@@ -1,9 +1,8 @@
 """The Kafka ACLs of each role: the minimum that it needs. Kafka refuses everything else.
 
 Names are literal: a prefixed rule would also cover tenants whose prefix begins alike. Only the groups of webhooks are a
-prefix, `APP_ID-webhooks-`, which no other tenant's name begins with. The worker and the operator
-get every topic of the registry, the materializer every topic that becomes rows. A new topic stays closed to the other
-roles until they name it here.
+prefix, `APP_ID-webhooks-`, which no other tenant's name begins with. Worker and operator get every topic, the
+materializer every topic that becomes rows. A new topic stays closed to the other roles until they name it here.
 
 >>> from streams.settings import Settings
 >>> [str(grant) for grant in grants(Role.ADVOCATE, Settings())][:3]

@@ -43,12 +43,8 @@ from streams.worker.runtime.repairs import DeliveredTable
 
 logger = logging.getLogger("sager.worker")
 
-PARSED_ITEMS = 20_000
-DECODED_VALUES = 4_000
-HANDED_OVER = 1_000
-FIRST_RETRY_SECONDS = 0.2
-LAST_RETRY_SECONDS = 10.0
-FULL_SECONDS = 0.01
+PARSED_ITEMS, DECODED_VALUES, HANDED_OVER = 20_000, 4_000, 1_000
+FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, FULL_SECONDS = 0.2, 10.0, 0.01
 REQUEST_BYTES = 4 * 1024 * 1024
 
 _Result = TypeVar("_Result")

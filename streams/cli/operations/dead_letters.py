@@ -101,7 +101,7 @@ def replay(
     code 1: some of the chosen letters cannot be replayed.
     """
     from streams.operations.dead_letters import replay as replaying  # noqa: PLC0415
-    from streams.operations.dead_letters.reading import Chosen, place_of  # noqa: PLC0415
+    from streams.operations.dead_letters.reading import Chosen  # noqa: PLC0415
 
     if not (event_ids or reason or stage or since):
         raise typer.BadParameter("name dead letters by their ids, or choose them, as with --reason internal-error")
@@ -115,7 +115,8 @@ def replay(
         print_json({"ready": list(planned.ready), "replayed": sent, "hindered": hindered, "unknown": planned.unknown})
     else:
         for name, found in planned.ready.items() if dry_run else ():
-            print(printable(f"{name}  to {place_of(found.letter)}"))
+            source = found.letter.source
+            print(printable(f"{name}  to {source.topic}/{source.partition}/{source.offset}"))
         print(f"{len(planned.ready):,} would be replayed" if dry_run else f"{sent:,} replayed")
         for name, why in planned.hindered.items():
             note(f"{name}: {why.value}")

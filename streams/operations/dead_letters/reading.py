@@ -158,11 +158,6 @@ def is_clipped(letter: DeadLetter) -> bool:
     return letter.detail.startswith(CLIPPED)
 
 
-def place_of(letter: DeadLetter) -> str:
-    """Format the original's topic, partition and offset."""
-    return f"{letter.source.topic}/{letter.source.partition}/{letter.source.offset}"
-
-
 def header(message: Message, name: str) -> str | None:
     """Return the last header of this name as text, if there is one."""
     for key, value in reversed(message.headers() or []):

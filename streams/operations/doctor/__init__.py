@@ -15,8 +15,7 @@ from streams.settings import By, RankerName, ReasonerName, Settings
 
 __all__ = ["Finding", "Status", "examine"]
 
-CHECK_SECONDS = 15.0
-BROKER_SECONDS = 5.0
+CHECK_SECONDS, BROKER_SECONDS = 15.0, 5.0
 
 
 def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Finding]:

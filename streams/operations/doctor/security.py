@@ -13,8 +13,7 @@ from streams.console import scrape
 from streams.operations.doctor.findings import Finding, Status, error, ok, warning
 from streams.settings import Settings
 
-ANSWER_SECONDS = 8.0
-_SHOWN = 3
+ANSWER_SECONDS, _SHOWN = 8.0, 3
 _EVERYBODY = ("User:*", "User:ANONYMOUS")
 _ONE_PERSON = "one person's machine needs none"
 

@@ -21,8 +21,7 @@ from streams.worker.runtime.watchdog import lag
 ANSWER_SECONDS = 8.0
 OPENAI_URL = "https://api.openai.com/v1"
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
-_SHOWN_MODELS = 5
-_REFUSED = (401, 403)
+_SHOWN_MODELS, _REFUSED = 5, (401, 403)
 
 
 def broker(settings: Settings, cluster: ClusterMetadata) -> Finding:

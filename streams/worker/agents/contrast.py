@@ -19,8 +19,7 @@ from streams.worker.pipeline import Pipeline, position_of
 from streams.worker.runtime.intake import Intake
 
 STAGE = "contrast"
-HOLD_SECONDS = 30.0
-LOOK_AGAIN_SECONDS = 0.02
+HOLD_SECONDS, LOOK_AGAIN_SECONDS = 30.0, 0.02
 
 
 def attach(pipeline: Pipeline) -> None:

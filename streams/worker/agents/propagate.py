@@ -21,8 +21,7 @@ from streams.worker.runtime.reader import Head, Taken
 logger = logging.getLogger("sager.worker")
 
 STAGE = "propagate"
-LOOK_SECONDS = 0.1
-AGAIN_SECONDS = 1.0
+LOOK_SECONDS, AGAIN_SECONDS = 0.1, 1.0
 AT_ONCE = 64
 """Touches that are applied before other tasks run."""
 MOST_WAITING = 20_000

@@ -28,12 +28,8 @@ LOOK_INTO = 5_000
 """Values that are searched before other tasks run."""
 GATHERED = 4_000
 """Items that are kept unpacked, with their counts."""
-ANSWERS = 10_000
-LOOK_AGAIN_SECONDS = 0.02
-TASTES_SECONDS = 60.0
-TASTES_ITEMS = 2_000
-TASTES = 512
-MAX_DOMAINS = 64
+ANSWERS, LOOK_AGAIN_SECONDS = 10_000, 0.02
+TASTES_SECONDS, TASTES_ITEMS, TASTES, MAX_DOMAINS = 60.0, 2_000, 512, 64
 
 
 class ItemStore:

@@ -30,8 +30,7 @@ from streams.worker.runtime.ordered import Abandoned, Stale
 
 logger = logging.getLogger("sager.reasoning")
 
-FIRST_WAIT_SECONDS = 1.0
-LAST_WAIT_SECONDS = 60.0
+FIRST_WAIT_SECONDS, LAST_WAIT_SECONDS = 1.0, 60.0
 LOOK_SECONDS = 0.25
 """How soon a waiting event notices that the endpoint is back, or that its partition has moved."""
 APART_SECONDS = 0.05

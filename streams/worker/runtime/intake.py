@@ -25,8 +25,7 @@ from streams.worker.runtime.reader import Taken
 Handler = Callable[[Any, Any, Position], Awaitable[str]]
 """Takes the Faust event, the decoded event and its position; returns the outcome for the metrics."""
 
-IN_FLIGHT = 256
-SMALL_BYTES = 4_096
+IN_FLIGHT, SMALL_BYTES = 256, 4_096
 AHEAD = f"its time is more than {TOLERANCE.seconds // 60} minutes ahead of its record's or of the worker's clock"
 
 

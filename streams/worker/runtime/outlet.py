@@ -24,8 +24,7 @@ from streams.settings import Compression, Settings
 
 logger = logging.getLogger("sager.outlet")
 
-SHARE_OF_SESSION = 0.7
-POLL_SECONDS = 0.002
+SHARE_OF_SESSION, POLL_SECONDS = 0.7, 0.002
 BATCH_BYTES = 256 * 1024
 """No more than the smallest limit of a topic: a batch that is refused is refused with all its records."""
 QUEUE_KIBIBYTES = 64 * 1024

@@ -25,8 +25,7 @@ from streams.worker import metrics
 
 logger = logging.getLogger("sager.watchdog")
 
-REQUEST_SECONDS = 10.0
-OLDEST_SECONDS = 2.0
+REQUEST_SECONDS, OLDEST_SECONDS = 10.0, 2.0
 BEAT_SECONDS = 1.0
 """How often the event loop beats on a machine that is not busy."""
 
