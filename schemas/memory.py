@@ -112,7 +112,7 @@ class Taker:
 class ItemMemory(Model):
     """M_i: a sample of an item's takers, newest last. `epoch` counts its changes.
 
-    Its records are packed, see `streams.kafka.packed_items`.
+    Its records are packed, see `streams.kafka.packed`.
     """
 
     TOPIC: ClassVar[str] = "item-memories"

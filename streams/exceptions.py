@@ -25,9 +25,5 @@ class MissingExtra(StreamsError, ImportError):
     """An optional part of the distribution is not installed."""
 
 
-class EmbeddedBrokerFailed(StreamsError, RuntimeError):
-    """The embedded broker did not start."""
-
-
 class NotProduced(StreamsError, RuntimeError):
     """The broker did not accept all records."""

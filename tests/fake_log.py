@@ -30,7 +30,7 @@ from streams.settings import Settings
 from streams.worker.app import create
 from streams.worker.items.shared import FORGOTTEN, Items
 from streams.worker.pipeline import Pipeline
-from streams.worker.reasoning.weights import LearnedWeights
+from streams.worker.reasoning.domains import LearnedWeights
 from streams.worker.runtime import sent
 from streams.worker.runtime.outlet import Delivered
 

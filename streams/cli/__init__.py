@@ -13,7 +13,8 @@ from typing import Annotated
 import typer
 
 from streams import private
-from streams.cli.errors import INTERRUPTED, ReportingGroup
+from streams.cli.errors import INTERRUPTED
+from streams.cli.groups import HeadedGroup
 from streams.cli.options import examples
 
 IMPORTED_OBJECTS = 100_000
@@ -21,7 +22,7 @@ IMPORTED_OBJECTS = 100_000
 
 app = typer.Typer(
     name="sager",
-    cls=ReportingGroup,
+    cls=HeadedGroup,
     no_args_is_help=True,
     rich_markup_mode=None,  # help in rich's boxes takes twice as long to come
     pretty_exceptions_enable=False,

@@ -13,13 +13,13 @@ from streams.exceptions import StreamsError
 if TYPE_CHECKING:
     from streams.rights.cards import ToldCard
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    lines = ("sager card ann", 'sager card ann --request "where to eat tonight?" --json')
-    app.command("card", short_help="Print a person's card.", epilog=examples(*lines))(card)
+app = typer.Typer()
 
 
+@app.command(
+    short_help="Print a person's card.",
+    epilog=examples("sager card ann", 'sager card ann --request "where to eat tonight?" --json'),
+)
 def card(
     user: User,
     request: Annotated[str, typer.Option(help="The request at hand: lines about it come first.")] = "",

@@ -14,16 +14,12 @@ if TYPE_CHECKING:
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        "config",
-        short_help="Print the effective configuration.",
-        epilog=examples("SAGER_CONFIG=sager.toml sager config --json"),
-    )(config)
+app = typer.Typer()
 
 
+@app.command(
+    short_help="Print the effective configuration.", epilog=examples("SAGER_CONFIG=sager.toml sager config --json")
+)
 def config(as_json: AsJson = False) -> None:
     """Print the effective configuration, and where each value comes from. Secrets are hidden.
 

@@ -17,24 +17,10 @@ from typing import Any
 
 import typer
 
-from streams.cli.groups import HeadedGroup
 from streams.cli.output import printable
 from streams.exceptions import StreamsError
 
 FAILED, WRONG_USE, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141
-
-
-class Misconfigured(StreamsError, ValueError):
-    """A setting is wrong; the message names its variable."""
-
-
-class ReportingGroup(HeadedGroup):
-    """The top-level group: errors that commands raise on purpose become a message and an exit code."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        with reported():
-            return super().invoke(ctx)
 
 
 @contextmanager

@@ -10,10 +10,12 @@ from typing import Any, cast
 import typer
 from typer.core import TyperGroup
 
+from streams.cli.errors import reported
+
 HEADINGS: dict[str, dict[str, str]] = {
     "Getting started": {
-        "demo": "local.demo",
-        "up": "local.up",
+        "demo": "local",
+        "up": "local",
         "import": "data.importing",
         "doctor": "operations.deployment",
         "config": "config",
@@ -43,7 +45,7 @@ HEADINGS: dict[str, dict[str, str]] = {
 
 
 class Commands(Mapping[str, Any]):
-    """The commands under some headings, each loaded on access: its module in `streams.cli` has a `register`."""
+    """The commands under some headings, each loaded on access from the `app` of its module in `streams.cli`."""
 
     def __init__(self, headings: Mapping[str, Mapping[str, str]]) -> None:
         self._modules = {name: module for listed in headings.values() for name, module in listed.items()}
@@ -53,7 +55,7 @@ class Commands(Mapping[str, Any]):
         if name not in self._loaded:
             module = import_module(f"streams.cli.{self._modules[name]}")
             app = typer.Typer(rich_markup_mode=None)  # help in rich's boxes takes twice as long
-            module.register(app)
+            app.add_typer(module.app)
             self._loaded |= typer.main.get_group(app).commands
         return self._loaded[name]
 
@@ -65,11 +67,16 @@ class Commands(Mapping[str, Any]):
 
 
 class HeadedGroup(TyperGroup):
-    """A group whose help lists the commands under headings."""
+    """The top-level group: its help lists the commands under headings."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
         self.commands = cast("dict[str, Any]", Commands(HEADINGS))
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; errors that it raises on purpose become a message and an exit code."""
+        with reported():
+            return super().invoke(ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands, each with its one line."""

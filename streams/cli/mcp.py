@@ -8,23 +8,20 @@ from urllib.parse import urlsplit
 
 import typer
 
-from streams.cli.errors import Misconfigured
 from streams.cli.options import examples, need, settings
 from streams.cli.output import note
+from streams.exceptions import StreamsError
 
 TOKEN_FILE = "token"  # noqa: S105 - its name
 """Its name in the data folder, where `sager up` writes it."""
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        "mcp",
-        short_help="Give an agent a skill, over MCP.",
-        epilog=examples("SAGER_URL=https://sager.example SAGER_TOKEN=... sager mcp --user ann --domain films"),
-    )(mcp)
+app = typer.Typer()
 
 
+@app.command(
+    short_help="Give an agent a skill, over MCP.",
+    epilog=examples("SAGER_URL=https://sager.example SAGER_TOKEN=... sager mcp --user ann --domain films"),
+)
 def mcp(
     url: Annotated[
         str, typer.Option(help="Where the HTTP API is.", envvar="SAGER_URL", metavar="URL")
@@ -52,7 +49,7 @@ def mcp(
     configure("WARNING", chosen.log_format)
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
-        raise Misconfigured("SAGER_URL must be the address of the HTTP API, such as http://127.0.0.1:8088")
+        raise StreamsError("SAGER_URL must be the address of the HTTP API, such as http://127.0.0.1:8088")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         note("warning: the token and all answers cross the network unencrypted: use https")
     token = _token(token_file, chosen.data_dir)
@@ -62,21 +59,17 @@ def mcp(
 
 
 def _token(file: Path | None, data_dir: Path) -> str:
-    """Return the token of the named file, else SAGER_TOKEN, else the token of `sager up`.
-
-    Raises:
-        Misconfigured: there is none.
-    """
+    """Return the token of the named file, else SAGER_TOKEN, else the token of `sager up`."""
     path = file or data_dir / TOKEN_FILE
     given = os.environ.get("SAGER_TOKEN", "").strip() if file is None else ""
     try:
         found = given or path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise Misconfigured(
+        raise StreamsError(
             f"no token can be read from {path}: `sager up` writes one there; else set SAGER_TOKEN, or name a file "
             "with --token-file. `sager token new` makes tokens"
         ) from error
     if not re.fullmatch(r"sager_[A-Za-z0-9_-]{43}", found):
         where = "SAGER_TOKEN" if given else path
-        raise Misconfigured(f"{where} holds no token: it begins with sager_, and `sager token new` makes one")
+        raise StreamsError(f"{where} holds no token: it begins with sager_, and `sager token new` makes one")
     return found

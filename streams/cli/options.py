@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from streams import private
-from streams.cli.errors import Misconfigured
 from streams.cli.output import note
+from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
     from streams.settings import Settings
@@ -30,12 +30,7 @@ Since = Annotated[
 
 
 def settings(**given: Any) -> "Settings":
-    """Return the effective configuration: these options, then the environment, then the TOML file.
-
-    Raises:
-        Misconfigured: the file is missing or no TOML, or a value cannot be parsed.
-        ValidationError: a value is not allowed.
-    """
+    """Return the effective configuration: these options, then the environment, then the TOML file."""
     from pydantic_settings import SettingsError  # noqa: PLC0415
 
     from streams.settings import Settings, UnknownSetting, unknown_variables  # noqa: PLC0415
@@ -46,9 +41,9 @@ def settings(**given: Any) -> "Settings":
     try:
         chosen = Settings(**{name: value for name, value in given.items() if value is not None})
     except UnknownSetting as error:
-        raise Misconfigured(str(error)) from error
+        raise StreamsError(str(error)) from error
     except SettingsError as error:
-        raise Misconfigured(f"the configuration is wrong: {error}. Lists and maps are written as JSON") from error
+        raise StreamsError(f"the configuration is wrong: {error}. Lists and maps are written as JSON") from error
     if chosen.group:
         private.begin(chosen.group)
     return chosen
@@ -58,9 +53,6 @@ def connected(bootstrap: str | None) -> "Settings":
     """Return the effective configuration if one of its bootstrap servers listens.
 
     Kafka's clients wait long for a broker that may still come; a user at a terminal wants an answer at once.
-
-    Raises:
-        BrokerUnreachable: no server listens.
     """
     from streams.exceptions import BrokerUnreachable  # noqa: PLC0415
 
@@ -83,9 +75,6 @@ def moment_ms(text: str | None) -> int:
 
     >>> moment_ms("1970-01-02")
     86400000
-
-    Raises:
-        BadParameter: it is neither.
     """
     if text is None:
         return 0
@@ -112,20 +101,16 @@ def need(purpose: str, extra: str, *packages: str) -> None:
 
 
 def config_file() -> dict[str, Any]:
-    """Return the contents of the TOML file that `SAGER_CONFIG` names, if it names one.
-
-    Raises:
-        Misconfigured: it is missing, or no TOML.
-    """
+    """Return the contents of the TOML file that `SAGER_CONFIG` names, if it names one."""
     name = os.environ.get("SAGER_CONFIG")
     if not name:
         return {}
     try:
         return tomllib.loads(Path(name).read_text(encoding="utf-8"))
     except OSError as error:
-        raise Misconfigured(f"SAGER_CONFIG names {name}, which cannot be read: {error.strerror}") from error
+        raise StreamsError(f"SAGER_CONFIG names {name}, which cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Misconfigured(f"SAGER_CONFIG names {name}, which is no TOML: {error}") from error
+        raise StreamsError(f"SAGER_CONFIG names {name}, which is no TOML: {error}") from error
 
 
 def examples(*lines: str) -> str:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 WIDTH_OF_A_PIPE = 160
 _BEYOND_ASCII = re.compile(r"[^ -~\n]")
-_BMP = 0x10000
 
 
 def console(*, stderr: bool = False) -> "Console":
@@ -163,13 +162,7 @@ def plain(value: Any) -> Any:  # noqa: PLR0911 - one per kind of value
 
 def _escaped(found: re.Match[str]) -> str:
     character = found.group()
-    if character.isprintable():
-        return character
-    code = ord(character)
-    if code < _BMP:
-        return f"\\u{code:04x}"
-    high, low = divmod(code - _BMP, 0x400)
-    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+    return character if character.isprintable() else json.dumps(character)[1:-1]
 
 
 def note(text: str) -> None:

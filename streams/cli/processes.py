@@ -18,22 +18,10 @@ if TYPE_CHECKING:
     from streams.settings import Settings
 
 
-class FolderUnusable(StreamsError, OSError):
-    """The data folder cannot be written to."""
+app = typer.Typer()
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    for command, short_help, line in (
-        (worker, "Run one worker.", "sager worker --bootstrap kafka:9092"),
-        (materialize, "Keep the DuckDB file up to date.", "sager materialize --bootstrap kafka:9092"),
-        (serve, "Serve the HTTP API.", "SAGER_HTTP_TOKENS=tokens.toml sager serve"),
-        (webhooks, "Post slim skills to endpoints as they change.", "SAGER_WEBHOOKS=webhooks.toml sager webhooks"),
-        (console, "Serve the console and the HTTP API.", "SAGER_HTTP_TOKENS=tokens.toml sager console"),
-    ):
-        app.command(command.__name__, short_help=short_help, epilog=examples(line))(command)
-
-
+@app.command(short_help="Run one worker.", epilog=examples("sager worker --bootstrap kafka:9092"))
 def worker(bootstrap: Bootstrap = None) -> None:
     """Run one worker: contrasts, skills and rankings. Start as many as there are partitions at most.
 
@@ -55,6 +43,7 @@ def worker(bootstrap: Bootstrap = None) -> None:
     run(chosen, health)
 
 
+@app.command(short_help="Keep the DuckDB file up to date.", epilog=examples("sager materialize --bootstrap kafka:9092"))
 def materialize(bootstrap: Bootstrap = None) -> None:
     """Keep the DuckDB file up to date: every event and every version of every skill, in tables.
 
@@ -80,6 +69,7 @@ def materialize(bootstrap: Bootstrap = None) -> None:
     run.materialize(chosen, stop, health=health)
 
 
+@app.command(short_help="Serve the HTTP API.", epilog=examples("SAGER_HTTP_TOKENS=tokens.toml sager serve"))
 def serve(bootstrap: Bootstrap = None) -> None:
     """Serve the HTTP API: skills and their logs from the newest DuckDB snapshot, and changes by people to Kafka.
 
@@ -91,6 +81,9 @@ def serve(bootstrap: Bootstrap = None) -> None:
     run(chosen)
 
 
+@app.command(
+    short_help="Serve the console and the HTTP API.", epilog=examples("SAGER_HTTP_TOKENS=tokens.toml sager console")
+)
 def console(bootstrap: Bootstrap = None) -> None:
     """Serve the console, pages for people with a browser, and the HTTP API, where the materializer's data folder is.
 
@@ -102,6 +95,10 @@ def console(bootstrap: Bootstrap = None) -> None:
     run(chosen, console=True)
 
 
+@app.command(
+    short_help="Post slim skills to endpoints as they change.",
+    epilog=examples("SAGER_WEBHOOKS=webhooks.toml sager webhooks"),
+)
 def webhooks(
     make_secret: Annotated[bool, typer.Option("--new-secret", help="Print a secret for an endpoint, and end.")] = False,
     bootstrap: Bootstrap = None,
@@ -130,18 +127,13 @@ def webhooks(
 
 
 def writable(folder: Path, group: str | None = None) -> Path:
-    """Return the data folder, made if it is missing, and closed to others.
-
-    Raises:
-        FolderUnusable: it cannot be written to.
-        StreamsError: this process may not give files to the group.
-    """
+    """Return the data folder, made if it is missing, and closed to others."""
     try:
         private.tighten(private.make(folder, group), group)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise FolderUnusable(
+        raise StreamsError(
             f"nothing can be written to the data folder {folder} ({error.strerror}): name another with SAGER_DATA_DIR "
             "or --data-dir"
         ) from error

@@ -16,16 +16,10 @@ if TYPE_CHECKING:
 NEAREST = 5
 
 
-class NoSlimSkill(StreamsError, LookupError):
-    """The topic has no slim skill of the user."""
+app = typer.Typer()
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    short_help = "Print slim skills as an app reads them."
-    app.command("slim", short_help=short_help, epilog=examples("sager slim ann --domain films"))(slim)
-
-
+@app.command(short_help="Print slim skills as an app reads them.", epilog=examples("sager slim ann --domain films"))
 def slim(user: User, domain: Domain = None, as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
     """Print the slim skills of a user, read from Kafka: the line that an app injects into its prompt.
 
@@ -41,7 +35,7 @@ def slim(user: User, domain: Domain = None, as_json: AsJson = False, bootstrap: 
     found = [skill for skill in held.values() if skill.user_id == user and domain in (None, skill.domain)]
     found.sort(key=lambda skill: skill.domain)
     if not found:
-        raise NoSlimSkill(_why_none(user, domain, held.values()))
+        raise StreamsError(_why_none(user, domain, held.values()))
     if as_json:
         print_json([skill.model_dump(mode="json") for skill in found])
         return

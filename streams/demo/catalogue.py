@@ -15,13 +15,12 @@ from schemas.fields import ItemId
 
 DOMAINS = ("films", "books", "restaurants")
 _LISTS = frozenset({"genres", "moods", "categories", "ambience", "meal"})
-_NUMBERS = frozenset({"year"})
 
 
 def _value(column: str, cell: str) -> JsonValue:
     if column in _LISTS:
         return [part.strip() for part in cell.split(",")]
-    return int(cell) if column in _NUMBERS else cell
+    return int(cell) if column == "year" else cell
 
 
 def _candidate(columns: list[str], line: str) -> Candidate:
@@ -33,11 +32,6 @@ def _candidate(columns: list[str], line: str) -> Candidate:
     return Candidate(item_id=item_id, title=title, description=description, metadata=metadata)
 
 
-def _read(domain: str) -> tuple[Candidate, ...]:
-    header, *lines = files(__package__).joinpath(f"{domain}.tsv").read_text(encoding="utf-8").splitlines()
-    return tuple(_candidate(header.split("\t"), line) for line in lines)
-
-
 @cache
 def load() -> Mapping[str, tuple[Candidate, ...]]:
     """Load all items by domain, in the order of their files.
@@ -45,4 +39,8 @@ def load() -> Mapping[str, tuple[Candidate, ...]]:
     >>> load()["films"][0].metadata["director"]
     'Alfred Hitchcock'
     """
-    return MappingProxyType({domain: _read(domain) for domain in DOMAINS})
+    found = {}
+    for domain in DOMAINS:
+        header, *lines = files(__package__).joinpath(f"{domain}.tsv").read_text(encoding="utf-8").splitlines()
+        found[domain] = tuple(_candidate(header.split("\t"), line) for line in lines)
+    return MappingProxyType(found)

@@ -7,19 +7,12 @@ from dataclasses import dataclass, field
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
-from schemas import (
-    Card,
-    CardDiff,
-    Contrast,
-    DeadLetter,
-    PolicySkill,
-    Profile,
-    RankedBy,
-    Ranking,
-    SkillDiff,
-    SlimSkill,
-    decode,
-)
+from schemas.cards import Card, CardDiff
+from schemas.codec import DeadLetter, decode
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import Contrast, RankedBy, Ranking
+from schemas.skills import SlimSkill
+from schemas.state import Profile
 from streams.kafka.clients import client_config, no_group
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import int_of
@@ -77,14 +70,12 @@ class Seen:
 class Observer:
     """Follows the pipeline's outputs from their beginning.
 
-    While it waits it calls `check`, which raises if a process has died; `patience_seconds` is the longest time without
-    a new record.
+    While it waits it calls `check`, which raises if a process has died; `patience` is the longest time without a new
+    record, in seconds.
     """
 
-    def __init__(
-        self, settings: Settings, check: Callable[[], None], patience_seconds: float = STALLED_SECONDS
-    ) -> None:
-        self._check, self._patience = check, patience_seconds
+    def __init__(self, settings: Settings, check: Callable[[], None], patience: float = STALLED_SECONDS) -> None:
+        self._check, self._patience = check, patience
         self.seen = Seen()
         own = {"fetch.wait.max.ms": 50, "enable.partition.eof": True}
         self._consumer = Consumer(client_config(settings, **no_group("demo"), **own))
@@ -114,20 +105,12 @@ class Observer:
         return count
 
     def read_to_end(self) -> None:
-        """Read every record that the broker holds by now.
-
-        Raises:
-            Stalled: the broker does not answer.
-        """
+        """Read every record that the broker holds by now. Raises Stalled if the broker does not answer."""
         self._assign()  # librdkafka reports an end once per assignment
         self.wait(lambda: not self._unread, "end of the topics")
 
     def wait(self, done: Callable[[], bool], what: str, tick: Callable[[], None] = lambda: None) -> None:
-        """Read records until `done`.
-
-        Raises:
-            Stalled: nothing new came for too long.
-        """
+        """Read records until `done`. Raises Stalled if nothing new came for too long."""
         newest = time.monotonic()
         while not done():
             if self.poll(0.1):

@@ -90,9 +90,7 @@ def choose(person: Person, candidates: Sequence[Candidate], facts_of: FactsOf, r
     return _choose(person.policy, candidates, facts_of, rng).item_id
 
 
-def history(
-    person: Person, catalogue: Catalogue, facts_of: FactsOf, rng: random.Random, n: int = 20
-) -> list[Candidate]:
+def history(person: Person, catalogue: Catalogue, facts_of: FactsOf, rng: random.Random, n: int) -> list[Candidate]:
     """Choose the person's past interactions by the earlier policy: distinct items, oldest first.
 
     None of them has a later want: the prior could take a common one for a preference, and nothing would be left to

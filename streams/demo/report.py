@@ -4,8 +4,7 @@ import shlex
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
@@ -23,12 +22,8 @@ BUCKETS = (0, 1, 2, 3, 5, 9, 17)
 """The least number of choices of each bucket of the curve; the last one is open-ended."""
 
 
-@dataclass(frozen=True)
-class Point:
-    """One bucket of the curve: hit rates at 1 by how many choices a skill had learned from.
-
-    `learned` is the rate with the skill at that choice, `prior` with the skill that the user began with.
-    """
+class Point(NamedTuple):
+    """One bucket of the curve: hit rates at 1 by how many choices a skill had learned from, with it and its seed."""
 
     seen: str
     choices: int
@@ -88,12 +83,8 @@ def summary(result: Result) -> dict[str, Any]:
         "agreement_before": round(agreement[0], 4),
         "agreement_after": round(agreement[1], 4),
         "by_seen": {
-            each.seen: {
-                "choices": each.choices,
-                "hit_at_1": round(each.learned, 4),
-                "hit_at_1_prior": round(each.prior, 4),
-            }
-            for each in curve(result.learned, seen.contrasts)
+            name: {"choices": count, "hit_at_1": round(learned, 4), "hit_at_1_prior": round(prior, 4)}
+            for name, count, learned, prior in curve(result.learned, seen.contrasts)
         },
         "fold_agrees": result.fold_agrees,
         "contrasts_per_second": round(len(seen.contrasts) / max(result.evolve_seconds, 0.001), 1),

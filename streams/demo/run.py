@@ -9,21 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from operators.merge import fold
-from schemas import (
-    Correction,
-    Directive,
-    Event,
-    Interaction,
-    Item,
-    PolicySkill,
-    Ranking,
-    RankRequest,
-    Selection,
-    SkillDiff,
-    Stance,
-    Utterance,
-    encode,
-)
+from schemas.base import Event
+from schemas.codec import encode
+from schemas.corrections import Correction, Directive, Utterance
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import Interaction, Ranking, RankRequest, Selection
+from schemas.items import Item
+from schemas.statements import Stance
 from streams.demo.observer import STALLED_SECONDS, Observer, Seen
 from streams.demo.scenario import Choice, Simulated
 from streams.kafka.producer import EventOutbox, envelope
@@ -58,16 +50,10 @@ class Hits:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a demo run.
+    """The result of a demo run; `events_in` counts the app's events by topic, `learned` is the log without words.
 
-    Attributes:
-        events_in: the number of events that the app produced, by topic.
-        learned: the log of diffs up to the last choice.
-        firsts: the first diff of every skill, with its seed.
-        before, after: the ranker on the held-back choices, with the prior alone and with the evolved skills.
-        agreement: learned against hidden policy, before and after.
-        fold_agrees: True if the fold of the log equals the skills topic and DuckDB, byte for byte.
-        evolve_seconds: from the first streamed choice to the last diff.
+    `before` and `after` are the ranker on the held-back choices, with the prior alone and with the evolved skills;
+    `agreement` is that of learned and hidden policies. `fold_agrees`: log, skills topic and DuckDB are byte-equal.
     """
 
     events_in: dict[str, int]
@@ -89,9 +75,7 @@ class Demo:
     """One run of a scenario against a local pipeline."""
 
     def __init__(self, scenario: Simulated, local: Local, progress: Progress) -> None:
-        self._scenario = scenario
-        self._local = local
-        self._progress = progress
+        self._scenario, self._local, self._progress = scenario, local, progress
         waiting = CALLS * local.settings.llm_timeout_seconds if uses_llm(local.settings) else 0.0
         self._observer = Observer(local.settings, local.check, STALLED_SECONDS + waiting)
         self._events = EventOutbox(local.settings)
@@ -100,12 +84,7 @@ class Demo:
         self._idle_looks, self._next_look = 0, 0.0
 
     def run(self) -> Result:
-        """Stream everything, wait for the pipeline, and measure.
-
-        Raises:
-            Stalled: the pipeline has stopped answering.
-            StreamsError: one of its processes has died.
-        """
+        """Stream everything, wait for the pipeline, and measure. Raises Stalled if the pipeline stops answering."""
         began = time.monotonic()
         held = self._scenario.held_back()
         self._load_past()
@@ -155,14 +134,11 @@ class Demo:
         for past in self._scenario.past():
             self._send(Interaction(**envelope(past.at), user_id=past.user_id, domain=past.domain, item=past.item))
         self._events.flush()
-        total = self._counts[Interaction.TOPIC]
+        counts, total = self._observer.seen.interactions, self._counts[Interaction.TOPIC]
+        self._wait(lambda: sum(counts.values()), total, "profiles", "learning the past")
 
-        def counted() -> int:
-            return sum(self._observer.seen.interactions.values())
-
-        self._observer.wait(
-            lambda: counted() >= total, "profiles", lambda: self._progress("learning the past", counted(), total)
-        )
+    def _wait(self, count: Callable[[], int], total: int, what: str, stage: str) -> None:
+        self._observer.wait(lambda: count() >= total, what, lambda: self._progress(stage, count(), total))
 
     def _measure(self, held: Sequence[Choice], when: str) -> Hits:
         """Request rankings of the held-back choices; no selection follows, so nothing is learned from them."""
@@ -176,24 +152,11 @@ class Demo:
     def _ask(self, wanted: Mapping[str, Choice], stage: str, *, clarify: bool = False) -> None:
         """Request a ranking of each choice by its id here, and wait for all of them."""
         for name, choice in wanted.items():
-            self._send(
-                RankRequest(
-                    **envelope(choice.at),
-                    request_id=name,
-                    user_id=choice.user_id,
-                    domain=choice.domain,
-                    candidates=choice.candidates,
-                    clarify=clarify,
-                )
-            )
+            whose = {"user_id": choice.user_id, "domain": choice.domain, "candidates": choice.candidates}
+            self._send(RankRequest(**envelope(choice.at), request_id=name, clarify=clarify, **whose))
         self._events.flush()
-
-        def answered() -> int:
-            return sum(name in self._observer.seen.rankings for name in wanted)
-
-        self._observer.wait(
-            lambda: answered() >= len(wanted), "rankings", lambda: self._progress(stage, answered(), len(wanted))
-        )
+        seen = self._observer.seen.rankings
+        self._wait(lambda: sum(name in seen for name in wanted), len(wanted), "rankings", stage)
 
     def _stream(self, choices: Sequence[Choice]) -> None:
         """Stream one round of choices, shown as our ranker or the app orders them, and wait for their diffs."""
@@ -226,9 +189,10 @@ class Demo:
         expected, chats = len(seen.diffs), set[str]()
         for event in self._scenario.words(skills):
             self._send(event)
-            expected += not isinstance(event, Utterance)
             if isinstance(event, Utterance):
                 chats.add(event.user_id)
+            else:
+                expected += 1
         asked = {choice.choice_id: choice for choice in self._scenario.last_lists()}
         self._ask(asked, "asking", clarify=True)
         for place, (name, choice) in enumerate(asked.items()):

@@ -8,19 +8,12 @@ from typing import Any
 
 from operators.attributes import fact_id
 from operators.statinit import parser_for
-from schemas import (
-    Action,
-    Candidate,
-    Correction,
-    Event,
-    Fact,
-    Feedback,
-    PolicySkill,
-    Signal,
-    SkillCommand,
-    SkillDiff,
-    Utterance,
-)
+from schemas.base import Event
+from schemas.commands import Action, SkillCommand
+from schemas.corrections import Correction, Utterance
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import Feedback, Signal
+from schemas.items import Candidate, Fact
 from streams.demo import catalogue, people
 from streams.demo.people import Person
 from streams.kafka.producer import envelope
@@ -103,11 +96,8 @@ class Simulated:
 
     def describe(self) -> str:
         """Describe the scenario in one line."""
-        items = sum(map(len, self._items.values()))
-        return (
-            f"{len(self.people)} simulated users with hidden policies choose among {items} real films, books and "
-            "restaurants"
-        )
+        users, items = len(self.people), sum(map(len, self._items.values()))
+        return f"{users} simulated users with hidden policies choose among {items} real films, books and restaurants"
 
     def catalogue(self) -> Iterator[tuple[str, Candidate]]:
         """Yield the domain and candidate of every item."""

@@ -37,11 +37,7 @@ def partition_of(user_id: str, partitions: int) -> int:
 
 
 def client_config(settings: Settings, **more: Any) -> dict[str, Any]:
-    """Return librdkafka settings shared by all our clients, and `more`. They hold secrets: never log them.
-
-    Raises:
-        SecurityMisconfigured: a TLS file is invalid.
-    """
+    """Return librdkafka settings shared by all our clients, and `more`. They hold secrets: never log them."""
     return {
         "bootstrap.servers": settings.bootstrap,
         "socket.keepalive.enable": True,

@@ -14,16 +14,8 @@ REQUEST_SECONDS = 10.0
 WITHOUT_MEMBERS = (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD, ConsumerGroupState.UNKNOWN)
 
 
-class WorkersRunning(StreamsError, RuntimeError):
-    """A command that must not run beside workers found some."""
-
-
 def members(settings: Settings, client: AdminClient | None = None) -> int | None:
-    """Return the number of workers; None if it is unknown: the embedded broker keeps members that did not leave.
-
-    Raises:
-        BrokerUnreachable: the broker does not answer.
-    """
+    """Return the number of workers; None if it is unknown: the embedded broker keeps members that did not leave."""
     client = client or admin(settings)
     try:
         described = client.describe_consumer_groups([settings.app_id], request_timeout=REQUEST_SECONDS)
@@ -42,9 +34,6 @@ def committed(settings: Settings, partitions: Sequence[TopicPartition]) -> dict[
 
     A consumer asks, which never joins the group. An admin client must not: where the group's coordinator has just
     moved to another broker, librdkafka reads through a null pointer, and the process dies (librdkafka #5040, in 2.16).
-
-    Raises:
-        KafkaException: the broker does not answer.
     """
     consumer = Consumer(client_config(settings, **{"group.id": settings.app_id, "enable.auto.commit": False}))
     try:
@@ -58,15 +47,15 @@ def committed(settings: Settings, partitions: Sequence[TopicPartition]) -> dict[
 
 
 def no_workers(settings: Settings) -> None:
-    """Raise `WorkersRunning` if a worker runs, or may run."""
+    """Raise `StreamsError` if a worker runs, or may run."""
     count = members(settings)
     if count is None:
-        raise WorkersRunning(
+        raise StreamsError(
             f"there were workers of the group {settings.app_id}, and this broker does not report whether they still "
             "run. End `sager up` and start it again: its journal gives the topics back"
         )
     if count:
-        raise WorkersRunning(
+        raise StreamsError(
             f"workers of the group {settings.app_id} are running ({count}), and would write over it: end them first. "
             f"One that was killed counts for SAGER_SESSION_SECONDS ({settings.session_seconds:g}) more"
         )

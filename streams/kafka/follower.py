@@ -5,7 +5,8 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
+from contextlib import suppress
+from queue import SimpleQueue
 from typing import Self
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -17,9 +18,7 @@ from streams.settings import Settings
 
 logger = logging.getLogger("sager.kafka")
 
-SILENT_SECONDS = 30.0
-POLL_SECONDS = 0.2
-AGAIN_SECONDS = 5.0
+SILENT_SECONDS, POLL_SECONDS, AGAIN_SECONDS = 30.0, 0.2, 5.0
 MOST_AT_ONCE = 2_000
 
 
@@ -41,11 +40,7 @@ class Follower:
         self._thread = threading.Thread(target=self._follow, name=f"follow-{base}", daemon=True)
 
     def start(self) -> Self:
-        """Begin to follow, and wait until the topic has been read to its end, however long it is.
-
-        Raises:
-            BrokerUnreachable: the broker was silent for half a minute.
-        """
+        """Begin to follow, and wait until the topic has been read to its end, however long it is."""
         self._heard = time.monotonic()
         self._thread.start()
         while not self._ready.wait(1.0):
@@ -103,11 +98,8 @@ class Follower:
     def _seek_asked(self, consumer: Consumer) -> None:
         """Seek the partitions whose end is asked for to their position: a client reports an end once per seek."""
         again = []
-        while True:
-            try:
-                partition, reached = self._asked.get_nowait()
-            except Empty:
-                break
+        while not self._asked.empty():  # no other thread takes from it
+            partition, reached = self._asked.get()
             try:
                 consumer.seek(self._where(partition))
                 self._waiting[partition].append(reached)
@@ -131,12 +123,9 @@ class Follower:
 def partitions_of(consumer: Consumer, topic: str, is_over: threading.Event) -> list[int]:
     """Return the partitions of a topic, once the broker knows it; none once it is over."""
     while not is_over.is_set():
-        try:
+        with suppress(Exception):  # the broker may still be starting, and the caller has a deadline
             found = consumer.list_topics(topic, timeout=5).topics[topic]
-        except Exception:  # the broker may still be starting, and the caller has a deadline
-            time.sleep(0.2)
-            continue
-        if found.error is None and found.partitions:
-            return sorted(found.partitions)
+            if found.error is None and found.partitions:
+                return sorted(found.partitions)
         time.sleep(0.2)
     return []

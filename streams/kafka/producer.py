@@ -15,8 +15,7 @@ from streams.exceptions import NotProduced, TopicsDiffer
 from streams.kafka.clients import partition_of, producer_config
 from streams.settings import Settings
 
-METADATA_SECONDS = 5.0
-FLUSH_SECONDS = 30.0
+METADATA_SECONDS, FLUSH_SECONDS = 5.0, 30.0
 BY_KEY = -1
 """Instead of a partition: the partition of the key."""
 
@@ -33,12 +32,7 @@ class Outbox:
         self._counts: dict[str, int] | None = None
 
     def send(self, topic: str, key: bytes | None, value: bytes | None, partition: int = BY_KEY) -> None:
-        """Produce a record, or a tombstone, on the topic of this full name.
-
-        Raises:
-            KafkaException: it is too large, or the topic or partition does not exist.
-            TopicsDiffer: the topic has another number of partitions than SAGER_PARTITIONS.
-        """
+        """Produce a record, or a tombstone, on the topic of this full name."""
         if partition != BY_KEY:
             self._check(topic)
         while True:
@@ -72,11 +66,7 @@ class Outbox:
             )
 
     def flush(self, seconds: float, what: str) -> None:
-        """Wait until the broker has acknowledged every record; `what` names them in the error.
-
-        Raises:
-            NotProduced: records were refused, now or before, or are still unsent.
-        """
+        """Wait until the broker has acknowledged every record; `what` names them in the error."""
         left = self._producer.flush(seconds)
         if left or self._refused:
             first = f"; the first: {self._refused[0]}" if self._refused else ""
@@ -109,11 +99,7 @@ class EventOutbox:
         return event
 
     def flush(self, seconds: float = FLUSH_SECONDS) -> None:
-        """Wait until the broker has all events.
-
-        Raises:
-            NotProduced: the broker did not accept all in time, or refused some.
-        """
+        """Wait until the broker has all events."""
         self._outbox.flush(seconds, "events")
 
     def __enter__(self) -> Self:

@@ -11,9 +11,7 @@ from streams.exceptions import BrokerUnreachable, StreamsError
 from streams.kafka.clients import client_config, no_group
 from streams.settings import Settings
 
-SILENT_SECONDS = 30.0
-REQUEST_SECONDS = 10.0
-POLL_SECONDS = 0.05
+SILENT_SECONDS, REQUEST_SECONDS, POLL_SECONDS = 30.0, 10.0, 0.05
 
 Tell = Callable[[int, int], None]
 """Called with the number of records that have been read, and about how many there are."""
@@ -39,12 +37,7 @@ class Scanner:
         self._consumer = Consumer(client_config(settings, **no_group("scan"), **config))
 
     def partitions(self, base: str) -> list[TopicPartition]:
-        """Return all partitions of a topic of the registry, from their beginning.
-
-        Raises:
-            NoSuchTopic: the broker has no such topic.
-            BrokerUnreachable: it does not answer.
-        """
+        """Return all partitions of a topic of the registry, from their beginning."""
         name = self._settings.topic(base)
         try:
             found = self._consumer.list_topics(name, timeout=REQUEST_SECONDS).topics[name]
@@ -80,11 +73,7 @@ class Scanner:
         return self._bounds(where)[1]
 
     def read(self, where: Sequence[TopicPartition], tell: Tell | None = None) -> Iterator[Message]:
-        """Yield all records from these offsets to the end that each partition has when it is reached.
-
-        Raises:
-            BrokerUnreachable: it does not answer any more.
-        """
+        """Yield all records from these offsets to the end that each partition has when it is reached."""
         if not where:
             return
         # The size is a question to the broker for each partition.
@@ -115,15 +104,11 @@ class Scanner:
         except KafkaException as error:
             raise BrokerUnreachable(f"{where.topic} cannot be read: {error.args[0].str()}") from error
 
-    def close(self) -> None:
-        """End the consumer."""
-        self._consumer.close()
-
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.close()
+        self._consumer.close()
 
 
 def int_of(value: Any) -> int:

@@ -16,11 +16,7 @@ def protocol_of(settings: Settings) -> SecurityProtocol:
 
 
 def librdkafka_security(settings: Settings) -> dict[str, Any]:
-    """Return librdkafka's settings of TLS and SASL; none if neither is used.
-
-    Raises:
-        SecurityMisconfigured: see `tls_context`.
-    """
+    """Return librdkafka's settings of TLS and SASL; none if neither is used."""
     protocol = protocol_of(settings)
     found: dict[str, Any] = {}
     if protocol.tls:
@@ -46,11 +42,7 @@ def librdkafka_security(settings: Settings) -> dict[str, Any]:
 
 
 def tls_context(settings: Settings) -> ssl.SSLContext | None:
-    """Return Python's TLS settings, by default with the system's certificate authorities; None without TLS.
-
-    Raises:
-        SecurityMisconfigured: a file cannot be read, or is invalid.
-    """
+    """Return Python's TLS settings, by default with the system's certificate authorities; None without TLS."""
     if not protocol_of(settings).tls:
         return None
     try:

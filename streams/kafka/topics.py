@@ -52,11 +52,7 @@ def admin(settings: Settings) -> AdminClient:
 
 
 def inspect(settings: Settings) -> list[TopicState]:
-    """Return the state of every topic of the registry.
-
-    Raises:
-        BrokerUnreachable: no broker answers, or the TLS or SASL handshake failed.
-    """
+    """Return the state of every topic of the registry."""
     client, cluster = reach(settings, TIMEOUT_SECONDS)
     existing = cluster.topics
     names = {topic.name(settings.prefix): topic for topic in TOPICS.values()}
@@ -92,12 +88,7 @@ def _cleanup_policies(client: AdminClient, names: Sequence[str]) -> dict[str, st
 
 
 def ensure(settings: Settings) -> list[str]:
-    """Create missing topics, wait until they can be used, and return their names.
-
-    Raises:
-        BrokerUnreachable: no broker answers.
-        TopicsDiffer: a topic exists with another partition count or clean-up policy; it is left as it is.
-    """
+    """Create missing topics, wait until they can be used, and return their names."""
     states = inspect(settings)
     if wrong := [state for state in states if state.differs]:
         raise TopicsDiffer(_advice(settings, wrong))

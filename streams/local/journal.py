@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import count
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -43,9 +44,9 @@ class JournalUnusable(StreamsError, RuntimeError):
 
 @dataclass
 class Log:
-    """The contents of a journal: records in the order of their offsets, and the workers' committed offsets.
+    """Records in the order of their offsets, the workers' commits, and the offset behind each partition's last record.
 
-    `ends` has the offset behind each partition's last record, which compaction may have removed.
+    Compaction may have removed that record.
     """
 
     records: dict[Partition, list[Record]] = field(default_factory=dict)
@@ -78,10 +79,6 @@ def _frame(head: Mapping[str, Any], batch: bytes = b"") -> bytes:
     return _FRAME.pack(len(content), zlib.crc32(content)) + content
 
 
-def _batch_frame(partition: Partition, batch: bytes) -> bytes:
-    return _frame({"batch_of": partition}, batch)
-
-
 def _commits_frame(offsets: Mapping[Partition, int]) -> bytes:
     return _frame({"commits": [(*partition, at) for partition, at in sorted(offsets.items())]})
 
@@ -100,17 +97,18 @@ def frames(path: Path, size: int | None = None) -> Iterator[tuple[dict[str, Any]
 
 
 def read(settings: Settings, size: int | None = None) -> Log | None:
-    """Return the contents of the journal, or of its first bytes; None if there is no journal.
-
-    Raises:
-        JournalUnusable: it belongs to another prefix, group or number of partitions.
-    """
+    """Return the contents of the journal, or of its first bytes; None if there is no journal."""
     log, path = Log(), path_of(settings)
     if not path.exists():
         return None
     for head, batch in frames(path, size):
         if "deployment" in head:
-            _check(settings, path, head["deployment"])
+            for setting, value in _deployment(settings).items():
+                if (kept := head["deployment"][setting]) != value:
+                    raise JournalUnusable(
+                        f"SAGER_{setting} is {value}, but the events in {path.parent} were kept with {kept}: set "
+                        f"SAGER_{setting}={kept}, or name another folder with --data-dir"
+                    )
         elif "commits" in head:
             log.commits |= {(name, number): at for name, number, at in head["commits"]}
         else:
@@ -126,28 +124,15 @@ def _deployment(settings: Settings) -> dict[str, Any]:
     return {"PARTITIONS": settings.partitions, "PREFIX": settings.prefix, "APP_ID": settings.app_id}
 
 
-def _check(settings: Settings, path: Path, found: Mapping[str, Any]) -> None:
-    for name, value in _deployment(settings).items():
-        if found[name] != value:
-            raise JournalUnusable(
-                f"SAGER_{name} is {value}, but the events in {path.parent} were kept with {found[name]}: set "
-                f"SAGER_{name}={found[name]}, or name another folder with --data-dir"
-            )
-
-
-def _new(path: Path) -> Path:
-    return path.with_suffix(".new")
-
-
 def write(settings: Settings, log: Log) -> Path:
     """Write a log to a new file beside the journal's, and return its path."""
-    new = _new(path_of(settings))
+    new = path_of(settings).with_suffix(".new")
     new.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new.parent.chmod(0o700)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(_frame({"deployment": _deployment(settings)}))
         for partition, batch in log.batches():
-            file.write(_batch_frame(partition, batch))
+            file.write(_frame({"batch_of": partition}, batch))
         file.write(_commits_frame(log.commits))
         file.flush()
         os.fsync(file.fileno())
@@ -177,7 +162,7 @@ class Journal:
 
     def append(self, batches: Iterable[tuple[Partition, bytes]]) -> None:
         """Append batches with the offsets that they name."""
-        self._add(b"".join(_batch_frame(partition, batch) for partition, batch in batches))
+        self._add(b"".join(_frame({"batch_of": partition}, batch) for partition, batch in batches))
 
     def commit(self, offsets: Mapping[Partition, int]) -> None:
         """Append offsets that the workers' group has committed."""
@@ -193,7 +178,7 @@ class Journal:
         """Replace the file with the one that was compacted from its first bytes, and append what came behind them."""
         rest = os.pread(self._file, self.size - size, size)
         os.close(self._file)
-        new = _new(self._path)
+        new = self._path.with_suffix(".new")
         self._open(new)
         self._add(rest)
         os.fsync(self._file)
@@ -213,8 +198,7 @@ def compacted(log: Log, settings: Settings, now: datetime | None = None) -> tupl
     Events that the workers have not processed stay. Internal topics keep nothing else. Offsets stay as they are, but a
     compacted topic's partition, which is a table's changelog, ends behind its last record, as table recovery expects.
 
-    Returns:
-        The rest, and the number of records of forgotten people that the workers have yet to process.
+    Returns the rest, and the number of records of forgotten people that the workers have yet to process.
     """
     is_covered, waiting = _covered_by_receipts(log, settings), 0
     rest, now_ms = Log(), (now or datetime.now(UTC)).timestamp() * 1_000
@@ -276,29 +260,24 @@ def lock(settings: Settings, seconds: float = LOCK_SECONDS) -> int:
     """Take the data folder, which one `sager up` may use at a time, and return the file that holds the lock.
 
     Processes that inherit the file hold the lock with us, until the last has closed it or ended.
-
-    Raises:
-        JournalUnusable: another `sager up` holds it for longer than `seconds`.
     """
     folder = path_of(settings).parent
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file, began, is_reported = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600), time.monotonic(), False
-    while True:
-        try:
+    file, began = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600), time.monotonic()
+    for attempt in count():
+        with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if time.monotonic() - began > seconds:
-                os.close(file)
-                raise JournalUnusable(
-                    f"another `sager up` uses {settings.data_dir}, or is still ending: end it, or name another folder "
-                    "with --data-dir"
-                ) from error
-        else:
             return file
-        if not is_reported:
-            is_reported = True
+        if time.monotonic() - began > seconds:
+            break
+        if not attempt:
             logger.warning("another `sager up` uses %s: waiting for it to end", settings.data_dir)
         time.sleep(0.2)
+    os.close(file)
+    raise JournalUnusable(
+        f"another `sager up` uses {settings.data_dir}, or is still ending: end it, or name another folder "
+        "with --data-dir"
+    )
 
 
 def main() -> None:

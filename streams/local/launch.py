@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
@@ -18,21 +18,19 @@ from typing import Any, Self
 from pydantic import SecretStr
 
 from schemas.topics import TOPICS, WORKED_OFF, by_name
-from streams.exceptions import BrokerUnreachable, EmbeddedBrokerFailed, StreamsError
+from streams.exceptions import BrokerUnreachable, StreamsError
 from streams.http import tokens
 from streams.kafka import topics
 from streams.local.broker import EmbeddedBroker, end_with_parent, free_port
+from streams.local.children import appending, console_link, next_offsets, rotate, why_not_ready
 from streams.local.journal import JournalUnusable, lock, partitions_of, path_of
 from streams.local.load import Loaded, follow_on, load
-from streams.local.outputs import appending, rotate
-from streams.local.probes import console_link, next_offsets, why_not_ready
 from streams.local.wire import Partition, Wire
 from streams.settings import Settings, Store
 
 BROKER, WORKER, MATERIALIZER, SERVER = "broker", "worker", "materializer", "console"
 _VERBS = {WORKER: "worker", MATERIALIZER: "materialize", SERVER: "console"}
-DRAIN_SECONDS = 30.0
-BROKER_SECONDS = 20.0
+DRAIN_SECONDS, BROKER_SECONDS = 30.0, 20.0
 SPARE_SECONDS = 5.0
 """A child ends itself after `shutdown_seconds`. One that does not is killed so much later."""
 PAUSES = (0.0, 1.0, 2.0, 4.0)
@@ -132,23 +130,21 @@ def own_token(settings: Settings) -> str:
 class Local:
     """Broker, topics, worker and materializer, and the console if it has a port. Use it as a context manager.
 
-    With `keep`, the broker is a process that owns the embedded one and its journal, see `streams.local.proxy`. It
-    cannot be restarted under the others: they are restarted with it. Without `keep`, all records are lost at the end.
-    Bootstrap servers, store and metrics ports of the settings are chosen here; port 0 is a free one.
+    With `keep`, the broker is a process that owns the embedded one and its journal, see `streams.local.proxy`, and the
+    others are restarted with it; without, all records are lost at the end. Port 0 is a free one.
     """
 
     def __init__(self, settings: Settings, *, port: int = 0, keep: bool = False, http_port: int | None = None) -> None:
         given, folder = settings.model_fields_set, settings.data_dir / "logs"
-        self._keep = keep
+        self._keep, self.loaded = keep, Loaded()
         self._lock: int | None = None
-        self.loaded = Loaded()
         self._names = (WORKER, MATERIALIZER) if http_port is None else (WORKER, MATERIALIZER, SERVER)
         self.logs = {name: folder / f"{name}.log" for name in (BROKER, *self._names)}
         self._broker = EmbeddedBroker(self.logs[BROKER], port)
         self.bootstrap, self.port = self._broker.bootstrap, self._broker.port
         self._proxy: subprocess.Popen[bytes] | None = None
         self._children: dict[str, subprocess.Popen[bytes]] = {}
-        self._deaths: dict[str, deque[float]] = defaultdict(deque)
+        self._deaths: dict[str, list[float]] = defaultdict(list)
         self._was_ready = False
         self.settings = settings.model_copy(
             update={
@@ -208,20 +204,18 @@ class Local:
         return self
 
     def _start_child(self, name: str) -> None:
+        more: dict[str, Any] = {"metrics_port": self._ports.get(name, 0)}
         if name == SERVER:
             if self._tokens is None:
                 self.token = own_token(self.settings)
-            more = {
-                "http_port": self._http_port,
-                "http_tokens": self._tokens or self.settings.data_dir / TOKENS_FILE,
-                "console_metrics": ",".join(self.metrics.values()),
-            }
-        else:
-            more = {"metrics_port": self._ports[name]}
+            known = self._tokens or self.settings.data_dir / TOKENS_FILE
+            metrics = ",".join(self.metrics.values())
+            more = {"http_port": self._http_port, "http_tokens": known, "console_metrics": metrics}
         keeps = []
-        if self._proxy is not None and self._lock is not None and name != SERVER:
-            # They may outlive us for a while, and need the broker and the folder for as long.
-            keeps = [_life(self._proxy), self._lock]
+        if self._proxy is not None and self._proxy.stdin is not None and self._lock is not None and name != SERVER:
+            # They may outlive us for a while, and need the broker and the folder for as long: the last holder of the
+            # pipe ends the proxy with it.
+            keeps = [self._proxy.stdin.fileno(), self._lock]
         self._children[name] = child([_VERBS[name]], self.settings.model_copy(update=more), self.logs[name], keeps)
 
     def _start_keeping(self) -> None:
@@ -235,7 +229,8 @@ class Local:
             self.loaded = load(self.settings, f"127.0.0.1:{own}")
         except OSError as error:
             raise self._unwritable() from error
-        os.write(_life(self._proxy), b"\n")
+        assert self._proxy.stdin is not None  # noqa: S101 - for the type
+        os.write(self._proxy.stdin.fileno(), b"\n")
         self._wait_for(self.port)
         topics.ensure(self.settings)
         follow_on(self.settings, self.loaded)
@@ -248,7 +243,7 @@ class Local:
                 return
             self._check_broker()
             if time.monotonic() > give_up:
-                raise EmbeddedBrokerFailed(f"the embedded broker did not start; see {self.logs[BROKER]}")
+                raise StreamsError(f"the embedded broker did not start; see {self.logs[BROKER]}")
             time.sleep(0.05)
 
     def _unwritable(self) -> JournalUnusable:
@@ -261,9 +256,7 @@ class Local:
     def check(self) -> None:
         """Restart processes that have ended, once all were ready, and rotate logs.
 
-        Raises:
-            ChildDied: a process ends again and again, or was never ready.
-            JournalUnusable: the journal cannot be written.
+        Raises ChildDied if a process ends again and again, and JournalUnusable if the journal cannot be written.
         """
         for log in self.logs.values():
             rotate(log)
@@ -295,10 +288,8 @@ class Local:
 
     def _note_death(self, name: str, died: ChildDied) -> None:
         """Count a process that has ended; raise `died` if it is not started again."""
-        deaths, now = self._deaths[name], time.monotonic()
-        deaths.append(now)
-        while now - deaths[0] > DEATHS_SECONDS:
-            deaths.popleft()
+        now = time.monotonic()
+        deaths = self._deaths[name] = [at for at in (*self._deaths[name], now) if now - at <= DEATHS_SECONDS]
         if not (self._keep and self._was_ready) or len(deaths) > len(PAUSES):
             raise died
         logger.warning("%s. It is started again", str(died).splitlines()[0])
@@ -319,9 +310,8 @@ class Local:
             while reason := why_not_ready(url):
                 self.check()
                 if time.monotonic() > give_up:
-                    raise StreamsError(
-                        f"the {name} was not ready within {seconds:.0f} s: {reason}; its log is {self.logs[name]}"
-                    )
+                    why = f"{reason}; its log is {self.logs[name]}"
+                    raise StreamsError(f"the {name} was not ready within {seconds:.0f} s: {why}")
                 time.sleep(0.1)
         self._was_ready = True
 
@@ -330,10 +320,9 @@ class Local:
         return self._left(self._ends(WORKED_OFF))
 
     def work_off(self, seconds: float, report: Callable[[int], None], *, per_record: bool) -> int:
-        """Wait until the worker has processed all records there are now, and those that it writes because of them.
+        """Wait until the worker has processed all records, and those that it writes because of them; return the rest.
 
-        Reports how many are left again and again, and returns that in the end. The time is for all records, or with
-        `per_record` for each.
+        It reports how many are left again and again. The time is for all records, or with `per_record` for each.
         """
         give_up = time.monotonic() + seconds
         for _ in range(ROUNDS):
@@ -408,12 +397,6 @@ class Local:
 
     def __exit__(self, *error: object) -> None:
         self.stop()
-
-
-def _life(proxy: subprocess.Popen[bytes]) -> int:
-    """Return the pipe whose last holder ends the proxy with it."""
-    assert proxy.stdin is not None  # noqa: S101 - for the type
-    return proxy.stdin.fileno()
 
 
 def _end(process: subprocess.Popen[bytes] | None, seconds: float) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import TopicCollection
 
 from schemas.topics import by_name
-from streams.exceptions import EmbeddedBrokerFailed
+from streams.exceptions import StreamsError
 from streams.kafka.topics import admin
 from streams.local.batches import bounds
 from streams.local.journal import JournalUnusable, Log, compacted, partitions_of, path_of, put_in_place, read, write
@@ -33,12 +33,7 @@ class Loaded:
 def load(settings: Settings, broker: str) -> Loaded:
     """Compact the journal, or begin one, and give a fresh broker its records before any client reaches it.
 
-    Only this process reaches the broker at the given address.
-
-    Raises:
-        JournalUnusable: it belongs to another deployment, or is missing beside a DuckDB file.
-        BrokerUnreachable: the broker refuses the records.
-        OSError: the journal cannot be written.
+    Only this process reaches the broker at the given address. Raises OSError if the journal cannot be written.
     """
     log, ids = read(settings), path_of(settings).with_name("topics.json")
     if log is None and live_file(settings).exists():
@@ -56,7 +51,7 @@ def load(settings: Settings, broker: str) -> Loaded:
         for partition, batch in log.batches():
             at = wire.produce(partition, batch)
             if at != bounds(batch)[0]:
-                raise EmbeddedBrokerFailed(
+                raise StreamsError(
                     f"{partition[0]}[{partition[1]}] in the new broker is not empty: {at} instead of {bounds(batch)[0]}"
                 )
         if log.commits:
@@ -75,11 +70,7 @@ def load(settings: Settings, broker: str) -> Loaded:
 
 
 def follow_on(settings: Settings, loaded: Loaded) -> None:
-    """Let the materializer continue at its offsets in the topics, which have other ids now.
-
-    Raises:
-        MaterializerError: the DuckDB file is in use, of another deployment, or broken.
-    """
+    """Let the materializer continue at its offsets in the topics, which have other ids now."""
     names = sorted({name for name, _ in partitions_of(settings)})
     client = admin(settings)
     described = client.describe_topics(TopicCollection(names), request_timeout=REQUEST_SECONDS)

@@ -45,8 +45,7 @@ AGAIN_SECONDS, AFTERWARDS_SECONDS = 10.0, 60.0
 """An erasure continues after its receipt, by items and their takers: compaction repeats this often, for so long."""
 FRAME_BYTES = 100 * 1024 * 1024
 """The largest request, as in Kafka."""
-BUFFER_BYTES = 1024 * 1024
-MAX_ANSWERS = 1_000
+BUFFER_BYTES, MAX_ANSWERS = 1024 * 1024, 1_000
 PRODUCE, FETCH, OFFSET_COMMIT, API_VERSIONS, INIT_PRODUCER_ID = 0, 1, 8, 18, 22
 _DECODED: dict[int, type[RequestStruct]] = {
     PRODUCE: ProduceRequest_v7,
@@ -59,14 +58,14 @@ PRODUCER_ID = InitProducerIdResponse_v0(0, 0, 1, 0).encode()
 
 logger = logging.getLogger("sager.journal")
 _Future = asyncio.Future[None]
+_Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @dataclass
 class _Pending:
     """A request that the broker has not answered, decoded if the proxy decodes its kind.
 
-    A Produce request without acknowledgement wants no answer. `journaled`, of a Produce request, is done once the
-    journal has its batches, or the broker has refused them.
+    `journaled`, of a Produce request, is done once the journal has its batches, or the broker has refused them.
     """
 
     api: int
@@ -107,7 +106,7 @@ class Proxy:
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             broker = await asyncio.open_connection("127.0.0.1", self._broker_port, limit=BUFFER_BYTES)
-            await _Connection(self, reader, writer, *broker).run()
+            await _Connection(self, (reader, writer), broker).run()
         except OSError as error:
             logger.warning("the broker accepts no connection: %s", error)
         finally:
@@ -116,12 +115,8 @@ class Proxy:
     def keep(self, request: Any, answer: bytes) -> None:
         """Append the batches or offsets of a request that the broker has accepted to the journal."""
         response = request.RESPONSE_TYPE.decode(BytesIO(answer[4:]))
-        accepted = {
-            (name, number): more
-            for name, partitions in response.topics
-            for number, error, *more in partitions
-            if not error
-        }
+        answered = [(name, each) for name, partitions in response.topics for each in partitions]
+        accepted = {(name, number): more for name, (number, error, *more) in answered if not error}
         wanted = [((name, number), data) for name, partitions in request.topics for number, data, *_ in partitions]
         try:
             if request.API_KEY == PRODUCE:
@@ -161,17 +156,10 @@ class Proxy:
 class _Connection:
     """A client's connection, and the proxy's own to the broker for it."""
 
-    def __init__(
-        self,
-        proxy: Proxy,
-        from_client: asyncio.StreamReader,
-        to_client: asyncio.StreamWriter,
-        from_broker: asyncio.StreamReader,
-        to_broker: asyncio.StreamWriter,
-    ) -> None:
+    def __init__(self, proxy: Proxy, client: _Streams, broker: _Streams) -> None:
         self._proxy = proxy
-        self._from_client, self._to_client = from_client, to_client
-        self._from_broker, self._to_broker = from_broker, to_broker
+        self._from_client, self._to_client = client
+        self._from_broker, self._to_broker = broker
         self._pending: deque[_Pending] = deque()
         self._answers: asyncio.Queue[tuple[set[_Future], bytes]] = asyncio.Queue(MAX_ANSWERS)
 
@@ -302,20 +290,11 @@ def _compaction(size: int) -> subprocess.Popen[bytes]:
 
 
 async def _until_the_end(settings: Settings, port: int, broker_port: int) -> None:
-    """Serve until SIGTERM, or until no process is left that needs the broker.
-
-    `sager up`, the worker and the materializer hold the other end of standard input.
-    """
+    """Serve until SIGTERM, or until all who need the broker, and hold the other end of standard input, have ended."""
     loop, end = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, end.set)
     loop.add_reader(0, end.set)
     await Proxy(settings, broker_port).serve(port, end)
-
-
-def _end_with(broker: EmbeddedBroker) -> None:
-    """End this process when the broker ends, whose records the journal has."""
-    broker.wait()
-    os._exit(1)
 
 
 def main() -> None:
@@ -325,7 +304,12 @@ def main() -> None:
     configure(settings.log_level, settings.log_format)
     private.begin(settings.group)
     broker = EmbeddedBroker(log, broker_port, public=port).start(end_with_parent)
-    threading.Thread(target=_end_with, args=(broker,), daemon=True).start()
+
+    def end_with_broker() -> None:  # whose records the journal has
+        broker.wait()
+        os._exit(1)
+
+    threading.Thread(target=end_with_broker, daemon=True).start()
     if os.read(0, 1):
         asyncio.run(_until_the_end(settings, port, broker_port))
     os._exit(0)  # the broker is killed with this process

@@ -2,8 +2,8 @@
 
 import socket
 import struct
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
 
 from aiokafka.protocol.admin import CreateTopicsRequest_v0
 from aiokafka.protocol.api import RequestStruct
@@ -16,9 +16,7 @@ from streams.exceptions import BrokerUnreachable
 from streams.settings import Settings
 
 REQUEST_SECONDS = 30.0
-FETCH_BYTES = 16 * 1024 * 1024
-PARTITION_BYTES = 8 * 1024 * 1024
-CLIENT = "sager-journal"
+FETCH_BYTES, PARTITION_BYTES = 16 * 1024 * 1024, 8 * 1024 * 1024
 _FAR = 1 << 60
 """An offset behind every end: a fetch from there has no records, and still reports the end."""
 _EXISTS = 36
@@ -27,19 +25,8 @@ Partition = tuple[str, int]
 """A topic's full name, and the number of one of its partitions."""
 
 
-class Fetched(NamedTuple):
-    """A partition's part of an answer: whole batches, and the offset behind its last record."""
-
-    batches: bytes
-    end: int
-
-
 class Wire:
-    """One connection to the embedded broker. It has no security, and is on this machine.
-
-    Raises:
-        BrokerUnreachable: from every request that is not answered, or refused.
-    """
+    """One connection to the embedded broker. It has no security, and is on this machine."""
 
     def __init__(self, bootstrap: str, seconds: float = REQUEST_SECONDS) -> None:
         host, _, port = bootstrap.rpartition(":")
@@ -49,7 +36,7 @@ class Wire:
         except OSError as error:
             raise BrokerUnreachable(f"the embedded broker does not answer at {bootstrap}: {error}") from error
 
-    def fetch(self, positions: Mapping[Partition, int], wait_ms: int = 0) -> dict[Partition, Fetched]:
+    def fetch(self, positions: Mapping[Partition, int], wait_ms: int = 0) -> dict[Partition, tuple[bytes, int]]:
         """Return the batches behind these offsets, as many as fit into one answer, and where each partition ends."""
         wanted = [(name, [(number, at, PARTITION_BYTES) for number, at in rows]) for name, rows in _by_topic(positions)]
         answer = self._ask(FetchRequest(wait_ms, int(wait_ms > 0), FETCH_BYTES, 0, wanted).build(FetchRequest_v4))
@@ -57,7 +44,7 @@ class Wire:
         for name, partitions in answer.topics:
             for number, code, end, _, _, batches in partitions:
                 self._check(code, f"reading {name}[{number}]")
-                found[name, number] = Fetched(bytes(batches or b""), end)
+                found[name, number] = bytes(batches or b""), end
         return found
 
     def ends(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
@@ -95,7 +82,7 @@ class Wire:
 
     def create_topics(self, settings: Settings) -> None:
         """Create the deployment's topics, as `streams.kafka.topics.ensure` does through a broker's public address."""
-        wanted: list[tuple[str, int, int, list[Any], list[tuple[str, str]]]] = [
+        wanted: list[Any] = [
             (topic.name(settings.prefix), topic.partitions(settings.partitions), 1, [], list(topic.config().items()))
             for topic in TOPICS.values()
         ]
@@ -103,22 +90,21 @@ class Wire:
             if code != _EXISTS:
                 self._check(code, f"creating {name}")
 
-    def close(self) -> None:
+    def close(self, *error: object) -> None:
         """End the connection."""
         self._socket.close()
 
+    __exit__ = close
+
     def __enter__(self) -> Self:
         return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def _check(self, code: int, doing: str) -> None:
         if code:
             raise BrokerUnreachable(f"the embedded broker at {self._bootstrap} refuses {doing}: error {code}")
 
     def _ask(self, request: RequestStruct) -> Any:
-        payload = request.build_request_header(0, CLIENT).encode() + request.encode()
+        payload = request.build_request_header(0, "sager-journal").encode() + request.encode()
         try:
             self._socket.sendall(struct.pack(">i", len(payload)) + payload)
             (size,) = struct.unpack(">i", self._read(4))
@@ -136,8 +122,8 @@ class Wire:
         return bytes(parts)
 
 
-def _by_topic(values: Mapping[Partition, Any]) -> Iterator[tuple[str, list[tuple[int, Any]]]]:
+def _by_topic(values: Mapping[Partition, Any]) -> Iterable[tuple[str, list[tuple[int, Any]]]]:
     grouped: dict[str, list[tuple[int, Any]]] = {}
     for (name, number), value in values.items():
         grouped.setdefault(name, []).append((number, value))
-    yield from grouped.items()
+    return grouped.items()

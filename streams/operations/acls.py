@@ -1,9 +1,8 @@
 """The Kafka ACLs of each role: the minimum that it needs. Kafka refuses everything else.
 
 Names are literal: a prefixed rule would also cover tenants whose prefix begins alike. Only the groups of webhooks are a
-prefix, `APP_ID-webhooks-`, which no other tenant's name begins with. The worker and the operator
-get every topic of the registry, the materializer every topic that becomes rows. A new topic stays closed to the other
-roles until they name it here.
+prefix, `APP_ID-webhooks-`, which no other tenant's name begins with. Worker and operator get every topic, the
+materializer every topic that becomes rows. A new topic stays closed to the other roles until they name it here.
 
 >>> from streams.settings import Settings
 >>> [str(grant) for grant in grants(Role.ADVOCATE, Settings())][:3]
@@ -14,6 +13,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal, NamedTuple
 
 from schemas.topics import FROM_APPS, TOPICS
 from streams.kafka.clients import unused_group
@@ -37,27 +37,12 @@ class Role(StrEnum):
     OPERATOR = "operator"
 
 
-class Kind(StrEnum):
-    """The type of resource that a rule covers."""
-
-    TOPIC = "topic"
-    GROUP = "group"
+Kind = Literal["topic", "group"]
+Operation = Literal["Read", "Write", "Describe", "DescribeConfigs", "Create", "Alter", "AlterConfigs"]
+"""The operations that roles need. Read, Write and Alter imply Describe, which is not granted twice."""
 
 
-class Operation(StrEnum):
-    """The operations that roles need. Read, Write and Alter imply Describe, which is not granted twice."""
-
-    READ = "Read"
-    WRITE = "Write"
-    DESCRIBE = "Describe"
-    DESCRIBE_CONFIGS = "DescribeConfigs"
-    CREATE = "Create"
-    ALTER = "Alter"
-    ALTER_CONFIGS = "AlterConfigs"
-
-
-@dataclass(frozen=True)
-class Grant:
+class Grant(NamedTuple):
     """One allowed operation on the resource with this name."""
 
     kind: Kind
@@ -65,15 +50,13 @@ class Grant:
     operation: Operation
 
     def __str__(self) -> str:
-        return f"{self.operation.value} {self.kind.value} {self.name}"
+        return f"{self.operation} {self.kind} {self.name}"
 
 
 ALL = tuple(TOPICS)
 KEPT = tuple(topic.base for topic in PUBLIC_TOPICS)
 """The topics that become rows in DuckDB."""
-_NEVER_WRITTEN_BY_WORKERS = ("items", "global-skills")
-"""Topics that workers never write."""
-_NEVER_READ_BY_WORKERS = ("items", "dead-letters")
+_NEVER_WRITTEN_BY_WORKERS, _NEVER_READ_BY_WORKERS = ("items", "global-skills"), ("items", "dead-letters")
 APP_ID = "{app_id}"
 WEBHOOK_GROUPS = f"{APP_ID}-webhooks-"
 """The beginning of the groups of `sager webhooks`, one per endpoint: the only rule that is a prefix."""
@@ -81,10 +64,9 @@ WEBHOOK_GROUPS = f"{APP_ID}-webhooks-"
 
 @dataclass(frozen=True)
 class Access:
-    """The needs of a role: topics by the registry's names, and consumer groups.
+    """The needs of a role: topics by the registry's names, of which it only describes `looks_at`, and consumer groups.
 
-    `looks_at` are topics that it only describes; `asks` are groups that it describes for their lag, and group names
-    that librdkafka requires but never joins.
+    `asks` are groups that it describes for their lag, and group names that librdkafka requires but never joins.
     """
 
     does: str
@@ -173,23 +155,20 @@ ROLES: dict[Role, Access] = {
 def grants(role: Role, settings: Settings) -> tuple[Grant, ...]:
     """List the rules that a role needs in this deployment."""
     access = ROLES[role]
-    topics = {
-        Operation.READ: access.reads,
-        Operation.WRITE: access.writes,
-        Operation.DESCRIBE: _without(access.looks_at, access.reads + access.writes),
-        Operation.DESCRIBE_CONFIGS: access.looks_at,
-        **dict.fromkeys(
-            (Operation.CREATE, Operation.ALTER, Operation.ALTER_CONFIGS), ALL if access.makes_topics else ()
-        ),
+    made = ALL if access.makes_topics else ()
+    topics: dict[Operation, tuple[str, ...]] = {
+        "Read": access.reads,
+        "Write": access.writes,
+        "Describe": _without(access.looks_at, access.reads + access.writes),
+        "DescribeConfigs": access.looks_at,
+        "Create": made,
+        "Alter": made,
+        "AlterConfigs": made,
     }
-    groups = {Operation.READ: access.joins, Operation.DESCRIBE: access.asks}
+    groups: dict[Operation, tuple[str, ...]] = {"Read": access.joins, "Describe": access.asks}
     return (
-        *(Grant(Kind.TOPIC, settings.topic(base), op) for op, bases in topics.items() for base in bases),
-        *(
-            Grant(Kind.GROUP, name.replace(APP_ID, settings.app_id), op)
-            for op, names in groups.items()
-            for name in names
-        ),
+        *(Grant("topic", settings.topic(base), op) for op, bases in topics.items() for base in bases),
+        *(Grant("group", each.replace(APP_ID, settings.app_id), op) for op, names in groups.items() for each in names),
     )
 
 
@@ -217,8 +196,8 @@ def commands(wanted: Iterable[Grant], principal: str, bootstrap: str) -> list[st
         shlex.join(
             [
                 *["kafka-acls.sh", *who, "--add", "--allow-principal", principal],
-                *(word for operation in operations for word in ("--operation", operation.value)),
-                *(word for name in names for word in (f"--{kind.value}", name)),
+                *(word for operation in operations for word in ("--operation", operation)),
+                *(word for name in names for word in (f"--{kind}", name)),
                 *(["--resource-pattern-type", "prefixed"] if is_prefix else []),
             ]
         )

@@ -6,7 +6,6 @@ records of the largest one.
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
@@ -21,32 +20,24 @@ Tell = Callable[[str, int, int], None]
 """Receives progress: the stage's name, the records done, and how many there are."""
 
 
-@dataclass
-class Profiles:
-    """The populations by domain, and the number of records that cannot be decoded."""
-
-    populations: dict[str, Population] = field(default_factory=dict)
-    unreadable: int = 0
-
-
-def read_populations(settings: Settings, domain: str | None = None, tell: Tell = lambda *_: None) -> Profiles:
+def read_populations(settings: Settings, domain: str | None, tell: Tell) -> tuple[list[Population], int]:
     """Count the populations of all domains, or of one, from the newest profile and memory of every user.
 
-    Raises:
-        NoSuchTopic: there is no topic of profiles.
-        BrokerUnreachable: it could not be read to its end.
+    The second value is the number of records that cannot be decoded.
     """
-    found = Profiles()
+    found: dict[str, Population] = {}
+    unreadable = 0
 
     def read(model: type[_Record]) -> Iterator[tuple[Population, _Record]]:
+        nonlocal unreadable
         for value in _newest(scanner, model.TOPIC, tell):
             try:
                 record = decode(model, unpack(value))
             except BadRecord:
-                found.unreadable += 1
+                unreadable += 1
                 continue
             if domain in (None, record.domain):
-                yield found.populations.setdefault(record.domain, Population(record.domain)), record
+                yield found.setdefault(record.domain, Population(record.domain)), record
 
     with Scanner(settings) as scanner:
         for population, profile in read(Profile):
@@ -54,8 +45,7 @@ def read_populations(settings: Settings, domain: str | None = None, tell: Tell =
         with suppress(NoSuchTopic):  # without the graph there are no memories, and no popular items
             for population, memory in read(Memory):
                 population.met(memory)
-    found.populations = {name: each for name, each in found.populations.items() if each.users}
-    return found
+    return [each for each in found.values() if each.users], unreadable
 
 
 def _newest(scanner: Scanner, topic: str, tell: Tell) -> Iterator[bytes]:
@@ -84,12 +74,7 @@ def build(populations: Iterable[Population], occurred_at: datetime, floor: int) 
 
 
 def read_published(settings: Settings) -> dict[str, GlobalSkill]:
-    """Read the newest global skill of every domain.
-
-    Raises:
-        NoSuchTopic: there is no topic of global skills.
-        BrokerUnreachable: it could not be read to its end.
-    """
+    """Read the newest global skill of every domain."""
     found: dict[bytes, GlobalSkill] = {}
     with Scanner(settings) as scanner:
         for message in scanner.read(scanner.partitions(GlobalSkill.TOPIC)):

@@ -1,5 +1,6 @@
 """The Faust app: settings decided by measurement, raw topics, eight tables, seven agents."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import faust
@@ -24,11 +25,7 @@ NEVER_SECONDS = 7 * 86_400.0
 
 
 def create(settings: Settings) -> Pipeline:
-    """Return the worker's parts, with an app of all agents that is not started yet.
-
-    Raises:
-        MissingExtra: the configuration asks for an optional part that is not installed.
-    """
+    """Return the worker's parts, with an app of all agents that is not started yet."""
     datadir = settings.data_dir / "worker"
     private.make(datadir)
     app = _app(settings, datadir)
@@ -53,14 +50,11 @@ def create(settings: Settings) -> Pipeline:
 
 
 def _app(settings: Settings, datadir: Path) -> faust.App:
-    if settings.store is Store.ROCKSDB:
-        try:
-            import rocksdict  # noqa: F401, PLC0415 - an optional extra
-        except ImportError as error:
-            raise MissingExtra(
-                "SAGER_STORE=rocksdb needs an extra: pip install '.[rocksdb]' in a clone of the repository, "
-                "or set SAGER_STORE=memory"
-            ) from error
+    if settings.store is Store.ROCKSDB and find_spec("rocksdict") is None:
+        raise MissingExtra(
+            "SAGER_STORE=rocksdb needs an extra: pip install '.[rocksdb]' in a clone of the repository, "
+            "or set SAGER_STORE=memory"
+        )
     kind = EmbeddedApp if settings.embedded else RepairedApp
     under_way = delivery_seconds(settings.session_seconds)
     rebalance_seconds = max(settings.rebalance_seconds, longest_question_seconds(settings)) + under_way
@@ -95,11 +89,7 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
 
 
 def credentials(settings: Settings) -> faust.SASLCredentials | faust.SSLCredentials | None:
-    """Return the credentials of Faust's consumer; None for a plain connection.
-
-    Raises:
-        SecurityMisconfigured: a TLS file is invalid.
-    """
+    """Return the credentials of Faust's consumer; None for a plain connection."""
     context = tls_context(settings)
     if protocol_of(settings).sasl:
         password = settings.kafka_sasl_password

@@ -27,11 +27,9 @@ class CardWriter(LogWriter[CardDiff]):
     async def apply(self, event: Any, diff: CardDiff) -> None:
         """Write and send the version that a diff leads to, unless the card has it already.
 
-        Callers first `complete` the version before it. If lines are erased, the log is rewritten before the card:
-        while the card has a line, its words can be looked for.
-
-        Raises:
-            LogIncomplete: the log of a card that is to lose a line has gaps.
+        Callers first `complete` the version before it. If lines are erased, the log is rewritten before the card: while
+        the card has a line, its words can be looked for. Raises LogIncomplete if the log of a card that is to lose a
+        line has gaps.
         """
         card = self.read(diff.user_id)
         if card is not None and diff.version <= card.version:

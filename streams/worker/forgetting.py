@@ -24,25 +24,14 @@ from operators.forget import (
 from operators.propagate import all_touches, forgotten_touch, neighbour_of
 from operators.seals import resealed
 from operators.steps.listen import unlearned
-from schemas import (
-    Card,
-    ForgetRequest,
-    Forgotten,
-    Listening,
-    Memory,
-    OpenRankings,
-    PolicySkill,
-    Position,
-    Profile,
-    Receipt,
-    compound_key,
-    derived_id,
-    encode,
-    known_as,
-    moment_of,
-    subject_of,
-)
-from schemas.codec import ModelT
+from schemas.cards import Card, Listening
+from schemas.codec import ModelT, derived_id, encode
+from schemas.diffs import PolicySkill
+from schemas.forgetting import ForgetRequest, Forgotten, Receipt, known_as, subject_of
+from schemas.memory import Memory
+from schemas.skills import Position, moment_of
+from schemas.state import OpenRankings, Profile
+from schemas.topics import compound_key
 from streams.worker import metrics
 from streams.worker.agents.listen import Listener
 from streams.worker.graph import send_touch, send_touches
@@ -66,10 +55,8 @@ class Forgetting:
         """Carry out one request; return its outcome.
 
         It covers everything until now. Neither the event's own time nor the worker's clock decides alone: each may be
-        wrong. A request is a repeat if all of it is.
-
-        Raises:
-            LogIncomplete: a line's history cannot be rewritten; the request can be repeated.
+        wrong. A request is a repeat if all of it is. Raises LogIncomplete if a line's history cannot be rewritten; the
+        request can be repeated.
         """
         pipeline = self._pipeline
         receipt = pipeline.receipt(request.user_id)

@@ -211,6 +211,7 @@ _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
     CHUNKS: [why.value for why in Closed],
     NOT_KEPT: _PRIVATE_KINDS,
     CARD_CHANGES: [kind.value for kind in CardChangeKind],
+    CHANGES: [SEEDED, *(kind.value for kind in ChangeKind)],
     REFUSED: [refusal.value for refusal in Refusal],
     FACETS_DROPPED: [reason.value for reason in Reason],
     RANK_FALLBACKS: ("slim", "rank"),
@@ -225,18 +226,6 @@ _MetricT = TypeVar("_MetricT", bound=MetricWrapperBase)
 def labelled(metric: _MetricT, *labels: object) -> _MetricT:
     """Return the series of a metric with these labels, from a cache: some are counted at every choice."""
     return metric.labels(*labels)
-
-
-def _start_tiers() -> None:
-    tiers = [str(tier) for tier in sorted(Tier)]
-    for tier in tiers:
-        TIER_CHANGES.labels(SEEDED, NOBODY, tier)
-    for tier in tiers[:2]:
-        TIER_CHANGES.labels(ChangeKind.DISCOVERED.value, NOBODY, tier)
-        TIER_CHANGES.labels(ChangeKind.EVICTED.value, tier, NOBODY)
-    for lower, upper in pairwise(tiers):
-        TIER_CHANGES.labels(ChangeKind.REINFORCED.value, lower, upper)
-        TIER_CHANGES.labels(ChangeKind.WEAKENED.value, upper, lower)
 
 
 def start_at_zero() -> None:
@@ -254,9 +243,15 @@ def start_at_zero() -> None:
     for stage in ("evolve", "listen"):
         DEAD_LETTERS.labels(stage, "reasoner-unavailable")
         DEAD_LETTERS.labels(stage, "log-incomplete")
-    for kind in (SEEDED, *(kind.value for kind in ChangeKind)):
-        CHANGES.labels(kind)
-    _start_tiers()
+    tiers = [str(tier) for tier in sorted(Tier)]
+    for tier in tiers:
+        TIER_CHANGES.labels(SEEDED, NOBODY, tier)
+    for tier in tiers[:2]:
+        TIER_CHANGES.labels(ChangeKind.DISCOVERED.value, NOBODY, tier)
+        TIER_CHANGES.labels(ChangeKind.EVICTED.value, tier, NOBODY)
+    for lower, upper in pairwise(tiers):
+        TIER_CHANGES.labels(ChangeKind.REINFORCED.value, lower, upper)
+        TIER_CHANGES.labels(ChangeKind.WEAKENED.value, upper, lower)
     for metric, known in _WITH_ONE_LABEL.items():
         for label in known:
             metric.labels(label)

@@ -15,22 +15,14 @@ from operators.language.ports import Found
 from operators.propagate import GraphLimits
 from operators.statinit import parser_for, read_item, vocabulary_for
 from operators.steps import Start
-from schemas import (
-    TOPICS,
-    Candidate,
-    Fact,
-    ItemFacts,
-    Memory,
-    Model,
-    OpenRankings,
-    Position,
-    Receipt,
-    compound_key,
-    decode,
-    encode,
-    subject_of,
-)
-from schemas.codec import ModelT
+from schemas.base import Model
+from schemas.codec import ModelT, decode, encode
+from schemas.forgetting import Receipt, subject_of
+from schemas.items import Candidate, Fact, ItemFacts
+from schemas.memory import Memory
+from schemas.skills import Position
+from schemas.state import OpenRankings
+from schemas.topics import TOPICS, compound_key
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import pack, unpack
 from streams.language import joined_vocabulary
@@ -41,8 +33,7 @@ from streams.settings import Settings
 from streams.steps import limits_of
 from streams.worker import metrics
 from streams.worker.items.shared import Items
-from streams.worker.reasoning.global_skills import GlobalSkills
-from streams.worker.reasoning.weights import LearnedWeights
+from streams.worker.reasoning.domains import GlobalSkills, LearnedWeights
 from streams.worker.runtime.membership import Membership
 from streams.worker.runtime.ordered import Stale
 from streams.worker.runtime.outlet import Delivered, Full, MessageSizeTooLarge, Outlet
@@ -51,12 +42,8 @@ from streams.worker.runtime.repairs import DeliveredTable
 
 logger = logging.getLogger("sager.worker")
 
-PARSED_ITEMS = 20_000
-DECODED_VALUES = 4_000
-HANDED_OVER = 1_000
-FIRST_RETRY_SECONDS = 0.2
-LAST_RETRY_SECONDS = 10.0
-FULL_SECONDS = 0.01
+PARSED_ITEMS, DECODED_VALUES, HANDED_OVER = 20_000, 4_000, 1_000
+FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, FULL_SECONDS = 0.2, 10.0, 0.01
 REQUEST_BYTES = 4 * 1024 * 1024
 
 _Result = TypeVar("_Result")
@@ -92,10 +79,7 @@ class Pipeline:
         self.ranking_key = ranking_key(settings)
         self.items = Items(settings, self.graph_limits)
         self.start = Start(
-            self.merge_limits,
-            privacy=self.privacy,
-            from_history=settings.statinit,
-            from_template=settings.cold_start,
+            self.merge_limits, privacy=self.privacy, from_history=settings.statinit, from_template=settings.cold_start
         )
         self._next_offset: dict[tuple[str, int], int] = {}
         self._decoded: LruCache[tuple[str, bytes], tuple[bytes, Model]] = LruCache(DECODED_VALUES)
@@ -125,14 +109,12 @@ class Pipeline:
         # pydantic's own comparison takes twice the time, ten times a choice.
         if known is not None and vars(known[0]) == vars(candidate):
             return known[1]
-        parser = parser_for(domain, self.settings.parsers)
-        read = read_item(candidate, domain, parser, self.privacy)
-        facts = read.facts
+        read = read_item(candidate, domain, parser_for(domain, self.settings.parsers), self.privacy)
         _count_private(read.found)
         if read.failure:
             logger.warning("an item of %s cannot be read (%s): nothing is learned from it", domain, read.failure)
-        self._parsed.put(key, (candidate, facts))
-        return facts
+        self._parsed.put(key, (candidate, read.facts))
+        return read.facts
 
     async def vocabulary(self, user_id: str, domain: str) -> tuple[Fact, ...]:
         """Return the facts that a user's words about a domain can name.
@@ -194,11 +176,7 @@ class Pipeline:
         self._handed.put(raw, record)
 
     def decode(self, model: type[ModelT], value: bytes | None) -> ModelT:
-        """Return the event in these bytes, from a cache if this worker has encoded it.
-
-        Raises:
-            BadRecord: the bytes are not such an event.
-        """
+        """Return the event in these bytes, or raise BadRecord; from a cache if this worker has encoded it."""
         made = None if value is None else self._handed.get(value)
         if value is None or not isinstance(made, model):
             return decode(model, value)
@@ -206,11 +184,7 @@ class Pipeline:
         return made
 
     async def write(self, table: DeliveredTable, event: Any, key: bytes, value: Model) -> None:
-        """Set a table's value once its changelog has it.
-
-        Raises:
-            Stale: the partition has moved; nothing was written.
-        """
+        """Set a table's value once its changelog has it. Raises Stale, with nothing written, if the partition moved."""
         raw, before = encode(value), table.get(key)
         if TOPICS[table.name].packed:
             raw = pack(raw)
@@ -221,11 +195,7 @@ class Pipeline:
             self._decoded.put((type(value).__name__, key), (raw, value))
 
     async def delete(self, table: DeliveredTable, event: Any, key: bytes) -> None:
-        """Remove a table's value once its changelog has the tombstone, also where there is none.
-
-        Raises:
-            Stale: the partition has moved; nothing was removed here.
-        """
+        """Remove a table's value, also where there is none, once its changelog has the tombstone; raises as `write`."""
         sent = await self._change(table, event, key, None)
         if event.message.generation_id == self.generation():
             table.hold(key, None, sent)
@@ -251,20 +221,10 @@ class Pipeline:
         partition: int | None = None,
         is_there: Callable[[], Awaitable[bool]] | None = None,
     ) -> Delivered:
-        """Produce a record, or a tombstone, and wait through outages until the broker has it.
+        """Produce a record, or a tombstone, on the topic `base`, and wait through outages until the broker has it.
 
-        Args:
-            event: the event that leads to it.
-            base: the topic, by the registry's name.
-            key: its key.
-            value: its bytes; None for a tombstone.
-            partition: by default that of the key.
-            is_there: returns true if the log has it already; called before another attempt, for a record that must not
-                be in the log twice.
-
-        Raises:
-            Stale: the partition of the event has moved.
-            MessageSizeTooLarge: the topic takes no record of this size.
+        `partition` is by default that of the key. `is_there`, for a record that must not be in the log twice, is called
+        before another attempt: true if the log has it already. Raises as `retry` does.
         """
         if partition is None:
             partition = partition_of((key or b"").decode(), TOPICS[base].partitions(self.settings.partitions))
@@ -287,9 +247,7 @@ class Pipeline:
     async def retry(self, event: Any, what: str, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
         """Return the result of an attempt that needs the broker, repeated while it fails.
 
-        Raises:
-            Stale: the partition of the event has moved.
-            MessageSizeTooLarge: a record is too large, so another attempt would fail too.
+        Raises Stale if the event's partition has moved, and MessageSizeTooLarge if the topic takes no such record.
         """
         delay = FIRST_RETRY_SECONDS
         while True:

@@ -25,9 +25,7 @@ from streams.worker.runtime.watchdog import Watchdog
 
 logger = logging.getLogger("sager.worker")
 
-MARGIN_SECONDS = 30.0
-MEASURE_SECONDS = 10.0
-REPEAT_SECONDS = 10.0
+MARGIN_SECONDS, MEASURE_SECONDS, REPEAT_SECONDS = 30.0, 10.0, 10.0
 REPETITIVE = ("aiokafka", "mode.timers")
 """Without a broker aiokafka logs each of its attempts, some 100 lines a second for as long as that lasts."""
 COLLECT_AFTER = (100_000, 20, 10)
@@ -35,16 +33,7 @@ COLLECT_AFTER = (100_000, 20, 10)
 
 
 def run(settings: Settings, health: WorkerHealth) -> None:
-    """Run one worker until SIGTERM or SIGINT; in-flight events are finished first.
-
-    Args:
-        settings: the effective configuration.
-        health: learns of the worker's progress.
-
-    Raises:
-        StreamsError: the broker, a topic or an optional part is not as it must be.
-        SystemExit: the worker has ended; its code tells how.
-    """
+    """Run one worker until SIGTERM or SIGINT; in-flight events are finished first."""
     health.starts("looking at the topics")
     made = topics.ensure(settings)
     if made:
@@ -68,15 +57,8 @@ def run(settings: Settings, health: WorkerHealth) -> None:
     metrics.LLM_BUDGET.set(settings.llm_daily_budget)
     _add_tasks(pipeline, health)
     # Not warn or error: with those Faust sets the root logger to DEBUG.
-    worker = PunctualWorker(
-        pipeline.app,
-        health,
-        settings.shutdown_seconds,
-        loglevel="info",
-        redirect_stdouts=False,
-        override_logging=False,
-        quiet=True,
-    )
+    logs: dict[str, Any] = {"loglevel": "info", "redirect_stdouts": False, "override_logging": False, "quiet": True}
+    worker = PunctualWorker(pipeline.app, health, settings.shutdown_seconds, **logs)
     for name in ("faust", "mode", "aiokafka", "streams.worker.runtime.repairs"):
         logging.getLogger(name).setLevel(logging.WARNING)
     for handler in logging.getLogger().handlers:
@@ -129,8 +111,7 @@ class PunctualWorker(faust.Worker):
 
     def __init__(self, app: faust.App, health: WorkerHealth, seconds: float, **kwargs: Any) -> None:
         super().__init__(app, **kwargs)
-        self._health = health
-        self._seconds = seconds
+        self._health, self._seconds = health, seconds
 
     async def on_first_start(self) -> None:
         """Observe the event loop from its first turn on."""

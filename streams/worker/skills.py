@@ -12,34 +12,18 @@ from operators.render import characters
 from operators.steps import Evolve
 from operators.steps.evolved import Effects, Outcome, State, Version
 from operators.vouch import Vouching
-from schemas import (
-    Abstention,
-    Change,
-    ChangeKind,
-    Contrast,
-    Correction,
-    Evidence,
-    Feedback,
-    ForgetRequest,
-    Interaction,
-    Memory,
-    PolicySkill,
-    Position,
-    Profile,
-    RankRequest,
-    ReasonedBy,
-    Receipt,
-    Said,
-    SkillCommand,
-    SkillDiff,
-    SlimSkill,
-    Stance,
-    StatementChange,
-    compound_key,
-    diff_key,
-    encode,
-    key_start,
-)
+from schemas.base import ReasonedBy
+from schemas.codec import encode
+from schemas.commands import SkillCommand
+from schemas.corrections import Correction
+from schemas.diffs import Change, ChangeKind, PolicySkill, SkillDiff
+from schemas.events import Abstention, Contrast, Feedback, Interaction, RankRequest
+from schemas.forgetting import ForgetRequest, Receipt
+from schemas.memory import Memory
+from schemas.skills import Evidence, Position, SlimSkill
+from schemas.state import Profile
+from schemas.statements import Said, Stance, StatementChange
+from schemas.topics import compound_key, diff_key, key_start
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline
 from streams.worker.writer import LogIncomplete, LogWriter
@@ -136,8 +120,7 @@ class SkillWriter(LogWriter[SkillDiff]):
     async def erase_line(self, event: Any, request: ForgetRequest, position: Position, skill: PolicySkill) -> None:
         """Rewrite a skill's log without a line, then write the version in which the line is gone.
 
-        Raises:
-            LogIncomplete: the log has gaps; nothing was changed.
+        Raises LogIncomplete if the log has gaps; nothing was changed.
         """
         line, settings = request.line or "", self._pipeline.settings
         log = await self._log(event, key_start(skill.user_id, skill.domain), skill.version)

@@ -31,10 +31,7 @@ class LogWriter(Generic[DiffT]):
         self._sent = Sent(pipeline.settings, pipeline.generation)
 
     def user_lock(self, user_id: str) -> asyncio.Lock:
-        """Return the lock under which a user's skills and card are written and erased.
-
-        Its holders ask no model.
-        """
+        """Return the lock under which a user's skills and card are written and erased. Its holders ask no model."""
         return self._pipeline.lock("skills", user_id.encode())
 
     async def _newest(self, event: Any, topic: str, name: bytes, last: DiffT) -> Newest | None:

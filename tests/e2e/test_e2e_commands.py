@@ -16,20 +16,16 @@ COMMANDS = (
     "materialize",
     "topics",
     "import",
-    "policy",
-    "policy show",
-    "policy log",
-    "policy explain",
-    "policy say",
-    "policy verify",
-    "policy export",
-    "policy import",
     "slim",
     "config",
     "schemas",
     "schemas export",
     "demo",
+)
+COMMANDS += (
     "eval",
+    "policy",
+    *(f"policy {verb}" for verb in ["show", "log", "explain", "say", "verify", "export", "import"]),
 )
 NOBODY = {"SAGER_BOOTSTRAP": "127.0.0.1:1"}
 

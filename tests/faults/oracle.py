@@ -19,20 +19,13 @@ from operators.evolve import CountsReasoner
 from operators.propagate import takers_of, touches
 from operators.statinit import facts_of, parser_for
 from operators.steps import Evolve, Start, State
-from schemas import (
-    Contrast,
-    ItemMemory,
-    Memory,
-    OpenRankings,
-    PolicySkill,
-    Position,
-    Ranking,
-    Selection,
-    SkillDiff,
-    SlimSkill,
-    compound_key,
-    decode,
-)
+from schemas.codec import decode
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import Contrast, Ranking, Selection
+from schemas.memory import ItemMemory, Memory
+from schemas.skills import Position, SlimSkill
+from schemas.state import OpenRankings
+from schemas.topics import compound_key
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.harness import Harness, Outputs

@@ -17,12 +17,7 @@ from streams.settings import Settings
 from streams.worker.runtime.watchdog import Watchdog
 from tests.conftest import APACHE
 from tests.faults.load import Load
-from tests.faults.oracle import (
-    Run,
-    assert_the_graph_knows_each_choice_once,
-    assert_undisturbed,
-    times,
-)
+from tests.faults.oracle import Run, assert_the_graph_knows_each_choice_once, assert_undisturbed, times
 from tests.faults.test_kills import BROKER
 from tests.harness import Harness
 

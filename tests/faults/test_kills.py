@@ -10,13 +10,7 @@ from schemas import SkillDiff
 from streams.settings import Store
 from tests.conftest import APACHE
 from tests.faults.load import Load, Talk
-from tests.faults.oracle import (
-    Run,
-    assert_heard,
-    assert_the_graph_knows_each_choice_once,
-    assert_undisturbed,
-    times,
-)
+from tests.faults.oracle import Run, assert_heard, assert_the_graph_knows_each_choice_once, assert_undisturbed, times
 from tests.harness import Harness
 from tests.openai_server import Act, OpenAiServer, threaded
 

@@ -11,17 +11,7 @@ import pytest
 from operators.evolve import CountsReasoner
 from operators.statinit import facts_of, parser_for
 from operators.steps import Evolve, Start, State
-from schemas import (
-    Candidate,
-    Contrast,
-    Model,
-    PolicySkill,
-    Position,
-    SkillDiff,
-    SlimSkill,
-    compound_key,
-    encode,
-)
+from schemas import Candidate, Contrast, Model, PolicySkill, Position, SkillDiff, SlimSkill, compound_key, encode
 from streams.kafka.clients import partition_of
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING

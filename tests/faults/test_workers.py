@@ -7,12 +7,7 @@ import time
 import pytest
 
 from tests.faults.load import Load
-from tests.faults.oracle import (
-    Run,
-    assert_the_graph_knows_each_choice_once,
-    assert_undisturbed,
-    times,
-)
+from tests.faults.oracle import Run, assert_the_graph_knows_each_choice_once, assert_undisturbed, times
 from tests.faults.test_kills import BROKER, wait_for_a_new_diff
 from tests.harness import Harness
 

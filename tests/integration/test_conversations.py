@@ -6,22 +6,12 @@ from typing import Any
 import pytest
 
 from operators.cards.fold import fold
-from schemas import (
-    Card,
-    CardAction,
-    CardCommand,
-    CardDiff,
-    CardLine,
-    Correction,
-    ForgetRequest,
-    Listening,
-    PolicySkill,
-    Receipt,
-    Stance,
-    Utterance,
-    decode,
-    encode,
-)
+from schemas.cards import Card, CardAction, CardCommand, CardDiff, CardLine, Listening
+from schemas.codec import decode, encode
+from schemas.corrections import Correction, Utterance
+from schemas.diffs import PolicySkill
+from schemas.forgetting import ForgetRequest, Receipt
+from schemas.statements import Stance
 from tests.harness import Harness, Outputs
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]

@@ -11,7 +11,7 @@ import pytest
 from operators.propagate import neighbour_of
 from schemas import TOPICS, Action, CardDiff, ItemMemory, Listening, SkillCommand, SkillDiff, Stated, Tier, encode
 from schemas.forgetting import ForgetRequest, Receipt, subject_of
-from streams.kafka.packed_items import name_bytes
+from streams.kafka.packed import name_bytes
 from streams.materializer import read
 from streams.pseudonyms import secret_of
 from streams.rights.commander import Commander

@@ -10,18 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from operators.forget import with_scope
-from schemas import (
-    DeadLetter,
-    ForgetRequest,
-    Forgotten,
-    Model,
-    Position,
-    Receipt,
-    SlimSkill,
-    compound_key,
-    encode,
-    subject_of,
-)
+from schemas.base import Model
+from schemas.codec import DeadLetter, encode
+from schemas.forgetting import ForgetRequest, Forgotten, Receipt, subject_of
+from schemas.skills import Position, SlimSkill
+from schemas.topics import compound_key
 from streams.cli import app
 from streams.kafka.clients import partition_of
 from streams.operations.dead_letters.reading import Chosen, NoSuchLetter, one

@@ -4,11 +4,7 @@ from typing import Any
 
 import pytest
 
-from schemas import (
-    ItemMemory,
-    Ranking,
-    encode,
-)
+from schemas import ItemMemory, Ranking, encode
 from tests.harness import Harness, Outputs
 from tests.openai_server import OpenAiServer, threaded
 
@@ -79,11 +75,7 @@ def test_what_others_took_with_the_same_items_reaches_a_ranking_and_its_log(harn
 def test_a_model_ranks_and_picks_the_slim_skill(harness: Harness) -> None:
     with threaded(OpenAiServer()) as server:
         harness.worker(
-            support_floor=2,
-            ranker="listwise",
-            extract_by="llm",
-            llm_base_url=server.base_url,
-            llm_model="test-model",
+            support_floor=2, ranker="listwise", extract_by="llm", llm_base_url=server.base_url, llm_model="test-model"
         )
         cohort(harness)
         until_told(harness, "user-4")

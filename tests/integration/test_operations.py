@@ -10,22 +10,16 @@ from pydantic import SecretStr
 from operators.contrast import slot_of
 from operators.merge import fold
 from operators.propagate import neighbour_of
-from schemas import (
-    DeadLetter,
-    ItemMemory,
-    PolicySkill,
-    Position,
-    Selection,
-    SkillDiff,
-    SlimSkill,
-    Taker,
-    compound_key,
-    decode,
-    encode,
-)
+from schemas.codec import DeadLetter, decode, encode
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import Selection
+from schemas.memory import ItemMemory, Taker
+from schemas.skills import Position, SlimSkill
+from schemas.topics import compound_key
+from streams.exceptions import StreamsError
 from streams.kafka.clients import partition_of
-from streams.kafka.consumer_group import WorkersRunning, members
-from streams.kafka.packed_items import pack
+from streams.kafka.consumer_group import members
+from streams.kafka.packed import pack_item
 from streams.operations.dead_letters.reading import Chosen, listing
 from streams.operations.dead_letters.replay import REPLAY_OF, Hindrance, plan, replay
 from streams.operations.doctor import Finding, Status, examine
@@ -160,7 +154,7 @@ class TestRebuild:
         choices = choose(harness, users=6, rounds=3)
         harness.count(SkillDiff, choices)
 
-        with pytest.raises(WorkersRunning, match="of the group"):
+        with pytest.raises(StreamsError, match="of the group"):
             rebuild(harness.settings, apply=True)
         assert rebuild(harness.settings).is_fine  # looking is allowed meanwhile
         harness.stop(worker)
@@ -193,7 +187,7 @@ class TestRebuild:
 
         takers = [Taker(neighbour_of(name, b"earlier"), 1, a_time(), 1, 1) for name in ("user-0", "user-1")]
         told, key = ItemMemory(domain="films", item_id="i", takers=tuple(takers)), compound_key("i", "films")
-        self.overwrite(harness, ItemMemory.TOPIC, "i", key, pack(told))
+        self.overwrite(harness, ItemMemory.TOPIC, "i", key, pack_item(told))
         other = nobody.model_copy(update={"pseudonym_key": SecretStr("another" * 5)})
         assert rebuild(other, apply=True).rotated > 1
         left = {key: value for key, value in harness.quiet().newest(ItemMemory).items() if value}

@@ -66,10 +66,7 @@ class _Unstarted(TrueEndConsumerThread):
         import aiokafka  # noqa: PLC0415
 
         self._consumer = aiokafka.AIOKafkaConsumer(
-            bootstrap_servers=settings.bootstrap,
-            enable_auto_commit=False,
-            group_id=group,
-            auto_offset_reset="earliest",
+            bootstrap_servers=settings.bootstrap, enable_auto_commit=False, group_id=group, auto_offset_reset="earliest"
         )
         self.app = worker_app.create(settings).app
         self.consumer = _Consumer(settings)

@@ -65,15 +65,6 @@ def test_a_topic_with_other_partitions_stops_whoever_relies_on_them(settings: Se
     refuses(["topics"], settings, "has 3 partitions instead of 4", "missing")
 
 
-def test_the_advised_partition_count_is_right(settings: Settings) -> None:
-    topics.ensure(settings)
-    wanted = settings.model_copy(update={"partitions": 6})
-    own = Settings(**{**wanted.model_dump(include=wanted.model_fields_set), "partitions": 6})
-
-    refuses(["worker"], own, "set SAGER_PARTITIONS=4 if all have that count")
-    assert run(["topics"], settings).returncode == 0
-
-
 @on_apache
 def test_partitions_that_were_added_stop_the_worker_and_not_the_materializer(settings: Settings) -> None:
     topics.ensure(settings)

@@ -14,24 +14,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from schemas import Event
-    from streams.importers import Dataset
     from streams.kafka.producer import EventOutbox
 
 _EVERY = 200
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        "import",
-        short_help="Stream a data set into Kafka.",
-        epilog=examples(
-            "sager import ml-latest-small/ --domain films --min-rating 3.5",
-            "sager import data/ --limit-users 50",
-        ),
-    )(import_)
+app = typer.Typer()
 
 
+@app.command(
+    "import",
+    short_help="Stream a data set into Kafka.",
+    epilog=examples(
+        "sager import ml-latest-small/ --domain films --min-rating 3.5", "sager import data/ --limit-users 50"
+    ),
+)
 def import_(
     path: Annotated[Path, typer.Argument(help="The folder with the data set's files.", metavar="PATH")],
     domain: Annotated[
@@ -49,7 +45,6 @@ def import_(
 
     Events that Kafka still holds are not sent again: a repeated import goes on where an interrupted one stopped.
     """
-    from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.importers import Format, dataset, load  # noqa: PLC0415
     from streams.kafka import topics  # noqa: PLC0415
     from streams.kafka.producer import EventOutbox  # noqa: PLC0415
@@ -67,7 +62,14 @@ def import_(
         # The catalogue keeps the newest per item, so that sending it again changes nothing.
         run.send(dataset.catalogue(data), len(data.items), set())
         run.send(dataset.interactions(data), data.visits, dataset.held_ids(chosen, "interactions"))
-    _report(data, run, time.monotonic() - began, as_json)
+    counts = {"domain": data.domain, "users": len(data.histories), "sent": run.sent, "already_there": run.held}
+    seconds = time.monotonic() - began
+    if as_json:
+        print_json({**counts, "skipped": dict(data.skipped), "seconds": round(seconds, 3)})
+        return
+    print_fields({**counts, "seconds": round(seconds, 1)})
+    for reason, number in data.skipped.items():
+        note(f"left out: {number:,} {reason}")
 
 
 class _Import:
@@ -89,13 +91,3 @@ class _Import:
             if place % _EVERY == 0 or place == total:
                 self._stages.at(event.TOPIC, place, total)
         self._outbox.flush()
-
-
-def _report(data: "Dataset", run: _Import, seconds: float, as_json: bool) -> None:
-    counts = {"domain": data.domain, "users": len(data.histories), "sent": run.sent, "already_there": run.held}
-    if as_json:
-        print_json({**counts, "skipped": dict(data.skipped), "seconds": round(seconds, 3)})
-        return
-    print_fields({**counts, "seconds": round(seconds, 1)})
-    for reason, number in data.skipped.items():
-        note(f"left out: {number:,} {reason}")

@@ -1,5 +1,6 @@
 """`sager replay`: the skills that other settings or another model would teach."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,17 +14,16 @@ if TYPE_CHECKING:
     from streams.settings import Settings
     from streams.whatif.replay import Report, Totals
 
+app = typer.Typer()
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    lines = (
+
+@app.command(
+    short_help="Replay past choices with other settings, and compare.",
+    epilog=examples(
         "sager replay --set merge.weaken_window=2 --since 7d",
         "sager replay --set reasoner=llm --set llm_model=small-model --domain films --limit 500",
-    )
-    short_help = "Replay past choices with other settings, and compare."
-    app.command("replay", short_help=short_help, epilog=examples(*lines))(replay)
-
-
+    ),
+)
 def replay(
     changes: Annotated[
         list[str] | None, typer.Option("--set", help="A setting to change.", metavar="NAME=VALUE")
@@ -51,10 +51,7 @@ def replay(
     chosen = Chosen(moment_ms(since), user, domain, limit)
     rows: list[dict[str, Any]] = []
     with Stages() as stages:
-
-        def tell(done: int, total: int, cost: str) -> None:
-            stages.at("choices", done, total, cost)
-
+        tell = partial(stages.at, "choices")
         report = replay_all(live, variant, chosen, tell=tell, write=rows.append if out else lambda _: None)
     if out is not None:
         out.touch(0o600, exist_ok=False)  # the rows name users
@@ -97,9 +94,7 @@ def _totals(totals: "Totals", configured: "Settings", skills: int) -> dict[str, 
 
 
 def _show(report: "Report", found: dict[str, Any]) -> None:
-    rows = []
-    for measure, both in found["measures"].items():
-        rows.append({"figure": measure, **both})
+    rows = [{"figure": measure, **both} for measure, both in found["measures"].items()]
     for name, live in found["live"].items():
         other = found["whatif"][name]
         if live or other:

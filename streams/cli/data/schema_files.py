@@ -8,19 +8,12 @@ import typer
 from streams.cli.options import examples, settings
 from streams.cli.output import json_text, note, print_json
 
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    group = typer.Typer(
-        no_args_is_help=True, help="The events' schemas.", epilog=examples("sager schemas export --out schemas/")
-    )
-    group.command(
-        "export",
-        epilog=examples("sager schemas export --out schemas/", "sager schemas export > asyncapi.json"),
-    )(export)
-    app.add_typer(group, name="schemas")
+_EXAMPLE = examples("sager schemas export --out schemas/")
+app, group = typer.Typer(), typer.Typer(no_args_is_help=True, help="The events' schemas.", epilog=_EXAMPLE)
+app.add_typer(group, name="schemas")
 
 
+@group.command(epilog=examples("sager schemas export --out schemas/", "sager schemas export > asyncapi.json"))
 def export(
     out: Annotated[Path | None, typer.Option(help="The folder for the files.", metavar="DIR", file_okay=False)] = None,
     documents: Annotated[bool, typer.Option("--documents", help="Without a schema per topic.")] = False,

@@ -52,22 +52,14 @@ DESCRIBED = """
 """
 
 
-class QueryFailed(StreamsError, ValueError):
-    """The query was refused, failed, or was stopped; the message gives the reason and advice."""
+app = typer.Typer()
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        "sql",
-        epilog=examples(
-            "sager sql --list",
-            "sager sql \"FROM policy_at('ann', '2026-01-31')\" --json",
-            "sager sql - < question.sql",
-        ),
-    )(sql)
-
-
+@app.command(
+    epilog=examples(
+        "sager sql --list", "sager sql \"FROM policy_at('ann', '2026-01-31')\" --json", "sager sql - < question.sql"
+    )
+)
 def sql(
     query: Annotated[str | None, typer.Argument(help="DuckDB SQL; - reads it from stdin.", metavar="QUERY")] = None,
     as_json: AsJson = False,
@@ -98,7 +90,7 @@ def sql(
     if query and any("\ud800" <= sign <= "\udfff" for sign in query):
         raise typer.BadParameter("the query is not UTF-8")
     if not query or not query.strip():
-        raise QueryFailed("the query is empty; `sager sql --list` lists tables, views and macros")
+        raise StreamsError("the query is empty; `sager sql --list` lists tables, views and macros")
     from duckdb import Error  # noqa: PLC0415
 
     from streams.materializer import read  # noqa: PLC0415
@@ -115,9 +107,9 @@ def sql(
             elif as_csv:
                 _print_csv(columns, rows)
             elif not _print_table(columns, rows, wrap=query in (LISTED, DESCRIBED)) and describe:
-                raise QueryFailed(f"there is no table or view {describe!r}; `sager sql --list` lists them")
+                raise StreamsError(f"there is no table or view {describe!r}; `sager sql --list` lists them")
         except (Error, MemoryError) as error:
-            raise QueryFailed(_why(error, seconds, memory)) from error
+            raise StreamsError(_why(error, seconds, memory)) from error
 
 
 @contextmanager

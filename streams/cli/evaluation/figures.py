@@ -42,11 +42,7 @@ def names_of(given: str) -> list[str]:
 
 
 def members(kind: "type[StrEnum]", given: str, option: str, ctx: typer.Context) -> list[Any]:
-    """Return the members of an enumeration with these names, by comma.
-
-    Raises:
-        typer.BadParameter: there is none, or a name is unknown.
-    """
+    """Return the members of an enumeration with these names, by comma."""
     names = names_of(given)
     if not names or not set(names) <= set(kind):
         raise typer.BadParameter(f"{given!r} is not of {', '.join(kind)}", ctx, param_hint=option)

@@ -21,29 +21,28 @@ RESULTS = FOLDER / "quality.jsonl"
 REPLIES = "replies.duckdb"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    group = typer.Typer(
-        invoke_without_command=True,
-        short_help="Measure how well skills rank, against baselines.",
-        epilog=examples(
-            "sager eval --data data/ --arm no-skill,sager --candidates popular --users 500",
-            "sager eval stream --data data/ --candidates popular",
-            "sager eval feedback --data pahf/ --replies structured",
-            "sager eval conversations --invent people/",
-        ),
-    )
-    group.callback()(evaluate)
-    for command, line in (
-        (stream, "sager eval stream --data data/ --history 0,3,10 --arm no-skill,sager --by skill,mix --json"),
-        (feedback, "sager eval feedback --data pahf/ --ask --json"),
-        (model, "sager eval model --data data/ --users 70 --sweeps 35"),
-        (conversations, "sager eval conversations --invent people/ --held-out --json"),
-    ):
-        group.command(command.__name__, epilog=examples(line))(command)
-    app.add_typer(group, name="eval")
+app = typer.Typer()
+group = typer.Typer(
+    invoke_without_command=True,
+    short_help="Measure how well skills rank, against baselines.",
+    epilog=examples(
+        "sager eval --data data/ --arm no-skill,sager --candidates popular --users 500",
+        "sager eval stream --data data/ --candidates popular",
+        "sager eval feedback --data pahf/ --replies structured",
+        "sager eval conversations --invent people/",
+    ),
+)
+app.add_typer(group, name="eval")
+for command, line in (
+    (stream, "sager eval stream --data data/ --history 0,3,10 --arm no-skill,sager --by skill,mix --json"),
+    (feedback, "sager eval feedback --data pahf/ --ask --json"),
+    (model, "sager eval model --data data/ --users 70 --sweeps 35"),
+    (conversations, "sager eval conversations --invent people/ --held-out --json"),
+):
+    group.command(command.__name__, epilog=examples(line))(command)
 
 
+@group.callback()
 def evaluate(
     ctx: typer.Context,
     data: Annotated[

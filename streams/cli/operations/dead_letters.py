@@ -1,5 +1,6 @@
 """`sager dead-letters`: list refused records, and replay them."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -15,16 +16,13 @@ SHOWN_BYTES = 2_000
 Reason = Annotated[list[str] | None, typer.Option(help="Of this reason; may be given again.", metavar="REASON")]
 Stage = Annotated[list[str] | None, typer.Option(help="Refused by this stage; may be given again.", metavar="STAGE")]
 
+app = typer.Typer()
 group = typer.Typer(
     no_args_is_help=True,
     help="Look at refused records, and replay them.",
     epilog=examples("sager dead-letters list --since 24h"),
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, name="dead-letters")
+app.add_typer(group, name="dead-letters")
 
 
 @group.command("list", epilog=examples("sager dead-letters list --since 24h --reason invalid --json"))
@@ -42,7 +40,7 @@ def list_(
     chosen = connected(bootstrap)
     filters = Chosen(reasons=frozenset(reason or ()), stages=frozenset(stage or ()), since_ms=moment_ms(since))
     with Stages() as stages:
-        found = listing(chosen, filters, limit, lambda done, total: stages.at("dead letters", done, total))
+        found = listing(chosen, filters, limit, partial(stages.at, "dead letters"))
     letters = [summary(each, each.letter.event_id in found.replayed) for each in found.newest]
     counts = {
         "total": found.total,
@@ -74,9 +72,7 @@ def show(
     from streams.operations.dead_letters.reading import is_clipped, one, summary  # noqa: PLC0415
 
     with Stages() as stages:
-        found, replayed = one(
-            connected(bootstrap), event_id, lambda done, total: stages.at("dead letters", done, total)
-        )
+        found, replayed = one(connected(bootstrap), event_id, partial(stages.at, "dead letters"))
     letter, value = found.letter, found.letter.value or b""
     if as_json:
         print_json({**letter.model_dump(mode="json"), "replayed_to": replayed})
@@ -105,7 +101,7 @@ def replay(
     code 1: some of the chosen letters cannot be replayed.
     """
     from streams.operations.dead_letters import replay as replaying  # noqa: PLC0415
-    from streams.operations.dead_letters.reading import Chosen, place_of  # noqa: PLC0415
+    from streams.operations.dead_letters.reading import Chosen  # noqa: PLC0415
 
     if not (event_ids or reason or stage or since):
         raise typer.BadParameter("name dead letters by their ids, or choose them, as with --reason internal-error")
@@ -119,7 +115,8 @@ def replay(
         print_json({"ready": list(planned.ready), "replayed": sent, "hindered": hindered, "unknown": planned.unknown})
     else:
         for name, found in planned.ready.items() if dry_run else ():
-            print(printable(f"{name}  to {place_of(found.letter)}"))
+            source = found.letter.source
+            print(printable(f"{name}  to {source.topic}/{source.partition}/{source.offset}"))
         print(f"{len(planned.ready):,} would be replayed" if dry_run else f"{sent:,} replayed")
         for name, why in planned.hindered.items():
             note(f"{name}: {why.value}")

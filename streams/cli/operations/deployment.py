@@ -10,17 +10,10 @@ from streams.cli.output import console, note, print_json, print_rows, printable
 
 _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red", "skipped": "dim"}
 
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    for command, short_help, line in (
-        (doctor, "Examine broker, topics, workers, DuckDB and LLM.", "sager doctor --json"),
-        (topics, "Compare the broker's topics with the registry.", "sager topics --create"),
-        (acls, "Print the Kafka ACLs that each role needs.", "sager acls app --principal User:shop"),
-    ):
-        app.command(command.__name__, short_help=short_help, epilog=examples(line))(command)
+app = typer.Typer()
 
 
+@app.command(short_help="Examine broker, topics, workers, DuckDB and LLM.", epilog=examples("sager doctor --json"))
 def doctor(as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
     """Examine the deployment: broker, topics, workers, DuckDB, LLM, and access of others. Nothing is changed.
 
@@ -50,6 +43,7 @@ def doctor(as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
         raise typer.Exit(FAILED)
 
 
+@app.command(short_help="Compare the broker's topics with the registry.", epilog=examples("sager topics --create"))
 def topics(
     create: Annotated[bool, typer.Option("--create", help="Create missing topics.")] = False,
     as_json: AsJson = False,
@@ -91,6 +85,9 @@ def topics(
         raise typer.Exit(FAILED)
 
 
+@app.command(
+    short_help="Print the Kafka ACLs that each role needs.", epilog=examples("sager acls app --principal User:shop")
+)
 def acls(
     roles: Annotated[list[str] | None, typer.Argument(help="Such as app or worker. [all]", metavar="[ROLE]...")] = None,
     principal: Annotated[

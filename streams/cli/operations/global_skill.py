@@ -13,21 +13,9 @@ from streams.exceptions import StreamsError
 FLOOR = 5
 _EXAMPLES = examples("sager global-skill build --domain films --floor 20 --dry-run", 'sager sql "FROM global_skills"')
 
+app = typer.Typer()
 group = typer.Typer(no_args_is_help=True, help="The skill that a domain's new users start with.", epilog=_EXAMPLES)
-
-
-class NoGlobalSkill(StreamsError, LookupError):
-    """There is nothing to build from."""
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, name="global-skill")
-
-
-@group.callback()
-def _group() -> None:
-    """A group with one command would become that command."""
+app.add_typer(group, name="global-skill")
 
 
 @group.command(epilog=_EXAMPLES)
@@ -49,13 +37,13 @@ def build(
 
     chosen = connected(bootstrap)
     with Stages() as stages:
-        read = global_skills.read_populations(chosen, domain, stages.at)
-        if not read.populations:
-            raise NoGlobalSkill(
-                f"there is no history, and {read.unreadable:,} profiles cannot be read: run `sager import`, or send "
+        populations, unreadable = global_skills.read_populations(chosen, domain, stages.at)
+        if not populations:
+            raise StreamsError(
+                f"there is no history, and {unreadable:,} profiles cannot be read: run `sager import`, or send "
                 "interactions from an app, while a `sager worker` runs"
             )
-        skills = global_skills.build(read.populations.values(), datetime.now(UTC), floor)
+        skills = global_skills.build(populations, datetime.now(UTC), floor)
     if not dry_run:
         topics.ensure(chosen)
         with EventOutbox(chosen) as outbox:
@@ -68,8 +56,8 @@ def build(
             most = ", ".join(line.value for line in skill.attributes[:3])
             print(printable(f"{skill.domain}: {len(skill.attributes)} lines of {skill.users:,} users, such as {most}"))
         print("nothing was published" if dry_run else f"published on {chosen.topic('global-skills')}")
-    if read.unreadable:
-        note(f"left out: {read.unreadable:,} profiles that cannot be read")
+    if unreadable:
+        note(f"left out: {unreadable:,} profiles that cannot be read")
     for skill in skills:
         if not skill.attributes:
             note(f"{skill.domain}: no taste is shared by {floor} of its {skill.users:,} users, so it has no lines yet")

@@ -10,16 +10,13 @@ from streams.cli.output import note, print_fields, print_json, print_rows
 from streams.cli.policy.common import Yes, confirm
 from streams.cli.progress import Stages
 
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        "rebuild",
-        short_help="Fold all skills from the log, and compare.",
-        epilog=examples("sager rebuild", "sager rebuild --apply", "sager rebuild --duckdb"),
-    )(rebuild)
+app = typer.Typer()
 
 
+@app.command(
+    short_help="Fold all skills from the log, and compare.",
+    epilog=examples("sager rebuild", "sager rebuild --apply", "sager rebuild --duckdb"),
+)
 def rebuild(
     apply: Annotated[bool, typer.Option("--apply", help="Write folded skills where they differ.")] = False,
     duckdb: Annotated[bool, typer.Option("--duckdb", help="Make a new DuckDB file from the topics instead.")] = False,

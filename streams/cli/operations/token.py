@@ -27,17 +27,9 @@ _EXAMPLES = examples(
     "sager token new --name shop --scope produce --scope read-slim --user '*' --rate 2000 >> tokens.toml",
     "sager token new --name prometheus --scope operate --json",
 )
+app = typer.Typer()
 group = typer.Typer(no_args_is_help=True, help="Tokens of the HTTP API.", epilog=_EXAMPLES)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, name="token")
-
-
-@group.callback()
-def _group() -> None:
-    """A group with one command would become that command."""
+app.add_typer(group, name="token")
 
 
 @group.command(epilog=_EXAMPLES)

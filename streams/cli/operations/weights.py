@@ -8,16 +8,13 @@ from streams.cli.options import AsJson, Bootstrap, connected, examples
 from streams.cli.output import print_fields, print_json
 from streams.cli.policy.common import WAIT_SECONDS, Actor, InDomain, Reason, Wait, Yes, confirm, signed_in, unanswered
 
+app = typer.Typer()
 group = typer.Typer(
     no_args_is_help=True,
     help="Stop or undo learning of a domain's ranking weights.",
     epilog=examples("sager weights freeze --domain films", 'sager sql "FROM learned_weights"'),
 )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the group."""
-    app.add_typer(group, name="weights")
+app.add_typer(group, name="weights")
 
 
 def _register(action: str, text: str) -> None:

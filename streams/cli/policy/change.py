@@ -9,6 +9,7 @@ import typer
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, User, connected, examples
 from streams.cli.output import note, print_json, printable
+from streams.cli.policy import group
 from streams.cli.policy.common import (
     WAIT_SECONDS,
     Actor,
@@ -77,23 +78,6 @@ class Change:
             unanswered(event.event_id, self.wait)
         _print_diff(diff, held.skill(self.domain), as_json=self.as_json)
         return diff
-
-
-def register(group: typer.Typer) -> None:
-    """Add the verbs that change a skill."""
-    for name, act, example in (
-        ("add", add, 'sager policy add ann genre "film noir" --domain films --reason "said so"'),
-        ("reword", reword, 'sager policy reword ann preference:genre:noir "film noir" --domain films'),
-        ("remove", remove, "sager policy remove ann avoids:preference:genre:noir --domain films"),
-        ("set-tier", set_tier, "sager policy set-tier ann preference:genre:noir high --domain films"),
-        ("pin", pin, "sager policy pin ann preference:genre:noir --domain films"),
-        ("unpin", unpin, "sager policy unpin ann preference:genre:noir --domain films"),
-        ("freeze", freeze, "sager policy freeze ann --domain films --reason holidays"),
-        ("unfreeze", unfreeze, "sager policy unfreeze ann --domain films"),
-        ("roll-back", roll_back, "sager policy roll-back ann 3 --domain films"),
-        ("say", say, 'sager policy say ann "no horror, please" --domain films'),
-    ):
-        group.command(name, epilog=examples(example))(verb(Change, act))
 
 
 def add(
@@ -198,7 +182,7 @@ def say(
 
 def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", *, as_json: bool) -> None:
     """Print the changes of a version, then its refusals, each with the nearest lines that there are."""
-    from streams.cli.policy.wording import changed  # noqa: PLC0415
+    from streams.cli.policy.log import changed  # noqa: PLC0415
     from streams.rights.sentences import change_of  # noqa: PLC0415
 
     if as_json:
@@ -215,3 +199,18 @@ def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", *, as_json: bool
             names = [line.attribute_id for line in skill.attributes] + [said.statement_id for said in skill.stated]
         note(f"refused: {refused.attribute_id}: {refused.why.value}{near(refused.attribute_id, names)}")
     note_unvouched(change.discovered for change in diff.changes if change.discovered is not None)
+
+
+for name, act, example in (
+    ("add", add, 'sager policy add ann genre "film noir" --domain films --reason "said so"'),
+    ("reword", reword, 'sager policy reword ann preference:genre:noir "film noir" --domain films'),
+    ("remove", remove, "sager policy remove ann avoids:preference:genre:noir --domain films"),
+    ("set-tier", set_tier, "sager policy set-tier ann preference:genre:noir high --domain films"),
+    ("pin", pin, "sager policy pin ann preference:genre:noir --domain films"),
+    ("unpin", unpin, "sager policy unpin ann preference:genre:noir --domain films"),
+    ("freeze", freeze, "sager policy freeze ann --domain films --reason holidays"),
+    ("unfreeze", unfreeze, "sager policy unfreeze ann --domain films"),
+    ("roll-back", roll_back, "sager policy roll-back ann 3 --domain films"),
+    ("say", say, 'sager policy say ann "no horror, please" --domain films'),
+):
+    group.command(name, epilog=examples(example))(verb(Change, act))

@@ -36,11 +36,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Return if the answer is yes.
-
-    Raises:
-        Exit: it is no, with code 1; or there is no terminal to ask at, with code 2.
-    """
+    """Return if the answer is yes."""
     if yes:
         return
     if not sys.stdin.isatty():
@@ -74,11 +70,7 @@ def by_domain(diffs: "Iterable[SkillDiff]") -> "dict[str, list[SkillDiff]]":
 
 
 def signed_in() -> str:
-    """Return the name of the signed-in user: the default actor.
-
-    Raises:
-        StreamsError: there is none.
-    """
+    """Return the name of the signed-in user: the default actor."""
     try:
         return getpass.getuser()
     except (OSError, KeyError) as error:  # a container's user may have no name

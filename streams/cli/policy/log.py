@@ -1,29 +1,28 @@
-"""`sager policy log`: how a skill came about."""
+"""`sager policy log` and `verify`: how a skill came about, and whether its records were edited or removed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.options import AsJson, Domain, User, examples, settings
-from streams.cli.output import note, print_json, printable
+from streams.cli.errors import FAILED
+from streams.cli.options import AsJson, Bootstrap, Domain, User, connected, examples, settings
+from streams.cli.output import note, print_json, print_rows, printable
+from streams.cli.policy import group
 from streams.cli.policy.common import by_domain, snapshot
-from streams.cli.policy.wording import all_said, changed, heard
+from streams.cli.progress import Stages
 from streams.rights.reading import logged
-from streams.rights.sentences import actor_of, change_of, shift_phrase
+from streams.rights.sentences import actor_of, change_of, shift_phrase, what
 
 if TYPE_CHECKING:
-    from schemas import Judgement, SkillDiff, Statement
+    from schemas import Judgement, SkillDiff, Statement, StatementChange
 
 LAST = 20
 _HASH_CHARS = 8
+_SIGNS = {"stated": "+", "forgotten": "x", "restored": "<"}
 
 
-def register(group: typer.Typer) -> None:
-    """Add the verb."""
-    group.command("log", epilog=examples("sager policy log ann --last 5", "sager policy log ann --json"))(log)
-
-
+@group.command(epilog=examples("sager policy log ann --last 5", "sager policy log ann --json"))
 def log(
     user: User,
     domain: Domain = None,
@@ -62,13 +61,56 @@ def log(
         print(printable(f"{user} · {name}"))
         for diff in log:
             dollars = f"${cost(diff):.6f}" if cost(diff) else ""
-            head = [f"version {diff.version} · {diff.occurred_at:%Y-%m-%d %H:%M:%S} UTC", _evidence(diff)]
+            item, event_id = diff.evidence.item_id, str(diff.evidence.event_id)
+            head = [f"version {diff.version} · {diff.occurred_at:%Y-%m-%d %H:%M:%S} UTC"]
+            head.append(f"{item} ({event_id})" if item else event_id)
             print(printable("\n" + " · ".join(filter(None, (*head, _reasoner(diff), dollars)))))
             for effect, why in _effects(diff, known):
                 print(printable(f"  {effect}" + (f"\n      {why}" if why else "")))
         print()
     if (count := sum(map(len, shown.values()))) < len(diffs):
         note(f"the newest {count} of {len(diffs)} versions; --last 0 prints all")
+
+
+@group.command(epilog=examples("sager policy verify ann", "sager policy verify --json"))
+def verify(
+    user: Annotated[str | None, typer.Argument(help="The user. [default: all users]", metavar="[USER]")] = None,
+    domain: Domain = None,
+    bootstrap: Bootstrap = None,
+    as_json: AsJson = False,
+) -> None:
+    """Verify that nothing was edited or left out.
+
+    Each record is checked by its seal, each skill and card by folding its log. SAGER_CHAIN_KEY must be the workers'
+    key. Workers may keep running. DuckDB is not read: `sager rebuild --duckdb` makes a file in doubt again. Exit code
+    1: something is not as it was written.
+    """
+    from streams.rights import verify as verifying  # noqa: PLC0415
+
+    chosen = connected(bootstrap)
+    with Stages() as stages:
+        done = verifying.verify(chosen, user, domain, stages.at)
+    findings = [vars(each) for each in done.findings]
+    if as_json:
+        print_json({"fine": not done.found, **vars(done), "findings": findings})
+    else:
+        print_rows(findings)
+        print(
+            f"{done.skills:,} skills of {done.users:,} users, {done.versions:,} versions, {done.receipts:,} receipts "
+            f"verified; {done.cards:,} cards, {done.forgotten:,} forgotten"
+        )
+        print(f"{done.found:,} findings" if done.found else "nothing was edited or left out")
+        if chosen.chain_key is None:
+            note("SAGER_CHAIN_KEY is not set: any writer of the topics can make new seals without a key")
+        if done.users and len({each.user_id for each in done.findings if each.kind == "log-forged"}) == done.users:
+            note("no log has the right seal: is SAGER_CHAIN_KEY the key of the workers that wrote them?")
+        if any(each.kind.startswith("slim-") for each in done.findings):
+            note(
+                "apps keep a forged slim skill until its key gets a tombstone: stop the workers and run "
+                "`sager rebuild --apply`, which writes that, and then the right one"
+            )
+    if done.found:
+        raise typer.Exit(FAILED)
 
 
 def verdict_of(said: "Judgement") -> str:
@@ -117,14 +159,44 @@ def _added(diff: "SkillDiff", attribute_id: str, kind: str) -> str:
     return f"taken {number_of(counts[0])} where {number_of(counts[1])} was to be expected" if counts else ""
 
 
-def _evidence(diff: "SkillDiff") -> str:
-    item = diff.evidence.item_id
-    return f"{item} ({diff.evidence.event_id})" if item else str(diff.evidence.event_id)
-
-
 def _reasoner(diff: "SkillDiff") -> str:
     by = diff.reasoned_by
     tokens = f", {by.prompt_tokens} + {by.completion_tokens} tokens" if by.prompt_tokens else ""
     prompt = f", {by.prompt or 'prompt'} #{by.prompt_hash[:_HASH_CHARS]}" if by.prompt_hash else ""
     fallback = f" instead, because {by.fallback}" if by.fallback else ""
     return f"{by.model or by.reasoner}{prompt}{tokens}{fallback}"
+
+
+def changed(change: "StatementChange", known: "Mapping[str, Statement]") -> str:
+    """Return one change of a statement as a line."""
+    kind, said = change.kind.value, change.statement or known.get(change.statement_id)
+    words = change.statement_id if said is None else f"{what(said)} [{change.statement_id}]"
+    sign = _SIGNS.get(kind, "-")
+    if kind != "stated":
+        return f"{sign} {words}, {kind}"
+    times = f", said {said.times} times" if said is not None and said.times > 1 else ""
+    scope = "" if said is None or said.scope.value == "always" else f", scope: {said.scope.value}"
+    return f"{sign} {words}{scope}{times}"
+
+
+def all_said(diffs: "Iterable[SkillDiff]") -> "dict[str, Statement]":
+    """Return the statements that a log names, each with its newest words."""
+    changes = (change for diff in diffs for change in diff.stated)
+    return {change.statement_id: change.statement for change in changes if change.statement is not None}
+
+
+def heard(diff: "SkillDiff") -> list[tuple[str, str]]:
+    """Return the signal, abstention or correction behind a version, and whether it was understood."""
+    event = diff.heard
+    if event is None:
+        return []
+    if event.what == "abstention":
+        return [("nothing was taken", "the list did not suit; that is no word against its items")]
+    if event.what != "correction":
+        value = "" if event.value is None else f" {event.value:g}"
+        unknown = "" if event.understood else "of no kind that is configured: it changes nothing"
+        return [(f"signal {event.what}{value}", unknown)]
+    words = f"“{event.words}”" if event.words else "something by a form"
+    if event.understood:
+        return [(f"said {words}", f"read by {event.by_pattern}" if event.by_pattern else "")]
+    return [(f"said {words}", f"not understood: it changes nothing. {event.explanation}".rstrip())]

@@ -12,27 +12,20 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 from streams import private
-from streams.cli.errors import FAILED, Misconfigured
+from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, User, connected, examples
 from streams.cli.output import note, print_fields, print_json, print_rows, printable
+from streams.cli.policy import group
 from streams.cli.policy.common import WAIT_SECONDS, Actor, Reason, Wait, Yes, confirm, signed_in, unanswered
 from streams.cli.progress import Stages
+from streams.exceptions import StreamsError
 from streams.rights.reading import doubt
 
 if TYPE_CHECKING:
-    from streams.rights.importing import Imported
     from streams.settings import Settings
 
 
-def register(group: typer.Typer) -> None:
-    """Add the verbs."""
-    group.command("export", epilog=examples("sager policy export ann --to ann.jsonl.gz"))(export)
-    lines = ("sager policy import ann.jsonl.gz", "sager policy import ann.jsonl.gz --as ann-2 --domain films")
-    group.command("import", epilog=examples(*lines))(import_)
-    lines = ("sager policy forget ann --domain films", "sager policy forget ann --everything --dry-run")
-    group.command("forget", epilog=examples(*lines))(forget)
-
-
+@group.command(epilog=examples("sager policy export ann --to ann.jsonl.gz"))
 def export(
     user: User,
     to: Annotated[Path, typer.Option(help="The new file, such as ann.jsonl.gz.", metavar="FILE")],
@@ -66,7 +59,7 @@ def export(
 def new_file(path: Path) -> Iterator[BinaryIO]:
     """Open a new private file, which is there only if nothing fails."""
     if path.exists():
-        raise Misconfigured(f"{path} exists: choose another --to")
+        raise StreamsError(f"{path} exists: choose another --to")
     private.make(path.absolute().parent)
     number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # only its owner may read it
     try:
@@ -77,6 +70,10 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         Path(name).unlink(missing_ok=True)
 
 
+@group.command(
+    "import",
+    epilog=examples("sager policy import ann.jsonl.gz", "sager policy import ann.jsonl.gz --as ann-2 --domain films"),
+)
 def import_(
     file: Annotated[Path, typer.Argument(help="A file of `sager policy export`.", metavar="FILE")],
     as_user: Annotated[
@@ -112,12 +109,19 @@ def import_(
         diffs = {name: diff and diff.model_dump(mode="json") for name, diff in done.diffs.items()}
         print_json({"user_id": user, **vars(done), "diffs": diffs})
     else:
-        _print_imported(user, done)
+        sent = {"changes of the card": done.lines, "statements": done.statements}
+        print_fields({f"{kind} sent": count for kind, count in sent.items() if count})
+        for each in done.skills:
+            counts = f"version {each.version}, {each.lines_in} lines in, {each.lines_out} out, {each.refused} refused"
+            print(printable(f"{user} · {each.domain}: {'sent' if each.version is None else counts}"))
     if wait and None in done.diffs.values():
         note(f"no worker of {chosen.app_id} has carried all out within {wait:g} s. It is kept and will be")
         raise typer.Exit(FAILED)
 
 
+@group.command(
+    epilog=examples("sager policy forget ann --domain films", "sager policy forget ann --everything --dry-run")
+)
 def forget(
     user: User,
     domain: Domain = None,
@@ -190,11 +194,3 @@ def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None
     if held.unread:
         note(f"not counted, because they cannot be read here: {', '.join(held.unread)}")
     note("nothing was forgotten")
-
-
-def _print_imported(user: str, done: "Imported") -> None:
-    sent = {"changes of the card": done.lines, "statements": done.statements}
-    print_fields({f"{kind} sent": count for kind, count in sent.items() if count})
-    for each in done.skills:
-        counts = f"version {each.version}, {each.lines_in} lines in, {each.lines_out} out, {each.refused} refused"
-        print(printable(f"{user} · {each.domain}: {'sent' if each.version is None else counts}"))

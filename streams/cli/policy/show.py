@@ -8,11 +8,11 @@ import typer
 
 from streams.cli.options import AsJson, Domain, User, examples
 from streams.cli.output import print_json, print_rows, printable
+from streams.cli.policy import group
 from streams.cli.policy.common import InDomain, LineOrStatement, by_domain, gate, snapshot
-from streams.cli.policy.wording import show_said
 from streams.exceptions import StreamsError
 from streams.rights.reading import UnknownUser, logged, unknown
-from streams.rights.sentences import day
+from streams.rights.sentences import day, holds, what
 from streams.shown import plain
 
 if TYPE_CHECKING:
@@ -23,20 +23,12 @@ if TYPE_CHECKING:
 MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
 
 
-class WhichSkill(StreamsError, ValueError):
-    """One skill was asked for, and the user has several."""
-
-
-def register(group: typer.Typer) -> None:
-    """Add the verbs."""
-    lines = (
+@group.command(
+    epilog=examples(
         "sager policy show ann --domain films --at 2026-01-31",
         "sager policy show ann --domain films --skill > SKILL.md",
     )
-    group.command("show", epilog=examples(*lines))(show)
-    group.command("explain", epilog=examples("sager policy explain ann preference:genre:noir --domain films"))(explain)
-
-
+)
 def show(
     user: User,
     domain: Domain = None,
@@ -54,8 +46,13 @@ def show(
     """
     if at is not None and version is not None:
         raise typer.BadParameter("--at and --version both say which version: give one of them")
+    from streams.materializer import read  # noqa: PLC0415
+
     with snapshot() as con:
-        skills = _then(con, user, domain, at, version) if at or version is not None else _now(con, user, domain)
+        if at or version is not None:
+            skills = _then(con, user, domain, at, version)
+        elif not (skills := read.skill(con, user, domain)):
+            raise UnknownUser(unknown(con, user, domain))
     if as_json:
         print_json([plain(each) for each in skills])
     elif skill:
@@ -63,13 +60,14 @@ def show(
 
         if len(skills) > 1:
             domains = ", ".join(each.domain for each in skills)
-            raise WhichSkill(f"a SKILL.md is of one domain, and there are {domains}: say which with --domain")
+            raise StreamsError(f"a SKILL.md is of one domain, and there are {domains}: say which with --domain")
         print(skill_document(skills[0], gate()), end="")
     else:
         for each in skills:
             _show_skill(each)
 
 
+@group.command(epilog=examples("sager policy explain ann preference:genre:noir --domain films"))
 def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: AsJson = False) -> None:
     """Explain a line or statement in plain sentences.
 
@@ -93,15 +91,6 @@ def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: A
         print(f"Of {unrelated} other choices a model judged that they have nothing to do with this.")
     if isinstance(found, explained.Explained) and found.unvouched_why is not None:
         print(f"No app and no model gets this line: it is {found.unvouched_why}, and nothing vouches for it.")
-
-
-def _now(con: "DuckDBPyConnection", user: str, domain: str | None) -> "list[PolicySkill]":
-    from streams.materializer import read  # noqa: PLC0415
-
-    skills = read.skill(con, user, domain)
-    if not skills:
-        raise UnknownUser(unknown(con, user, domain))
-    return skills
 
 
 def _then(
@@ -154,9 +143,24 @@ def _show_skill(skill: "PolicySkill") -> None:
     print(printable(title))
     print(f"learned from {skill.contrasts} choices, the last at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC")
     print_rows(rows, whole=["tier", "taken", "chance", "id"])
-    show_said(skill)
+    _show_said(skill)
     if skill.strategy.must_include:
         print(printable(f"must include: {', '.join(skill.strategy.must_include)}"))
     if skill.strategy.tie_breaker:
         print(printable(f"tie breaker: {skill.strategy.tie_breaker}"))
     print()
+
+
+def _show_said(skill: "PolicySkill") -> None:
+    """Print the statements of a skill and the lines of its sessions."""
+    now = datetime.now(UTC)
+    rows = [
+        {"said": what(said), "words": said.words, "holds": holds(said, skill.shifted, now), "id": said.statement_id}
+        for said in skill.stated
+    ]
+    print_rows(rows, whole=["id"])
+    for session in skill.sessions:
+        state = "over" if session.until <= now else f"until {session.until:%Y-%m-%d %H:%M} UTC"
+        print(printable(f"Session {session.session_id} · {state} · events: {session.events}"))
+        for line in session.lines:
+            print(printable(f"  {line.value} ({line.dimension})"))

@@ -36,20 +36,13 @@ class Chosen:
     def takes(self, found: "Found") -> bool:
         """Return True if this dead letter matches."""
         letter = found.letter
-        return (
-            (not self.ids or letter.event_id in self.ids)
-            and (not self.reasons or letter.reason in self.reasons)
-            and (not self.stages or letter.stage in self.stages)
-            and found.refused_ms >= self.since_ms
-        )
+        asked = ((self.ids, letter.event_id), (self.reasons, letter.reason), (self.stages, letter.stage))
+        return all(not names or name in names for names, name in asked) and found.refused_ms >= self.since_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A dead letter, when it was sent, and its position on the topic of dead letters.
-
-    `replayed_to` is the position of the replayed original, if this record marks a replay.
-    """
+    """A dead letter, when it was sent, its position, and that of the replayed original if it marks a replay."""
 
     letter: DeadLetter
     refused_ms: int
@@ -65,14 +58,10 @@ class Found:
 
 @dataclass
 class Listing:
-    """The newest matching dead letters, and the number of all matching ones by reason.
+    """The newest matching dead letters, newest first, and all matching ones counted by reason.
 
-    Attributes:
-        newest: newest first.
-        replayed: the ids of the replayed ones.
-        unreadable: the number of records on the topic that are not dead letters.
-        forgotten: the number of dead letters of erased users, which nothing else here counts.
-        there: the reasons and stages of all that were read, matching or not.
+    `unreadable` counts other records on the topic, `forgotten` the dead letters of erased users, which nothing else
+    here counts; `there` has the reasons and stages of all that were read, matching or not.
     """
 
     newest: list[Found] = field(default_factory=list)
@@ -89,18 +78,11 @@ class Listing:
 
 
 def letters(
-    settings: Settings,
-    scanner: Scanner,
-    since_ms: int = 0,
-    tell: Tell = lambda *_: None,
-    counts: Listing | None = None,
+    settings: Settings, scanner: Scanner, since_ms: int = 0, tell: Tell = lambda *_: None, counts: Listing | None = None
 ) -> Iterator[Found]:
     """Read every dead letter, repeated ones included, oldest first within a partition; fill `counts` meanwhile.
 
     The topic is not compacted: letters of an erased user stay on it for 90 days, but are never returned.
-
-    Raises:
-        NoSuchTopic, BrokerUnreachable: it cannot be read.
     """
     barrier, counts = barrier_of(settings, scanner), counts or Listing()
     where = scanner.partitions(DeadLetter.TOPIC)
@@ -120,11 +102,7 @@ def letters(
 
 
 def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda *_: None) -> Listing:
-    """List the newest matching dead letters, at most `limit`, and count all matching ones.
-
-    Raises:
-        NoSuchTopic, BrokerUnreachable: they cannot be read.
-    """
+    """List the newest matching dead letters, at most `limit`, and count all matching ones."""
     done, seen = Listing(), set[str]()
     kept: list[tuple[tuple[int, int, int], Found]] = []
     with Scanner(settings) as scanner:
@@ -146,12 +124,7 @@ def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda 
 
 
 def one(settings: Settings, event_id: str, tell: Tell = lambda *_: None) -> tuple[Found, list[str]]:
-    """Find the dead letter with this id, and the positions that its original was replayed to.
-
-    Raises:
-        NoSuchLetter: no dead letter has the id.
-        NoSuchTopic, BrokerUnreachable: they cannot be read.
-    """
+    """Find the dead letter with this id, and the positions that its original was replayed to."""
     with Scanner(settings) as scanner:
         every = letters(settings, scanner, tell=tell)
         same = [found for found in every if found.letter.event_id == event_id]
@@ -182,11 +155,6 @@ def summary(found: Found, replayed: bool) -> dict[str, Any]:
 def is_clipped(letter: DeadLetter) -> bool:
     """Return True if the dead letter has only part of the original, so that it cannot be replayed."""
     return letter.detail.startswith(CLIPPED)
-
-
-def place_of(letter: DeadLetter) -> str:
-    """Format the original's topic, partition and offset."""
-    return f"{letter.source.topic}/{letter.source.partition}/{letter.source.offset}"
 
 
 def header(message: Message, name: str) -> str | None:

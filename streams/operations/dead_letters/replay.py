@@ -9,6 +9,7 @@ each other.
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -29,11 +30,11 @@ REPLAY_OF = "sager-replay-of"
 ONE_AT_A_TIME = threading.Lock()
 """A process with several callers holds it during a replay."""
 
-FLUSH_SECONDS = 60.0
-BATCH = 100
+FLUSH_SECONDS, BATCH = 60.0, 100
 
 Tell = Callable[[str, int, int], None]
 """Receives progress: the stage's name, the records done, and about how many there are."""
+_Record = tuple[bytes | None, bytes | None]
 
 
 class Hindrance(StrEnum):
@@ -47,13 +48,9 @@ class Hindrance(StrEnum):
 
 @dataclass
 class Plan:
-    """The plan of a replay.
+    """The plan of a replay: dead letters to replay, and why others cannot be, by id; requested ids that do not exist.
 
-    Attributes:
-        ready: the dead letters to replay, by id.
-        hindered: why others cannot be replayed, by id.
-        unmarked: those that an interrupted replay sent but did not mark, with the position of the sent record.
-        unknown: requested ids that do not exist.
+    `unmarked` are those that an interrupted replay sent but did not mark, with the position of the sent record.
     """
 
     ready: dict[str, Found] = field(default_factory=dict)
@@ -70,11 +67,7 @@ class Plan:
 
 
 def plan(settings: Settings, chosen: Chosen, tell: Tell = lambda *_: None) -> Plan:
-    """Plan a replay of the matching dead letters, whose originals the plan holds in memory.
-
-    Raises:
-        NoSuchTopic, BrokerUnreachable: Kafka cannot be read.
-    """
+    """Plan a replay of the matching dead letters, whose originals the plan holds in memory."""
     planned, replayed = Plan(), set[str]()
     with Scanner(settings) as scanner:
         for found in letters(settings, scanner, chosen.since_ms, partial(tell, "dead letters")):
@@ -89,20 +82,15 @@ def plan(settings: Settings, chosen: Chosen, tell: Tell = lambda *_: None) -> Pl
         for name, found in list(planned.ready.items()):
             source = found.letter.source
             if source.topic not in partitions:
-                partitions[source.topic] = _partitions(settings, scanner, source.topic)
+                partitions[source.topic] = 0
+                with suppress(UnknownTopic, NoSuchTopic):
+                    partitions[source.topic] = len(scanner.partitions(by_name(source.topic, settings.prefix).base))
             if is_clipped(found.letter):
                 planned.hinder(name, Hindrance.CLIPPED)
             elif source.partition >= partitions[source.topic]:
                 planned.hinder(name, Hindrance.NO_TOPIC)
         _exclude_replayed(settings, scanner, planned, tell)
     return planned
-
-
-def _partitions(settings: Settings, scanner: Scanner, topic: str) -> int:
-    try:
-        return len(scanner.partitions(by_name(topic, settings.prefix).base))
-    except (UnknownTopic, NoSuchTopic):
-        return 0
 
 
 def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, tell: Tell) -> None:
@@ -127,11 +115,7 @@ def _exclude_replayed(settings: Settings, scanner: Scanner, planned: Plan, tell:
 
 
 def replay(settings: Settings, planned: Plan, tell: Tell = lambda *_: None) -> int:
-    """Replay a plan's originals and mark their dead letters; return how many.
-
-    Raises:
-        NotProduced: the broker did not accept all. A second replay sends only the rest.
-    """
+    """Replay a plan's originals and mark their dead letters; return how many."""
     sender, done = _Sender(settings), 0
     sender.mark(planned.unmarked)
     waiting = iter(planned.ready.values())
@@ -158,19 +142,15 @@ class _Sender:
                 sent[name] = f"{message.topic()}/{message.partition()}/{message.offset()}"
 
             where, mark = (letter.source.topic, letter.source.partition), (REPLAY_OF, letter.event_id)
-            self._produce(where, letter.key, letter.value, mark, accepted)
+            self._produce(where, (letter.key, letter.value), mark, accepted)
         self._flush()
         return sent
 
     def mark(self, sent: Iterable[tuple[Found, str]]) -> None:
-        """Send the dead letters of sent originals once more, as replayed.
-
-        Raises:
-            NotProduced: the broker did not accept all records so far.
-        """
+        """Send the dead letters of sent originals once more, as replayed."""
         for found, place in sent:
             where, letter = (self._topic, found.partition), found.letter
-            self._produce(where, letter.key, encode(letter), (REPLAYED, place), lambda _: None)
+            self._produce(where, (letter.key, encode(letter)), (REPLAYED, place), lambda _: None)
         self._flush()
         if self._failed:
             raise NotProduced(
@@ -179,14 +159,9 @@ class _Sender:
             )
 
     def _produce(
-        self,
-        where: tuple[str, int],
-        key: bytes | None,
-        value: bytes | None,
-        mark: tuple[str, str],
-        accepted: Callable[[Message], None],
+        self, where: tuple[str, int], record: _Record, mark: tuple[str, str], accepted: Callable[[Message], None]
     ) -> None:
-        topic, partition = where
+        (topic, partition), (key, value) = where, record
 
         def delivered(error: KafkaError | None, message: Message) -> None:
             if error is None:

@@ -9,14 +9,13 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from streams.exceptions import StreamsError
 from streams.kafka.clients import reach
-from streams.operations.doctor import data, kafka, llm, security
+from streams.operations.doctor import security, services
 from streams.operations.doctor.findings import Bounded, Finding, Status, error, ok
 from streams.settings import By, RankerName, ReasonerName, Settings
 
 __all__ = ["Finding", "Status", "examine"]
 
-CHECK_SECONDS = 15.0
-BROKER_SECONDS = 5.0
+CHECK_SECONDS, BROKER_SECONDS = 15.0, 5.0
 
 
 def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Finding]:
@@ -24,12 +23,12 @@ def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Find
     reached: list[tuple[AdminClient, ClusterMetadata]] = []
     yield from Bounded("broker", lambda: _broker(settings, reached), seconds).findings()
     of_kafka = {
-        "topics": lambda: kafka.topics(settings, *reached[0]),
-        "workers": lambda: kafka.workers(settings, reached[0][0]),
+        "topics": lambda: services.topics(settings, *reached[0]),
+        "workers": lambda: services.workers(settings, reached[0][0]),
         "ACLs": lambda: security.rules(settings, reached[0][0]),
     }
     others = {
-        "DuckDB": lambda: data.snapshot(settings),
+        "DuckDB": lambda: services.snapshot(settings),
         "chain key": lambda: security.chain_key(settings),
         "agreement": lambda: security.settings_agree(settings),
         "HTTP tokens": lambda: security.tokens(settings),
@@ -50,7 +49,7 @@ def _broker(settings: Settings, reached: list[tuple[AdminClient, ClusterMetadata
     except StreamsError as failed:
         yield error("broker", str(failed), "start Kafka, or set SAGER_BOOTSTRAP to its address")
     else:
-        yield kafka.broker(settings, reached[0][1])
+        yield services.broker(settings, reached[0][1])
 
 
 def _model(settings: Settings) -> Iterator[Finding]:
@@ -58,4 +57,4 @@ def _model(settings: Settings) -> Iterator[Finding]:
     if uses_rules and settings.extract_by is By.RULES:
         yield ok("LLM", "none is configured: rules handle everything")
     else:
-        yield llm.endpoint(settings)
+        yield services.endpoint(settings)

@@ -42,10 +42,7 @@ def error(check: str, found: str, todo: str) -> Finding:
 
 
 class Bounded:
-    """A check that runs in a thread from now on, with a time limit.
-
-    A check that takes longer stays in its thread, which ends with the process: an executor would wait for it.
-    """
+    """A check that runs in a thread from now on, with a time limit; an executor would wait for one that hangs."""
 
     def __init__(self, name: str, check: Callable[[], Iterable[Finding]], seconds: float) -> None:
         self._name, self._check, self._seconds = name, check, seconds

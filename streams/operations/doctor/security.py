@@ -6,23 +6,14 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import (
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka import KafkaException, admin
 
 from streams import agreement, private
 from streams.console import scrape
 from streams.operations.doctor.findings import Finding, Status, error, ok, warning
 from streams.settings import Settings
 
-ANSWER_SECONDS = 8.0
-_SHOWN = 3
+ANSWER_SECONDS, _SHOWN = 8.0, 3
 _EVERYBODY = ("User:*", "User:ANONYMOUS")
 _ONE_PERSON = "one person's machine needs none"
 
@@ -108,14 +99,14 @@ def _mode(path: Path) -> str:
     return f"{stat.S_IMODE(path.stat().st_mode):o}"
 
 
-def rules(settings: Settings, client: AdminClient) -> Iterator[Finding]:
+def rules(settings: Settings, client: admin.AdminClient) -> Iterator[Finding]:
     """Check that the brokers authenticate clients, and that no rule of ours is for everybody."""
     if settings.embedded:
         yield ok("ACLs", f"the embedded broker has none; {_ONE_PERSON}")
         return
-    every = AclBindingFilter(
-        ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ALLOW
-    )
+    what, pattern = admin.ResourceType.ANY, admin.ResourcePatternType.ANY
+    allows = admin.AclOperation.ANY, admin.AclPermissionType.ALLOW
+    every = admin.AclBindingFilter(what, None, pattern, None, None, *allows)
     try:
         found = client.describe_acls(every, request_timeout=ANSWER_SECONDS).result(ANSWER_SECONDS + 1)
     except (KafkaException, TimeoutError) as failed:

@@ -19,8 +19,7 @@ from streams.worker.pipeline import Pipeline, position_of
 from streams.worker.runtime.intake import Intake
 
 STAGE = "contrast"
-HOLD_SECONDS = 30.0
-LOOK_AGAIN_SECONDS = 0.02
+HOLD_SECONDS, LOOK_AGAIN_SECONDS = 30.0, 0.02
 
 
 def attach(pipeline: Pipeline) -> None:
@@ -40,19 +39,16 @@ class Contrasts:
 
     async def _on_ranking(self, event: Any, ranking: Ranking, position: Position) -> str:
         ranking = authenticated(ranking, self._pipeline.ranking_key)
-        parse = partial(self._pipeline.facts_of, ranking.domain)
-        limits = self._pipeline.ring_limits
+        parse, limits = partial(self._pipeline.facts_of, ranking.domain), self._pipeline.ring_limits
         wish = self._pipeline.privacy.wish(ranking.instruction)
         asked = self._pipeline.redact_instruction(ranking.instruction, ranking.domain)
         injected = self._pipeline.privacy.injected(ranking.injected, ranking.domain)
         kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
-        return await self._take(
-            event,
-            ranking,
-            position,
-            lambda state: on_ranking(state, kept, parse, position, limits, wish),
-            Selection.TOPIC,
-        )
+
+        def take(state: State) -> Step | Outcome:
+            return on_ranking(state, kept, parse, position, limits, wish)
+
+        return await self._take(event, ranking, position, take, Selection.TOPIC)
 
     async def _on_selection(self, event: Any, selection: Selection, position: Position) -> str:
         limits = self._pipeline.ring_limits
@@ -71,8 +67,7 @@ class Contrasts:
         """Apply an event to its rings; if that would push an entry out, wait for the other topic to catch up."""
         key = compound_key(record.user_id, slot_of(record.ranking_id))
         lock = self._pipeline.lock("open-rankings", key)
-        give_up = time.monotonic() + HOLD_SECONDS
-        held = False
+        give_up, held = time.monotonic() + HOLD_SECONDS, False
         while True:
             async with lock:
                 rings = self._pipeline.read(self._pipeline.open_rankings, key, OpenRankings)

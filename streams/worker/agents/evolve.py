@@ -7,7 +7,6 @@ asked, which takes long.
 
 import math
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,23 +14,18 @@ from typing import Any
 from operators.language.ports import Understood
 from operators.steps.evolved import Outcome, State
 from operators.weigh import outcome_of
-from schemas import (
-    Abstention,
-    Contrast,
-    Correction,
-    Feedback,
-    ForgetRequest,
-    Interaction,
-    ItemFacts,
-    Memory,
-    PolicySkill,
-    Position,
-    SkillCommand,
-    Wish,
-    compound_key,
-    encode,
-)
 from schemas import Outcome as ChoiceOutcome
+from schemas.codec import encode
+from schemas.commands import SkillCommand
+from schemas.corrections import Correction
+from schemas.diffs import PolicySkill
+from schemas.events import Abstention, Contrast, Feedback, Interaction
+from schemas.forgetting import ForgetRequest
+from schemas.items import ItemFacts
+from schemas.memory import Memory
+from schemas.skills import Position
+from schemas.state import Wish
+from schemas.topics import compound_key
 from streams.kafka.clients import partition_of
 from streams.settings import ReasonerName, Settings
 from streams.steps import evolve_of
@@ -58,10 +52,7 @@ def attach(pipeline: Pipeline, reasoning: Reasoning, listener: Listener) -> "Evo
 
 
 def under_way(settings: Settings) -> int:
-    """Return how many events are processed at once: with a model, more than may ask it, so that it never idles.
-
-    Before and after its call an event is prepared and written for some hundredths of a second.
-    """
+    """Return how many events are processed at once: with a model, more than may ask it, so that it never idles."""
     asks = settings.reasoner is ReasonerName.LLM
     return settings.in_flight + (math.ceil(settings.in_flight * AHEAD) if asks else 0)
 
@@ -73,9 +64,7 @@ class Evolve:
         self._pipeline, self._reasoning = pipeline, reasoning
         settings = pipeline.settings
         self._step = replace(
-            evolve_of(settings, pipeline.merge_limits),
-            chain_key=settings.chain_key_bytes,
-            graph=pipeline.graph,
+            evolve_of(settings, pipeline.merge_limits), chain_key=settings.chain_key_bytes, graph=pipeline.graph
         )
         self._skills = SkillWriter(pipeline, self._step)
         self._sent = Sent(settings, pipeline.generation)
@@ -91,10 +80,7 @@ class Evolve:
         self.intake = Intake(pipeline, "evolve", handlers, under_way(settings))
 
     async def visit(self, event: Any, visit: Interaction, item: ItemFacts, position: Position) -> None:
-        """Apply an interaction that is in the profile to a skill that has begun.
-
-        The agent `prior` calls it, so that one user's versions are written one after another.
-        """
+        """Apply an interaction that is in the profile to a skill that has begun, for the agent `prior`."""
         await self._skills.take(event, visit, lambda state: self._step.visit(state, visit, item, position))
 
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
@@ -147,8 +133,7 @@ class Evolve:
             return await is_there(time.monotonic())
 
         # A worker that died may have sent it. The end that was read before may be from before this process sent it.
-        asks: tuple[Callable[[], Awaitable[bool]], ...] = (is_there, is_there_now) if is_repeat else ()
-        for ask in asks:
+        for ask in (is_there, is_there_now) if is_repeat else ():
             if await pipeline.retry(event, "reading the end of outcomes", ask):
                 return
         key = outcome.domain.encode()
@@ -156,9 +141,7 @@ class Evolve:
 
     async def _on_feedback(self, event: Any, feedback: Feedback, position: Position) -> str:
         item = self._pipeline.facts_of(feedback.domain, feedback.item)
-        outcome = await self._skills.take(
-            event, feedback, lambda state: self._step.hear(state, feedback, item, position)
-        )
+        outcome = await self._skills.take(event, feedback, lambda now: self._step.hear(now, feedback, item, position))
         kind = feedback.signal if feedback.signal in self._step.signals.weights else metrics.OTHER
         domain = metrics.DOMAINS.label(feedback.domain)
         metrics.labelled(metrics.SIGNALS, domain, kind, outcome.value).inc()
@@ -188,14 +171,10 @@ class Evolve:
         )
 
     async def _on_abstention(self, event: Any, abstention: Abstention, position: Position) -> str:
-        outcome = await self._skills.take(
-            event, abstention, lambda state: self._step.abstain(state, abstention, position)
-        )
-        return outcome.value
+        return await self._skills.take(event, abstention, lambda now: self._step.abstain(now, abstention, position))
 
     async def _on_command(self, event: Any, command: SkillCommand, position: Position) -> str:
-        outcome = await self._skills.take(event, command, lambda state: self._step.command(state, command, position))
-        return outcome.value
+        return await self._skills.take(event, command, lambda now: self._step.command(now, command, position))
 
     async def _on_forget_request(self, event: Any, request: ForgetRequest, position: Position) -> str:
         pipeline = self._pipeline

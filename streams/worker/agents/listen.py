@@ -30,23 +30,12 @@ from operators.language.chunks import (
 )
 from operators.language.ports import Heard
 from operators.steps.listen import Listen, Outcome, State, Taken, forgotten_until, gone_from, has_more, is_said
-from schemas import (
-    Card,
-    CardAction,
-    CardCommand,
-    Chunk,
-    DeadLetter,
-    Fact,
-    Forgotten,
-    Listening,
-    Position,
-    Thought,
-    Turn,
-    Utterance,
-    derived_id,
-    encode,
-)
-from schemas.cards import MAX_OPEN
+from schemas.cards import MAX_OPEN, Card, CardAction, CardCommand, Chunk, Listening, Thought, Turn
+from schemas.codec import DeadLetter, derived_id, encode
+from schemas.corrections import Utterance
+from schemas.forgetting import Forgotten
+from schemas.items import Fact
+from schemas.skills import Position
 from streams.language import RULES
 from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics
@@ -86,12 +75,8 @@ class Listener:
     def __init__(self, pipeline: Pipeline, understands: Understands) -> None:
         self._pipeline, self._understands = pipeline, understands
         settings = pipeline.settings
-        self._step = Listen(
-            settings.listen_tokens,
-            round(settings.listen_silence_seconds * 1_000),
-            privacy=pipeline.privacy,
-            extractor=RULES,
-        )
+        silence_ms = round(settings.listen_silence_seconds * 1_000)
+        self._step = Listen(settings.listen_tokens, silence_ms, privacy=pipeline.privacy, extractor=RULES)
         self.cards = CardWriter(pipeline)
         self.conversations = Conversations(pipeline, self._step)
         handlers: dict[str, Handler] = {Utterance.TOPIC: self._on_utterance, CardCommand.TOPIC: self._on_command}
@@ -237,9 +222,7 @@ class Listener:
 
     async def _vocabulary(self, user_id: str, chunk: Chunk) -> Callable[[str], Sequence[Fact]]:
         domains = {turn.domain for turn in chunk.turns if turn.domain is not None}
-        known: dict[str, Sequence[Fact]] = {
-            domain: await self._pipeline.vocabulary(user_id, domain) for domain in domains
-        }
+        known: dict[str, Sequence[Fact]] = {each: await self._pipeline.vocabulary(user_id, each) for each in domains}
         return lambda domain: known.get(domain, ())
 
     async def _commit(self, event: Any, user_id: str, chunk: Chunk, heard: Heard) -> None:
@@ -261,10 +244,7 @@ class Listener:
         await self._apply_effects(event, user_id, chunk)
 
     async def carry_on(self, event: Any, user_id: str) -> None:
-        """Apply effects that a worker that died has written down, before anything else changes the card.
-
-        For callers that hold the user's lock.
-        """
+        """Apply effects that a worker that died has written down, first, for callers that hold the user's lock."""
         listening = self.conversations.read(user_id)
         for chunk in () if listening is None else listening.chunks:
             if chunk.thought is not None or is_said(self.cards.read(user_id), user_id, chunk):
@@ -276,10 +256,7 @@ class Listener:
         thought = chunk.thought or Thought()
         await self.cards.complete(event, user_id, self._pending(user_id))
         scope = Forgotten(
-            event_id=chunk_id(user_id, chunk),
-            until=forgotten_until(chunk, datetime.now(UTC)),
-            actor=ACTOR,
-            done=True,
+            event_id=chunk_id(user_id, chunk), until=forgotten_until(chunk, datetime.now(UTC)), actor=ACTOR, done=True
         )
         await self.cards.note_forgotten(event, user_id, thought.lines, scope)
         try:

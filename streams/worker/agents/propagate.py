@@ -21,8 +21,7 @@ from streams.worker.runtime.reader import Head, Taken
 logger = logging.getLogger("sager.worker")
 
 STAGE = "propagate"
-LOOK_SECONDS = 0.1
-AGAIN_SECONDS = 1.0
+LOOK_SECONDS, AGAIN_SECONDS = 0.1, 1.0
 AT_ONCE = 64
 """Touches that are applied before other tasks run."""
 MOST_WAITING = 20_000
@@ -83,11 +82,9 @@ class Propagate:
         try:
             owner = await self._owner(event)
             outcome = await self._handle(owner, event)
-        except Stale:
-            self._give_up(event.partition, event)
-            return
-        except Exception:
-            logger.exception("%s: %s/%s@%s", STAGE, event.topic, event.partition, event.offset)
+        except Exception as error:
+            if not isinstance(error, Stale):
+                logger.exception("%s: %s/%s@%s", STAGE, event.topic, event.partition, event.offset)
             self._give_up(event.partition, event)
             return
         metrics.labelled(metrics.EVENTS, STAGE, outcome).inc()
@@ -104,11 +101,7 @@ class Propagate:
             self._reader.end(event)
 
     async def _owner(self, event: Taken) -> Owner:
-        """Return the owner of the event's partition; a new one begins where the log ends.
-
-        Raises:
-            Stale: the partition has moved.
-        """
+        """Return the owner of the event's partition; a new one begins where the log ends. Stale if it has moved."""
         partition, generation = event.partition, event.generation_id
         owner = self._owners.get(partition)
         if owner is not None and owner.generation == generation:

@@ -15,17 +15,7 @@ from operators.retrieve import Retrieved
 from operators.seals import sealed
 from operators.slim import Slimmed
 from operators.steps.rank import Heard, State, answer
-from schemas import (
-    Features,
-    Injected,
-    Memory,
-    Position,
-    Ranking,
-    RankRequest,
-    ReasonedBy,
-    compound_key,
-    encode,
-)
+from schemas import Features, Injected, Memory, Position, Ranking, RankRequest, ReasonedBy, compound_key, encode
 from streams.lru import LruCache
 from streams.steps import rank_of
 from streams.worker import metrics
@@ -71,9 +61,7 @@ class Answers:
     """The three stages of a ranking."""
 
     def __init__(self, pipeline: Pipeline, models: Models) -> None:
-        self._pipeline = pipeline
-        self._settings = pipeline.settings
-        self._models = models
+        self._pipeline, self._settings, self._models = pipeline, pipeline.settings, models
         self._step = rank_of(pipeline.settings)
         self._retrieved: LruCache[tuple[str, ...], Retrieved] = LruCache(KEPT)
         self._slims: LruCache[tuple[str, ...], tuple[Slimmed, ReasonedBy | None]] = LruCache(KEPT)
@@ -151,12 +139,13 @@ class Answers:
         if model is None or skill.version == 0:
             return step.extract(skill, asked, state.shares), None
         if (known := self._slims.get(name)) is not None:
-            return known[0], known[1] and _kept(known[1])
+            no_calls = {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "latency_ms": 0}
+            return known[0], known[1] and known[1].model_copy(update=no_calls)
         try:
             found = await model.extract(skill, asked, step.slim_tokens, state.shares)
         except ReasonerUnavailable as error:
             metrics.RANK_FALLBACKS.labels("slim").inc()
-            return step.extract(skill, asked, state.shares), _instead(error)
+            return step.extract(skill, asked, state.shares), ReasonedBy(reasoner="rules", fallback=str(error)[:200])
         self._slims.put(name, found)
         return found
 
@@ -194,12 +183,3 @@ class Answers:
         weighed = self._step.weighed(task.items, spoken, task.instruction, task.seed, weights, heard)
         by = ReasonedBy(reasoner=DETERMINISTIC, fallback=fallback)
         return LlmRanking(weighed.order, by), weighed.features
-
-
-def _kept(by: ReasonedBy) -> ReasonedBy:
-    """Return the record of a cached answer, which costs no calls again."""
-    return by.model_copy(update={"calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "latency_ms": 0})
-
-
-def _instead(error: ReasonerUnavailable) -> ReasonedBy:
-    return ReasonedBy(reasoner="rules", fallback=str(error)[:200])

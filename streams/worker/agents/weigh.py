@@ -15,7 +15,7 @@ from operators.weigh import commanded, in_use, learned, start
 from schemas import Mix, Outcome, Position, WeightCommand, Weights
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline
-from streams.worker.reasoning.weights import genuine
+from streams.worker.reasoning.domains import genuine
 from streams.worker.runtime.intake import Handler, Intake
 from streams.worker.runtime.ordered import Stale
 
@@ -79,13 +79,9 @@ class Learner:
         self._is_stale = False
 
     async def apply(self, event: Any, step: Callable[[Weights], Weights]) -> tuple[bool, bool]:
-        """Apply an event, and wait until it is on the log.
+        """Apply an event, wait until it is on the log, and return whether weights were frozen, and whether it is new.
 
-        Returns:
-            Whether the weights were frozen, and whether the event is new.
-
-        Raises:
-            Stale: the partition has moved; its new owner gets the event again.
+        Raises Stale if the partition has moved; its new owner gets the event again.
         """
         if self._is_stale:
             # For the whole generation: weights with this event, without those before it, would skip them.

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from operators.propagate import NOBODY_ASKS
 from operators.steps.graph import forget, step
 from schemas import ItemMemory, Touch, compound_key
-from streams.kafka.packed_items import pack
+from streams.kafka.packed import pack_item
 from streams.worker.items.shared import FORGOTTEN
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime.ordered import Stale
@@ -55,11 +55,7 @@ class Owner:
         return len(self._events)
 
     def take(self, event: Taken, touch: Touch) -> str:
-        """Apply a touch, which a flush acknowledges; return its outcome.
-
-        Raises:
-            Stale: this owner was dropped meanwhile.
-        """
+        """Apply a touch, which a flush acknowledges; return its outcome."""
         self._check_kept()
         changed = step(lambda item_id, domain: self._item(compound_key(item_id, domain)), touch, datetime.now(UTC))
         for item in changed:
@@ -70,17 +66,13 @@ class Owner:
         return "gathered" if changed else "repeated"
 
     def add(self, event: Taken) -> None:
-        """Add an event without items, to be acknowledged in its turn, once.
-
-        Raises:
-            Stale: this owner was dropped meanwhile.
-        """
+        """Add an event without items, to be acknowledged in its turn, once."""
         self._check_kept()
         if not (self._events and self._events[-1] is event):
             self._events.append(event)
 
     def _check_kept(self) -> None:
-        """Raise if this owner was dropped: it would never acknowledge the event, and a rebalance would wait."""
+        """Raise Stale if this owner was dropped: it would never acknowledge the event, and a rebalance would wait."""
         if self._is_left:
             raise Stale
 
@@ -101,8 +93,7 @@ class Owner:
     async def flush(self) -> None:
         """Write changed items, and acknowledge their events.
 
-        Raises:
-            Stale: the partition has moved; nothing was acknowledged, and its new owner gets all of it again.
+        Raises Stale if the partition has moved; nothing was acknowledged, and its new owner gets all of it again.
         """
         async with self._writing:
             if not self._events:
@@ -138,7 +129,7 @@ class Owner:
 
     async def _send(self, event: Taken, key: bytes) -> None:
         item = self._newer.get(key)
-        raw = None if item is None else pack(item)
+        raw = None if item is None else pack_item(item)
         try:
             sent = await self._pipeline.send(event, ItemMemory.TOPIC, key, raw, self.partition)
         except MessageSizeTooLarge:
@@ -175,8 +166,7 @@ class Owner:
     async def forget(self, event: Taken, touch: Touch) -> str:
         """Take a user out of all items at once, and report that on the log.
 
-        Raises:
-            Stale: the partition has moved; its new owner does it.
+        Raises Stale if the partition has moved; its new owner does it.
         """
         async with self._writing:
             self._check_kept()

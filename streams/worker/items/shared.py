@@ -2,8 +2,10 @@
 
 import asyncio
 import math
+import threading
 import time
-from collections.abc import Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from confluent_kafka import Message
@@ -15,11 +17,10 @@ from operators.propagate import GraphLimits, neighbour_of
 from schemas import BadRecord, Fact, ItemMemory, Memory, compound_key
 from streams.kafka.clients import partition_of
 from streams.kafka.follower import Follower
-from streams.kafka.packed_items import PACKED, epoch_of, holds, name_bytes, unpack
+from streams.kafka.packed import PACKED, epoch_of, holds, name_bytes, unpack_item
 from streams.kafka.scanner import int_of
 from streams.lru import LruCache
 from streams.settings import Settings
-from streams.worker.items.store import ItemStore
 
 FORGOTTEN = b'["forgotten"]'
 """The key under which a partition's owner reports an erasure: no item's, which have two parts."""
@@ -27,12 +28,73 @@ LOOK_INTO = 5_000
 """Values that are searched before other tasks run."""
 GATHERED = 4_000
 """Items that are kept unpacked, with their counts."""
-ANSWERS = 10_000
-LOOK_AGAIN_SECONDS = 0.02
-TASTES_SECONDS = 60.0
-TASTES_ITEMS = 2_000
-TASTES = 512
-MAX_DOMAINS = 64
+ANSWERS, LOOK_AGAIN_SECONDS = 10_000, 0.02
+TASTES_SECONDS, TASTES_ITEMS, TASTES, MAX_DOMAINS = 60.0, 2_000, 512, 64
+
+
+class ItemStore:
+    """A worker's copy of `item-memories`: packed items by partition and key, and how far each partition has been read.
+
+    One thread writes, that which reads the log; the event loop reads. Entries stand in the order in which they were
+    last written to the log, so that the item that has been silent longest is the first.
+    """
+
+    def __init__(self) -> None:
+        self._shares: dict[int, OrderedDict[bytes, bytes]] = defaultdict(OrderedDict)
+        self._next: dict[int, int] = {}
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, partition: int, key: bytes) -> bytes | None:
+        """Return a value."""
+        return self._shares[partition].get(key)
+
+    def keys(self, partition: int) -> list[bytes]:
+        """Return a partition's keys, the one that was written longest ago first."""
+        with self._lock:
+            return list(self._shares[partition])
+
+    def oldest(self, partition: int, most: int, but: Collection[bytes]) -> list[bytes]:
+        """Return the first of these keys that are not among `but`."""
+        found: list[bytes] = []
+        with self._lock:
+            for key in self._shares[partition]:
+                if len(found) >= most:
+                    break
+                if key not in but:
+                    found.append(key)
+        return found
+
+    def count(self, partition: int) -> int:
+        """Return the number of items of a partition."""
+        return len(self._shares[partition])
+
+    def size(self) -> tuple[int, int]:
+        """Return the number of entries, and the bytes of their keys and values."""
+        return sum(map(len, list(self._shares.values()))), self._bytes
+
+    def position(self, partition: int) -> int:
+        """Return the offset behind the last record that was read."""
+        return self._next.get(partition, 0)
+
+    def passed(self, partition: int, offset: int) -> None:
+        """Note that a record that is no item was read."""
+        self._next[partition] = offset + 1
+
+    def put(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
+        """Apply a record of the log; None removes."""
+        with self._lock:
+            share = self._shares[partition]
+            before = share.get(key)
+            if before is not None:
+                self._bytes -= len(key) + len(before)
+            if value is None:
+                share.pop(key, None)
+            else:  # replaced in its place first: a reader between the two finds it
+                share[key] = value
+                share.move_to_end(key)
+                self._bytes += len(key) + len(value)
+        self._next[partition] = offset + 1
 
 
 class Items:
@@ -47,11 +109,7 @@ class Items:
         self._tastes: LruCache[str, tuple[tuple[Fact, ...], float]] = LruCache(MAX_DOMAINS)
 
     def start(self) -> None:
-        """Read the log to its end, then follow it.
-
-        Raises:
-            BrokerUnreachable: the log could not be read.
-        """
+        """Read the log to its end, then follow it."""
         self._log.start()
 
     # --- for agents, in the event loop
@@ -65,7 +123,7 @@ class Items:
         if kept is not None and kept[0] == raw:
             return kept[1]
         try:
-            item = unpack(raw)
+            item = unpack_item(raw)
         except BadRecord:
             return None
         if compound_key(item.item_id, item.domain) != key:  # it would be written under another key
@@ -91,7 +149,7 @@ class Items:
             keys = [key for key in self.store.keys(partition) if domain_of(key) == domain]
             for key in keys[-TASTES_ITEMS // self._settings.partitions :]:
                 try:
-                    item = unpack(self.store.get(partition, key) or b"")
+                    item = unpack_item(self.store.get(partition, key) or b"")
                 except BadRecord:
                     continue
                 for taker in item.takers:

@@ -6,7 +6,7 @@ import random
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakSet, WeakValueDictionary
 
 from operators.evolve import GatedReasoner, Reasoner, without_model
@@ -49,28 +49,27 @@ def reasoner_of(settings: Settings) -> Reasoner:
     """Return the configured reasoner: rules, or a model, which is asked only where there is something new to judge."""
     if settings.reasoner is ReasonerName.RULES:
         return without_model(settings.evolve_mode)
-    reasoner = LlmReasoner(shared_client(settings), **_prompt_settings(settings))
+    reasoner = LlmReasoner(shared_client(settings), vouching=vouching_of(settings))
     return GatedReasoner(reasoner, metrics.GATED.inc) if settings.gate else reasoner
 
 
 def arm_reasoner(settings: Settings, purpose: str) -> Reasoner:
     """Return the reasoner of an arm beside the live one, with a client and a circuit breaker of its own."""
-    reasoner = LlmReasoner(llm_client(settings, purpose), **_prompt_settings(settings))
+    reasoner = LlmReasoner(llm_client(settings, purpose), vouching=vouching_of(settings))
     return GatedReasoner(reasoner) if settings.gate else reasoner
 
 
 def reader_of(settings: Settings) -> LlmUnderstanding | None:
     """Return the reader of corrections that rules do not understand; None without a model."""
-    if settings.reasoner is ReasonerName.RULES:
-        return None
-    return LlmUnderstanding(shared_client(settings), **_prompt_settings(settings))
+    asks = settings.reasoner is ReasonerName.LLM
+    return LlmUnderstanding(shared_client(settings), vouching=vouching_of(settings)) if asks else None
 
 
 def listener_of(settings: Settings) -> LlmListening | None:
     """Return the reader of conversations beside the rules; None without a model."""
     if settings.reasoner is ReasonerName.RULES:
         return None
-    return LlmListening(shared_client(settings), **_prompt_settings(settings), extractor=RULES)
+    return LlmListening(shared_client(settings), vouching=vouching_of(settings), extractor=RULES)
 
 
 def models_of(settings: Settings) -> Models:
@@ -78,15 +77,11 @@ def models_of(settings: Settings) -> Models:
     ranks = settings.ranker is not RankerName.DETERMINISTIC
     if settings.extract_by is By.RULES and not ranks:
         return Models()
-    client, asks = shared_client(settings), _prompt_settings(settings)
+    client, vouching = shared_client(settings), vouching_of(settings)
     return Models(
-        extract=LlmExtract(client, **asks) if settings.extract_by is By.LLM else None,
-        rank=ListwiseRanker(client, orders=settings.rank_orders, **asks) if ranks else None,
+        extract=LlmExtract(client, vouching=vouching) if settings.extract_by is By.LLM else None,
+        rank=ListwiseRanker(client, orders=settings.rank_orders, vouching=vouching) if ranks else None,
     )
-
-
-def _prompt_settings(settings: Settings) -> dict[str, Any]:
-    return {"vouching": vouching_of(settings)}
 
 
 def shared_client(settings: Settings) -> "LlmClient":

@@ -29,8 +29,7 @@ from streams.worker.runtime.ordered import Abandoned, Stale
 
 logger = logging.getLogger("sager.reasoning")
 
-FIRST_WAIT_SECONDS = 1.0
-LAST_WAIT_SECONDS = 60.0
+FIRST_WAIT_SECONDS, LAST_WAIT_SECONDS = 1.0, 60.0
 LOOK_SECONDS = 0.25
 """How soon a waiting event notices that the endpoint is back, or that its partition has moved."""
 APART_SECONDS = 0.05
@@ -59,18 +58,10 @@ class LazyInit:
 
 
 class Reasoning:
-    """The configured reasoner with its fallback.
+    """The configured reasoner with its fallback: rules of this `mode`.
 
-    Args:
-        reasoner: proposes the change that a choice makes.
-        on_failure: the action when a model is unavailable.
-        touch: called while an event waits, so that the watchdog does not take it for stuck.
-        mode: the mode of the rules that stand in.
-        reader: reads corrections that the rules do not understand.
-        places: the most concurrent questions; None: no limit. More events may be processed: while some are prepared or
-            written, no place is idle.
-        listener: reads conversations beside the rules.
-        privacy: names the placeholders of private data.
+    `reader` reads corrections that the rules do not understand, `listener` conversations beside the rules. `places` is
+    the most concurrent questions; more events may be processed, so that no place is idle while some are written.
     """
 
     def __init__(
@@ -84,12 +75,8 @@ class Reasoning:
         listener: LlmListening | None = None,
         privacy: Privacy = DEFAULT,
     ) -> None:
-        self.reasoner = reasoner
-        self.on_failure = on_failure
-        self.touch = touch
-        self.reader = reader
-        self.listener = listener
-        self._privacy = privacy
+        self.reasoner, self.on_failure, self.touch = reasoner, on_failure, touch
+        self.reader, self.listener, self._privacy = reader, listener, privacy
         self._without_model = without_model(mode)
         self._corrections = LazyInit(language.warm_corrections)
         self._conversations = LazyInit(language.warm_conversations)
@@ -97,12 +84,7 @@ class Reasoning:
         self._waiting = 0
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """Return a proposal of the configured reasoner, or of the rules instead.
-
-        Raises:
-            GivenUp: by configuration, a contrast without an answer is dead-lettered.
-            Stale, Abandoned: the contrast's partition has moved or is about to move.
-        """
+        """Return a proposal of the configured reasoner, or of the rules instead; raises as `_retry` does."""
 
         def by_rules(told: ReasonedBy) -> Proposal:
             return replace(self._without_model.propose(contrast, skill), reasoned_by=told)
@@ -139,11 +121,7 @@ class Reasoning:
     ) -> Heard:
         """Return what users state about themselves in a chunk: by rules, and by the model if there is one.
 
-        `vocabulary` returns the facts of a domain that the words can name.
-
-        Raises:
-            GivenUp: by configuration, a chunk without an answer is dead-lettered.
-            Stale, Abandoned: the event's partition has moved or is about to move.
+        `vocabulary` returns the facts of a domain that the words can name. Raises as `_retry` does.
         """
         await self._conversations.wait()
         by_rules = language.RULES.extract(turns, card, vocabulary)
@@ -162,10 +140,14 @@ class Reasoning:
                 return replace(by_rules, reasoned_by=ReasonedBy(fallback=str(error)[:200]))
 
         return await self._retry(
-            ask, lambda told: replace(by_rules, reasoned_by=told.model_copy(update={"reasoner": "rules"}))
+            ask, lambda by: replace(by_rules, reasoned_by=by.model_copy(update={"reasoner": "rules"}))
         )
 
     async def _retry(self, ask: Callable[[], Awaitable[_Answer]], by_rules: Callable[[ReasonedBy], _Answer]) -> _Answer:
+        """Ask until there is an answer, or let the rules answer.
+
+        Raises GivenUp if an event without an answer is to be dead-lettered, Stale or Abandoned if its partition moves.
+        """
         delay = FIRST_WAIT_SECONDS
         while True:
             try:
@@ -201,12 +183,7 @@ class Reasoning:
                 return
 
     async def _pause(self, seconds: float) -> None:
-        """Sleep, and show the watchdog that the worker is alive.
-
-        Raises:
-            Stale: another worker has the event's partition, and asks for itself.
-            Abandoned: a rebalance or shutdown has begun, and would wait for this event.
-        """
+        """Sleep, and show the watchdog that the worker is alive; raises as `_assert_wanted` does."""
         until = time.monotonic() + seconds
         while (remaining := until - time.monotonic()) > 0:
             self.touch()
@@ -239,7 +216,7 @@ class Places:
 
 
 def _assert_wanted() -> None:
-    """Raise if the current event is not to be finished here; outside of a stream there is none."""
+    """Raise Stale if another worker has the current event's partition, Abandoned if a rebalance or shutdown waits."""
     event = current_event()
     if event is None:
         return

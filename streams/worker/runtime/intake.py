@@ -25,23 +25,16 @@ from streams.worker.runtime.reader import Taken
 Handler = Callable[[Any, Any, Position], Awaitable[str]]
 """Takes the Faust event, the decoded event and its position; returns the outcome for the metrics."""
 
-IN_FLIGHT = 256
-SMALL_BYTES = 4_096
+IN_FLIGHT, SMALL_BYTES = 256, 4_096
 AHEAD = f"its time is more than {TOLERANCE.seconds // 60} minutes ahead of its record's or of the worker's clock"
 
 
 class Intake:
-    """The intake of one agent.
+    """The intake of one agent, its `stage` in metrics and dead letters; at most `in_flight` events run at once.
 
-    Args:
-        pipeline: the worker's parts.
-        stage: the agent's name, in metrics and dead letters.
-        handlers: by the registry's topic name.
-        in_flight: the most events that are processed at once.
-        by_owner: process an owner's events one after another. Otherwise each begins in its turn, runs to its first
-            wait, and then they overlap.
-        by_partition: apply `in_flight` to each partition. Events that wait for another topic of their partition then
-            cannot block other partitions.
+    An owner's events run one after another. Without `by_owner` each begins in its turn, runs to its first wait, and
+    then they overlap. With `by_partition` the limit is each partition's: events that wait for another topic of their
+    partition then cannot block other partitions.
     """
 
     def __init__(
@@ -54,10 +47,8 @@ class Intake:
         by_owner: bool = True,
         by_partition: bool = False,
     ) -> None:
-        self._pipeline = pipeline
-        self._stage = stage
-        self._handlers = handlers
-        self._in_flight = in_flight
+        self._pipeline, self._stage = pipeline, stage
+        self._handlers, self._in_flight = handlers, in_flight
         self._by_owner, self._by_partition = by_owner, by_partition
         self._ordered: dict[int, KeyOrdered] = {}
         self._topics = {pipeline.settings.topic(base): TOPICS[base] for base in handlers}

@@ -25,10 +25,8 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 class Membership:
     """What is known of our membership. Updated by the consumer's thread, read by the others.
 
-    Args:
-        session_seconds: after so long without a heartbeat the group forgets a member.
-        rebalance_seconds: after so long it goes on without a member that has not joined a rebalance.
-        delivery_seconds: how long what is sent may be under way.
+    The group forgets a member after `session_seconds` without a heartbeat, and goes on after `rebalance_seconds`
+    without one that has not joined a rebalance. `delivery_seconds` is how long what is sent may be under way.
     """
 
     def __init__(self, session_seconds: float, rebalance_seconds: float, delivery_seconds: float = 0.0) -> None:

@@ -35,10 +35,7 @@ class Stale(Exception):
 
 
 class Abandoned(Exception):
-    """The event is unfinished and must not be acknowledged, although its partition has not moved yet.
-
-    It is delivered again, to this worker or to another one.
-    """
+    """The event is unfinished, although its partition has not moved yet: it comes again, here or elsewhere."""
 
 
 class Work(NamedTuple):
@@ -49,15 +46,9 @@ class Work(NamedTuple):
 
 
 class KeyOrdered:
-    """Runs one agent's handlers.
+    """Runs one agent's handlers, at most `in_flight` at once; `route` returns an event's owner and handler.
 
-    Args:
-        reader: passes the events on, and learns which are finished.
-        stage: the agent's name in metrics.
-        in_flight: the most events that run at once.
-        route: returns an event's owner and handler.
-        on_error: handles an event whose handler raised; must not raise.
-        on_progress: called whenever an event is finished.
+    `on_error` handles an event whose handler raised, and must not raise. `on_progress` is called whenever one is done.
     """
 
     def __init__(
@@ -69,23 +60,17 @@ class KeyOrdered:
         on_error: Callable[[Taken, Exception], Awaitable[None]],
         on_progress: Callable[[], None],
     ) -> None:
-        self._reader = reader
-        self._stage = stage
-        self._limit = in_flight
-        self._route = route
-        self._on_error = on_error
-        self._on_progress = on_progress
+        self._reader, self._stage, self._limit = reader, stage, in_flight
+        self._route, self._on_error, self._on_progress = route, on_error, on_progress
         self._backlog: deque[Taken] = deque()
         self._held: set[Head] = set()
         self._lines: dict[str, deque[tuple[Taken, Work]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._in_flight = 0
         self._will_look = False
-        self._running = metrics.IN_FLIGHT.labels(stage)
-        self._queued = metrics.QUEUED.labels(stage)
-        self._unacked = metrics.UNACKED.labels(stage)
+        self._running, self._queued = metrics.IN_FLIGHT.labels(stage), metrics.QUEUED.labels(stage)
+        self._unacked, self._stale = metrics.UNACKED.labels(stage), metrics.STALE.labels(stage)
         self._seconds = metrics.STAGE_SECONDS.labels(stage)
-        self._stale = metrics.STALE.labels(stage)
 
     def take(self, events: Sequence[Taken]) -> None:
         """Take fetched records of a partition, and begin as many as there is room for."""

@@ -24,8 +24,7 @@ from streams.settings import Compression, Settings
 
 logger = logging.getLogger("sager.outlet")
 
-SHARE_OF_SESSION = 0.7
-POLL_SECONDS = 0.002
+SHARE_OF_SESSION, POLL_SECONDS = 0.7, 0.002
 BATCH_BYTES = 256 * 1024
 """No more than the smallest limit of a topic: a batch that is refused is refused with all its records."""
 QUEUE_KIBIBYTES = 64 * 1024
@@ -67,11 +66,7 @@ def delivery_seconds(session_seconds: float) -> float:
 
 
 class Outlet:
-    """A worker's producer, bound to the event loop of its first use; `more` are further librdkafka settings.
-
-    Raises:
-        SecurityMisconfigured: a TLS file is invalid.
-    """
+    """A worker's producer, bound to the event loop of its first use; `more` are further librdkafka settings."""
 
     def __init__(self, settings: Settings, **more: Any) -> None:
         level = {"compression.level": FASTEST} if settings.compression is Compression.GZIP else {}
@@ -93,15 +88,10 @@ class Outlet:
         self._polls = False
 
     def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> "asyncio.Future[Delivered]":
-        """Send a record.
+        """Send a record; the future is done once all replicas have it, or fails with one of the errors below.
 
-        Returns:
-            Done once all replicas have it. Fails with `Undelivered` or `MessageSizeTooLarge`.
-
-        Raises:
-            Full: nothing was sent.
-            MessageSizeTooLarge: it is larger than any topic of ours takes.
-            Undelivered: the producer is broken; the next record goes to a new one.
+        Raises Full if nothing was sent, MessageSizeTooLarge if no topic of ours takes it, and Undelivered if the
+        producer is broken; the next record goes to a new one.
         """
         loop = asyncio.get_running_loop()
         if self._producer is None:

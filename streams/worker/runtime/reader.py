@@ -18,13 +18,10 @@ from faust.types import TP
 
 
 class Head:
-    """The progress of one partition in one consumer generation.
+    """The progress of one partition in one consumer generation: records are passed on to `taken`, finished to `done`.
 
-    Attributes:
-        taken: the offset behind the last record that was passed on.
-        done: the offset up to which everything is finished; None before anything is.
-        left_at: the first abandoned offset: it comes again with all records behind it, and no more events begin here.
-            Running events before it are finished as usual.
+    `left_at` is the first abandoned offset: it comes again with all records behind it, and no more events begin here.
+    Running events before it are finished as usual.
     """
 
     __slots__ = ("app", "done", "generation", "left_at", "pending", "taken", "tp")

@@ -15,17 +15,7 @@ from typing import NamedTuple, TypeVar
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 
-from schemas import (
-    TOPICS,
-    BadRecord,
-    CardDiff,
-    Outcome,
-    SkillDiff,
-    SlimSkill,
-    compound_key,
-    decode,
-    key_start,
-)
+from schemas import TOPICS, BadRecord, CardDiff, Outcome, SkillDiff, SlimSkill, compound_key, decode, key_start
 from streams.kafka.scanner import Scanner
 from streams.lru import LruCache
 from streams.settings import Settings
@@ -67,8 +57,7 @@ class Sent:
     """
 
     def __init__(self, settings: Settings, generation: Callable[[], int]) -> None:
-        self._settings = settings
-        self._generation = generation
+        self._settings, self._generation = settings, generation
         self._of_generation = -1
         self._tails: dict[tuple[str, int], _Reading] = {}
         self._here: LruCache[bytes, int] = LruCache(NOTES)
@@ -90,15 +79,8 @@ class Sent:
     ) -> Newest | None:
         """Return the newest version at the end of a topic's partition; None if there is none.
 
-        Args:
-            topic: the registry's name.
-            partition: the partition.
-            key: of a skill `["user","domain"]`, of a card the beginning `["user",`, of an outcome its id.
-            from_ms: it was not sent before this time.
-            since: the end must have been read after this moment of the monotonic clock.
-
-        Raises:
-            BrokerUnreachable, TimeoutError: the broker does not answer.
+        The key of a skill is `["user","domain"]`, of a card the beginning `["user",`, of an outcome its id. The version
+        was not sent before `from_ms`; the end must have been read after `since`, a moment of the monotonic clock.
         """
         if self._generation() != self._of_generation:
             self._of_generation = self._generation()
@@ -170,11 +152,7 @@ def _entry(base: str, value: bytes) -> tuple[bytes, Newest]:
 
 
 def read_versions(settings: Settings, model: type[DiffT], partition: int, start: bytes) -> list[DiffT]:
-    """Return all versions under keys with this start, in order; of two records with one key the newer one.
-
-    Raises:
-        BrokerUnreachable: the broker does not answer.
-    """
+    """Return all versions under keys with this start, in order; of two records with one key the newer one."""
     found: dict[bytes, DiffT] = {}
     with Scanner(settings) as scanner:
         where = TopicPartition(settings.topic(model.TOPIC), partition, OFFSET_BEGINNING)

@@ -25,18 +25,13 @@ from streams.worker import metrics
 
 logger = logging.getLogger("sager.watchdog")
 
-REQUEST_SECONDS = 10.0
-OLDEST_SECONDS = 2.0
+REQUEST_SECONDS, OLDEST_SECONDS = 10.0, 2.0
 BEAT_SECONDS = 1.0
 """How often the event loop beats on a machine that is not busy."""
 
 
 def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = WORKED_OFF) -> dict[TopicPartition, int]:
-    """Return the number of uncommitted records per source partition; the keys' offset is the committed one.
-
-    Raises:
-        KafkaException, TimeoutError: the broker does not answer.
-    """
+    """Return the number of uncommitted records per source partition; the keys' offset is the committed one."""
     partitions = [
         TopicPartition(settings.topic(base), partition) for base in sources for partition in range(settings.partitions)
     ]
@@ -107,13 +102,7 @@ class Patience:
         self._stood = self._unbeaten = 0.0
 
     def is_over(self, standing: Hashable, now: float, beats: int) -> bool:
-        """Return true if `standing` has been the same for too long.
-
-        Args:
-            standing: a value that changes with all progress.
-            now: seconds on a monotonic clock.
-            beats: how often the event loop has beaten so far.
-        """
+        """Return true if `standing`, which changes with all progress, has been the same for too long."""
         if self._last is None or self._last[0] != standing:
             self.renew()
             self._last = (standing, now, beats)
@@ -131,13 +120,9 @@ class Patience:
 class Watchdog(threading.Thread):
     """Ends the process when there has been lag and no progress for `settings.watchdog_seconds`.
 
-    Args:
-        settings: the effective configuration.
-        progressed: returns when the worker last finished an event, by the monotonic clock.
-        assigned: returns this worker's (topic, partition) pairs.
-        end: ends the process; by default at once with code 70, for its supervisor to start it again.
-        standing: returns the worker's place in its group and its recovery; every change renews the patience.
-        beats: returns how often the event loop has beaten so far.
+    `progressed` returns when the worker last finished an event, by the monotonic clock; `standing` its place in its
+    group and its recovery, of which every change renews the patience; `beats` how often the event loop has beaten so
+    far. `end` ends the process; by default at once with code 70, for its supervisor to start it again.
     """
 
     def __init__(
@@ -150,11 +135,8 @@ class Watchdog(threading.Thread):
         beats: Callable[[], int] | None = None,
     ) -> None:
         super().__init__(name="watchdog", daemon=True)
-        self._settings = settings
-        self._progressed = progressed
-        self._assigned = assigned
-        self._end = end
-        self._standing = standing
+        self._settings, self._end = settings, end
+        self._progressed, self._assigned, self._standing = progressed, assigned, standing
         self._beats = beats or count().__next__
         self._client = AdminClient(client_config(settings))
         self._pause = min(10.0, settings.watchdog_seconds / 4)

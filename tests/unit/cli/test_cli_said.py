@@ -3,8 +3,8 @@
 import pytest
 
 from schemas import Evidence, Heard, SkillDiff, Stance, Statement
-from streams.cli.policy.wording import heard
-from streams.rights.sentences import sentence, statement_sentence, what
+from streams.cli.policy.log import heard
+from streams.rights.sentences import statement_sentence, what
 from tests.builders import DOMAIN, NOW, USER
 
 
@@ -76,24 +76,3 @@ def test_what_was_heard_is_told_with_whether_it_was_understood(told: Heard, line
 )
 def test_a_statement_is_explained_to_the_person(kind: str, words: str, actor: str | None, told: str) -> None:
     assert statement_sentence(kind, words, actor, "") == told
-
-
-def step(**more: object) -> dict[str, object]:
-    return {
-        "kind": "reinforced",
-        "actor": None,
-        "ranking": None,
-        "title": "Heat",
-        "reason": "",
-        "tier_before": "low",
-        "tier_after": "medium",
-        "verdict": None,
-        "taken": None,
-        **more,
-    }
-
-
-def test_a_line_overtaken_by_a_suspected_change_is_explained_as_uncertain() -> None:
-    assert sentence(step(kind="overtaken", tier_after="silent")) == (
-        "You took *Heat*. Your taste may have changed: older choices count for less now."
-    )

@@ -7,7 +7,6 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from schemas.contrasts import Abstention, Contrast
 
 from operators.evolve import Proposal
 from operators.language.corrections import understand
@@ -22,7 +21,7 @@ from operators.steps.rank import State as RankState
 from operators.tokens import count_tokens
 from schemas import Candidate, Correction, Feedback, ItemFacts, Position, SkillCommand, Stance, decode, encode
 from schemas.diffs import PolicySkill, SkillDiff
-from schemas.events import Injected, RankRequest
+from schemas.events import Abstention, Contrast, Injected, RankRequest
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES
 from streams.privacy import DEFAULT

@@ -27,7 +27,7 @@ from operators.unicode import nfkc
 from operators.words import words
 from schemas import Candidate, ItemMemory, Kind, Memory, OpenRankings, Position, Ranking, Selection, Touch
 from schemas.fields import UtcDatetime
-from streams.kafka.packed_items import pack, unpack
+from streams.kafka.packed import pack_item, unpack_item
 from streams.llm.replies import BadReply, read
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
@@ -101,14 +101,14 @@ def test_any_choice_becomes_a_skill_within_its_bounds() -> None:
 def test_any_touch_is_heard_within_bounds_and_packed() -> None:
     @given(valid(Touch, "item-touches"), valid(ItemMemory, "item-memories"))
     def check(touch: Touch, held: ItemMemory) -> None:
-        assert unpack(pack(held)) == held
+        assert unpack_item(pack_item(held)) == held
         for item_id, taker in takers_of(touch):
             told = on_touch(held, touch.domain, item_id, taker, now=NOW)
             if told is None:
                 continue
             assert max(len(each.others) for each in told.takers) <= 12
             assert taker.at <= NOW or all(t.at <= NOW for t in told.takers if t not in held.takers)
-            assert unpack(pack(told)) == told
+            assert unpack_item(pack_item(told)) == told
 
     look(check)
 

@@ -12,7 +12,7 @@ from operators.neighbourhood import Gathered, near, weights_of
 from operators.propagate import GraphLimits, neighbour_of, on_touch, shared_out, takers_of, touches, with_taken
 from operators.retrieve import retrieve
 from schemas import MAX_TAKEN, MAX_TAKERS, BadRecord, Fact, ItemFacts, ItemMemory, Memory, Position, Taker, encode
-from streams.kafka.packed_items import PACKED, epoch_of, holds, name_bytes, pack, unpack
+from streams.kafka.packed import PACKED, epoch_of, holds, name_bytes, pack_item, unpack_item
 from streams.vouching import DEFAULT as VOUCHING
 
 DAY = timedelta(days=1)
@@ -198,9 +198,9 @@ class TestPacked:
     def test_an_item_is_the_same_unpacked(self, choices: list[tuple[int, int]]) -> None:
         known = owned(None, made_of(choices))
         assert known is not None
-        raw = pack(known)
+        raw = pack_item(known)
 
-        assert unpack(raw) == known
+        assert unpack_item(raw) == known
         assert epoch_of(raw) == known.epoch
         for number in range(12):
             name = neighbour_of(f"u{number}")
@@ -210,10 +210,10 @@ class TestPacked:
     def test_any_other_bytes_are_refused_and_nothing_worse(
         self, noise: bytes, cut: int, choices: list[tuple[int, int]]
     ) -> None:
-        raw = pack(owned(None, made_of(choices)) or ItemMemory(domain="books", item_id="dune"))
+        raw = pack_item(owned(None, made_of(choices)) or ItemMemory(domain="books", item_id="dune"))
         for value in (noise, bytes([PACKED]) + noise, raw[:cut], raw[:cut] + noise, raw + b"x"):
             try:
-                unpack(value)
+                unpack_item(value)
             except BadRecord:
                 continue
             assert value == raw or noise

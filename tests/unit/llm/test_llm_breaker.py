@@ -101,16 +101,6 @@ class TestByItself:
         circuit.failed(early[9] or 0, AWAY)
         assert circuit.state is BreakerState.HALF_OPEN
 
-    def test_a_probe_that_is_cancelled_leaves_its_place_to_the_next(self) -> None:
-        clock = Clock()
-        circuit = breaker(clock)
-        fail(circuit, 3)
-        clock.now += 1
-        ticket = circuit.admit()
-        assert ticket is not None
-        circuit.left(ticket)
-        assert circuit.admit() is not None
-
     @given(st.lists(st.tuples(st.sampled_from(["admit", "ok", "fail", "leave"]), st.integers(0, 9), st.floats(0, 3))))
     def test_whatever_happens_only_one_probe_is_out_and_it_is_never_stuck(self, steps: list[Any]) -> None:
         clock = Clock()

@@ -8,7 +8,7 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from streams.local.outputs import appending, rotate
+from streams.local.children import appending, rotate
 
 
 def test_a_log_is_private_and_bounded_while_its_child_writes_on(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streams.cli.local import up
+from streams.cli import local as up
+from streams.exceptions import StreamsError
 from streams.local.broker import free_port
 from streams.local.journal import JournalUnusable
 from streams.local.launch import Local
@@ -36,7 +37,7 @@ def test_a_port_that_was_asked_for_and_is_taken_is_refused() -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        with pytest.raises(up.PortTaken, match="name another with --port"):
+        with pytest.raises(StreamsError, match="name another with --port"):
             up._port(other.getsockname()[1])
 
 

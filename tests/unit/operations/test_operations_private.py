@@ -11,7 +11,7 @@ import pytest
 
 from streams import private
 from streams.local import journal
-from streams.local.outputs import appending
+from streams.local.children import appending
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
 from streams.settings import Settings

@@ -8,17 +8,7 @@ from typing import Self
 
 import pytest
 
-from schemas import (
-    Correction,
-    DeadLetter,
-    Directive,
-    ForgetRequest,
-    PolicySkill,
-    Ranking,
-    Receipt,
-    Selection,
-    Stance,
-)
+from schemas import Correction, DeadLetter, Directive, ForgetRequest, PolicySkill, Ranking, Receipt, Selection, Stance
 from schemas.topics import by_name
 from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Batch, Record

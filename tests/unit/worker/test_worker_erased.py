@@ -12,25 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.clocks import TOLERANCE
-from schemas import (
-    Correction,
-    DeadLetter,
-    Directive,
-    Feedback,
-    ForgetRequest,
-    Interaction,
-    Memory,
-    OpenRankings,
-    PolicySkill,
-    Profile,
-    Ranking,
-    RankRequest,
-    Receipt,
-    Selection,
-    SkillCommand,
-    Stance,
-    Stated,
-)
+from schemas.codec import DeadLetter
+from schemas.commands import SkillCommand, Stated
+from schemas.corrections import Correction, Directive
+from schemas.diffs import PolicySkill
+from schemas.events import Feedback, Interaction, Ranking, RankRequest, Selection
+from schemas.forgetting import ForgetRequest, Receipt
+from schemas.memory import Memory
+from schemas.state import OpenRankings, Profile
+from schemas.statements import Stance
 from tests.builders import a_candidate, a_command, a_rank_request, an_interaction
 from tests.fake_log import FakeDeployment, FakeLog, FakeWorker, settings_in
 from tests.unit.worker.test_worker_exactly_once import choice

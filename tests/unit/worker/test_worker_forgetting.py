@@ -12,29 +12,15 @@ from operators.chain import breaks
 from operators.merge import fold
 from operators.propagate import neighbour_of
 from operators.redact import placeholder
-from schemas import (
-    TOPICS,
-    Action,
-    ForgetRequest,
-    Forgotten,
-    ItemMemory,
-    Memory,
-    OpenRankings,
-    PolicySkill,
-    Profile,
-    Receipt,
-    Refusal,
-    SkillCommand,
-    SkillDiff,
-    Stated,
-    Tier,
-    compound_key,
-    encode,
-    line_of,
-    subject_of,
-)
-from streams.kafka.packed import unpack
-from streams.kafka.packed_items import name_bytes
+from schemas.codec import encode
+from schemas.commands import Action, SkillCommand, Stated
+from schemas.diffs import PolicySkill, Refusal, SkillDiff
+from schemas.forgetting import ForgetRequest, Forgotten, Receipt, line_of, subject_of
+from schemas.memory import ItemMemory, Memory
+from schemas.skills import Tier
+from schemas.state import OpenRankings, Profile
+from schemas.topics import TOPICS, compound_key
+from streams.kafka.packed import name_bytes, unpack
 from streams.pseudonyms import secret_of
 from tests.builders import a_candidate, a_name, a_time, an_interaction
 from tests.fake_log import FakeDeployment, FakeLog

@@ -2,7 +2,7 @@
 
 from schemas import GlobalSkill, Source, Tier, encode
 from streams.settings import Settings
-from streams.worker.reasoning.global_skills import GlobalSkills
+from streams.worker.reasoning.domains import GlobalSkills
 from tests.builders import a_time, an_attribute
 
 

@@ -17,23 +17,14 @@ from operators.chain import breaks
 from operators.contrast import abstention_id, contrast_id
 from operators.merge import fold
 from operators.steps import Evolve
-from schemas import (
-    Abstention,
-    Candidate,
-    Correction,
-    DeadLetter,
-    Directive,
-    Feedback,
-    PolicySkill,
-    Ranking,
-    RankRequest,
-    Selection,
-    SkillDiff,
-    SlimSkill,
-    Stance,
-    compound_key,
-    encode,
-)
+from schemas.codec import DeadLetter, encode
+from schemas.corrections import Correction, Directive
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import Abstention, Feedback, Ranking, RankRequest, Selection
+from schemas.items import Candidate
+from schemas.skills import SlimSkill
+from schemas.statements import Stance
+from schemas.topics import compound_key
 from streams.kafka.packed import unpack
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
@@ -162,33 +153,6 @@ async def test_what_cannot_be_sent_is_sent_again_and_once(deployment: FakeDeploy
     await worker.quiet()
 
     assert_each_told_once(deployment.log)
-
-
-LEADS_TO = {
-    "selections": (nothing_taken(3), ("abstentions", "open-rankings")),
-    "abstentions": (nothing_taken(3), ("skills", "skill-diffs")),
-    "feedback": ((signal("liked", 9, of=4),), ("skills", "skill-diffs")),
-    "corrections": ((said(9),), ("skills", "skill-diffs", "slim-skills")),
-}
-
-
-@pytest.mark.parametrize(("source", "base"), [(source, base) for source, (_, to) in LEADS_TO.items() for base in to])
-async def test_nothing_is_acknowledged_before_all_that_comes_of_it_is_delivered(
-    deployment: FakeDeployment, source: str, base: str
-) -> None:
-    log, worker = deployment.log, deployment.worker()
-    put(log, [choice(number, ANN) for number in range(2)])
-    await worker.quiet()
-    gate = worker.hold(base)
-
-    log.put_all(LEADS_TO[source][0])
-    await worker.until(lambda: gate.waiting > 0, f"a send to {base}")
-    await worker.settle()
-
-    assert worker.is_behind(source)
-    gate.open()
-    await worker.quiet()
-    assert fold(log.diffs)[ANN, "films"] == log.newest(PolicySkill)[KEY]
 
 
 @pytest.mark.parametrize(

@@ -5,21 +5,11 @@ from typing import Any
 
 import pytest
 
-from schemas import (
-    Candidate,
-    DeadLetter,
-    PolicySkill,
-    Profile,
-    Ranking,
-    RankRequest,
-    Selection,
-    SkillDiff,
-    encode,
-)
+from schemas import Candidate, DeadLetter, PolicySkill, Ranking, RankRequest, Selection, SkillDiff, encode
 from schemas.topics import WORKED_OFF
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import pack
-from tests.builders import a_candidate, a_command, a_time, an_interaction
+from tests.builders import a_command, a_time
 from tests.fake_log import PARTITIONS, FakeDeployment, Record, position
 from tests.unit.worker.test_worker_exactly_once import assert_undisturbed, choice, choices, put
 
@@ -156,25 +146,6 @@ async def test_a_handler_that_fails_in_an_unforeseen_way_keeps_its_event(
     [letter] = deployment.log.values(DeadLetter)
     assert (letter.reason, letter.source.topic) == ("internal-error", "t.contrasts")
     assert "a defect of ours" in letter.detail
-
-
-async def test_interactions_count_once_each_and_seed_the_first_version(deployment: FakeDeployment) -> None:
-    log = deployment.log
-    past = [an_interaction(a_candidate(f"w{n}", genres=["Western"]), user_id="ann", domain="films") for n in range(8)]
-    log.put_all(past)
-    first = deployment.worker(dies_after=7, commits=False)
-    await first.quiet()
-    await first.kill()
-    worker = deployment.worker()
-    await worker.quiet()
-    [profile] = log.newest(Profile).values()
-    assert profile.interactions == len(past)
-
-    log.put_all(choice(0, "ann"))
-    await worker.quiet()
-
-    [diff] = log.diffs
-    assert "western" in {line.value for line in diff.seed or ()}
 
 
 async def test_a_command_is_carried_out_once_and_in_its_users_order(deployment: FakeDeployment) -> None:

@@ -17,8 +17,7 @@ from streams.kafka.clients import partition_of
 from streams.kafka.follower import Follower
 from streams.kafka.packed import unpack
 from streams.pseudonyms import secret_of
-from streams.worker.items.shared import FORGOTTEN
-from streams.worker.items.store import ItemStore
+from streams.worker.items.shared import FORGOTTEN, ItemStore
 from streams.worker.runtime.outlet import Delivered, MessageSizeTooLarge
 from tests.builders import a_candidate, a_time, an_interaction
 from tests.fake_log import FakeDeployment, FakeWorker, settings_in

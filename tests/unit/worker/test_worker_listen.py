@@ -18,22 +18,10 @@ from operators.cards.fold import fold
 from operators.language.chunks import CONTEXT_CHARS
 from operators.language.ports import Redacted
 from operators.privacy import Privacy
-from schemas import (
-    Card,
-    CardAction,
-    CardCommand,
-    CardDiff,
-    CardStated,
-    DeadLetter,
-    Feedback,
-    Listening,
-    Role,
-    Turn,
-    Utterance,
-    decode,
-    encode,
-)
-from schemas.cards import MAX_OPEN, MAX_PENDING
+from schemas.cards import MAX_OPEN, MAX_PENDING, Card, CardAction, CardCommand, CardDiff, CardStated, Listening, Turn
+from schemas.codec import DeadLetter, decode, encode
+from schemas.corrections import Role, Utterance
+from schemas.events import Feedback
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.worker.agents.listen import Listener
@@ -263,22 +251,6 @@ async def test_what_cannot_be_sent_is_sent_again_and_once(deployment: FakeDeploy
 
     assert lines(deployment.log) == ALL
     assert_whole(deployment.log)
-
-
-@pytest.mark.parametrize("base", ["conversations", "cards", "card-diffs"])
-async def test_nothing_is_acknowledged_before_all_that_comes_of_it_is_delivered(
-    deployment: FakeDeployment, base: str
-) -> None:
-    log, worker = deployment.log, deployment.worker()
-    gate = worker.hold(base)
-    log.put_all(talk("c1", "I love morning runs."))
-    await worker.until(lambda: gate.waiting > 0, f"a send to {base}")
-    await worker.settle()
-
-    assert worker.is_behind("utterances")
-    gate.open()
-    await worker.quiet()
-    assert_whole(log)
 
 
 async def test_what_was_silent_while_the_partition_moved_is_the_next_workers(deployment: FakeDeployment) -> None:

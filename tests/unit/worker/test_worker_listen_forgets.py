@@ -9,22 +9,12 @@ import pytest_asyncio
 
 from operators.cards.fold import fold
 from operators.forget import card_line
-from schemas import (
-    TOPICS,
-    Card,
-    CardAction,
-    CardChangeKind,
-    CardCommand,
-    CardDiff,
-    DeadLetter,
-    ForgetRequest,
-    Listening,
-    PolicySkill,
-    Receipt,
-    Utterance,
-    encode,
-    line_of,
-)
+from schemas.cards import Card, CardAction, CardChangeKind, CardCommand, CardDiff, Listening
+from schemas.codec import DeadLetter, encode
+from schemas.corrections import Utterance
+from schemas.diffs import PolicySkill
+from schemas.forgetting import ForgetRequest, Receipt, line_of
+from schemas.topics import TOPICS
 from streams.kafka.packed import unpack
 from tests.builders import a_time
 from tests.fake_log import FakeDeployment, FakeLog

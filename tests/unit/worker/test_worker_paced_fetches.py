@@ -8,12 +8,7 @@ from typing import Any
 import pytest
 from aiokafka import TopicPartition
 
-from streams.worker.runtime.repairs import (
-    LONGEST_PAUSE_SECONDS,
-    SHORTEST_PAUSE_SECONDS,
-    SHORTEST_WAIT_MS,
-    PacedFetches,
-)
+from streams.worker.runtime.repairs import LONGEST_PAUSE_SECONDS, SHORTEST_PAUSE_SECONDS, SHORTEST_WAIT_MS, PacedFetches
 
 
 @dataclass

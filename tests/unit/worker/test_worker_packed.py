@@ -6,13 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas import (
-    BadRecord,
-    Memory,
-    Taken,
-    decode,
-    encode,
-)
+from schemas import BadRecord, Memory, Taken, decode, encode
 from streams.kafka.packed import LARGE_BYTES, LZ4, MAX_BYTES, ZSTD, pack, unpack
 from tests.builders import DOMAIN, NOW, USER
 

@@ -106,10 +106,7 @@ async def test_a_partition_that_went_is_not_written_to_and_comes_back_whole(tabl
     table.absorb(HERE, log if start is None else [record for record in log if record.offset > start])
     assert {
         key: value for key in (b"a", b"b", b"c", b"d", b"e", b"z") if (value := table.data.get(key)) is not None
-    } == {
-        b"a": b"1",
-        b"e": b"2",
-    }
+    } == {b"a": b"1", b"e": b"2"}
 
 
 async def test_what_arrives_when_its_partition_is_a_standby_is_left_to_the_changelog(table: DeliveredTable) -> None:

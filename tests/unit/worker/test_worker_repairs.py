@@ -12,10 +12,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from streams.worker import app as worker_app
-from streams.worker.runtime.repairs import (
-    SeekingConsumerThread,
-    TrueEndConsumerThread,
-)
+from streams.worker.runtime.repairs import SeekingConsumerThread, TrueEndConsumerThread
 from tests.fake_log import settings_in
 
 

@@ -7,9 +7,8 @@ import pytest
 
 from benchmarks.choices import choices
 from benchmarks.learner import INPUTS, Learner
-from operators.rank.features import Spoken
 from operators.tokens import count_tokens
-from schemas import Model, PolicySkill, Ranking, RankRequest, Selection, SlimSkill
+from schemas import Model, PolicySkill, Ranking, Selection, SlimSkill
 from tests.fake_log import PREFIX, FakeDeployment, FakeLog, position, settings_in
 from tests.harness import by_bytes
 
@@ -17,8 +16,6 @@ USERS, EACH = 6, 15
 MESSAGES_PER_CHOICE = 15
 BYTES_PER_CHOICE = 16_500
 BYTES_PER_CHOICE_OF_THE_GRAPH = 4_500
-BYTES_PER_OUTCOME = 350
-BYTES_OF_FEATURES = 600
 OF_THE_GRAPH = {"memories", "item-touches", "item-memories"}
 
 
@@ -49,37 +46,6 @@ async def test_what_a_choice_writes_stays_small(tmp_path: Path, monkeypatch: pyt
     assert sizes.total() / count <= BYTES_PER_CHOICE, sizes
     assert sum(sizes[base] for base in OF_THE_GRAPH) / count <= BYTES_PER_CHOICE_OF_THE_GRAPH, sizes
     await deployment.close()
-
-
-async def test_what_a_choice_tells_of_weights_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a ranking of ours, beyond what it costs anyway: features on their way to the choice, and one outcome."""
-    told = await _ranked(tmp_path / "told", monkeypatch)
-    monkeypatch.setattr(Spoken, "told", lambda *_: None)
-    silent = await _ranked(tmp_path / "silent", monkeypatch)
-
-    more = {base: (told[base] - silent[base]) / (USERS * EACH) for base in ("rankings", "contrasts", "open-rankings")}
-    assert silent["outcomes"] == 0
-    assert 0 < told["outcomes"] / (USERS * EACH) <= BYTES_PER_OUTCOME
-    assert 0 < sum(more.values()) <= BYTES_OF_FEATURES, more
-
-
-async def _ranked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Bytes by topic, where the worker ranks what is chosen from."""
-    deployment = FakeDeployment(settings_in(folder), monkeypatch)
-    count_tokens("the vocabulary is loaded before anything is waited for")
-    worker, log, sizes = deployment.worker(), deployment.log, Counter[str]()
-    for number, choice in enumerate(choices(USERS * EACH, USERS)):
-        shown = by_bytes(Ranking, choice.ranking)
-        asked = {"event_id": f"q{number}", "request_id": shown.ranking_id, "occurred_at": shown.occurred_at}
-        whose = {"user_id": shown.user_id, "domain": shown.domain}
-        log.put(RankRequest(**asked, **whose, candidates=shown.candidates))
-        log.put(by_bytes(Selection, choice.selection))
-        if number % USERS == USERS - 1:
-            await worker.quiet()
-    for record in log.order:
-        sizes[record.topic.removeprefix(PREFIX)] += len(record.key or b"") + len(record.value or b"")
-    await deployment.close()
-    return sizes
 
 
 async def test_a_plain_loop_learns_what_the_worker_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,19 +56,6 @@ async def test_visits_before_the_first_choice_are_in_the_seed_and_later_ones_in_
     assert log.newest(Profile)[KEY].interactions == 4
 
 
-async def test_the_same_visit_again_is_counted_once(deployment: FakeDeployment) -> None:
-    log, worker = deployment.log, deployment.worker()
-    put(log, [choice(0, "ann")])
-    log.put(visit(1))
-    await worker.quiet()
-
-    log.put(visit(1))
-    await worker.quiet()
-
-    assert len(visits_of(log)) == len([d for d in log.diffs if d.event_id == "visit-1"]) <= 1
-    assert log.newest(Profile)[KEY].interactions == 1
-
-
 async def test_a_skill_that_is_warmed_up_counts_no_visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deployment = FakeDeployment(settings_in(tmp_path, warmup_rounds=1), monkeypatch)
     log, worker = deployment.log, deployment.worker()

@@ -1,6 +1,5 @@
 """The watchdog's verdict: a worker that stands still ends, and how busy its machine is plays no part."""
 
-import random
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -54,18 +53,6 @@ def test_a_process_that_was_not_scheduled_has_had_no_chance() -> None:
 
     assert not patience.is_over("the same", 600, 1)
     assert not patience.is_over("the same", 1_200, 1), "nor has its event loop"
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_whoever_moves_now_and_then_is_left_alone(seed: int) -> None:
-    """A partition given or taken, a table recovered further, a record finished: each begins the time anew."""
-    rng = random.Random(seed)
-    patience, now, beats = Patience(MINUTES, LOOK), 0.0, 0
-    for turn in range(1_000):
-        for _ in range(rng.randrange(1, 11)):
-            assert not patience.is_over(turn, now, beats)
-            now += LOOK
-            beats += 10
 
 
 class Unhurried:
@@ -151,9 +138,7 @@ def test_a_broker_that_does_not_answer_gives_no_verdict(world: World) -> None:
     assert not world.is_stuck_within(0.8 * MINUTES)
 
 
-async def test_where_a_worker_stands_changes_with_its_partitions_and_their_recovery(
-    deployment: FakeDeployment,
-) -> None:
+async def test_where_a_worker_stands_changes_with_its_partitions_and_their_recovery(deployment: FakeDeployment) -> None:
     worker = deployment.worker()
     app = worker.pipeline.app
     app.tables.recovery.active_offsets.clear()

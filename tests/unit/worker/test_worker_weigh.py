@@ -8,23 +8,20 @@ import pytest
 
 from operators.seals import Seal, seal_of, sealed
 from operators.weigh import in_use, learned, start
-from schemas import (
-    Candidate,
-    Contrast,
+from schemas.codec import encode
+from schemas.events import Contrast, Interaction, RankedBy, Ranking, RankRequest, Selection
+from schemas.items import Candidate
+from schemas.weights import (
+    FEATURE_ONE,
+    WEIGHT_ONE,
+    WIDEST,
     Features,
-    Interaction,
     Mix,
     Outcome,
-    RankedBy,
-    Ranking,
-    RankRequest,
-    Selection,
     WeightAction,
     WeightCommand,
     Weights,
-    encode,
 )
-from schemas.weights import FEATURE_ONE, WEIGHT_ONE, WIDEST
 from tests.builders import a_time
 from tests.fake_log import FakeDeployment, FakeLog, FakeWorker, position, settings_in
 from tests.unit.weigh.weigh_builders import an_outcome

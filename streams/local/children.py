@@ -1,13 +1,46 @@
-"""Health and metrics of a child process over HTTP, as `streams.http.process_health` serves them."""
+"""Child processes: their log files, private and bounded, and their health and metrics over HTTP."""
 
 import json
+import os
+import shutil
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-SECONDS = 2.0
+from streams import private
+
+MAX_BYTES, SECONDS = 10 * 1024 * 1024, 2.0
+
+
+@contextmanager
+def appending(log: Path) -> Iterator[int]:
+    """Open a log for a child's output, readable by its owner alone."""
+    private.make(log.parent)
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.fchmod(file, 0o600)
+        yield file
+    finally:
+        os.close(file)
+
+
+def rotate(log: Path, max_bytes: int = MAX_BYTES) -> bool:
+    """Move the contents of a log that has grown too large to `NAME.log.1`, and return true if it had.
+
+    The child keeps writing to the same file. A line that it writes at this moment can be missing from both.
+    """
+    if not log.exists() or log.stat().st_size <= max_bytes:
+        return False
+    older = log.with_name(f"{log.name}.1")
+    shutil.copyfile(log, older)
+    older.chmod(0o600)
+    os.truncate(log, 0)
+    return True
 
 
 def _get(request: str | urllib.request.Request) -> str:

@@ -1,43 +1,151 @@
-"""Run over all partitions: fold, catch up, compare, and write the records that differ."""
+"""Rebuild all skills from the log of diffs alone (invariant 1), and write those that differ on the compacted topics.
 
+No reasoner, rule or limit is involved: it is the fold that workers do, in bulk and without Faust. It goes partition by
+partition, because a user's diffs, skills and slim skills are on the same one. Memory: some 75 kB for each skill of the
+largest partition, and 8 bytes per diff.
+
+While it only compares, workers may keep running: the log is read before the skills, and then on to the versions that
+the skills have. `sager policy verify` finds what differs, and how.
+"""
+
+from array import array
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import orjson
 from confluent_kafka import Message, TopicPartition
 
+from operators.chain import is_sealed
+from operators.merge import OutOfOrder, merge
 from operators.propagate import without_foreign
 from operators.seals import Seal, is_plain, seal_of, sealed
 from operators.slim import slim
 from schemas import BadRecord, ItemMemory, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, encode
 from streams.exceptions import NotProduced, TopicsDiffer
-from streams.kafka import packed_items
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import no_workers
-from streams.kafka.packed import pack, unpack
+from streams.kafka.packed import pack, pack_item, unpack, unpack_item
 from streams.kafka.producer import Outbox
 from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
-from streams.operations.rebuild.folding import Folded, Report, is_ahead, version_in
 from streams.pseudonyms import is_shared, secret_if_any
 from streams.settings import Settings
 from streams.vouching import vouching_of
 
-FLUSH_SECONDS = 60.0
+EXAMPLES, FLUSH_SECONDS = 20, 60.0
 
 Tell = Callable[[str, int, int], None]
 """Receives progress: the stage's name, the records done, and about how many there are."""
 
 
-@dataclass(frozen=True)
-class _Slim:
+@dataclass
+class Report:
+    """The result of a rebuild, as counts: records that were read, that are (or would be) written, and left alone.
+
+    `examples` are the first findings that the log cannot repair; `rotated` items lost takers under another secret.
+    """
+
+    diffs: int = 0
+    skills: int = 0
+    different: int = 0
+    left_alone: int = 0
+    rotated: int = 0
+    examples: list[dict[str, str]] = field(default_factory=list)
+
+    @property
+    def is_fine(self) -> bool:
+        """True if the log and the topics agree."""
+        return not self.different and not self.left_alone
+
+    def leave(self, key: bytes, why: str) -> None:
+        """Count a finding that the log cannot repair."""
+        self.left_alone += 1
+        if len(self.examples) < EXAMPLES:
+            try:
+                user, domain = map(str, orjson.loads(key))
+            except (ValueError, TypeError):
+                user, domain = key.decode(errors="replace"), ""
+            self.examples.append({"user_id": user, "domain": domain, "left alone": why})
+
+
+@dataclass
+class Folded:
+    """A skill being folded from its log; `bare` if a version has no seal.
+
+    `seen` has a digest per version: another diff of the same version is a conflict, an equal one a repeat. `rewritten`
+    and `had` are how often erasures have rewritten the log, and its versions before the last time.
+    """
+
+    skill: PolicySkill | None = None
+    seen: "array[int]" = field(default_factory=lambda: array("Q"))
+    gap: str = ""
+    forged: str = ""
+    bare: bool = False
+    rewritten: int = 0
+    had: int = 0
+
+    @property
+    def broken(self) -> str:
+        """Why the skill cannot be determined; empty if it can."""
+        rewriting = f"being rewritten by a worker, {len(self.seen)} of {self.had} versions so far"
+        return self.forged or self.gap or (rewriting if len(self.seen) < self.had else "")
+
+    def take(self, diff: SkillDiff, secret: bytes) -> bool:
+        """Fold the next diff; return False for a second diff of a version, which is ignored."""
+        if diff.rewritten > self.rewritten and diff.base_version == 0:
+            self.had = max(self.had, len(self.seen))  # earlier versions no longer count
+            self.skill, self.seen, self.rewritten = None, array("Q"), diff.rewritten
+            self.gap, self.forged, self.bare = "", "", False
+        if self.gap:
+            return True
+        digest = int.from_bytes(blake2b(encode(diff), digest_size=8).digest(), "big")
+        if diff.version <= len(self.seen):
+            return self.seen[diff.version - 1] == digest
+        if diff.chain is None:
+            self.bare = True
+        elif diff.version == len(self.seen) + 1:
+            before = self.skill.chain if self.skill else None
+            if not is_sealed(diff, before, secret):
+                self.forged = self.forged or f"version {diff.version} is not as it was sealed"
+        try:
+            self.skill = merge(self.skill, diff)
+            self.seen.append(digest)
+        except OutOfOrder:
+            self.gap = f"a gap in the log: version {diff.version} follows {len(self.seen)}"
+        return True
+
+
+def is_ahead(skill: PolicySkill | None, held: bytes | None) -> bool:
+    """Return True if the topic's record is one diff ahead of the log.
+
+    A worker that ended between writing a skill and sending its newest diff has kept the diff in the skill, and sends it
+    when it starts.
+    """
+    try:
+        newest = decode(PolicySkill, held or b"")
+        return newest.last_diff is not None and held == encode(merge(skill, newest.last_diff))
+    except (BadRecord, OutOfOrder):
+        return False
+
+
+def version_in(value: bytes) -> int:
+    """Return the version in an encoded skill or slim skill, or 0."""
+    try:
+        record: Any = orjson.loads(value)
+        return int(record.get("version", record.get("skill_version", 0)))
+    except (ValueError, TypeError, AttributeError, OverflowError):
+        return 0
+
+
+class _Slim(NamedTuple):
     """The newest slim skill of a key, and the highest version since the last tombstone, which running apps have."""
 
     value: bytes
     highest: int
 
 
-@dataclass(frozen=True)
-class _Partition:
+class _Partition(NamedTuple):
     """One partition by compound key: the folds of the log, and the newest records of the other two topics."""
 
     folded: dict[bytes, Folded]
@@ -46,13 +154,7 @@ class _Partition:
 
 
 def rebuild(settings: Settings, tell: Tell = lambda *_: None, *, apply: bool = False) -> Report:
-    """Fold the whole log and compare; with `apply`, write the skills and slim skills that differ.
-
-    Raises:
-        NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
-        WorkersRunning: with `apply`, a worker is running.
-        NotProduced: the broker did not accept the corrections.
-    """
+    """Fold the whole log and compare; with `apply`, write the skills and slim skills that differ."""
     if apply:
         no_workers(settings)
     with Scanner(settings) as scanner:
@@ -75,7 +177,8 @@ class _Rebuild:
         for number, (log, where, slim_where) in enumerate(zip(logs, skills, slims, strict=True)):
             folded, end = self._fold(log)
             # Slim skills before the skills that they follow from.
-            found = _Partition(folded, slims=self._slims(slim_where, len(slims), own=True), skills=self._skills(where))
+            slim_skills = self._slims(slim_where, len(slims), own=True)
+            found = _Partition(folded, {key: unpack(value) for key, value in self._newest(where).items()}, slim_skills)
             self._catch_up(TopicPartition(log.topic, log.partition, end), found)
             if self._apply:
                 no_workers(self._settings)
@@ -204,9 +307,9 @@ class _Rebuild:
                 found[key] = _Slim(value, max(version_in(value), before))
         return found
 
-    def _skills(self, where: TopicPartition) -> dict[bytes, bytes]:
+    def _newest(self, where: TopicPartition) -> dict[bytes, bytes]:
         newest = {message.key() or b"": message.value() for message in self._scanner.read([where])}
-        return {key: unpack(value) for key, value in newest.items() if value is not None}
+        return {key: value for key, value in newest.items() if value is not None}
 
     def _rotate(self) -> None:
         """Remove takers under an earlier secret's pseudonyms from items; later choices add them again.
@@ -219,14 +322,13 @@ class _Rebuild:
         except NoSuchTopic:
             return
         for where in partitions:
-            newest = {message.key() or b"": message.value() for message in self._scanner.read([where])}
-            for key, value in newest.items():
+            for key, value in self._newest(where).items():
                 try:
-                    rest = without_foreign(packed_items.unpack(value), secret or b"") if value else None
+                    rest = without_foreign(unpack_item(value), secret or b"")
                 except BadRecord:
                     continue
                 if rest is not None:
-                    left = packed_items.pack(rest) if rest.takers else None
+                    left = pack_item(rest) if rest.takers else None
                     self._outbox.send(self._settings.topic(ItemMemory.TOPIC), key, left, where.partition)
                     self._report.rotated += 1
         self._flush()

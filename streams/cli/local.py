@@ -1,10 +1,11 @@
-"""`sager up`: everything on this machine, until Ctrl-C."""
+"""`sager up` and `sager demo`: the whole pipeline on this machine."""
 
 import os
 import shlex
 import signal
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,15 +15,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streams.cli.mcp import TOKEN_FILE
-from streams.cli.options import examples, settings
-from streams.cli.output import console, note, print_fields
+from streams.cli.options import AsJson, examples, settings
+from streams.cli.output import console, note, print_fields, print_json_line
 from streams.cli.processes import writable
+from streams.cli.progress import Stages
 from streams.exceptions import StreamsError
 from streams.logs import configure
 
 if TYPE_CHECKING:
     from streams.local.launch import Local
 
+USERS, ROUNDS = 45, 16
 USUAL_PORT, USUAL_HTTP_PORT = 9092, 8088
 CHECK_SECONDS = 0.5
 PROGRESS_SECONDS = 2.0
@@ -31,23 +34,17 @@ CATCH_UP_SECONDS = 120.0
 """How long the worker may make no progress before we report that we are up all the same."""
 
 
-class PortTaken(StreamsError, OSError):
-    """Another process listens on the requested port."""
-
-
 class _Asked(BaseException):
     """A signal asked us to end."""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(
-        "up",
-        short_help="Run everything on this machine, until Ctrl-C.",
-        epilog=examples("sager up", "sager up --port 19092 --data-dir /tmp/sager"),
-    )(up)
+app = typer.Typer()
 
 
+@app.command(
+    short_help="Run everything on this machine, until Ctrl-C.",
+    epilog=examples("sager up", "sager up --port 19092 --data-dir /tmp/sager"),
+)
 def up(
     port: Annotated[
         int | None, typer.Option(min=1, max=65_535, help=f"The broker's port. [default: {USUAL_PORT}, or a free one]")
@@ -127,11 +124,7 @@ def _progress(doing: str) -> Callable[[int], None]:
 
 
 def _port(asked: int | None, usual: int = USUAL_PORT, option: str = "--port") -> int:
-    """Return the port to listen on: the one that the user named with `option`, else the usual one; 0 for any.
-
-    Raises:
-        PortTaken: the named port is in use.
-    """
+    """Return the port to listen on: the one that the user named with `option`, else the usual one; 0 for any."""
     port = asked or usual
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -139,7 +132,7 @@ def _port(asked: int | None, usual: int = USUAL_PORT, option: str = "--port") ->
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             if asked:
-                raise PortTaken(f"port {port} is taken ({error.strerror}): name another with {option}") from error
+                raise StreamsError(f"port {port} is taken ({error.strerror}): name another with {option}") from error
             return 0
     return port
 
@@ -174,3 +167,46 @@ def _show(local: "Local", *, was_chosen: bool) -> None:
     print("  sager topics\n  sager import path/to/a/data/set\n  sager slim USER\n")
     print("Ctrl-C ends it; the next `sager up` in this folder goes on where it ended.")
     sys.stdout.flush()
+
+
+@app.command(
+    short_help="Stream choices through a local pipeline.",
+    epilog=examples("sager demo", "SAGER_REASONER=llm sager demo --users 6 --rounds 2 --json"),
+)
+def demo(
+    users: Annotated[int, typer.Option(min=1, help="How many users choose.")] = USERS,
+    rounds: Annotated[int, typer.Option(min=1, max=500, help="Choices of each user.")] = ROUNDS,
+    seed: Annotated[int, typer.Option(help="Decides who chooses what.")] = 1,
+    data_dir: Annotated[Path | None, typer.Option(help="Where the DuckDB file and the logs go.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Stream choices through a local pipeline and show the skills that it learned.
+
+    Starts the embedded broker, a worker and the materializer, produces events as an app would, and ends by itself. Exit
+    code 0: every event was processed and the log, the skills topic and DuckDB agree.
+    """
+    from streams.demo.observer import Stalled  # noqa: PLC0415
+    from streams.demo.report import show, summary  # noqa: PLC0415
+    from streams.demo.run import Demo  # noqa: PLC0415
+    from streams.demo.scenario import Simulated  # noqa: PLC0415
+    from streams.local.launch import Local  # noqa: PLC0415
+
+    folder = writable(data_dir or Path(tempfile.gettempdir()) / f"sager-demo-{time.strftime('%Y%m%d-%H%M%S')}")
+    chosen = settings(data_dir=folder, publish_seconds=1.0, batch_seconds=0.3)
+    scenario = Simulated(users, rounds, seed)
+    note(f"sager demo: {scenario.describe()}")
+    # The processes that we started are ended in order, also after a signal.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with Stages() as stages:
+        try:
+            with Local(chosen) as local:
+                result = Demo(scenario, local, stages.at).run()
+        except Stalled as error:
+            raise StreamsError(f"the pipeline stalled: {error}; its logs are in {folder}") from error
+    facts = summary(result)
+    if as_json:
+        print_json_line(facts)
+    else:
+        show(result, scenario, console())
+    if not result.fold_agrees or facts["selections_unmatched"] or facts["dead_letters"]:
+        raise StreamsError(f"not every event was processed as it should; the logs are in {folder}")

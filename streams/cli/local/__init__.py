@@ -1,1 +1,0 @@
-"""Commands that run the whole pipeline on one machine."""
