@@ -48,30 +48,30 @@ COUNT  ?= --cov --cov-report=
 # Tests start hundreds of processes. Where this is set, each compiles every module anew.
 test test-all test-fast test-kafka faults: export PYTHONDONTWRITEBYTECODE =
 
-test: $(VENV)/ready ## what a change must pass at once, on the embedded broker (5 minutes on two cores)
+test: $(VENV)/ready ## run the tests that a change must pass at once, on the embedded broker (5 minutes on two cores)
 	@$(PYTEST) $(SPREAD) -m "not thorough and not seldom"
 
-test-all: $(VENV)/ready ## all tests, on the embedded broker, and how much of the code they run
+test-all: $(VENV)/ready ## run all tests, on the embedded broker, and measure their coverage
 	@$(PYTEST) $(SPREAD) -m "$(ONLY)" $(COUNT)
 	@test -z "$(COUNT)" || \
 		echo "coverage: $$($(RUN)/coverage report --format=total) % of the lines, in the tests' own processes"
 
-test-fast: $(VENV)/ready ## only the tests that need no broker
+test-fast: $(VENV)/ready ## run only the tests that need no broker
 	@$(PYTEST) $(SPREAD) -m "not broker" tests/unit tests/contract
 
-test-kafka: $(VENV)/ready ## the broker's tests, on an Apache Kafka made from its Maven artifacts (Java 17 and Maven)
+test-kafka: $(VENV)/ready ## run the broker's tests on an Apache Kafka made from its Maven artifacts (Java 17 and Maven)
 	@SAGER_TEST_BROKER=kafka SAGER_TEST_FAULTS=full SAGER_TEST_SPLIT=1 \
 		$(PYTEST) -n 3 --dist worksteal -m "broker$(if $(ONLY), and $(ONLY))" tests/integration tests/faults
 
-faults: $(VENV)/ready ## every fault 50 times, on Apache Kafka, and the table of docs/reliability.md (hours)
+faults: $(VENV)/ready ## run every fault 50 times on Apache Kafka, for the table of docs/reliability.md (hours)
 	@$(RUN)/python -m benchmarks.reliability --times 50
 
-image-check: $(VENV)/ready ## what infra/Dockerfile and docker-compose.yml say, done without Docker (needs Linux)
+image-check: $(VENV)/ready ## do the steps of infra/Dockerfile and docker-compose.yml without Docker (needs Linux)
 	@$(RUN)/python -m infra.image
 
 # Rules alone: nothing is sent anywhere to find out whether it is valid.
 SECRETS = $(RUN)/kingfisher scan --no-validate --no-update-check --git-history none --quiet
-lint: $(VENV)/ready ## style, types, formatting, spelling and secrets, changing nothing
+lint: $(VENV)/ready ## check style, types, formatting, spelling and secrets; changes nothing
 	@$(RUN)/ruff check .
 	@$(RUN)/ruff format --check .
 	@$(RUN)/mypy
@@ -85,7 +85,7 @@ NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier --lo
 	@touch $@
 
 TYPESCRIPT := clients/typescript
-api: $(VENV)/ready $(TYPESCRIPT)/node_modules/ready ## write docs/api and the TypeScript client's types anew, after a change of routes or models
+api: $(VENV)/ready $(TYPESCRIPT)/node_modules/ready ## write docs/api and the TypeScript client's types again, after a change of routes or models
 	@$(RUN)/sager schemas export --out docs/api --documents
 	@cd $(TYPESCRIPT) && npm run --silent types
 
@@ -106,7 +106,7 @@ format: $(VENV)/ready ## put the code into its format
 COMPILE = $(RUN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-package sager-language \
 	--custom-compile-command "make lock"
-lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock, and into the image's locks
+lock: $(VENV)/ready ## resolve the dependencies into requirements.lock, and into the image's locks
 	@$(COMPILE) --extra embedded --extra eval --extra mcp --extra notebook --extra rocksdb --group dev \
 		-o requirements.lock pyproject.toml
 	@$(COMPILE) --no-annotate --extra mcp --extra rocksdb --constraint requirements.lock \
@@ -156,15 +156,15 @@ audit: $(AUDIT)/ready ## ask PyPI for known vulnerabilities of everything that i
 	@for lock in $(LOCKS); do \
 		$(AUDIT)/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off -r $$lock || exit 1; done
 
-sbom: $(AUDIT)/ready ## list what the image and a release install, as CycloneDX: dist/sbom/sager-streams.cdx.json
+sbom: $(AUDIT)/ready ## list the packages of the image and a release as CycloneDX: dist/sbom/sager-streams.cdx.json
 	@mkdir -p dist/sbom
 	@$(AUDIT)/bin/cyclonedx-py requirements --output-reproducible --of JSON \
 		-o dist/sbom/sager-streams.cdx.json infra/requirements.lock
 
-release-check: $(VENV)/ready ## from the tag TAG, in a fresh clone: check, build, install and run what would be released
+release-check: $(VENV)/ready ## from the tag TAG, in a fresh clone: check, build, install and run the release
 	@$(RUN)/python -m infra.release --tag "$(TAG)"
 
-chart: $(VENV)/ready ## make the Helm chart's schema of values and its README's table anew
+chart: $(VENV)/ready ## write the Helm chart's schema of values and its README's table
 	@$(RUN)/python -m infra.chart
 
 # Its maker's own release, checked by Go's checksum database. A minute, once.
@@ -177,11 +177,11 @@ helm: .helm/helm ## build helm for the chart's tests (needs Go)
 prometheus: ## fetch Prometheus and promtool for the tests, unless they are installed (Debian)
 	@$(PYTHON) infra/prometheus/get.py
 
-bench: $(VENV)/ready ## what a choice and a worker cost, and how far LLM calls overlap (minutes)
+bench: $(VENV)/ready ## measure a choice, a worker, and the overlap of LLM calls (minutes)
 	@$(RUN)/python -m benchmarks.choice
 	@$(RUN)/python -m benchmarks.throughput rules
 	@$(RUN)/python -m benchmarks.throughput llm
 
-clean: ## remove what the others made
+clean: ## remove the products of the others
 	rm -rf $(VENV) $(DOCS) $(AGENTS) $(AUDIT) site .helm .kafka .prometheus .sager .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
