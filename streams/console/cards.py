@@ -50,8 +50,8 @@ async def card_log(visit: Visit) -> Response:
 @page("GET", "/card/line", *READERS, under="/people")
 async def card_preview(visit: Visit) -> Response:
     """The effect of pinning or removing a line, or the form that writes one; nothing is sent."""
-    user, action = visit.user(), _action(visit)
-    line = _line(visit, await card_of(visit.api, visit.token, visit.user(Scope.CHANGE_USER)), action)
+    user = visit.user()
+    action, line = _target(visit, await card_of(visit.api, visit.token, visit.user(Scope.CHANGE_USER)))
     shown = None if line is None else _described(visit, line)
     return visit.show("card_change.html", user=user, line=shown, action=action)
 
@@ -59,9 +59,9 @@ async def card_preview(visit: Visit) -> Response:
 @page("POST", "/card/change", Scope.CHANGE_USER)
 async def change_card(visit: Visit) -> Response:
     """Change a card and return to the user's page; a replaced line keeps its domain and dimension."""
-    user, action, form = visit.user(Scope.CHANGE_USER), _action(visit), visit.fields
+    user, form = visit.user(Scope.CHANGE_USER), visit.fields
     card = await card_of(visit.api, visit.token, user)
-    line = _line(visit, card, action)
+    action, line = _target(visit, card)
     asked: dict[str, Any] = {"line_id": None if line is None else line.line_id}
     if action == "write":
         written = {"stance": form.get("stance", ""), "value": form.get("value", "").strip()}
@@ -76,22 +76,18 @@ async def change_card(visit: Visit) -> Response:
     return visit.go("/person", *notice, user=user) if visit.token.may_read(user) else visit.go("/people", *notice)
 
 
-def _action(visit: Visit) -> str:
+def _target(visit: Visit, card: Card | None) -> tuple[str, CardLine | None]:
+    """The action and the line in the fields; None if a new one is to be written."""
     action = visit.fields.get("action", "")
     if action not in _DONE:
         raise Problem(400, "the form does not name an action of the console")
-    return action
-
-
-def _line(visit: Visit, card: Card | None, action: str) -> CardLine | None:
-    """The line in the fields; None if a new one is to be written."""
     if action == "write" and not visit.fields.get("line"):
-        return None
+        return action, None
     name, lines = visit.line(), () if card is None else (*card.lines, *card.past)
     found = next((line for line in lines if line.line_id == name), None)
     if found is None:
         raise Problem(404, "the card has no such line any more")
-    return found
+    return action, found
 
 
 def _described(visit: Visit, line: CardLine) -> ToldCardLine:

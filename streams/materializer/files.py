@@ -31,6 +31,8 @@ def open_for_writing(path: Path) -> duckdb.DuckDBPyConnection:
     try:
         attach(con, path, "live")
         con.execute("USE live")
+        # A killed process may have left rows of erased users; with the file's lock, no other process has some there.
+        shutil.rmtree(spill_of(path), ignore_errors=True)
     except BaseException:
         con.close()
         raise

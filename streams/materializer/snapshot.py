@@ -22,6 +22,7 @@ from streams.materializer.store import Store
 
 log = logging.getLogger(__name__)
 
+Clock = Callable[[], float]
 COPY_SECONDS = 600.0  # time limit for a copy
 INVALIDATED = "has been invalidated"
 """DuckDB's message for this or an earlier failure when only reopening the file helps."""
@@ -34,9 +35,8 @@ class Publisher:
     """
 
     def __init__(
-        self, store: Store, target: Path, seconds: float, clock: Callable[[], float] = time.monotonic, *,
-        group: str | None = None,
-    ) -> None:  # fmt: skip
+        self, store: Store, target: Path, seconds: float, clock: Clock = time.monotonic, *, group: str | None = None
+    ) -> None:
         if target.resolve() == store.path.resolve():
             raise MaterializerError(f"SAGER_DUCKDB is the live file {target} itself; choose another path")
         self._store, self._target, self._seconds, self._clock, self._group = store, target, seconds, clock, group

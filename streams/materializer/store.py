@@ -20,15 +20,7 @@ import pyarrow as pa
 from schemas import Receipt
 from streams import private
 from streams.materializer import Damaged, MaterializerError, forgetting, read, schema
-from streams.materializer.files import (
-    attach,
-    cannot_open,
-    cannot_write,
-    copy_rows,
-    open_for_writing,
-    remove_database,
-    spill_of,
-)
+from streams.materializer.files import attach, cannot_open, cannot_write, copy_rows, open_for_writing, remove_database
 from streams.materializer.records import Batch, Pending, Row, RowKey
 from streams.materializer.schema import Keep, Table, all_tables, quoted, tables
 from streams.settings import Settings
@@ -61,16 +53,13 @@ class Store:
         except duckdb.Error as error:
             raise cannot_open(path, error) from error
         try:
-            # A killed process may have left rows of erased users.
-            shutil.rmtree(spill_of(path), ignore_errors=True)
             remove_database(self._fresh)
             with self._transaction():  # a kill leaves nothing half done
                 self._prepare(prefix)
-        except duckdb.Error as error:
+        except BaseException as error:
             self._db.close()
-            raise cannot_write(path, error) from error
-        except BaseException:
-            self._db.close()
+            if isinstance(error, duckdb.Error):
+                raise cannot_write(path, error) from error
             raise
 
     def __enter__(self) -> Self:
