@@ -490,11 +490,8 @@ export interface components {
         /**
          * @description The choice behind a piece of evidence.
          *
-         *     Attributes:
-         *         place: the rank at which the item was shown; 1 is the top.
-         *         taken: the ids of all items that were taken, the chosen one first.
-         *         shown: the ranking's item ids, in order; the contrast's, where the snapshot lacks the ranking.
-         *         ranked_by: app or sager; None where the snapshot lacks the ranking.
+         *     `place` is the rank at which the item was shown, 1 the top; `taken` and `shown` are item ids, the chosen one first
+         *     and in the ranking's order. Without the ranking in the snapshot, `shown` is the contrast's and `ranked_by` None.
          */
         Choice: {
             title: string;
