@@ -31,18 +31,8 @@ from operators.evolve import CountsReasoner
 from operators.steps import Evolve, State
 from operators.steps import contrast as join
 from operators.steps.evolved import Version
-from schemas import (
-    Contrast,
-    OpenRankings,
-    PolicySkill,
-    Position,
-    Ranking,
-    Selection,
-    SkillDiff,
-    compound_key,
-    decode,
-    encode,
-)
+from schemas import OpenRankings, PolicySkill, Position, SkillDiff, compound_key, decode, encode
+from schemas.events import Contrast, Ranking, Selection
 from streams.demo import catalogue
 from streams.settings import Settings
 from streams.steps import evolve_of

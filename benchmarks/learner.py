@@ -9,23 +9,10 @@ from operators.evolve import CountsReasoner
 from operators.statinit import parser_for, read_item
 from operators.steps import Evolve, Start, State
 from operators.steps import contrast as join
-from schemas import (
-    Candidate,
-    Contrast,
-    ItemFacts,
-    Model,
-    OpenRankings,
-    PolicySkill,
-    Position,
-    Ranking,
-    Selection,
-    SkillDiff,
-    SlimSkill,
-    compound_key,
-    decode,
-    diff_key,
-    encode,
-)
+from schemas import Candidate, ItemFacts, Model, OpenRankings, Position, SlimSkill, decode, encode
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import Contrast, Ranking, Selection
+from schemas.topics import compound_key, diff_key
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING

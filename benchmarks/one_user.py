@@ -23,23 +23,10 @@ from operators.statinit.parsers import BUILT_IN
 from operators.steps import Evolve, Start, State
 from operators.steps import contrast as join
 from operators.steps import prior as past
-from schemas import (
-    Candidate,
-    Contrast,
-    Interaction,
-    Memory,
-    Model,
-    OpenRankings,
-    PolicySkill,
-    Position,
-    Profile,
-    Ranking,
-    Selection,
-    SkillDiff,
-    compound_key,
-    encode,
-)
+from schemas import Candidate, Memory, Model, OpenRankings, Position, Profile, compound_key, encode
 from schemas.codec import ModelT
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import Contrast, Interaction, Ranking, Selection
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 

@@ -16,19 +16,9 @@ from operators.statinit.parsers import facts_of, parser_for
 from operators.statinit.prior import observe
 from operators.steps import Start
 from operators.steps import rank as ranking
-from schemas import (
-    Candidate,
-    Contrast,
-    GlobalSkill,
-    Interaction,
-    ItemFacts,
-    ItemMemory,
-    Memory,
-    Profile,
-    Taker,
-    derived_id,
-)
+from schemas import Candidate, Contrast, GlobalSkill, Interaction, ItemFacts, Profile, derived_id
 from schemas.fields import Domain, UserId
+from schemas.memory import ItemMemory, Memory, Taker
 from streams.importers.dataset import BEGINNING, Visit
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING

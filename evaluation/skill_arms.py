@@ -19,16 +19,7 @@ from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
 from operators.steps import Evolve, Reason, Start, State, learn
 from operators.steps import prior as interactions
 from operators.steps import rank as ranking
-from schemas import (
-    Contrast,
-    Features,
-    Interaction,
-    PolicySkill,
-    Position,
-    Profile,
-    Weights,
-    derived_id,
-)
+from schemas import Contrast, Features, Interaction, PolicySkill, Position, Profile, Weights, derived_id
 from schemas.fields import Domain, UserId
 from streams.importers import Visit
 from streams.privacy import DEFAULT as PRIVACY

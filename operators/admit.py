@@ -8,24 +8,8 @@ from enum import StrEnum
 
 from operators.clocks import is_ahead
 from operators.contrast import contrast_id
-from schemas import (
-    Abstention,
-    CardCommand,
-    CardDiff,
-    Contrast,
-    Correction,
-    Feedback,
-    Interaction,
-    Model,
-    Ranking,
-    RankRequest,
-    Receipt,
-    Selection,
-    SkillCommand,
-    SkillDiff,
-    Utterance,
-    known_as,
-)
+from schemas import CardCommand, CardDiff, Correction, Model, Receipt, SkillCommand, SkillDiff, Utterance, known_as
+from schemas.events import Abstention, Contrast, Feedback, Interaction, Ranking, RankRequest, Selection
 
 _BY_APPS = (Interaction, RankRequest, Ranking, Selection, Feedback, Correction, Utterance, SkillCommand, CardCommand)
 """Events with bounded times. The time of a request to forget has no effect."""

@@ -27,16 +27,10 @@ from schemas import (
     MAX_TAKEN,
     MAX_TAKERS,
     MAX_TASTES,
-    Fact,
-    ItemFacts,
-    ItemMemory,
-    Memory,
-    Position,
-    Taken,
-    Taker,
-    Touch,
-    Touched,
 )
+from schemas.items import Fact, ItemFacts
+from schemas.memory import ItemMemory, Memory, Taken, Taker, Touch, Touched
+from schemas.skills import Position
 
 MAX_TITLE_CHARS = 80
 MAX_SEEN_WORDS = 4

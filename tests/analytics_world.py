@@ -27,38 +27,22 @@ from operators.statinit import facts_of, observe, parser_for, statinit
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import State
 from operators.steps.rank import UNHEARD, Rank
-from schemas import (
+from schemas import BadRecord, Event, OpenRankings, Position, ReasonedBy, Source, Stance, encode, topic_of
+from schemas.commands import Action, SkillCommand
+from schemas.corrections import Correction, Directive
+from schemas.diffs import Judgement, PolicySkill, SkillDiff, Verdict
+from schemas.events import (
     Abstention,
-    Action,
-    BadRecord,
-    Candidate,
     Contrast,
-    Correction,
-    Directive,
-    Event,
-    Fact,
     Feedback,
     Injected,
     Interaction,
-    Item,
-    ItemFacts,
-    Judgement,
-    OpenRankings,
-    PolicySkill,
-    Position,
     RankedBy,
     Ranking,
     RankRequest,
-    ReasonedBy,
     Selection,
-    SkillCommand,
-    SkillDiff,
-    Source,
-    Stance,
-    Verdict,
-    encode,
-    topic_of,
 )
+from schemas.items import Candidate, Fact, Item, ItemFacts
 from streams.demo import catalogue, people
 from streams.language import RULES
 from streams.materializer.dead_letters import dead_letter

@@ -10,27 +10,9 @@ from operators.evolve import Proposal, validate
 from operators.merge import DEFAULT_LIMITS, MergeLimits, merge, resolve
 from operators.render import SECTIONS, _strategy_lines, line_of
 from operators.vouch import Held, Vouching
-from schemas import (
-    Action,
-    Attribute,
-    Candidate,
-    Contrast,
-    Fact,
-    Interaction,
-    ItemFacts,
-    Kind,
-    OpenRankings,
-    PolicySkill,
-    Position,
-    Ranking,
-    RankRequest,
-    Selection,
-    SkillCommand,
-    SkillDiff,
-    Source,
-    Stated,
-    Tier,
-)
+from schemas import Action, Candidate, Fact, ItemFacts, OpenRankings, PolicySkill, SkillCommand, SkillDiff, Stated
+from schemas.events import Contrast, Interaction, Ranking, RankRequest, Selection
+from schemas.skills import Attribute, Kind, Position, Source, Tier
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 

@@ -32,18 +32,8 @@ from operators.signals import Signals
 from operators.steps.evolved import Begun, Effects, Outcome, State, Versions
 from operators.steps.graph import Remembered, remember
 from operators.vouch import Vouching
-from schemas import (
-    Abstention,
-    Contrast,
-    Correction,
-    Event,
-    Feedback,
-    Interaction,
-    ItemFacts,
-    PolicySkill,
-    Position,
-    SkillCommand,
-)
+from schemas import Correction, Event, ItemFacts, PolicySkill, Position, SkillCommand
+from schemas.events import Abstention, Contrast, Feedback, Interaction
 
 Reason = Callable[[Contrast, PolicySkill], Awaitable[Proposal]]
 

@@ -19,21 +19,8 @@ from operators.slim.said import with_session
 from operators.stated import is_doubtful, lasting, live, session_on, speaking
 from operators.vouch import Vouching
 from operators.words import words
-from schemas import (
-    Attribute,
-    Candidate,
-    Facet,
-    Features,
-    Fit,
-    Injected,
-    ItemFacts,
-    Memory,
-    PolicySkill,
-    RankedBy,
-    Ranking,
-    RankRequest,
-    derived_id,
-)
+from schemas import Attribute, Candidate, Facet, Features, Fit, ItemFacts, Memory, PolicySkill, derived_id
+from schemas.events import Injected, RankedBy, Ranking, RankRequest
 
 
 @dataclass(frozen=True)

@@ -2,20 +2,8 @@
 
 from operators.evolve.validate import named
 from operators.privacy import Privacy
-from schemas import (
-    Abstention,
-    Contrast,
-    Correction,
-    Feedback,
-    Injected,
-    Interaction,
-    Item,
-    Model,
-    Ranking,
-    RankRequest,
-    SkillCommand,
-    Wish,
-)
+from schemas import Correction, Item, Model, SkillCommand, Wish
+from schemas.events import Abstention, Contrast, Feedback, Injected, Interaction, Ranking, RankRequest
 
 _WITHHELD, _NOTHING = "private:", Injected()
 

@@ -17,19 +17,9 @@ from confluent_kafka import TopicPartition
 from operators.chain import unsealed
 from operators.merge import OutOfOrder
 from operators.whatif import Lines, Moment, Series, replay, series
-from schemas import (
-    BadRecord,
-    Contrast,
-    PolicySkill,
-    ReasonedBy,
-    Receipt,
-    SkillCommand,
-    SkillDiff,
-    compound_key,
-    decode,
-    subject_of,
-)
+from schemas import BadRecord, Contrast, ReasonedBy, Receipt, SkillCommand, compound_key, decode, subject_of
 from schemas.codec import ModelT
+from schemas.diffs import PolicySkill, SkillDiff
 from streams.exceptions import StreamsError, TopicsDiffer
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack

@@ -130,13 +130,7 @@ TEXTS: dict[str, Callable[[str], str]] = {
         ).facets
     ),
 }
-BUILDERS = {
-    "evolve/llm.py",
-    "language/extraction.py",
-    "rank/question.py",
-    "slim/llm.py",
-    "language/correction_llm.py",
-}
+BUILDERS = {"evolve/llm.py", "language/extraction.py", "rank/question.py", "slim/llm.py", "language/correction_llm.py"}
 """Where prompts are made; each takes `vouching` and is in `PROMPTS`."""
 
 

@@ -12,31 +12,11 @@ from operators.admit import Refused
 from operators.clocks import TOLERANCE, is_ahead
 from operators.contrast import abstention_id
 from operators.propagate import neighbour_of
-from schemas import (
-    CLIPPED,
-    MAX_KEY_BYTES,
-    MAX_TAKEN,
-    MAX_TAKERS,
-    Contrast,
-    Correction,
-    DeadLetter,
-    Event,
-    Feedback,
-    Interaction,
-    Item,
-    ItemMemory,
-    Memory,
-    Profile,
-    Ranking,
-    RankRequest,
-    Selection,
-    SkillDiff,
-    Touch,
-    Touched,
-    compound_key,
-    decode,
-    encode,
-)
+from schemas import CLIPPED, MAX_KEY_BYTES, MAX_TAKEN, MAX_TAKERS, Correction, Event, Item, Profile, SkillDiff
+from schemas.codec import DeadLetter, decode, encode
+from schemas.events import Contrast, Feedback, Interaction, Ranking, RankRequest, Selection
+from schemas.memory import ItemMemory, Memory, Touch, Touched
+from schemas.topics import compound_key
 from streams.kafka.clients import partition_of
 from streams.pseudonyms import secret_of
 from tests.conftest import APACHE

@@ -5,22 +5,8 @@ from typing import Any
 
 from operators.attributes import attribute_id, fact_id
 from operators.evolve import Proposal
-from schemas import (
-    Action,
-    Attribute,
-    Candidate,
-    Contrast,
-    Facet,
-    Fact,
-    Injected,
-    Item,
-    ItemFacts,
-    Kind,
-    ReasonedBy,
-    Source,
-    Stated,
-    Tier,
-)
+from schemas import Action, Attribute, Contrast, Facet, Injected, Kind, ReasonedBy, Source, Stated, Tier
+from schemas.items import Candidate, Fact, Item, ItemFacts
 from tests.redteam.person import FILTERS, NOW, Filters, Person, Trace, copies
 from tests.redteam.samples import Sample
 

@@ -22,31 +22,11 @@ from operators.rank.question import rendered
 from operators.slim import slim
 from operators.statinit import facts_of, parser_for
 from operators.steps import Effects, Evolve, State
-from schemas import (
-    Action,
-    Candidate,
-    Contrast,
-    Correction,
-    Directive,
-    Fact,
-    Feedback,
-    ItemFacts,
-    OpenRankings,
-    PolicySkill,
-    Position,
-    Ranking,
-    RankRequest,
-    ReasonedBy,
-    Selection,
-    Signal,
-    SkillCommand,
-    SkillDiff,
-    Source,
-    Stance,
-    Stated,
-    Tier,
-    encode,
-)
+from schemas import Correction, Directive, OpenRankings, Position, ReasonedBy, Source, Stance, Tier, encode
+from schemas.commands import Action, SkillCommand, Stated
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import Contrast, Feedback, Ranking, RankRequest, Selection, Signal
+from schemas.items import Candidate, Fact, ItemFacts
 from schemas.topics import TOPICS
 from streams.language import RULES
 from streams.materializer.records import Record

@@ -12,20 +12,8 @@ from operators.language.chunks import first_closed, without
 from operators.language.extraction import both, heard, question
 from operators.language.ports import Heard
 from operators.steps.listen import Listen, State, erasures, newer
-from schemas import (
-    Card,
-    CardAction,
-    CardCommand,
-    CardDiff,
-    CardStated,
-    Fact,
-    Listening,
-    Position,
-    ReasonedBy,
-    Role,
-    Utterance,
-)
-from schemas.cards import Chunk
+from schemas import Fact, Position, ReasonedBy, Role, Utterance
+from schemas.cards import Card, CardAction, CardCommand, CardDiff, CardStated, Chunk, Listening
 from streams.language import RULES
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY
@@ -134,13 +122,7 @@ class Talker:
 
     def _of_a_model(self, chunk: Chunk) -> Heard:
         """The worst answer: every sentence in which an attack stands is a taste for it."""
-        asked = question(
-            chunk.turns,
-            _nothing,
-            max_tokens=20_000,
-            extractor=RULES,
-            vouching=VOUCHING,
-        )
+        asked = question(chunk.turns, _nothing, max_tokens=20_000, extractor=RULES, vouching=VOUCHING)
         if asked is None:
             return Heard()
         answer = {

@@ -9,18 +9,7 @@ from operators.merge import start
 from operators.stated import live
 from operators.steps import Effects, Outcome, State
 from operators.tokens import count_tokens
-from schemas import (
-    Action,
-    BadRecord,
-    Correction,
-    Directive,
-    Feedback,
-    PolicySkill,
-    Ranking,
-    Selection,
-    Stance,
-    decode,
-)
+from schemas import Action, BadRecord, Correction, Directive, Feedback, PolicySkill, Ranking, Selection, Stance, decode
 from schemas.corrections import MAX_DIRECTIVES
 from schemas.statements import MAX_STATEMENTS
 from streams.language import RULES

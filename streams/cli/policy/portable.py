@@ -141,11 +141,7 @@ def forget(
     table. A receipt without the name remains.
     """
     from streams.rights.commander import Commander  # noqa: PLC0415
-    from streams.rights.holdings import (  # noqa: PLC0415
-        forget_request,
-        look,
-        named,
-    )
+    from streams.rights.holdings import forget_request, look, named  # noqa: PLC0415
 
     if line is not None and domain is None:
         raise typer.BadParameter("--line needs its --domain")

@@ -12,21 +12,8 @@ from operators.evolve.reasoners import COUNTS
 from operators.language.corrections import understand
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import State
-from schemas import (
-    ONE,
-    Candidate,
-    Contrast,
-    Correction,
-    Directive,
-    Event,
-    Feedback,
-    Interaction,
-    PolicySkill,
-    Ranking,
-    SkillDiff,
-    Stance,
-    Tier,
-)
+from schemas import ONE, Candidate, Correction, Directive, Event, PolicySkill, SkillDiff, Stance, Tier
+from schemas.events import Contrast, Feedback, Interaction, Ranking
 from streams.language import RULES
 from streams.materializer import read
 from streams.materializer.store import Store

@@ -6,23 +6,9 @@ from tempfile import mkdtemp
 
 from operators.cards.fold import with_diff
 from operators.merge import merge, start
-from schemas import (
-    Attribute,
-    Card,
-    CardChange,
-    CardDiff,
-    CardLine,
-    Change,
-    ChangeKind,
-    Contrast,
-    Event,
-    Kind,
-    PolicySkill,
-    SkillDiff,
-    Source,
-    Tier,
-)
+from schemas import Attribute, Card, CardChange, CardDiff, CardLine, Contrast, Event, Kind, Source, Tier
 from schemas.cards import CardChangeKind, NotKept
+from schemas.diffs import Change, ChangeKind, PolicySkill, SkillDiff
 from schemas.skills import Evidence
 from schemas.statements import Said, Stance, Statement, StatementChange
 from tests.builders import NOW, a_contrast

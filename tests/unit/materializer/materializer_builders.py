@@ -4,38 +4,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from operators.forget import with_scope
-from schemas import (
-    TOPICS,
-    Attribute,
-    BadRecord,
-    Candidate,
-    Change,
-    ChangeKind,
-    Event,
-    Evidence,
-    Facet,
-    ForgetRequest,
-    Forgotten,
-    Injected,
-    Interaction,
-    Item,
-    Kind,
-    PolicySkill,
-    Ranking,
-    ReasonedBy,
-    Receipt,
-    Refusal,
-    Refused,
-    Selection,
-    SkillDiff,
-    SlimSkill,
-    Source,
-    Tally,
-    Tier,
-    encode,
-    subject_of,
-    topic_of,
-)
+from schemas import TOPICS, BadRecord, Candidate, Event, Facet, Item, ReasonedBy, encode, topic_of
+from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff, Tally
+from schemas.events import Injected, Interaction, Ranking, Selection
+from schemas.forgetting import ForgetRequest, Forgotten, Receipt, subject_of
+from schemas.skills import Attribute, Evidence, Kind, SlimSkill, Source, Tier
 from streams.materializer.records import Batch, Record
 from streams.materializer.rows import read
 from streams.materializer.store import Progress, Store

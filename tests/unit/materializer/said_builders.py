@@ -4,36 +4,11 @@ from typing import Any
 
 from operators.merge import fold
 from operators.seals import sealed
-from schemas import (
-    Abstention,
-    Bound,
-    Candidate,
-    Change,
-    ChangeKind,
-    Correction,
-    Directive,
-    Evidence,
-    Feedback,
-    Fit,
-    Heard,
-    Injected,
-    ItemFacts,
-    Measure,
-    Option,
-    PolicySkill,
-    Question,
-    RankedBy,
-    Ranking,
-    Said,
-    Scope,
-    Session,
-    SessionLine,
-    SkillDiff,
-    Stance,
-    Statement,
-    StatementChange,
-    Tier,
-)
+from schemas import Candidate, Correction, Directive, Fit, ItemFacts, Measure, Option, Question
+from schemas.diffs import Change, ChangeKind, Heard, PolicySkill, SkillDiff
+from schemas.events import Abstention, Feedback, Injected, RankedBy, Ranking
+from schemas.skills import Evidence, Session, SessionLine, Tier
+from schemas.statements import Bound, Said, Scope, Stance, Statement, StatementChange
 from tests.unit.materializer.materializer_builders import NOON, at, diff, ranking
 
 SF, NOIR, HORROR = (f"preference:genre:{value}" for value in ("sf", "noir", "horror"))

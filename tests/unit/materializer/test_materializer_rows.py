@@ -6,21 +6,9 @@ from dataclasses import replace
 import pytest
 
 from operators.seals import sealed
-from schemas import (
-    TOPICS,
-    Action,
-    BadRecord,
-    Contrast,
-    DeadLetter,
-    GlobalSkill,
-    ItemFacts,
-    Position,
-    RankedBy,
-    RankRequest,
-    SkillCommand,
-    compound_key,
-    encode,
-)
+from schemas import TOPICS, Action, GlobalSkill, ItemFacts, Position, SkillCommand, compound_key
+from schemas.codec import BadRecord, DeadLetter, encode
+from schemas.events import Contrast, RankedBy, RankRequest
 from streams.kafka.packed import pack
 from streams.materializer.dead_letters import dead_letter
 from streams.materializer.forgetting import Barrier

@@ -8,15 +8,7 @@ from typing import Any
 import pytest
 
 from operators.merge import fold
-from schemas import (
-    Directive,
-    PolicySkill,
-    Said,
-    SkillDiff,
-    Stance,
-    Statement,
-    encode,
-)
+from schemas import Directive, PolicySkill, Said, SkillDiff, Stance, Statement, encode
 from streams.materializer.store import Store
 from tests.unit.materializer.materializer_builders import NOON, at, rows, write
 from tests.unit.materializer.said_builders import (
