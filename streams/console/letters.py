@@ -33,12 +33,7 @@ async def one(visit: Visit) -> Response:
     found, replayed = await _kafka(visit, lambda: reading.one(visit.api.settings, visit.fields.get("id", "")))
     letter = found.letter
     parts = [(name, value, readable(value)) for name, value in (("Key", letter.key), ("Value", letter.value))]
-    shown: dict[str, Any] = {
-        "clipped": reading.is_clipped(letter),
-        "most": SHOWN_BYTES,
-        "prefix": PREFIX,
-        "parts": parts,
-    }
+    shown: dict[str, Any] = {"clipped": reading.is_clipped(letter), "most": SHOWN_BYTES, "prefix": PREFIX}
     return visit.show("letter.html", found=found, letter=letter, replayed=replayed, parts=parts, **shown)
 
 
