@@ -1,4 +1,4 @@
-"""The layers: no package imports one above it, no module itself in a circle, and each file keeps the rules of source."""
+"""The layers: no package imports one above it, no module itself in a circle; each file keeps the rules of source."""
 
 import ast
 import re
