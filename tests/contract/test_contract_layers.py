@@ -1,9 +1,13 @@
-"""Layers (DESIGN 5) and determinism (invariant 10): which package imports which, and that operators read no clock."""
+"""The layers: no package imports one above it, no module itself in a circle; each file keeps the rules of source."""
 
 import ast
+import re
 import sys
 from collections.abc import Callable, Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 OURS = {"schemas", "operators", "streams", "evaluation", "infra", "benchmarks", "tests", "sager_client"}
@@ -120,3 +124,86 @@ def test_the_scanner_finds_violations(tmp_path: Path) -> None:
 
     assert third_party(file) == {"faust"}
     assert impure(file) == ["random.Random at line 5", "datetime.now at line 6"]
+
+
+PACKAGES = ("schemas", "operators", "streams", "evaluation")
+
+
+def modules(root: Path) -> dict[str, Path]:
+    found = {}
+    for package in PACKAGES:
+        for file in sorted((root / package).rglob("*.py")):
+            found[".".join(file.relative_to(root).with_suffix("").parts).removesuffix(".__init__")] = file
+    return found
+
+
+def imports_of_cycles(root: Path) -> dict[str, set[str]]:
+    """Every module with the modules that it names in a `from ... import`, wherever that stands."""
+    known = modules(root)
+    graph: dict[str, set[str]] = {}
+    for module, file in known.items():
+        package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+        graph[module] = set()
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ImportFrom):
+                continue
+            origin = ".".join(filter(None, (package if node.level else "", node.module)))
+            for alias in node.names:
+                target = f"{origin}.{alias.name}" if f"{origin}.{alias.name}" in known else origin
+                if target in known and target != module:
+                    graph[module].add(target)
+    return graph
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    graph = imports_of_cycles(ROOT)
+
+    assert len(graph) > 300
+    TopologicalSorter(graph).prepare()
+
+
+def test_a_circle_is_seen(tmp_path: Path) -> None:
+    for name, other in (("one", "two"), ("two", "one")):
+        file = tmp_path / "schemas" / f"{name}.py"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"def f():\n    from schemas.{other} import g\n")
+
+    with pytest.raises(CycleError):
+        TopologicalSorter(imports_of_cycles(tmp_path)).prepare()
+
+
+PUBLIC = [*sorted((ROOT / "schemas").rglob("*.py")), *sorted((ROOT / "operators").rglob("*.py"))]
+FOLDERS = ("schemas", "operators", "streams", "evaluation", "infra", "benchmarks", "tests", "docs")
+LOOSE_END = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X|HA" + r"CK)\b(?!\s*\(#\d+\))")
+
+
+def undocumented(node: ast.AST, path: str) -> Iterator[str]:
+    """Public modules, classes, functions and methods without a docstring."""
+    assert isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    if not ast.get_docstring(node):
+        yield path
+    if isinstance(node, ast.Module | ast.ClassDef):
+        for child in node.body:
+            is_definition = isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            if is_definition and not child.name.startswith("_"):  # type: ignore[attr-defined]
+                yield from undocumented(child, f"{path}:{child.lineno} {child.name}")  # type: ignore[attr-defined]
+
+
+def test_everything_public_has_a_docstring() -> None:
+    trees = {name(file): ast.parse(file.read_text(encoding="utf-8")) for file in PUBLIC}
+
+    assert [place for file, tree in trees.items() for place in undocumented(tree, file)] == []
+
+
+def test_no_loose_end_without_its_issue() -> None:
+    """Write the word with the number of its issue: `(#12)`."""
+    found = [
+        f"{name(file)}:{number}"
+        for folder in FOLDERS
+        for kind in ("*.py", "*.md", "*.yml", "*.yaml", "*.toml", "*.sh")
+        for file in sorted((ROOT / folder).rglob(kind))
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        if LOOSE_END.search(line)
+    ]
+
+    assert found == []

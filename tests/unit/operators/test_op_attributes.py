@@ -1,14 +1,33 @@
 """Attribute identity (DESIGN 6, Merge): a normalised id, never free text."""
 
+import bpe_openai
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from operators import contrast as joining
 from operators.attributes import attribute_id, fact_id, from_fact
-from schemas import Attribute, Kind, Source, Tier, decode, encode
+from operators.privacy import Privacy
+from operators.render import characters, line_of, strategy_of
+from operators.statinit import read_item
+from operators.statinit.parsers import BUILT_IN
+from operators.tokens import count_tokens
+from schemas import Attribute, Candidate, Fact, ItemFacts, Kind, Ranking, Source, Tier, decode, encode
 from schemas.fields import AttributeId
-from tests.builders import a_fact
+from streams.privacy import DEFAULT
+from tests.builders import (
+    DOMAIN,
+    a_candidate,
+    a_fact,
+    a_position,
+    a_ranking,
+    a_selection,
+    a_skill,
+    an_attribute,
+    open_rankings,
+    render,
+)
 
 LABELS = st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=1, max_size=120)
 
@@ -47,3 +66,110 @@ def test_any_value_has_an_id_that_fits_and_that_stands(value: str) -> None:
     assert name == fact_id(a_fact(f"genre: {value}"))
     attribute = from_fact(a_fact(f"genre: {value}"), Tier.LOW, Source.PRIOR)
     assert decode(Attribute, encode(attribute)) == attribute
+
+
+def test_skill_reads_section_by_section_strongest_first() -> None:
+    lines = [
+        an_attribute("genre: saga", Tier.LOW),
+        an_attribute("era: 1990s", Tier.MEDIUM, kind=Kind.CRITERION),
+        an_attribute("genre: noir", Tier.HIGH, pinned=True),
+        an_attribute("exploration: explores many genres", kind=Kind.PATTERN),
+    ]
+
+    strategy = strategy_of(lines)
+    text = render(a_skill(*lines).model_copy(update={"strategy": strategy}))
+
+    assert characters(lines, strategy) == len(text)
+    assert text == (
+        "## Core preferences\n"
+        "- noir (genre, high, pinned)\n"
+        "- saga (genre, low)\n"
+        "## Behavioral patterns\n"
+        "- explores many genres (exploration, medium)\n"
+        "## Ranking criteria\n"
+        "- 1990s (era, medium)\n"
+        "## Strategy\n"
+        "- must include: noir\n"
+        "- tie breaker: 1990s"
+    )
+
+
+@pytest.mark.parametrize("value", ["two\u2028lines", "two\u00a0 words", "  two   words "])
+def test_value_is_always_one_line(value: str) -> None:
+    assert line_of(an_attribute(f"genre: {value}")).startswith("- two ")
+    assert len(line_of(an_attribute(f"genre: {value}")).splitlines()) == 1
+
+
+class TestStrategy:
+    def test_only_what_is_sure_is_a_must(self) -> None:
+        low, medium = an_attribute("genre: noir", Tier.LOW), an_attribute("genre: saga", Tier.MEDIUM)
+
+        assert strategy_of([low, medium]).must_include == ("saga",)
+
+
+ENCODING = bpe_openai.get_encoding("o200k_base")
+
+
+@given(st.text(st.characters(), max_size=200))
+def test_any_text_has_as_many_tokens_as_the_package_says(text: str) -> None:
+    assert count_tokens(text) == len(ENCODING.encode_ordinary(text))
+
+
+def test_text_that_looks_like_a_control_token_is_only_text() -> None:
+    assert count_tokens("<|endoftext|>") > 1
+
+
+CIRCLED = "❶ One ❷ Two ❸ Three"
+
+
+def raising(candidate: Candidate) -> tuple[Fact, ...]:
+    """A plug-in's parser that fails on one item and quotes it."""
+    if candidate.item_id == "bad":
+        raise RecursionError(candidate.title)
+    return (Fact(dimension="genre", value="noir"),)
+
+
+def read(item_id: str) -> ItemFacts:
+    return read_item(Candidate(item_id=item_id, title=f"Call {CIRCLED}"), DOMAIN, raising, DEFAULT).facts
+
+
+def joined(taken: str | None, *others: str, shown: tuple[str, ...] = ("a", "bad", "b")) -> joining.Step:
+    ranking = a_ranking("r1", shown)
+    opened = joining.on_ranking(open_rankings(), ranking, lambda each: read(each.item_id), a_position(0, Ranking.TOPIC))
+    selection = a_selection("r1", item_id=taken, others=others, none_taken=taken is None)
+    return joining.on_selection(opened.state, selection, a_position(1, "selections"))
+
+
+def test_an_item_that_a_parser_fails_on_is_unreadable_and_its_text_is_not_in_the_reason() -> None:
+    found = read_item(Candidate(item_id="bad", title=CIRCLED), DOMAIN, raising, DEFAULT)
+
+    assert found.facts == ItemFacts(item_id="bad", unreadable=True)
+    assert dict(found.found) == {"unreadable": 1}
+    assert found.failure.startswith("RecursionError in test_op_items.py:")
+    assert CIRCLED not in found.failure
+
+
+def test_an_item_that_the_filter_fails_on_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Privacy, "refuses", lambda *_: int(CIRCLED))
+
+    found = read_item(a_candidate("i", genres=["Noir"]), DOMAIN, BUILT_IN["generic"], DEFAULT)
+
+    assert found.facts.unreadable
+
+
+def test_an_unreadable_item_is_no_part_of_a_contrast() -> None:
+    step = joined("a")
+
+    assert step.contrast is not None
+    assert (step.contrast.chosen.item_id, [item.item_id for item in step.contrast.unchosen]) == ("a", ["b"])
+    assert b"unreadable" not in encode(step.contrast)
+
+
+@pytest.mark.parametrize(("taken", "shown"), [("bad", ("a", "bad", "b")), (None, ("bad",))])
+def test_a_choice_of_unreadable_items_only_ends_its_ranking_and_teaches_nothing(
+    taken: str | None, shown: tuple[str, ...]
+) -> None:
+    step = joined(taken, shown=shown)
+
+    assert (step.outcome, step.contrast, step.abstention) == (joining.Outcome.UNREADABLE, None, None)
+    assert (step.state.rankings, step.refused) == ((), ())

@@ -1,21 +1,54 @@
 """Whatever is done to a sealed log is found."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.chain import Kind, audit, seal
+from operators.cards.fold import fold
+from operators.chain import Kind, audit, audit_card, seal, seal_all
 from operators.habits.axes import POLES
+from operators.language.ports import About, Read, Understood
 from operators.merge import merge, resolve_command, start
+from operators.seals import sealed
 from operators.steps.evolve import Evolve
 from operators.steps.evolved import State
-from schemas import Action, Attribute, PolicySkill, SkillDiff, Tier
+from schemas import (
+    Abstention,
+    Action,
+    Attribute,
+    Candidate,
+    Card,
+    CardDiff,
+    Feedback,
+    PolicySkill,
+    Scope,
+    SkillDiff,
+    SlimSkill,
+    Stance,
+    Tier,
+)
 from schemas import Kind as LineKind
+from schemas.cards import CardChange, CardChangeKind
+from schemas.corrections import Correction, Directive
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
-from tests.builders import DOMAIN, USER, a_command, a_proposal, an_attribute, evolve
+from tests.builders import (
+    DOMAIN,
+    NOW,
+    USER,
+    a_command,
+    a_name,
+    a_proposal,
+    a_skill,
+    a_time,
+    an_attribute,
+    evolve,
+    item_facts,
+)
+from tests.unit.cards.cards_builders import a_line
 
 KEY = b"hush"
 TEXTS = ("genre: noir", "genre: saga", "mood: dark", "era: 1950s")
@@ -148,3 +181,153 @@ def test_a_slim_skill_as_the_worker_makes_it_has_no_faults(lines: tuple[Attribut
     assert version.slim.text
 
     assert audit([version.diff], version.skill, version.slim, KEY) == []
+
+
+Log_of_cards = list[CardDiff]
+
+
+def a_diff(version: int, value: str) -> CardDiff:
+    line = a_line(value, words=f"I like {value}")
+    changes = (CardChange(kind=CardChangeKind.ADDED, line_id=line.line_id, line=line),)
+    return CardDiff(event_id=f"e{version}", occurred_at=NOW, user_id="ann", version=version, changes=changes)
+
+
+LOG = seal_all([a_diff(version, value) for version, value in enumerate(("noir", "saga", "tofu"), 1)], KEY)
+CARD = fold(LOG)["ann"]
+
+
+def changed_of_cards(at: int, **fields: object) -> Log_of_cards:
+    return [diff.model_copy(update=fields) if place == at else diff for place, diff in enumerate(LOG)]
+
+
+EDITS_CARDS: dict[str, Callable[[], Log_of_cards]] = {
+    "the words": lambda: changed_of_cards(1, changes=a_diff(2, "noir").changes),
+    "when it was said": lambda: changed_of_cards(1, occurred_at=NOW.replace(year=2020)),
+    "a version less": lambda: [LOG[0], LOG[2]],
+    "the seal": lambda: changed_of_cards(2, chain=None),
+    "another key": lambda: changed_of_cards(2, chain=seal(LOG[2], LOG[1].chain, b"guess").chain),
+    "the end": lambda: LOG[:2],
+    "everything, with another key": lambda: seal_all(LOG, b"guess"),
+}
+
+
+def test_an_unedited_card_has_no_faults() -> None:
+    assert audit_card(LOG, CARD, KEY) == []
+    assert audit_card(LOG, fold(LOG[:2])["ann"], KEY) == [], "a worker has written more meanwhile"
+
+
+@pytest.mark.parametrize("edit", EDITS_CARDS)
+def test_an_edit_of_a_cards_log_is_found(edit: str) -> None:
+    assert audit_card(EDITS_CARDS[edit](), CARD, KEY)
+
+
+def test_an_edited_card_is_found() -> None:
+    words = CARD.lines[0].model_copy(update={"words": "I love everything"})
+    edited = CARD.model_copy(update={"lines": (words, *CARD.lines[1:])})
+    cut_back: Card = fold(LOG[:2])["ann"].model_copy(update={"version": 3})
+
+    assert [fault.kind for fault in audit_card(LOG, edited, KEY)] == [Kind.CARD_DIFFERS]
+    assert [fault.kind for fault in audit_card(LOG, cut_back, KEY)] == [Kind.CARD_DIFFERS]
+    assert [fault.kind for fault in audit_card(LOG, None, KEY)] == [Kind.CARD_MISSING]
+    assert [fault.kind for fault in audit_card([], CARD, KEY)] == [Kind.LOG_CUT]
+
+
+def test_a_seal_of_a_skill_is_invalid_for_a_card() -> None:
+    _, diff = evolve(a_skill(), a_proposal())
+    of_a_skill: SkillDiff = seal(diff, None, KEY)
+
+    assert audit_card([LOG[0].model_copy(update={"chain": of_a_skill.chain})], fold(LOG[:1])["ann"], KEY)
+
+
+STEP = Evolve(slim_tokens=30, chain_key=KEY, privacy=PRIVACY, vouching=VOUCHING)
+NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
+SHOWN = (item_facts("a", NOIR, "mood: dark"), item_facts("b", SAGA), item_facts("c", WAR))
+
+
+def event(minutes: int, **more: object) -> dict[str, Any]:
+    given = {"event_id": a_name("e"), "occurred_at": a_time(minutes), "user_id": USER, "domain": DOMAIN}
+    return {**given, "session_id": "evening", **more}
+
+
+def directive(stance: Stance, value: str) -> Directive:
+    return Directive(stance=stance, dimension="genre", value=value)
+
+
+def written_of_said() -> tuple[list[SkillDiff], PolicySkill, SlimSkill]:
+    """A log as a worker writes it: a purchase, words, a list of which nothing was taken."""
+    skill = start(USER, DOMAIN, (an_attribute(NOIR),), a_command())
+    log: list[SkillDiff] = []
+    bought = Feedback(**event(1), item=Candidate(item_id="a"), signal="purchased")
+    items = tuple(Candidate(item_id=item.item_id) for item in SHOWN)
+    said = Correction(**event(2), text="no saga, rather war", items=items)
+    none = Abstention(**event(3), ranking_id="r", shown=SHOWN)
+    reads = tuple(
+        Read(directive(stance, value), f"the words on {value}", Scope.ALWAYS, "en.no")
+        for stance, value in ((Stance.AVOIDS, "saga"), (Stance.PREFERS, "war"))
+    )
+    understood = Understood(says=reads, suits=(), language="en", about=About.THE_PERSON)
+    for step in (
+        lambda now: STEP.hear(State(now), bought, SHOWN[0]),
+        lambda now: STEP.correct(State(now), said, SHOWN, understood),
+        lambda now: STEP.abstain(State(now), none),
+    ):
+        effects = step(skill)
+        skill = effects.skill
+        assert effects.diff is not None
+        log.append(effects.diff)
+    slim = STEP.slim(skill)
+    assert slim is not None
+    return log, skill, slim
+
+
+LOG_SAID, SKILL, SLIM = written_of_said()
+
+
+def edited(at: int, **fields: object) -> list[SkillDiff]:
+    return [diff.model_copy(update=fields) if place == at else diff for place, diff in enumerate(LOG_SAID)]
+
+
+def other_words(at: int) -> list[SkillDiff]:
+    [first, *rest] = LOG_SAID[at].stated
+    assert first.statement is not None
+    told = first.statement.model_copy(update={"words": "what nobody said"})
+    return edited(at, stated=(first.model_copy(update={"statement": told}), *rest))
+
+
+LOGS: dict[str, Callable[[], list[SkillDiff]]] = {
+    "a statement's words": lambda: other_words(1),
+    "a statement of nobody": lambda: edited(2, stated=LOG_SAID[1].stated),
+    "what is believed": lambda: edited(2, beliefs=(0, -1)),
+    "the session": lambda: edited(0, session=LOG_SAID[2].session),
+}
+
+
+def test_nothing_is_found_in_what_a_worker_wrote() -> None:
+    assert audit(LOG_SAID, SKILL, SLIM, KEY) == []
+
+
+@pytest.mark.parametrize("edit", LOGS)
+def test_an_edit_of_the_log_is_found(edit: str) -> None:
+    assert Kind.LOG_FORGED in {fault.kind for fault in audit(LOGS[edit](), SKILL, SLIM, KEY)}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"stated": (SKILL.stated[0].model_copy(update={"words": "what nobody said"}), *SKILL.stated[1:])},
+        {"beliefs": (0, -1)},
+        {"sessions": ()},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_a_skill_that_the_log_does_not_fold_to_is_found(fields: dict[str, object]) -> None:
+    found = audit(LOG_SAID, SKILL.model_copy(update=fields), SLIM, KEY)
+
+    assert {fault.kind for fault in found} == {Kind.SKILL_DIFFERS}
+
+
+def test_an_edited_slim_skill_is_found() -> None:
+    forged = SLIM.model_copy(update={"avoids": ("noir",)})
+
+    assert [fault.kind for fault in audit(LOG_SAID, SKILL, forged, KEY)] == [Kind.SLIM_FORGED]
+    assert [fault.kind for fault in audit(LOG_SAID, SKILL, sealed(forged, b"guess"), KEY)] == [Kind.SLIM_FORGED]

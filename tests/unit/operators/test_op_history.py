@@ -1,11 +1,19 @@
 """A skill's past: as it was, what differs, and what a line rests on."""
 
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.applied import is_applied, with_applied
+from operators.drift import drifted, has_shifted
 from operators.history import at_version, changes_of, difference, steps
 from operators.merge import merge, resolve_command, start
-from schemas import Action, PolicySkill, SkillCommand, SkillDiff, Tier
+from schemas import ONE, Action, PolicySkill, SkillCommand, SkillDiff, Source, Tier
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
-from tests.builders import DOMAIN, USER, a_command, a_proposal, an_attribute, evolve, id_of
+from tests.builders import DOMAIN, USER, a_command, a_position, a_proposal, an_attribute, evolve, id_of
 
 NOIR, SAGA, DARK = "genre: noir", "genre: saga", "mood: dark"
 
@@ -58,3 +66,70 @@ def test_a_reworded_line_rests_on_what_it_said_before_too() -> None:
     found = steps(log, id_of("genre: film noir"))
 
     assert [step.attribute_id for step in found] == [id_of(NOIR), id_of(NOIR), id_of("genre: film noir")]
+
+
+HELD = (a_position(7, "a", 1, timestamp_ms=50),)
+
+
+@pytest.mark.parametrize(
+    ("offset", "topic", "partition", "timestamp_ms", "applied"),
+    [
+        (7, "a", 1, 50, True),
+        (3, "a", 1, 20, True),
+        (8, "a", 1, 50, False),
+        (7, "b", 1, 50, False),
+        (7, "a", 2, 50, False),
+        (3, "a", 1, 51, False),
+    ],
+)
+def test_record_is_applied_up_to_the_fence(
+    offset: int, topic: str, partition: int, timestamp_ms: int, applied: bool
+) -> None:
+    assert is_applied(HELD, a_position(offset, topic, partition, timestamp_ms)) is applied
+
+
+def test_fence_stays_one_entry_per_topic_for_ever() -> None:
+    fence: tuple[object, ...] = ()
+    for offset in range(1_000):
+        fence = with_applied(fence, a_position(offset, "ab"[offset % 2]))
+
+    assert len(fence) == 2
+
+
+SURE = an_attribute(tier=Tier.HIGH, taken=9 * ONE, expected=ONE, source=Source.DISCOVERED)
+
+
+def offers_until_told(chance: float, share: float, seed: int, most: int) -> int:
+    """How many lists that offer a sure line's thing pass until a change is told, where it is taken so often."""
+    draw, drift = random.Random(seed), 0
+    for number in range(1, most + 1):
+        drift = drifted(SURE.model_copy(update={"drift": drift}), int(share * ONE), draw.random() < chance)
+        if has_shifted(SURE, drift):
+            return number
+    return most
+
+
+@pytest.mark.parametrize("share", [0.1, 0.33, 0.5])
+def test_a_taste_that_holds_is_seldom_thought_over_and_one_that_is_over_soon(share: float) -> None:
+    odds = 6.0
+    holding = share * odds / (1 + share * (odds - 1))
+    kept = sorted(offers_until_told(holding, share, seed, 2_000) for seed in range(99))[49]
+    lost = sorted(offers_until_told(share / 3, share, seed, 2_000) for seed in range(99))[49]
+
+    assert kept > 120
+    assert lost < 12
+    assert kept > 5 * lost
+
+
+def test_a_line_from_the_history_must_be_taken_more_often_before_it_is_tested() -> None:
+    learned = an_attribute(tier=Tier.HIGH, taken=7 * ONE, expected=ONE, source=Source.DISCOVERED)
+    prior = learned.model_copy(update={"source": Source.PRIOR})
+
+    assert drifted(learned, 300, taken=False) > 0
+    assert drifted(prior, 300, taken=False) == 0
+    assert drifted(prior.model_copy(update={"taken": 10 * ONE}), 300, taken=False) > 0
+
+
+@given(st.integers(0, 64 * ONE), st.integers(1, ONE - 1), st.booleans())
+def test_the_sum_is_never_below_nought_nor_beyond_its_bound(drift: int, share: int, taken: bool) -> None:
+    assert 0 <= drifted(SURE.model_copy(update={"drift": drift}), share, taken) <= 64 * ONE

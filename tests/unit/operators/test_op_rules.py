@@ -1,8 +1,33 @@
 """The reasoner without a model (paper 2.5): attribute algebra. Its thresholds are set here, whatever their defaults."""
 
-from operators.evolve import Proposal, RulesReasoner
-from schemas import Contrast, PolicySkill, Tier
-from tests.builders import a_contrast, a_skill, an_attribute, facts, id_of
+import itertools
+from collections.abc import Mapping
+
+import pytest
+
+from operators.evolve import Proposal, RulesReasoner, validate
+from operators.statinit import observe, statinit
+from operators.statinit import prior as limits
+from schemas import (
+    MAX_ATTRIBUTES,
+    ONE,
+    TOPICS,
+    Attribute,
+    ChangeKind,
+    Contrast,
+    Fact,
+    Judgement,
+    Kind,
+    PolicySkill,
+    Profile,
+    Refusal,
+    Tier,
+    Verdict,
+    decode,
+    encode,
+)
+from streams.privacy import DEFAULT as PRIVACY
+from tests.builders import a_contrast, a_proposal, a_skill, an_attribute, an_interaction, evolve, facts, id_of
 
 NOIR, SAGA, WESTERN = "genre: noir", "genre: saga", "genre: western"
 REASONER = RulesReasoner(common_share=0.5, discoveries=2, near_misses=2, offers=2)
@@ -59,3 +84,173 @@ def test_reasons_name_what_can_be_counted() -> None:
     reasons = propose(a_contrast([NOIR], [[NOIR], [SAGA]]), skill).reasons
 
     assert reasons == {id_of(NOIR): "chosen, and 50% of the others have it"}
+
+
+NOIR_VALIDATE, SAGA_VALIDATE = "genre: noir", "genre: saga"
+
+
+def test_honest_proposal_goes_through_as_it_is() -> None:
+    proposal = a_proposal(
+        [NOIR_VALIDATE],
+        ["mood: dark"],
+        [SAGA_VALIDATE],
+        reasons={id_of(NOIR_VALIDATE): "chosen"},
+        analysis="Noir again.",
+    )
+
+    validated = validate(
+        proposal,
+        a_skill(an_attribute(NOIR_VALIDATE), an_attribute(SAGA_VALIDATE)),
+        a_contrast([NOIR_VALIDATE, "mood: dark"]),
+        privacy=PRIVACY,
+    )
+
+    assert validated.proposal == proposal
+    assert validated.refused == ()
+
+
+def test_unknown_attributes_cannot_be_reinforced_or_weakened() -> None:
+    validated = validate(
+        a_proposal([NOIR_VALIDATE], [], [SAGA_VALIDATE]), a_skill(), a_contrast([NOIR_VALIDATE]), privacy=PRIVACY
+    )
+
+    assert not validated.proposal.reinforced
+    assert not validated.proposal.weakened
+    assert [(r.proposed, r.why) for r in validated.refused] == [
+        (ChangeKind.REINFORCED, Refusal.UNKNOWN),
+        (ChangeKind.WEAKENED, Refusal.UNKNOWN),
+    ]
+
+
+def test_fact_that_the_chosen_item_lacks_is_no_discovery() -> None:
+    contrast = a_contrast([NOIR_VALIDATE], unchosen=[[SAGA_VALIDATE]])
+
+    validated = validate(a_proposal(discovered=[SAGA_VALIDATE, "genre: made up"]), a_skill(), contrast, privacy=PRIVACY)
+
+    assert not validated.proposal.discovered
+    assert [r.why for r in validated.refused] == [Refusal.UNSUPPORTED, Refusal.UNSUPPORTED]
+
+
+def test_flood_of_invented_ids_is_cut_so_that_the_log_stays_bounded() -> None:
+    proposal = Proposal(reinforced=tuple(f"x:{n}" * 500 for n in range(200)))
+
+    validated = validate(proposal, a_skill(), a_contrast(), privacy=PRIVACY)
+
+    assert len(validated.refused) == 64
+    assert all(3 <= len(refused.attribute_id) <= 200 for refused in validated.refused)
+
+
+def test_a_judgement_needs_its_line_and_what_it_quotes_needs_the_item() -> None:
+    made_up, [noir], [dark] = facts("mood: made up")[0], facts(NOIR_VALIDATE), facts("mood: dark")
+    said = [
+        (id_of(NOIR_VALIDATE), dark),
+        (id_of(NOIR_VALIDATE), made_up),
+        (id_of(NOIR_VALIDATE), None),
+        (id_of(SAGA_VALIDATE), noir),
+    ]
+    proposal = a_proposal(
+        judged=tuple(Judgement(attribute_id=name, verdict=Verdict.SUPPORTS, quoted=fact) for name, fact in said)
+    )
+
+    diff = evolve(a_skill(an_attribute(NOIR_VALIDATE)), proposal, a_contrast([NOIR_VALIDATE, "mood: dark"]))[1]
+
+    assert [(judged.attribute_id, judged.quoted) for judged in diff.judged] == [
+        (id_of(NOIR_VALIDATE), dark),
+        (id_of(NOIR_VALIDATE), None),
+        (id_of(NOIR_VALIDATE), None),
+    ]
+    many = validate(
+        Proposal(judged=proposal.judged * 40), a_skill(an_attribute(NOIR_VALIDATE)), a_contrast(), privacy=PRIVACY
+    )
+    assert len(many.proposal.judged) == MAX_ATTRIBUTES
+
+
+def test_text_that_utf8_cannot_hold_does_not_stop_the_stream() -> None:
+    """JSON may spell lone surrogates (`\\ud800`); a diff that cannot be encoded would end the user's evolution."""
+    proposal = Proposal(
+        reinforced=(id_of(NOIR_VALIDATE), "genre:\ud800"),
+        reasons={id_of(NOIR_VALIDATE): "so \udfff"},
+        analysis="\ud800 thinks",
+    )
+
+    skill, diff = evolve(a_skill(an_attribute(NOIR_VALIDATE)), proposal, a_contrast([NOIR_VALIDATE]))
+
+    assert encode(skill)
+    assert (diff.changes[0].reason, diff.analysis) == ("so ?", "? thinks")
+    assert [r.attribute_id for r in diff.refused] == ["genre:?"]
+
+
+def history(*items: str | tuple[str, ...]) -> Profile:
+    """A profile of interactions with these facts, oldest first: `history("genre: noir", ("genre: a", "mood: b"))`."""
+    profile = None
+    for item in items:
+        profile = observe(profile, an_interaction(), facts(*([item] if isinstance(item, str) else item)))
+    assert profile is not None
+    return profile
+
+
+def prior(*items: str | tuple[str, ...], usual: Mapping[str, int] | None = None) -> dict[str, Attribute]:
+    lines = statinit(history(*items), usual)
+    return {f"{a.dimension}: {a.value}": a for a in lines if a.kind is not Kind.PATTERN}
+
+
+class TestTiers:
+    @pytest.mark.parametrize(("times", "tier"), [(1, Tier.LOW), (2, Tier.MEDIUM), (3, Tier.HIGH), (30, Tier.HIGH)])
+    def test_loyal_user_becomes_sure_with_the_count(self, times: int, tier: Tier) -> None:
+        assert prior(*["genre: noir"] * times)["genre: noir"].tier is tier
+
+    def test_what_everybody_takes_says_nothing_however_often_it_was_taken(self) -> None:
+        english = prior(*["genre: english"] * 12, usual={"preference:genre:english": ONE})["genre: english"]
+
+        assert (english.tier, english.taken) == (Tier.SILENT, english.expected)
+
+    @pytest.mark.parametrize(
+        ("usual", "tier"), [(0, Tier.HIGH), (300, Tier.MEDIUM), (400, Tier.LOW), (900, Tier.SILENT)]
+    )
+    def test_the_same_history_says_less_the_more_usual_it_is(self, usual: int, tier: Tier) -> None:
+        """Seven times in ten visits, where 0, 29, 39 and 88% of what anybody takes has it."""
+        items = ["genre: noir" if n % 10 < 7 else "genre: saga" for n in range(10)]
+
+        assert prior(*items, usual={"preference:genre:noir": usual})["genre: noir"].tier is tier
+
+
+class TestIdentity:
+    def test_spellings_of_one_attribute_are_counted_together(self) -> None:
+        found = prior("genre: Sci-Fi", "genre: sci fi", "genre: SCI-FI")
+
+        assert [(a.attribute_id, a.tier, a.support) for a in found.values()] == [
+            ("preference:genre:sci-fi", Tier.HIGH, 3)
+        ]
+
+
+class TestBounds:
+    def test_long_tail_is_cut_and_what_was_taken_most_stays(self) -> None:
+        lines = statinit(history(*[f"genre: v{n}" for n in range(60)], *["genre: noir"] * 3))
+
+        kept = [a for a in lines if a.kind is not Kind.PATTERN]
+        assert len(kept) == limits.LINES == 40
+        assert kept[0].value == "noir"
+
+    def test_counters_are_bounded_whatever_keys_and_values_items_have(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(limits, "VALUES", 3)
+        monkeypatch.setattr(limits, "DIMENSIONS", 2)
+        profile = history(*[(f"genre: g{n}", f"key{n}: v") for n in range(200)])
+
+        assert all(len(values) <= 3 for values in profile.older.values())
+        assert len(profile.older) <= 2
+        assert set(profile.older) == set(profile.older_known)
+        assert "genre" in profile.older
+
+    def test_widest_profile_that_any_history_can_make_fits_into_its_changelog(self) -> None:
+        profile = None
+        numbers = itertools.count()
+        for _ in range(120):
+            wide = tuple(
+                Fact(dimension=f"d{n:02}".ljust(40, "x"), value=f"{next(numbers):06}" + "🍕" * 54) for n in range(32)
+            )
+            profile = observe(profile, an_interaction(event_id=f"{next(numbers)}" + "🍕" * 200), wide)
+        assert profile is not None
+
+        assert len(profile.older) == limits.DIMENSIONS
+        assert len(encode(profile)) < TOPICS["profiles"].max_message_bytes
+        assert decode(Profile, encode(profile)) == profile

@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from operators.rank import rank
 from operators.slim import slim
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
-from schemas import Attribute, Kind, Tier
+from schemas import Attribute, ItemFacts, Kind, Tier
 from schemas.skills import SLIM_TEXT
 from streams.language import RULES
 from streams.vouching import DEFAULT as VOUCHING
-from tests.builders import EVERYTHING, a_skill, an_attribute
+from tests.builders import EVERYTHING, a_skill, an_attribute, id_of, item_facts
 
 NOIR = an_attribute("genre: noir", Tier.HIGH, support=9)
 SAGA = an_attribute("genre: saga", Tier.HIGH, support=8)
@@ -108,3 +109,52 @@ def test_any_values_give_a_text_that_a_host_can_quote_within_the_budget(
         assert count_tokens(short.text) <= budget
         assert not set(short.text) & set("\"'`|<>{}[]\\\n") - {"|"}
         assert short.text.count("|") == short.text.count(" | ") <= 1
+
+
+NOIR_RANK, SAGA_RANK = item_facts("n", "genre: noir"), item_facts("s", "genre: saga")
+PLAIN = item_facts("p", "genre: plain")
+
+
+def order(candidates: list[ItemFacts], *attributes: Attribute, **more: object) -> list[str]:
+    return [item.item_id for item, _ in rank(candidates, attributes, **more)]
+
+
+class TestTotalOrder:
+    def test_ties_favour_no_place_of_the_input(self) -> None:
+        items = [item_facts(f"i{n}") for n in range(4)]
+
+        firsts = [order(items, seed=f"r{n}")[0] for n in range(400)]
+
+        assert all(60 <= firsts.count(item.item_id) <= 140 for item in items)
+
+
+class TestWhatCounts:
+    def test_instruction_comes_first(self) -> None:
+        liked = an_attribute("genre: noir", Tier.HIGH)
+        facets = {id_of("genre: noir"): 100.0}
+
+        assert order([NOIR_RANK, SAGA_RANK, PLAIN], liked, facets=facets, instruction="a family saga, please")[0] == "s"
+
+    def test_facets_that_are_equal_leave_the_tie_to_the_skill_whatever_the_order_of_facts(self) -> None:
+        """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1: the last bit of a sum is no collaborative signal."""
+        names = ["genre: a", "genre: b", "genre: c"]
+        facets = {id_of(name): weight for name, weight in zip(names, (0.1, 0.2, 0.3), strict=True)}
+        items = [item_facts("plain", *names), item_facts("liked", *reversed(names), "genre: noir")]
+
+        for candidates in (items, items[::-1]):
+            assert order(candidates, an_attribute("genre: noir"), facets=facets)[0] == "liked"
+
+
+class TestInstruction:
+    @pytest.mark.parametrize(
+        ("instruction", "fact"),
+        [
+            ("Something NOIR_RANK please", "genre: noir"),
+            ("I want science fiction", "genre: Science-Fiction"),
+            ("a $$ place", "price: $$"),
+            ("हिन्दी में", "language: हिन्दी"),
+            ("some R&B", "genre: r&b"),
+        ],
+    )
+    def test_words_of_the_instruction_are_matched_with_facts(self, instruction: str, fact: str) -> None:
+        assert order([PLAIN, item_facts("x", fact)], instruction=instruction) == ["x", "p"]

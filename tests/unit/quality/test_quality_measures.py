@@ -1,12 +1,21 @@
 """Measures and their intervals against numbers worked out by hand."""
 
+import asyncio
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation import measures
+from evaluation.exceptions import QualityError
+from evaluation.hosts import HOSTS, DynamicProfileHost, HostRequest, profile_of
 from evaluation.measures import averages, hit_at, interval, minus, ndcg_at, summary
+from evaluation.split import read
+from operators.rank import LlmRanking, Task
+from schemas import ItemFacts, ReasonedBy
+from tests.builders import id_of, item_facts
+from tests.unit.quality.quality_builders import candidates, data_set, tastes
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +62,117 @@ def test_a_difference_counts_choices_alike_and_its_interval_resamples_users():
     assert found.value == pytest.approx((8 - 1) / 10)
     # Two users: the same one twice in half of the resamples.
     assert found.ci95 == pytest.approx((-0.5, 1.0))
+
+
+NOIR = item_facts("noir", "genre: noir", "mood: dark reads", title="The Long Alley")
+SAGA = item_facts("saga", "genre: saga", "mood: warm reads", title="Four Daughters")
+SPACE = item_facts("space", "genre: science fiction", "era: 1990s", title="Low Orbit")
+FARCE = item_facts("farce", "genre: farce", "era: 1960s", title="Two Umbrellas")
+ITEMS = (NOIR, SAGA, SPACE, FARCE)
+GENRE_NOIR, GENRE_SAGA = id_of("genre: noir"), id_of("genre: saga")
+every_host = pytest.mark.parametrize("name", ["dynamic-profile", "static-profile", "vanilla"])
+
+
+def a_request(*candidates: ItemFacts, **more: object) -> HostRequest:
+    return HostRequest("ann", candidates or ITEMS, **more)  # type: ignore[arg-type]
+
+
+class Remembers:
+    """A model's stand-in: keeps the task, answers with the candidates backwards."""
+
+    def __init__(self) -> None:
+        self.tasks: list[Task] = []
+
+    async def rank(self, task: Task) -> LlmRanking:
+        self.tasks.append(task)
+        return LlmRanking(tuple(item.item_id for item in reversed(task.items)), ReasonedBy(reasoner="llm"))
+
+
+@every_host
+def test_the_model_decides_by_request_memory_and_slim_skill(name: str) -> None:
+    model = Remembers()
+    for line in ("", "likes: noir"):
+        request = a_request(instruction="a quiet one", history=(SAGA,), slim_skill=line, seed="r1")
+        assert asyncio.run(HOSTS[name](model).rank(request)) == ("farce", "space", "saga", "noir")
+
+    without, skilled = model.tasks
+    assert (skilled.instruction, skilled.slim_skill, skilled.seed) == ("a quiet one", "likes: noir", "r1")
+    assert (without.slim_skill, without.facets, without.lately) == ("", skilled.facets, skilled.lately)
+    assert skilled.facets or skilled.lately
+    assert not skilled.companions
+
+
+def test_a_dynamic_profile_follows_a_change_of_taste_but_not_at_once() -> None:
+    host, request = DynamicProfileHost(Remembers()), a_request(history=(SAGA, SAGA))
+    assert host.profile(request) == profile_of((SAGA, SAGA))
+
+    weights = []
+    for _ in range(6):
+        host.observe(request, "noir")
+        profile = host.profile(request)
+        weights.append((profile[GENRE_NOIR].weight, profile[GENRE_SAGA].weight))
+
+    assert weights[0][0] < weights[0][1]
+    assert weights[-1][0] > weights[-1][1]
+
+
+KINDS = ("uniform", "popular")
+
+
+def by_user(split):
+    return {case.user_id: case for case in split.cases}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_case_has_the_answer_among_ten_that_the_user_never_met(tmp_path, kind):
+    histories = tastes()
+
+    split, answers = read(data_set(tmp_path, histories), kind)
+
+    assert set(by_user(split)) == set(answers) == set(histories)
+    for case in split.cases:
+        assert answers[case.user_id] == histories[case.user_id][-1]
+        assert len(set(case.candidates)) == 10
+        assert set(case.candidates) & set(histories[case.user_id]) == {answers[case.user_id]}
+
+
+def test_no_test_users_answer_is_in_training_whoever_is_sampled(tmp_path):
+    histories = tastes()
+
+    split, _ = read(data_set(tmp_path, histories), users=2)
+
+    for user, visits in histories.items():
+        assert [visit.item_id for visit in split.training[user]] == visits[:-1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_users_answer_touches_nobody_elses_training_or_case(tmp_path, kind):
+    histories = tastes()
+    changed = {
+        **histories,
+        "u00": [*histories["u00"][:-1], next(f"f{n:02}" for n in range(48) if f"f{n:02}" not in histories["u00"])],
+    }
+
+    split, _ = read(data_set(tmp_path / "a", histories), kind)
+    other, _ = read(data_set(tmp_path / "b", changed), kind)
+
+    assert split.training == other.training
+    assert [case for case in split.cases if case.user_id != "u00"] == [c for c in other.cases if c.user_id != "u00"]
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (("ann", "f00", ["f00", "f10"]), "met last, which is f01"),
+        (("zoe", "f00", ["f00", "f10"]), "zoe has no visits"),
+        (("ann", "f01", ["f10", "f11"]), "target f01 among them"),
+        (("ann", "f01", ["f01", "f99"]), "f99 of ann is not in the catalogue"),
+        (("ann", "f01", ["f01", "f00"]), "has met f00"),
+    ],
+)
+def test_candidates_that_do_not_fit_are_an_error_that_says_so(tmp_path, row, told):
+    folder = data_set(tmp_path, {"ann": ["f00", "f01"]})
+    candidates(folder, [row])
+
+    with pytest.raises(QualityError, match=told):
+        read(folder)

@@ -1,11 +1,18 @@
-from collections.abc import Iterator
+"""What can be measured of an item, in every spelling, and nothing from what is no measure."""
+
+import warnings
+from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
-from operators.statinit import books, generic, movietv, parsers, yelp
+from operators.statinit import books, generic, movietv, parsers, text, yelp
+from operators.statinit.measures import measures_of
 from operators.statinit.parsers import UnknownParser, parser_for
-from schemas import Candidate, Fact
+from schemas import MAX_FACTS, MAX_MEASURE, Candidate, Fact, ItemFacts, Measure, decode, encode
+from tests.unit.statinit.test_statinit_any_input import candidates
 
 
 @pytest.mark.parametrize(
@@ -49,3 +56,164 @@ def test_an_installed_package_plugs_in_its_domain() -> None:
     assert parser_for("wine", {}) is parse_wine
     assert parser_for("cellar", {"cellar": "wine"}) is parse_wine
     assert "wine" in parsers.known_parsers()
+
+
+Read = Callable[..., dict[str, list[str]]]
+
+
+def test_categories_written_as_a_python_list_give_genres(read: Read) -> None:
+    found = read(books.parse, categories="['Mystery, Thriller & Suspense', 'Historical Mystery']")
+
+    assert found["genre"] == ["mystery", "thriller", "historical"]
+    assert found["category"] == ["historical mystery", "mystery, thriller & suspense"], "the finest first"
+
+
+def test_genres_come_from_plot_words_when_nothing_is_structured(read: Read) -> None:
+    found = read(books.parse, "The Glass Orchard", "A detective hunts a dragon. The detective is a wizard.")
+
+    assert found["genre"] == ["mystery", "fantasy"]
+
+
+def test_structured_attributes_are_taken_as_given(read: Read) -> None:
+    found = read(generic.parse, Brand="Okapi", cookTime=30, colours=["Red", "Teal"], vegan=True, spicy=False)
+
+    assert found == {"brand": ["Okapi"], "colours": ["red", "teal"], "cook_time": ["30"], "feature": ["vegan"]}
+
+
+@pytest.mark.parametrize(
+    "value", [1.25, 4.0, None, 123_456, "long " * 30, "one two three four five six seven eight nine", {}]
+)
+def test_floats_long_numbers_and_long_texts_are_left_out(read: Read, value: object) -> None:
+    assert read(generic.parse, trait=value) == {}
+
+
+@pytest.mark.parametrize(
+    "key", ["id", "user_id", "imageUrl", "ISBN13", "phone", "latitude", "2nd", "", "Größe!", "x" * 60]
+)
+def test_identifiers_and_unusable_keys_are_left_out(read: Read, key: str) -> None:
+    assert read(generic.parse, **{key: "value"}) in ({}, {"gr_e": ["value"]})
+
+
+def measured(**metadata: Any) -> dict[str, float]:
+    return measures_of(Candidate(item_id="i1", metadata=metadata))
+
+
+@settings(max_examples=150, deadline=None)
+@given(candidates())
+def test_any_item_has_few_bounded_measures_that_a_record_can_hold(item: Candidate) -> None:
+    found = measures_of(item)
+
+    assert set(found) <= {measure.value for measure in Measure}
+    assert all(0 <= amount <= MAX_MEASURE for amount in found.values())
+    kept = ItemFacts(item_id="i1", measures=found)
+    assert decode(ItemFacts, encode(kept)) == kept
+
+
+@pytest.mark.parametrize(
+    "genres",
+    [
+        "Action|Sci-Fi",
+        "Action, Science Fiction",
+        ["Action", "SciFi"],
+        "['Action', 'Sci-Fi']",
+        [{"name": "Action"}, "Sci-Fi"],
+    ],
+)
+def test_every_spelling_of_genres_is_read(read: Read, genres: object) -> None:
+    assert read(movietv.parse, genres=genres) == {"genre": ["action", "sci-fi"]}
+    assert read(movietv.parse, Genre=genres) == {"genre": ["action", "sci-fi"]}
+
+
+def test_era_year_and_country_are_read(read: Read) -> None:
+    assert read(movietv.parse, "Pier (1974)", country="Chile|Peru") == {
+        "country": ["Chile"],
+        "era": ["1970s"],
+        "year": ["1974 releases"],
+    }
+
+
+SPELLINGS: list[dict[str, Any]] = [
+    {"Ambience.casual": "True", "Ambience.divey": "False", "GoodForMeal.latenight": "True"},
+    {"Ambience": "{'romantic': False, 'casual': True}", "GoodForMeal": "{u'latenight': True, u'lunch': False}"},
+    {"Ambience": {"romantic": False, "casual": True}, "GoodForMeal": {"latenight": True}},
+    {"Ambience": "Ambience_casual", "GoodForMeal": "GoodForMeal_latenight", "Flags": "GoodForKids OutdoorSeating"},
+]
+
+
+@pytest.mark.parametrize("attributes", SPELLINGS)
+def test_all_four_spellings_of_attributes_say_the_same(read: Read, attributes: dict[str, Any]) -> None:
+    expected = {"ambience": ["casual"], "meal": ["late night"]}
+
+    assert read(yelp.parse, attributes=attributes) == expected
+    assert read(yelp.parse, attributes=str(attributes)) == expected or "'{" in str(attributes)
+    assert read(yelp.parse, **attributes) == expected, "the attributes may stand in the metadata itself"
+
+
+@pytest.mark.parametrize("categories", ["Restaurants, Ramen, Bars, Food", ["Restaurants", "Ramen", "Bars", "Food"]])
+def test_categories_lose_the_words_that_all_places_share(read: Read, categories: object) -> None:
+    assert read(yelp.parse, categories=categories) == {"category": ["ramen", "bars"]}
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ("Noir|Heist", ["Noir", "Heist"]),
+        ("Ramen, Bubble Tea", ["Ramen", "Bubble Tea"]),
+        ("['Arts, Crafts & Sewing', \"Children's\"]", ["Arts, Crafts & Sewing", "Children's"]),
+        ("[u'Drama', u'War']", ["Drama", "War"]),
+        ([{"id": 7, "name": "Western"}], ["Western"]),
+        ("[{'id': 7, 'name': 'Western'}]", ["Western"]),
+        ({"epics": 12, "poems": 0}, ["epics"]),
+        (1999, ["1999"]),
+        (None, []),
+    ],
+)
+def test_every_spelling_of_a_list_is_read(raw: object, expected: list[str]) -> None:
+    assert text.as_list(raw) == expected
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "[" * 4_000 + "]" * 4_000,
+        "[" * 300 + "1" + "]" * 300,
+        "[" + "-" * 3_000 + "1]",
+        "[__import__('os').system('true')]",
+        "[1if 2else 3]",
+        "['\\d\\q']",
+        "['a'" * 500 + "]",
+        "{[]: 1}",
+        "[" + "9" * 4_000 + "]",
+        "(" + "'" * 3_001 + ")",
+        "[\x00]",
+    ],
+)
+def test_no_literal_can_harm_or_warn(hostile: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert all(isinstance(entry, str) for entry in text.as_list(hostile))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "title", "year", "era"),
+    [
+        ({"year": 1987}, "", "1987", "1980s"),
+        ({"year": "n/a", "published": "May 1999"}, "", "1999", "1990s"),
+        ({"year": 10**30}, "Dust (1921)", "1921", "1920s"),
+        ({"year": True}, "", "", ""),
+        ({}, "2001 Nights", "", ""),
+        ({}, "Harbour (2011)", "2011", "2010s"),
+    ],
+)
+def test_the_year_is_read_and_the_era_is_its_decade(
+    metadata: dict[str, object], title: str, year: str, era: str
+) -> None:
+    assert text.year(text.by_key(metadata), title) == year
+    assert text.decade(year) == era
+
+
+def test_facts_are_distinct_in_identity_and_bounded() -> None:
+    found = text.facts(("genre", ["Sci-Fi", "sci fi", "???", "Noir"], 9), ("tag", (f"t{n}" for n in range(99)), 99))
+
+    assert [fact.value for fact in found[:2]] == ["Sci-Fi", "Noir"]
+    assert len(found) == MAX_FACTS

@@ -1,10 +1,24 @@
 """Corrections by a form: directives come back as they are, naming the facts that they mean."""
 
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
+from evaluation.feedback.person import Reply, reply
+from evaluation.feedback.scenarios import ORIGINAL, SHIFTED, Scenario, read
+from operators.language.corrections import understand
 from operators.language.ports import About, Read, Understood
-from schemas import Bound, Directive, Fact, Measure, Scope, Stance
-from tests.unit.understand.understand_builders import understood
+from operators.merge import resolve_correction
+from operators.stated import in_words
+from operators.statinit.generic import parse
+from schemas import Bound, Candidate, Correction, Directive, Fact, ItemFacts, Measure, Scope, Stance
+from streams.language import RULES
+from streams.privacy import DEFAULT as PRIVACY
+from tests.builders import NOW, USER, facts
+from tests.unit.understand.understand_builders import a_bare_skill, a_correction, understood
 
 
 def _avoids(dimension: str, value: str) -> Directive:
@@ -73,3 +87,144 @@ def test_a_form_for_somebody_else_says_nothing_of_the_person() -> None:
     found = understood("a gift for my mother", says=(_avoids("colour", "red"),))
 
     assert (found.says, found.about) == ((), About.ANOTHER)
+
+
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "corrections.md").read_text(encoding="utf-8")
+VOCABULARY = facts("genre: horror", "genre: comedy", "genre: western", "genre: krimi", "genre: komödie")
+ITEMS = (
+    ItemFacts(item_id="a", title="Salt Harbour", facts=facts("genre: horror"), measures={"price": 10, "year": 2001}),
+    ItemFacts(item_id="b", title="Blue Door", facts=facts("genre: comedy"), measures={"price": 20, "year": 2011}),
+    ItemFacts(item_id="c", title="Last Light", facts=facts("genre: krimi"), measures={"price": 30, "year": 2021}),
+)
+
+
+def _rows(heading: str) -> list[list[str]]:
+    section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    rows = [
+        [cell.strip() for cell in row.strip("|").split("|")] for row in re.findall(r"^\|.*\|$", section, re.MULTILINE)
+    ]
+    return rows[2:]
+
+
+@pytest.mark.parametrize("text", [cell for row in _rows("What is understood") for cell in row[:2]])
+def test_what_the_page_says_is_understood(text: str) -> None:
+    assert understood(text, ITEMS, vocabulary=VOCABULARY).is_understood
+
+
+@pytest.mark.parametrize("text", [row[0] for row in _rows("What is not")])
+def test_what_the_page_says_is_not(text: str) -> None:
+    assert not understood(text, ITEMS, vocabulary=VOCABULARY).is_understood
+
+
+def _quoted(begins: str, ends: str) -> list[str]:
+    """The sentences that a paragraph quotes between two of its phrases."""
+    paragraph = " ".join(PAGE.partition(begins)[2].partition(ends)[0].split())
+    return re.findall(r'"([^"]+)"', paragraph)
+
+
+def test_sentences_about_another_and_the_person_are_read_as_the_page_says() -> None:
+    of_both = _quoted("What says *I*", "A pronoun")
+    (by_pronoun,) = _quoted("A pronoun names nothing", "### Orders in a text")
+
+    assert len(of_both) == 3
+    assert [text for text in of_both if not understood(text, ITEMS, vocabulary=VOCABULARY).is_understood] == []
+    assert not understood(by_pronoun, ITEMS, vocabulary=VOCABULARY).is_understood
+
+
+def test_the_example_answer_over_http_has_what_a_worker_answers() -> None:
+    """Statement id, phrase and the words that are kept."""
+    page = (DOCS / "http.md").read_text(encoding="utf-8").partition("## Corrections\n")[2]
+    (shown,) = json.loads(page.partition("```json\n")[2].partition("```")[0])["stated"]
+    said = a_correction("no horror, please", ITEMS)
+    diff = resolve_correction(
+        a_bare_skill(), said, ITEMS, understood(said.text, ITEMS, vocabulary=VOCABULARY), privacy=PRIVACY
+    )
+
+    (statement,) = [change.statement for change in diff.stated]
+    assert statement is not None
+    assert shown == {
+        "statement_id": statement.statement_id,
+        "says": in_words(statement),
+        "words": statement.words,
+        "scope": statement.scope.value,
+    }
+
+
+def test_the_page_has_examples() -> None:
+    assert (len(_rows("What is understood")), len(_rows("What is not"))) == (26, 11)
+
+
+SAMPLE = Path(__file__).parents[2] / "data" / "pahf"
+ODD = (
+    "all-in-one", "on/off switch", "USB-C (3.1)", "10% nylon", "more than 20 cm", "under 20 liters", "not specified",
+    "no", "3", "C++", "men's fit", "too big", "red, white & blue", "rock 'n' roll", "“smart” TV", "cheaper",
+    "without handle", "for me", "like new", "black and white", "bluetooth or wired", "two: one", "because", "okay grip",
+    'ultra-wide 49" panel', "don't know", "which fits", "I like more", "½ inch", "crème brûlée", "日本製", "🍕 pizza",
+    "$$", "last year's model", "something else", "not too sweet", "the original", "1990s",
+)  # fmt: skip
+"""Values that are made of what sentences are made of."""
+
+
+def _facts(item: Candidate) -> ItemFacts:
+    return ItemFacts(item_id=item.item_id, title=item.title, facts=parse(item))
+
+
+def _read(scenario: Scenario, **said: object) -> Understood:
+    correction = Correction.model_validate(
+        {"event_id": "c", "occurred_at": NOW, "user_id": USER, "domain": scenario.domain, "items": scenario.items}
+        | said
+    )
+    return understand(
+        correction, [_facts(item) for item in scenario.items], a_bare_skill(), privacy=PRIVACY, reader=RULES
+    )
+
+
+def _replies() -> Iterator[tuple[Scenario, Reply]]:
+    scenarios = read(SAMPLE)
+    for phase, found in scenarios.phases.items():
+        for scenario in found:
+            taste = scenarios.taste(scenario, SHIFTED if phase >= 3 else ORIGINAL)
+            before = scenarios.taste(scenario, ORIGINAL) if phase >= 3 else None
+            for action in (None, *(item.item_id for item in scenario.items)):
+                yield scenario, reply(scenario, taste, before, action)
+
+
+def _told(found: Understood) -> tuple[set[Directive], set[str]]:
+    """What is said, and everything that would do: an item that is preferred is one of them."""
+    said = {read.directive for read in found.says}
+    return said, {*found.suits, *(each.item_id for each in said if each.item_id)}
+
+
+def test_words_say_what_the_form_says() -> None:
+    compared = 0
+    for scenario, said in _replies():
+        in_words = _read(scenario, text=said.text)
+        assert in_words.about is About.THE_PERSON
+        if said.is_right:
+            assert not in_words.is_understood
+            continue
+        compared += 1
+        in_fields = _read(scenario, says=said.says, suits=said.suits)
+        assert _told(in_words) == _told(in_fields), said.text
+
+    assert compared > 50
+
+
+@pytest.mark.parametrize("value", ODD)
+def test_values_made_of_words_that_sentences_are_made_of_are_values(value: str) -> None:
+    items = tuple(
+        Candidate(item_id=f"i{place}", title="thing", metadata={"kind": kind, "shape": f"shape {place}"})
+        for place, kind in enumerate((value, "plain", "fancy"))
+    )
+    scenario = Scenario("s", 1, USER, "things", "", items, None)
+    kind = next(fact.value for fact in parse(items[0]) if fact.dimension == "kind")
+
+    for text, told in (
+        (f"Actually, my preferences have changed. I used to like {value}, but now I don't want it anymore.", "avoids"),
+        (f"Option A won't work for me because I don't want {value}.", "avoids"),
+        (f"Option C is okay, but I'd prefer Option A because it has {value} which I like more.", "prefers"),
+        (f"I like {value}.", "prefers"),
+    ):
+        said = [read.directive for read in _read(scenario, text=text).says if read.directive.value]
+        assert [(each.stance.value, each.value) for each in said] == [(told, kind)], text

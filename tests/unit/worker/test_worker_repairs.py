@@ -1,6 +1,11 @@
 """The repairs of Faust that need no broker to be seen; each with what Faust does without it."""
 
+import asyncio
 import logging
+import threading
+import tracemalloc
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,9 +15,23 @@ import pytest
 from aiokafka import TopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
+from hypothesis import given
+from hypothesis import strategies as st
 
+from schemas import BadRecord, Memory, Taken, decode, encode
+from streams.kafka.packed import LARGE_BYTES, LZ4, MAX_BYTES, ZSTD, pack, unpack
 from streams.worker import app as worker_app
-from streams.worker.runtime.repairs import SeekingConsumerThread, TrueEndConsumerThread
+from streams.worker.metrics import MOST_NAMES, OTHER, Names
+from streams.worker.run import RateLimitFilter
+from streams.worker.runtime.repairs import (
+    LONGEST_PAUSE_SECONDS,
+    SHORTEST_PAUSE_SECONDS,
+    SHORTEST_WAIT_MS,
+    PacedFetches,
+    SeekingConsumerThread,
+    TrueEndConsumerThread,
+)
+from tests.builders import DOMAIN, NOW, USER
 from tests.fake_log import settings_in
 
 
@@ -78,3 +97,171 @@ async def test_a_partition_between_two_positions_does_not_end_the_worker(tmp_pat
         else:
             with pytest.raises(AssertionError):
                 thread.verify_event_path(600.0, TP_OF_NOBODY)
+
+
+@dataclass
+class Partition:
+    """A partition's state in aiokafka."""
+
+    highwater: int | None = None
+
+
+@dataclass
+class Broker:
+    """A fetcher and its broker, which finds records only where a fetch waits long enough."""
+
+    end: int = 0
+    needs_ms: int = SHORTEST_WAIT_MS
+    position: int = 0
+    waits: list[int] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
+    partition: Partition = field(default_factory=Partition)
+    _fetch_max_wait_ms: int = 500
+
+    def state_value(self, partition: TopicPartition) -> Partition:
+        assert partition == TopicPartition("t", 0)
+        return self.partition
+
+    async def _proc_fetch_request(self, assignment: Any, node_id: int, request: Any) -> bool:
+        self.waits.append(self._fetch_max_wait_ms)
+        self.partition.highwater = self.end
+        came = self.position < self.end and self._fetch_max_wait_ms >= self.needs_ms
+        self.position += came
+        return came
+
+    @property
+    def topics(self) -> list[Any]:
+        """The topics of a request from this position."""
+        return [("t", [(0, self.position, 1_000)])]
+
+    async def fetches(self, times: int) -> list[bool]:
+        return [await self._proc_fetch_request(self, 1, self) for _ in range(times)]
+
+
+@pytest.fixture
+def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
+    made = Broker()
+
+    real_sleep = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        if threading.current_thread() is threading.main_thread():
+            made.pauses.append(seconds)
+        else:  # a server that an earlier test of this process started
+            await real_sleep(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    made._proc_fetch_request = PacedFetches(made)  # type: ignore[method-assign]
+    return made
+
+
+def test_pauses_grow_while_no_record_comes_and_are_short_again_once_one_does(broker: Broker) -> None:
+    asyncio.run(broker.fetches(20))
+    broker.end = 1
+    came = asyncio.run(broker.fetches(3))
+
+    assert came == [True, False, False]
+    assert (broker.pauses[0], broker.pauses[19]) == (SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+    assert broker.pauses[:20] == sorted(broker.pauses[:20])
+    assert (len(broker.pauses), broker.pauses[20]) == (22, SHORTEST_PAUSE_SECONDS), "no pause after records"
+    assert set(broker.waits) == {SHORTEST_WAIT_MS}, "an idle broker looks for a millisecond"
+
+
+def test_a_busy_broker_gets_the_time_to_find_the_records_that_it_reports(broker: Broker) -> None:
+    """With 1 ms each, a worker beside other work stood still in front of thousands of records."""
+    broker.end, broker.needs_ms = 3, 30
+
+    came = asyncio.run(broker.fetches(9))
+
+    assert came == [False] * 5 + [True] * 3 + [False], (
+        "each fetch waits twice as long, and then all of them bring records"
+    )
+    assert broker.pauses == [SHORTEST_PAUSE_SECONDS], "no pause in front of records"
+    assert broker.waits == [1, 2, 4, 8, 16, 32, 32, 32, 32]
+    assert broker._fetch_max_wait_ms == SHORTEST_WAIT_MS, "once all is read, the broker is idle again"
+
+
+async def test_a_fetch_that_is_cancelled_in_its_pause_answers_as_aiokafkas_own_does() -> None:
+    """When a consumer stops, aiokafka cancels its fetches and awaits them. An error there stalls its end."""
+    broker = Broker()
+    broker._proc_fetch_request = PacedFetches(broker)  # type: ignore[method-assign]
+    asked = asyncio.create_task(broker._proc_fetch_request(broker, 1, broker))
+    await asyncio.sleep(0)
+    asked.cancel()
+
+    assert await asked is False
+
+
+MEMORY = Memory(
+    user_id=USER, domain=DOMAIN, taken=tuple(Taken(item_id=f"i{n}", title=f"Film {n}", at=NOW) for n in range(20))
+)
+
+
+@given(st.binary(max_size=2_000), st.integers(1, 40))
+def test_any_value_comes_back(part: bytes, times: int) -> None:
+    value = b"{" + part * times
+    packed = pack(value)
+    assert unpack(packed) == value
+    assert len(packed) <= len(value)
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("spoil", ["cut", "noise", "longer", "shorter", "huge", "mark", "unmarked length"])
+def test_a_value_that_only_looks_packed_is_a_bad_record(spoil: str, *, large: bool) -> None:
+    plain = encode(MEMORY) + b" " * (LARGE_BYTES * large)
+    packed = pack(plain)
+    mark, block = packed[:1], packed[5:]
+    value = {
+        "cut": packed[:-9],
+        "noise": packed[:5] + b"\xff" * 99,
+        "longer": mark + (len(plain) + 1).to_bytes(4, "big") + block,
+        "shorter": mark + (len(plain) - 1).to_bytes(4, "big") + block,
+        "huge": mark + b"\xff" * 4 + block,
+        "mark": mark,
+        "unmarked length": mark + b"\0\0",
+    }[spoil]
+
+    assert unpack(packed) == plain
+    with pytest.raises(BadRecord):
+        decode(Memory, unpack(value))
+
+
+@pytest.mark.parametrize("mark", [LZ4, ZSTD])
+def test_a_few_bytes_get_no_memory_for_what_they_claim(mark: bytes) -> None:
+    tracemalloc.start()
+    try:
+        unpack(mark + b"\xff" * 9)
+        unpack(mark + (MAX_BYTES + 1).to_bytes(4, "big") + b"\xff" * 9)
+        assert tracemalloc.get_traced_memory()[1] < MAX_BYTES / 8
+    finally:
+        tracemalloc.stop()
+    assert pack(bytes(MAX_BYTES + 1)) == bytes(MAX_BYTES + 1), "what could not be unpacked is not packed"
+
+
+def record(name: str, text: str, *args: object, exc_info: object = None) -> logging.LogRecord:
+    return logging.LogRecord(name, logging.ERROR, __file__, 1, text, args, exc_info)
+
+
+def test_a_message_that_repeats_is_told_now_and_then_and_counted() -> None:
+    seconds = count()
+    seldom = RateLimitFilter(("aiokafka",), 10, lambda: float(next(seconds)))
+    attempts = [record("aiokafka.conn", "no connection to %s (attempt %s)", "node 1", n) for n in range(21)]
+
+    told = [attempt.getMessage() for attempt in attempts if seldom.filter(attempt)]
+
+    assert told == [
+        "no connection to node 1 (attempt 0)",
+        "no connection to node 1 (attempt 10) (and 9 more like it)",
+        "no connection to node 1 (attempt 20) (and 9 more like it)",
+    ]
+
+
+def test_the_first_names_keep_theirs_and_the_rest_share_one() -> None:
+    names = Names(["prior"])
+    told = [names.label(f"domain-{number}") for number in range(1_000)]
+
+    assert len(set(told)) == MOST_NAMES
+    assert told[0] == "domain-0"
+    assert told[-1] == OTHER
+    assert names.label("domain-3") == "domain-3"
+    assert names.label("prior") == "prior"

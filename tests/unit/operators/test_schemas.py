@@ -1,4 +1,7 @@
-"""Bytes to events and back (invariant 9): every input is hostile."""
+"""Bytes to events and back (invariant 9): every input is hostile.
+
+Further parts: the topic registry: names, keys and what the broker is told.
+"""
 
 import json
 from contextlib import suppress
@@ -8,7 +11,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas import BadRecord, DeadLetter, Interaction, Item, Selection, decode, encode
+from schemas import (
+    TOPICS,
+    BadRecord,
+    Contrast,
+    DeadLetter,
+    Interaction,
+    Item,
+    Selection,
+    UnknownTopic,
+    compound_key,
+    decode,
+    encode,
+    topic_of,
+)
+from schemas.topics import by_name
 from tests.builders import NOW, a_candidate, a_position, an_interaction
 
 GOOD: dict[str, Any] = json.loads(encode(an_interaction(a_candidate(genre="noir"), event_id="e1")))
@@ -139,3 +156,20 @@ class TestHostile:
         with suppress(BadRecord):
             event = decode(Interaction, value)
             assert encode(decode(Interaction, encode(event))) == encode(event)
+
+
+def test_every_model_knows_the_topic_that_carries_it() -> None:
+    for base, topic in TOPICS.items():
+        assert topic.base == base
+        assert base == topic.model.TOPIC  # type: ignore[attr-defined]
+    assert topic_of(Contrast) is TOPICS["contrasts"]
+
+
+@pytest.mark.parametrize("name", ["sager.nothing", "other.skills", "skills", "", "sager."])
+def test_unknown_topic_is_told_with_those_that_exist(name: str) -> None:
+    with pytest.raises(UnknownTopic, match="slim-skills"):
+        by_name(name)
+
+
+def test_users_and_domains_cannot_be_mixed_up_in_a_key() -> None:
+    assert compound_key('a","b', "c") != compound_key("a", 'b","c')

@@ -1,4 +1,4 @@
-"""The systemd units: what systemd itself says of them, and what they say of our processes and settings."""
+"""The systemd units, images and lock files beside the processes, settings and packages they name."""
 
 import re
 import shutil
@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import typer
 
-from infra.compose import ROOT
+from infra.compose import ROOT, services
+from infra.dockerfile import FILE, stages
 from streams.cli import app
 from streams.settings import Settings
 
@@ -20,7 +21,6 @@ UNITS = sorted(FOLDER.glob("*.service"))
 ANALYZE = shutil.which("systemd-analyze")
 MOST_EXPOSED = 1.5
 """Of 10, as systemd-analyze counts; it calls up to 4.9 OK."""
-
 every_unit = pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
 needs_systemd = pytest.mark.skipif(ANALYZE is None, reason="there is no systemd on this machine")
 
@@ -128,3 +128,71 @@ def test_every_secret_setting_is_in_a_file_of_a_unit() -> None:
     known = {field for field, about in Settings.model_fields.items() if "SecretStr" in str(about.annotation)}
 
     assert known == set().union(*SECRETS.values(), OF_KAFKA)
+
+
+FIRST, LAST = stages(FILE.read_text(encoding="utf-8"))
+SERVICES = services({})
+OURS = [service for service in SERVICES.values() if service.ours]
+
+
+def test_the_image_runs_as_compose_has_it() -> None:
+    assert FIRST.image == LAST.image
+    assert LAST.of("ENTRYPOINT") == ['["sager"]']
+    assert {service.raw["user"] for service in OURS} == set(LAST.of("USER"))
+    made = LAST.of("RUN")[0].partition("install -d")[2]
+    writable = {target for service in OURS for _, target, fixed in service.mounts if not fixed}
+    assert writable <= set(made.split())
+
+
+def test_the_image_has_every_package_of_the_wheel() -> None:
+    pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    packages = re.search(r"\[tool.hatch.build.targets.wheel\]\npackages = \[(.+)\]", pyproject)
+    copied = {source for rest in FIRST.of("COPY") for source in rest.split()[:-1]}
+    let_in = {line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line[:1] == "!"}
+
+    assert packages is not None
+    assert set(re.findall(r'"(\w+)"', packages[1])) <= copied
+    assert copied == let_in
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "build.lock"])
+def test_the_image_gets_what_is_tested_with(lock: str) -> None:
+    pins = [
+        {line.partition(" ")[0] for line in file.read_text(encoding="utf-8").splitlines() if "==" in line[:60]}
+        for file in (ROOT / "infra" / lock, ROOT / "requirements.lock")
+    ]
+
+    assert pins[0]
+    assert pins[0] <= pins[1]
+
+
+ROOT = Path(__file__).parents[2]
+READ = ["Makefile", "infra/Dockerfile", ".github/workflows/*.yml", "README.md", "docs/**/*.md", "clients/**/*.md"]
+INSTALLS = re.compile(r"(?<!uv )pip install\b[^\n]*--require-hashes[^\n]*")
+
+
+def installs() -> list[tuple[str, str]]:
+    """Where `pip` installs from a lock file, and how. `uv` reads a pin with an extra right."""
+    files = sorted({file for pattern in READ for file in ROOT.glob(pattern) if "node_modules" not in file.parts})
+    return [
+        (str(file.relative_to(ROOT)), found)
+        for file in files
+        for found in INSTALLS.findall(file.read_text(encoding="utf-8"))
+    ]
+
+
+def test_the_lock_of_the_demo_pins_what_the_developers_lock_pins() -> None:
+    """Otherwise installing the second after the first would replace packages of a running pipeline."""
+    of_demo, of_developers = (
+        set(re.findall(r"^[\w.-]+==[\w.]+", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE))
+        for file in ("infra/run.lock", "requirements.lock")
+    )
+
+    assert of_demo
+    assert of_demo <= of_developers
+
+
+@pytest.mark.parametrize(("file", "command"), installs())
+def test_pip_resolves_nothing_of_a_lock_file(file: str, command: str) -> None:
+    """Else a new release of what another package wants with an extra ends every install (pypa/pip#9644)."""
+    assert "--no-deps" in command
