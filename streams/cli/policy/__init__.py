@@ -10,7 +10,7 @@ app = typer.Typer()
 group = typer.Typer(
     no_args_is_help=True,
     help="See, change, export or forget a person's skill.",
-    epilog=examples("sager policy show ann", "sager policy export ann --to ann"),
+    epilog=examples("sager policy show ann", "sager policy export ann --to ann.jsonl.gz"),
 )
 app.add_typer(group, name="policy")
 for verbs in ("show", "log", "change", "portable"):
