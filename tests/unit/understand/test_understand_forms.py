@@ -91,7 +91,10 @@ def test_a_form_for_somebody_else_says_nothing_of_the_person() -> None:
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "corrections.md").read_text(encoding="utf-8")
-VOCABULARY = facts("genre: horror", "genre: comedy", "genre: western", "genre: krimi", "genre: komödie")
+VOCABULARY = facts(
+    *("genre: horror", "genre: comedy", "genre: western", "genre: krimi", "genre: komödie", "cuisine: thai"),
+    *("cuisine: italian", "cuisine: italienisch", "colour: black", "colour: schwarz"),
+)
 ITEMS = (
     ItemFacts(item_id="a", title="Salt Harbour", facts=facts("genre: horror"), measures={"price": 10, "year": 2001}),
     ItemFacts(item_id="b", title="Blue Door", facts=facts("genre: comedy"), measures={"price": 20, "year": 2011}),
@@ -124,7 +127,7 @@ def _quoted(begins: str, ends: str) -> list[str]:
 
 
 def test_sentences_about_another_and_the_person_are_read_as_the_page_says() -> None:
-    of_both = _quoted("What says *I*", "A pronoun")
+    of_both = _quoted("Words with *I*", "A pronoun")
     (by_pronoun,) = _quoted("A pronoun names nothing", "### Orders in a text")
 
     assert len(of_both) == 3
@@ -152,7 +155,7 @@ def test_the_example_answer_over_http_has_what_a_worker_answers() -> None:
 
 
 def test_the_page_has_examples() -> None:
-    assert (len(_rows("What is understood")), len(_rows("What is not"))) == (26, 11)
+    assert (len(_rows("What is understood")), len(_rows("What is not"))) == (28, 11)
 
 
 SAMPLE = Path(__file__).parents[2] / "data" / "pahf"
