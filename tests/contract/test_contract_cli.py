@@ -49,7 +49,7 @@ def test_an_unknown_choice_is_told_with_those_there_are(words, choices) -> None:
 
 HEAVY = {
     *("aiokafka", "confluent_kafka", "faust", "pyarrow", "numpy", "aiohttp", "phonenumbers", "stdnum", "bpe_openai"),
-    *("sager_language.personal", "operators.retrieve", "operators.rank", "streams.materializer.store", "streams.worker"),
+    *("operators.retrieve", "operators.rank", "streams.materializer.store", "streams.worker"),
 }
 """What takes from a tenth of a second to seconds to import, and no reading command needs."""
 READING = {
