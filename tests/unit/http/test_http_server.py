@@ -237,7 +237,7 @@ def test_a_client_that_does_not_read_is_cut_off(file, token):
 # --- too many connections
 
 
-def test_connections_over_an_addresss_share_are_turned_away_until_there_is_room(file, token):
+def test_connections_over_the_share_of_an_address_are_turned_away_until_there_is_room(file, token):
     asked, reason = GET + bearer(token) + b"\r\n", "full"
     with Served(settings_of(file, http_connections=10)) as api:
         held = [Raw(api.port) for _ in range(5)]
