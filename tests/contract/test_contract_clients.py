@@ -107,13 +107,13 @@ def test_a_package_that_is_typed_says_so(package: str) -> None:
     assert (ROOT / package / "py.typed").is_file()
 
 
-CLIENT_TYPESCRIPT = ROOT / "clients" / "typescript"
-FOLDERS = (CLIENT_TYPESCRIPT, ROOT / "infra" / "api-lint", ROOT / "docs" / "examples" / "kafkajs")
+TYPESCRIPT = ROOT / "clients" / "typescript"
+FOLDERS = (TYPESCRIPT, ROOT / "infra" / "api-lint", ROOT / "docs" / "examples" / "kafkajs")
 
 
 def test_its_types_have_every_schema_of_the_document() -> None:
     document = json.loads((ROOT / "docs" / "api" / "openapi.json").read_bytes())
-    types = (CLIENT_TYPESCRIPT / "src" / "openapi.ts").read_text(encoding="utf-8")
+    types = (TYPESCRIPT / "src" / "openapi.ts").read_text(encoding="utf-8")
     schemas = types[types.index("    schemas: {") : types.index("    responses: {")]
 
     again = "make api"
@@ -121,9 +121,9 @@ def test_its_types_have_every_schema_of_the_document() -> None:
 
 
 def test_the_example_of_its_readme_is_the_one_that_is_run() -> None:
-    example = (CLIENT_TYPESCRIPT / "examples" / "first.mjs").read_text(encoding="utf-8")
+    example = (TYPESCRIPT / "examples" / "first.mjs").read_text(encoding="utf-8")
 
-    assert f"```js\n{example}```" in (CLIENT_TYPESCRIPT / "README.md").read_text(encoding="utf-8")
+    assert f"```js\n{example}```" in (TYPESCRIPT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

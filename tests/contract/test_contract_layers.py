@@ -137,7 +137,7 @@ def modules(root: Path) -> dict[str, Path]:
     return found
 
 
-def imports_of_cycles(root: Path) -> dict[str, set[str]]:
+def imports_by_module(root: Path) -> dict[str, set[str]]:
     """Every module with the modules that it names in a `from ... import`, wherever that stands."""
     known = modules(root)
     graph: dict[str, set[str]] = {}
@@ -156,7 +156,7 @@ def imports_of_cycles(root: Path) -> dict[str, set[str]]:
 
 
 def test_no_module_imports_itself_in_a_circle() -> None:
-    graph = imports_of_cycles(ROOT)
+    graph = imports_by_module(ROOT)
 
     assert len(graph) > 300
     TopologicalSorter(graph).prepare()
@@ -169,7 +169,7 @@ def test_a_circle_is_seen(tmp_path: Path) -> None:
         file.write_text(f"def f():\n    from schemas.{other} import g\n")
 
     with pytest.raises(CycleError):
-        TopologicalSorter(imports_of_cycles(tmp_path)).prepare()
+        TopologicalSorter(imports_by_module(tmp_path)).prepare()
 
 
 PUBLIC = [*sorted((ROOT / "schemas").rglob("*.py")), *sorted((ROOT / "operators").rglob("*.py"))]

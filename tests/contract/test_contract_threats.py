@@ -65,11 +65,11 @@ def test_every_test_that_it_names_is_there() -> None:
 
 
 ROOT = Path(__file__).parents[2]
-PAGE_RIGHTS = (ROOT / "docs/rights.md").read_text(encoding="utf-8")
+RIGHTS = (ROOT / "docs/rights.md").read_text(encoding="utf-8")
 
 
 def test_every_topic_that_keeps_a_person_for_a_while_is_told_with_how_long() -> None:
-    listed = dict(re.findall(r"^\| `([a-z-]+)` \| (\d+) days \|$", PAGE_RIGHTS, re.MULTILINE))
+    listed = dict(re.findall(r"^\| `([a-z-]+)` \| (\d+) days \|$", RIGHTS, re.MULTILINE))
     kept = {
         topic.base: str(topic.retention // timedelta(days=1))
         for topic in TOPICS.values()
@@ -85,7 +85,7 @@ def test_topics_of_persons_that_are_kept_for_ever_are_compacted() -> None:
 
 
 def test_every_right_names_tests_that_there_are() -> None:
-    named = re.findall(r"`(tests/[a-z_/.]+)`", PAGE_RIGHTS)
+    named = re.findall(r"`(tests/[a-z_/.]+)`", RIGHTS)
 
     assert named
     assert [path for path in named if not (ROOT / path).exists()] == []

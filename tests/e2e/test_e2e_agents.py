@@ -6,6 +6,7 @@ The frameworks are in an environment of their own, which `make agents` makes.
 import ast
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def run(example: Path, world: World, endpoint: OpenAiServer) -> str:
     done = subprocess.run(
         [AGENTS / "bin" / "python", example],
         env={
-            "PATH": os.defpath,
+            "PATH": f"{Path(sys.executable).parent}:{os.defpath}",  # `sager mcp` is of the project's own environment
             "SAGER_URL": world.url,
             "SAGER_TOKEN": world.tokens.make(*SCOPES, user="ann"),
             "OPENAI_BASE_URL": endpoint.base_url,

@@ -141,17 +141,19 @@ def test_what_the_chart_starts_learns_from_a_choice_and_ends_in_order(settings: 
 
     with running(cluster, {"pseudonym_key": "a secret that is shared by all workers"}) as processes:
         with EventProducer(connection=reached_as(settings)) as events:
-            events.selection(events.ranking("ann", "films", films[:10]), films[3].item_id)
+            shown = [film.model_dump() for film in films[:10]]
+            events.selection(events.ranking("ann", "films", shown), films[3].item_id)
         http = cluster.ports["api 8088"]
 
         def skill() -> Any:
             request = urllib.request.Request(
-                f"http://127.0.0.1:{http}/v1/users/ann/skills/films", headers={"Authorization": f"Bearer {token}"}
+                f"http://127.0.0.1:{http}/v1/users/ann/skills?domain=films",
+                headers={"Authorization": f"Bearer {token}"},
             )
             try:
                 with urllib.request.urlopen(request, timeout=5) as answer:
-                    return json.load(answer)
-            except urllib.error.HTTPError:
+                    return json.load(answer)["skills"][0]
+            except (urllib.error.HTTPError, IndexError):
                 return None
 
         assert until(skill, "the skill over HTTP", lambda: cluster.log("worker"))["version"] >= 1

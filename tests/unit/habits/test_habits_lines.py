@@ -78,21 +78,21 @@ def a_habit(value: str, tier: Tier = Tier.MEDIUM) -> Attribute:
     )  # fmt: skip
 
 
-CHEAPER_SCORES = a_habit("picks cheaper than average")
+CHEAPER_HABIT = a_habit("picks cheaper than average")
 ITEMS = [ItemFacts(item_id=f"i{n}", measures={"price": n}) for n in range(1, 6)]
 
 
 def test_an_item_on_the_side_of_a_sure_habit_gains_what_its_evidence_says() -> None:
-    gain = strength(CHEAPER_SCORES)
+    gain = strength(CHEAPER_HABIT)
 
-    assert habit_scores(ITEMS, [CHEAPER_SCORES], None) == {"by_price": [gain, gain, 0, 0, 0]}
+    assert habit_scores(ITEMS, [CHEAPER_HABIT], None) == {"by_price": [gain, gain, 0, 0, 0]}
 
 
 def test_ranker_puts_the_cheaper_ones_first_for_who_picks_them() -> None:
-    ranked = [item.item_id for item, _ in rank(ITEMS, [CHEAPER_SCORES], weights=RankWeights())]
+    ranked = [item.item_id for item, _ in rank(ITEMS, [CHEAPER_HABIT], weights=RankWeights())]
 
     assert set(ranked[:2]) == {"i1", "i2"}
-    assert [item.item_id for item, _ in rank(ITEMS, [CHEAPER_SCORES], weights=RankWeights(skill=0))] != ranked
+    assert [item.item_id for item, _ in rank(ITEMS, [CHEAPER_HABIT], weights=RankWeights(skill=0))] != ranked
 
 
 def priced(*prices: float | None) -> list[ItemFacts]:

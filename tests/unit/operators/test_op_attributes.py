@@ -145,7 +145,7 @@ def test_an_item_that_a_parser_fails_on_is_unreadable_and_its_text_is_not_in_the
 
     assert found.facts == ItemFacts(item_id="bad", unreadable=True)
     assert dict(found.found) == {"unreadable": 1}
-    assert found.failure.startswith("RecursionError in test_op_items.py:")
+    assert found.failure.startswith("RecursionError in test_op_attributes.py:")
     assert CIRCLED not in found.failure
 
 

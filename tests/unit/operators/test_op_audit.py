@@ -183,7 +183,7 @@ def test_a_slim_skill_as_the_worker_makes_it_has_no_faults(lines: tuple[Attribut
     assert audit([version.diff], version.skill, version.slim, KEY) == []
 
 
-Log_of_cards = list[CardDiff]
+CardLog = list[CardDiff]
 
 
 def a_diff(version: int, value: str) -> CardDiff:
@@ -196,16 +196,16 @@ LOG = seal_all([a_diff(version, value) for version, value in enumerate(("noir", 
 CARD = fold(LOG)["ann"]
 
 
-def changed_of_cards(at: int, **fields: object) -> Log_of_cards:
+def card_changed(at: int, **fields: object) -> CardLog:
     return [diff.model_copy(update=fields) if place == at else diff for place, diff in enumerate(LOG)]
 
 
-EDITS_CARDS: dict[str, Callable[[], Log_of_cards]] = {
-    "the words": lambda: changed_of_cards(1, changes=a_diff(2, "noir").changes),
-    "when it was said": lambda: changed_of_cards(1, occurred_at=NOW.replace(year=2020)),
+CARD_EDITS: dict[str, Callable[[], CardLog]] = {
+    "the words": lambda: card_changed(1, changes=a_diff(2, "noir").changes),
+    "when it was said": lambda: card_changed(1, occurred_at=NOW.replace(year=2020)),
     "a version less": lambda: [LOG[0], LOG[2]],
-    "the seal": lambda: changed_of_cards(2, chain=None),
-    "another key": lambda: changed_of_cards(2, chain=seal(LOG[2], LOG[1].chain, b"guess").chain),
+    "the seal": lambda: card_changed(2, chain=None),
+    "another key": lambda: card_changed(2, chain=seal(LOG[2], LOG[1].chain, b"guess").chain),
     "the end": lambda: LOG[:2],
     "everything, with another key": lambda: seal_all(LOG, b"guess"),
 }
@@ -216,9 +216,9 @@ def test_an_unedited_card_has_no_faults() -> None:
     assert audit_card(LOG, fold(LOG[:2])["ann"], KEY) == [], "a worker has written more meanwhile"
 
 
-@pytest.mark.parametrize("edit", EDITS_CARDS)
+@pytest.mark.parametrize("edit", CARD_EDITS)
 def test_an_edit_of_a_cards_log_is_found(edit: str) -> None:
-    assert audit_card(EDITS_CARDS[edit](), CARD, KEY)
+    assert audit_card(CARD_EDITS[edit](), CARD, KEY)
 
 
 def test_an_edited_card_is_found() -> None:
@@ -253,7 +253,7 @@ def directive(stance: Stance, value: str) -> Directive:
     return Directive(stance=stance, dimension="genre", value=value)
 
 
-def written_of_said() -> tuple[list[SkillDiff], PolicySkill, SlimSkill]:
+def stated_log() -> tuple[list[SkillDiff], PolicySkill, SlimSkill]:
     """A log as a worker writes it: a purchase, words, a list of which nothing was taken."""
     skill = start(USER, DOMAIN, (an_attribute(NOIR),), a_command())
     log: list[SkillDiff] = []
@@ -280,15 +280,15 @@ def written_of_said() -> tuple[list[SkillDiff], PolicySkill, SlimSkill]:
     return log, skill, slim
 
 
-LOG_SAID, SKILL, SLIM = written_of_said()
+STATED_LOG, SKILL, SLIM = stated_log()
 
 
 def edited(at: int, **fields: object) -> list[SkillDiff]:
-    return [diff.model_copy(update=fields) if place == at else diff for place, diff in enumerate(LOG_SAID)]
+    return [diff.model_copy(update=fields) if place == at else diff for place, diff in enumerate(STATED_LOG)]
 
 
 def other_words(at: int) -> list[SkillDiff]:
-    [first, *rest] = LOG_SAID[at].stated
+    [first, *rest] = STATED_LOG[at].stated
     assert first.statement is not None
     told = first.statement.model_copy(update={"words": "what nobody said"})
     return edited(at, stated=(first.model_copy(update={"statement": told}), *rest))
@@ -296,14 +296,14 @@ def other_words(at: int) -> list[SkillDiff]:
 
 LOGS: dict[str, Callable[[], list[SkillDiff]]] = {
     "a statement's words": lambda: other_words(1),
-    "a statement of nobody": lambda: edited(2, stated=LOG_SAID[1].stated),
+    "a statement of nobody": lambda: edited(2, stated=STATED_LOG[1].stated),
     "what is believed": lambda: edited(2, beliefs=(0, -1)),
-    "the session": lambda: edited(0, session=LOG_SAID[2].session),
+    "the session": lambda: edited(0, session=STATED_LOG[2].session),
 }
 
 
 def test_nothing_is_found_in_what_a_worker_wrote() -> None:
-    assert audit(LOG_SAID, SKILL, SLIM, KEY) == []
+    assert audit(STATED_LOG, SKILL, SLIM, KEY) == []
 
 
 @pytest.mark.parametrize("edit", LOGS)
@@ -321,7 +321,7 @@ def test_an_edit_of_the_log_is_found(edit: str) -> None:
     ids=lambda fields: next(iter(fields)),
 )
 def test_a_skill_that_the_log_does_not_fold_to_is_found(fields: dict[str, object]) -> None:
-    found = audit(LOG_SAID, SKILL.model_copy(update=fields), SLIM, KEY)
+    found = audit(STATED_LOG, SKILL.model_copy(update=fields), SLIM, KEY)
 
     assert {fault.kind for fault in found} == {Kind.SKILL_DIFFERS}
 
@@ -329,5 +329,5 @@ def test_a_skill_that_the_log_does_not_fold_to_is_found(fields: dict[str, object
 def test_an_edited_slim_skill_is_found() -> None:
     forged = SLIM.model_copy(update={"avoids": ("noir",)})
 
-    assert [fault.kind for fault in audit(LOG_SAID, SKILL, forged, KEY)] == [Kind.SLIM_FORGED]
-    assert [fault.kind for fault in audit(LOG_SAID, SKILL, sealed(forged, b"guess"), KEY)] == [Kind.SLIM_FORGED]
+    assert [fault.kind for fault in audit(STATED_LOG, SKILL, forged, KEY)] == [Kind.SLIM_FORGED]
+    assert [fault.kind for fault in audit(STATED_LOG, SKILL, sealed(forged, b"guess"), KEY)] == [Kind.SLIM_FORGED]

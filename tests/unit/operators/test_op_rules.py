@@ -86,22 +86,22 @@ def test_reasons_name_what_can_be_counted() -> None:
     assert reasons == {id_of(NOIR): "chosen, and 50% of the others have it"}
 
 
-NOIR_VALIDATE, SAGA_VALIDATE = "genre: noir", "genre: saga"
+NOIR_FACT, SAGA_FACT = "genre: noir", "genre: saga"
 
 
 def test_honest_proposal_goes_through_as_it_is() -> None:
     proposal = a_proposal(
-        [NOIR_VALIDATE],
+        [NOIR_FACT],
         ["mood: dark"],
-        [SAGA_VALIDATE],
-        reasons={id_of(NOIR_VALIDATE): "chosen"},
+        [SAGA_FACT],
+        reasons={id_of(NOIR_FACT): "chosen"},
         analysis="Noir again.",
     )
 
     validated = validate(
         proposal,
-        a_skill(an_attribute(NOIR_VALIDATE), an_attribute(SAGA_VALIDATE)),
-        a_contrast([NOIR_VALIDATE, "mood: dark"]),
+        a_skill(an_attribute(NOIR_FACT), an_attribute(SAGA_FACT)),
+        a_contrast([NOIR_FACT, "mood: dark"]),
         privacy=PRIVACY,
     )
 
@@ -110,9 +110,7 @@ def test_honest_proposal_goes_through_as_it_is() -> None:
 
 
 def test_unknown_attributes_cannot_be_reinforced_or_weakened() -> None:
-    validated = validate(
-        a_proposal([NOIR_VALIDATE], [], [SAGA_VALIDATE]), a_skill(), a_contrast([NOIR_VALIDATE]), privacy=PRIVACY
-    )
+    validated = validate(a_proposal([NOIR_FACT], [], [SAGA_FACT]), a_skill(), a_contrast([NOIR_FACT]), privacy=PRIVACY)
 
     assert not validated.proposal.reinforced
     assert not validated.proposal.weakened
@@ -123,9 +121,9 @@ def test_unknown_attributes_cannot_be_reinforced_or_weakened() -> None:
 
 
 def test_fact_that_the_chosen_item_lacks_is_no_discovery() -> None:
-    contrast = a_contrast([NOIR_VALIDATE], unchosen=[[SAGA_VALIDATE]])
+    contrast = a_contrast([NOIR_FACT], unchosen=[[SAGA_FACT]])
 
-    validated = validate(a_proposal(discovered=[SAGA_VALIDATE, "genre: made up"]), a_skill(), contrast, privacy=PRIVACY)
+    validated = validate(a_proposal(discovered=[SAGA_FACT, "genre: made up"]), a_skill(), contrast, privacy=PRIVACY)
 
     assert not validated.proposal.discovered
     assert [r.why for r in validated.refused] == [Refusal.UNSUPPORTED, Refusal.UNSUPPORTED]
@@ -141,26 +139,26 @@ def test_flood_of_invented_ids_is_cut_so_that_the_log_stays_bounded() -> None:
 
 
 def test_a_judgement_needs_its_line_and_what_it_quotes_needs_the_item() -> None:
-    made_up, [noir], [dark] = facts("mood: made up")[0], facts(NOIR_VALIDATE), facts("mood: dark")
+    made_up, [noir], [dark] = facts("mood: made up")[0], facts(NOIR_FACT), facts("mood: dark")
     said = [
-        (id_of(NOIR_VALIDATE), dark),
-        (id_of(NOIR_VALIDATE), made_up),
-        (id_of(NOIR_VALIDATE), None),
-        (id_of(SAGA_VALIDATE), noir),
+        (id_of(NOIR_FACT), dark),
+        (id_of(NOIR_FACT), made_up),
+        (id_of(NOIR_FACT), None),
+        (id_of(SAGA_FACT), noir),
     ]
     proposal = a_proposal(
         judged=tuple(Judgement(attribute_id=name, verdict=Verdict.SUPPORTS, quoted=fact) for name, fact in said)
     )
 
-    diff = evolve(a_skill(an_attribute(NOIR_VALIDATE)), proposal, a_contrast([NOIR_VALIDATE, "mood: dark"]))[1]
+    diff = evolve(a_skill(an_attribute(NOIR_FACT)), proposal, a_contrast([NOIR_FACT, "mood: dark"]))[1]
 
     assert [(judged.attribute_id, judged.quoted) for judged in diff.judged] == [
-        (id_of(NOIR_VALIDATE), dark),
-        (id_of(NOIR_VALIDATE), None),
-        (id_of(NOIR_VALIDATE), None),
+        (id_of(NOIR_FACT), dark),
+        (id_of(NOIR_FACT), None),
+        (id_of(NOIR_FACT), None),
     ]
     many = validate(
-        Proposal(judged=proposal.judged * 40), a_skill(an_attribute(NOIR_VALIDATE)), a_contrast(), privacy=PRIVACY
+        Proposal(judged=proposal.judged * 40), a_skill(an_attribute(NOIR_FACT)), a_contrast(), privacy=PRIVACY
     )
     assert len(many.proposal.judged) == MAX_ATTRIBUTES
 
@@ -168,12 +166,12 @@ def test_a_judgement_needs_its_line_and_what_it_quotes_needs_the_item() -> None:
 def test_text_that_utf8_cannot_hold_does_not_stop_the_stream() -> None:
     """JSON may spell lone surrogates (`\\ud800`); a diff that cannot be encoded would end the user's evolution."""
     proposal = Proposal(
-        reinforced=(id_of(NOIR_VALIDATE), "genre:\ud800"),
-        reasons={id_of(NOIR_VALIDATE): "so \udfff"},
+        reinforced=(id_of(NOIR_FACT), "genre:\ud800"),
+        reasons={id_of(NOIR_FACT): "so \udfff"},
         analysis="\ud800 thinks",
     )
 
-    skill, diff = evolve(a_skill(an_attribute(NOIR_VALIDATE)), proposal, a_contrast([NOIR_VALIDATE]))
+    skill, diff = evolve(a_skill(an_attribute(NOIR_FACT)), proposal, a_contrast([NOIR_FACT]))
 
     assert encode(skill)
     assert (diff.changes[0].reason, diff.analysis) == ("so ?", "? thinks")

@@ -111,7 +111,7 @@ def test_any_values_give_a_text_that_a_host_can_quote_within_the_budget(
         assert short.text.count("|") == short.text.count(" | ") <= 1
 
 
-NOIR_RANK, SAGA_RANK = item_facts("n", "genre: noir"), item_facts("s", "genre: saga")
+NOIR_ITEM, SAGA_ITEM = item_facts("n", "genre: noir"), item_facts("s", "genre: saga")
 PLAIN = item_facts("p", "genre: plain")
 
 
@@ -133,7 +133,7 @@ class TestWhatCounts:
         liked = an_attribute("genre: noir", Tier.HIGH)
         facets = {id_of("genre: noir"): 100.0}
 
-        assert order([NOIR_RANK, SAGA_RANK, PLAIN], liked, facets=facets, instruction="a family saga, please")[0] == "s"
+        assert order([NOIR_ITEM, SAGA_ITEM, PLAIN], liked, facets=facets, instruction="a family saga, please")[0] == "s"
 
     def test_facets_that_are_equal_leave_the_tie_to_the_skill_whatever_the_order_of_facts(self) -> None:
         """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1: the last bit of a sum is no collaborative signal."""
@@ -149,7 +149,7 @@ class TestInstruction:
     @pytest.mark.parametrize(
         ("instruction", "fact"),
         [
-            ("Something NOIR_RANK please", "genre: noir"),
+            ("Something NOIR please", "genre: noir"),
             ("I want science fiction", "genre: Science-Fiction"),
             ("a $$ place", "price: $$"),
             ("हिन्दी में", "language: हिन्दी"),

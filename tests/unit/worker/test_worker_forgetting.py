@@ -302,7 +302,7 @@ CLAIMS: dict[str, timedelta] = {
     "in half an hour": 30 * MINUTE,
     "in a thousand years": timedelta(days=365_000),
 }
-KINDS = ("interaction", "choice", "command", "rank request_of_erased", "signal", "words", "nothing taken")
+KINDS = ("interaction", "choice", "command", "rank request", "signal", "words", "nothing taken")
 OF_A_LIST = ("choice", "nothing taken")
 Event = Interaction | Ranking | Selection | SkillCommand | RankRequest | Feedback | Correction
 
@@ -321,13 +321,13 @@ def events_of(kind: str, number: int, at: datetime) -> Sequence[Event]:
         "nothing taken": [ranking, selection.model_copy(update={"item_id": None, "none_taken": True})],
         "signal": [Feedback(item=item, signal="hidden" if number % 2 else "liked", **sent)],
         "words": [Correction(says=(unwanted,), **sent)],
-        "rank request_of_erased": [a_rank_request(**sent)],
+        "rank request": [a_rank_request(**sent)],
         "command": [a_command(line=line, action="add", **sent)],
     }
     return [each.model_copy(update={"occurred_at": at}) for each in made[kind]]
 
 
-def request_of_erased(at: datetime, name: str = "please", **scope: Any) -> ForgetRequest:
+def a_request(at: datetime, name: str = "please", **scope: Any) -> ForgetRequest:
     return ForgetRequest(event_id=name, occurred_at=at, user_id=ANN, actor="advocate", **scope)
 
 
@@ -371,7 +371,7 @@ def test_in_any_order_and_with_any_times_nothing_of_before_is_learned_again(
         ]
         for events, forged in made:
             await send(log, worker, chance.sample(events, len(events)), forged)
-        log.put(request_of_erased(began + CLAIMS[asked]))
+        log.put(a_request(began + CLAIMS[asked]))
         await worker.quiet()
         assert learned(log) == []
         letters = len(log.of(DeadLetter.TOPIC))
@@ -425,7 +425,7 @@ async def test_an_event_whose_record_is_ahead_of_the_workers_clock_is_learned(
     await send(log, worker, events_of(kind, 2, datetime.now(UTC)), 30 * MINUTE)
 
     assert log.values(DeadLetter) == []
-    assert learned(log) or kind == "rank request_of_erased"
+    assert learned(log) or kind == "rank request"
 
 
 @pytest.mark.parametrize("clock", [LONG_AGO, datetime.now(UTC) - timedelta(hours=1), FOR_EVER])
@@ -440,7 +440,7 @@ async def test_a_new_request_counts_whatever_its_clock_says(
         await send(log, worker, events_of("choice", number, datetime.now(UTC)))
         assert learned(log)
         before = max(diff.source.moment for diff in log.diffs if diff.source)
-        log.put(request_of_erased(clock, f"please-{number}"), timestamp_ms=stamped)
+        log.put(a_request(clock, f"please-{number}"), timestamp_ms=stamped)
         await worker.quiet()
         assert learned(log) == []
         [receipt] = log.newest(Receipt).values()
@@ -462,7 +462,7 @@ async def test_a_request_is_a_repeat_if_all_of_it_is(deployment: FakeDeployment)
         await worker.quiet()
         return not learned(log)
 
-    first, another = request_of_erased(now), request_of_erased(now, "another")
+    first, another = a_request(now), a_request(now, "another")
     assert await after(first)
     assert not await after(first), "the same, delivered again"
     assert await after(another)
@@ -478,7 +478,7 @@ async def test_ids_that_are_held_no_more_are_covered_by_the_newest_time_that_was
     ahead = now + 3 * MINUTE
     many = [event for number in range(40) for event in events_of("interaction", number, ahead)]
     await send(log, worker, many)
-    log.put(request_of_erased(now))
+    log.put(a_request(now))
     await worker.quiet()
     [receipt] = log.newest(Receipt).values()
     assert receipt.person is not None
@@ -496,7 +496,7 @@ async def test_a_domain_that_is_forgotten_keeps_its_events_out_and_no_others(dep
     ranking, selection = events_of("choice", 2, now)
     books = [ranking.model_copy(update={"domain": "books"}), selection]
     await send(log, worker, films)
-    log.put(request_of_erased(now, domain="films"))
+    log.put(a_request(now, domain="films"))
     await worker.quiet()
 
     await send(log, worker, [each.model_copy(update={"occurred_at": datetime.now(UTC)}) for each in films])
@@ -509,7 +509,7 @@ async def test_a_receipt_names_no_event(deployment: FakeDeployment) -> None:
     log, worker, now = deployment.log, deployment.worker(), datetime.now(UTC)
     events = [event for number, kind in enumerate(KINDS) for event in events_of(kind, number, now)]
     await send(log, worker, events)
-    log.put(request_of_erased(now))
+    log.put(a_request(now))
     await worker.quiet()
 
     [receipt] = log.newest(Receipt).values()
