@@ -212,7 +212,8 @@ async def _endless(request: web.Request, part: bytes, pause: float, status: int)
 
 def completion(body: dict[str, Any], do: Do, says: Mapping[str, Any] = {}) -> dict[str, Any]:
     """The chat completion that answers this request."""
-    prompt = body["messages"][-1]["content"]
+    content = body["messages"][-1]["content"]
+    prompt = content if isinstance(content, str) else ""  # a tool's answer comes in parts
     _, asks, in_prompt = prompt.partition(" fits this JSON schema: ")
     if asks:
         schema = json.JSONDecoder().raw_decode(in_prompt)[0]
