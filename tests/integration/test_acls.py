@@ -1,16 +1,28 @@
 """The access rules of each role, on an Apache Kafka that allows nothing else: all can do their work, and no more."""
 
+import os
 import uuid
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
 from typer.testing import CliRunner, Result
 
 from benchmarks.surroundings import reached_as
-from infra.kafka.secured import Secured
+from infra.kafka.kafka import Kafka, KafkaUnavailable
+from infra.kafka.secured import OpensslUnavailable, Secured
 from sager_client import EventProducer, SlimSkills
 from schemas import TOPICS, SkillDiff
 from streams.cli import app
@@ -18,13 +30,20 @@ from streams.exceptions import TopicsDiffer
 from streams.kafka import topics
 from streams.kafka.clients import client_config, no_group, producer_config
 from streams.local.launch import environment
-from streams.operations.acls import Role
+from streams.operations.acls import Grant, Role, grants
 from streams.settings import Settings
 from tests.harness import Harness
 from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough]
 
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "false",
+    # The plain listener is for the broker itself and the tests' own harness.
+    "super.users": "User:ANONYMOUS;User:admin",
+}
+ADMIN = "admin"
 DENIED, DONE = "TOPIC_AUTHORIZATION_FAILED", "done"
 USER, DOMAIN = "ann", "films"
 
@@ -65,6 +84,51 @@ def deployment(bootstrap: str, folder: Path, name: str) -> Settings:
         publish_seconds=0.5,
         batch_seconds=0.2,
     )
+
+
+@pytest.fixture(scope="module")
+def tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
+    folder = tmp_path_factory.mktemp("acls")
+    try:
+        files = Secured(folder / "pem", {name: uuid.uuid4().hex for name in (ADMIN, *Role)})
+        kafka = Kafka(1, AUTHORIZER, log=folder / "kafka.log", secured=files)
+    except (KafkaUnavailable, OpensslUnavailable) as why:
+        if os.environ.get("SAGER_TEST_REQUIRE_KAFKA"):
+            pytest.fail(f"a secured Apache Kafka is required here: {why}")
+        pytest.skip(f"a secured Apache Kafka cannot be started: {why}")
+    with kafka:
+        neighbour = deployment(kafka.bootstrap, folder, "b")
+        theirs = [NewTopic(neighbour.topic(base), 1, 1) for base in ("skill-diffs", "skill-commands")]
+        plain = topics.admin(neighbour)
+        for future in plain.create_topics(theirs).values():
+            future.result(15)
+        with Harness(deployment(kafka.bootstrap, folder, "a")) as harness:
+            made = Tenants(harness, kafka.secured, files, neighbour)
+            client = topics.admin(made.as_role(ADMIN))
+            for role in Role:
+                create(client, f"User:{role}", grants(role, harness.settings))
+            harness.worker(**made.user(Role.WORKER))
+            harness.start("materialize", **made.user(Role.MATERIALIZER))
+            yield made
+
+
+def create(client: AdminClient, principal: str, wanted: Iterable[Grant]) -> None:
+    """Create these rules on the brokers."""
+    names = {operation.name.replace("_", "").lower(): operation for operation in AclOperation}
+    rules = [
+        AclBinding(
+            *(ResourceType[grant.kind.upper()], grant.name),
+            *(
+                ResourcePatternType.PREFIXED if grant.name.endswith("-") else ResourcePatternType.LITERAL,
+                principal,
+                "*",
+            ),
+            *(names[grant.operation.lower()], AclPermissionType.ALLOW),
+        )
+        for grant in wanted
+    ]
+    for future in client.create_acls(rules).values() if rules else ():
+        future.result(15)
 
 
 def sager(settings: Settings, *words: str) -> Result:

@@ -72,7 +72,7 @@ def test_partitions_that_were_added_stop_the_worker_and_not_the_materializer(set
     admin.create_partitions([NewPartitions(name, 5)])[name].result(20)
 
     refuses(["worker"], settings, f"{name} has 5 partitions instead of 4")
-    assert "has 5 partitions instead of 4" in starts(["materialize"], settings)
+    starts(["materialize"], settings)
 
 
 @on_apache
@@ -86,7 +86,7 @@ def test_a_topic_with_another_clean_up_policy_names_the_command_that_mends_it(se
         refuses(args, settings, f"{name} has cleanup.policy=compact instead of delete", mends)
     refuses(["topics"], settings, "has cleanup.policy=compact instead of delete")
     # What Kafka is about to delete is all the more to be read.
-    assert "has cleanup.policy=compact instead of delete" in starts(["materialize"], settings)
+    starts(["materialize"], settings)
 
     alter(admin, name, "delete")
     assert run(["topics", "--create"], settings).returncode == 0
