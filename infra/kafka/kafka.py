@@ -142,6 +142,7 @@ class Kafka:
     def __init__(
         self,
         brokers: int = 1,
+        properties: Settings | None = None,
         *,
         port: int = 0,
         data: Path | None = None,
@@ -160,7 +161,11 @@ class Kafka:
 
         self._temporary = Path(tempfile.mkdtemp(prefix="kafka-")) if data is None else None
         folder = (self._temporary or data or Path()).resolve()
-        shared = {**_shared_settings(controllers), **(_secured_settings(secured) if secured else {})}
+        shared = {
+            **_shared_settings(controllers),
+            **(_secured_settings(secured) if secured else {}),
+            **(properties or {}),
+        }
         listeners = LISTENERS + SECURED_LISTENERS * (secured is not None)
         self._brokers = [
             _Broker(
