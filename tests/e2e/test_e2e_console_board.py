@@ -95,6 +95,7 @@ def test_the_live_page_is_accessible(page, board):
     screenshot(page, "live")
 
 
+@pytest.mark.thorough
 def test_a_dead_letter_is_looked_at_and_sent_again(world, browser):
     """Before a real pipeline: a ranking that no stage can read is refused, and is refused again."""
     from confluent_kafka import Producer  # noqa: PLC0415 - where there is a broker

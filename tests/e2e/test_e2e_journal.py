@@ -145,6 +145,7 @@ def test_forgotten_people_are_not_in_the_journal(tmp_path: Path) -> None:
         assert "has not read everything" not in up.told()
 
 
+@pytest.mark.thorough
 def test_a_journal_with_other_partitions_is_refused_in_words(tmp_path: Path) -> None:
     with Up(tmp_path) as up:
         os.kill(up.process.pid, signal.SIGINT)

@@ -60,6 +60,7 @@ def assert_the_log_folds_to_the_card(out: Outputs) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_a_conversation_goes_on_the_card_and_to_the_skill_and_is_taken_back(harness: Harness) -> None:
     harness.worker(listen_silence_seconds=600)
     harness.events.rank("ann", "films", SHOWN, seconds=60)

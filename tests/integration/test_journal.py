@@ -222,6 +222,7 @@ def allow_small_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
 
+@pytest.mark.thorough
 def test_nothing_is_acknowledged_once_the_journal_cannot_be_written(tmp_path: Path) -> None:
     port, own = free_port(), free_port()
     settings = Settings(bootstrap=f"127.0.0.1:{port}", embedded=True, data_dir=tmp_path)
