@@ -120,7 +120,7 @@ def evidence_of(
 def outcome_of(
     contrast: Contrast, weights: RankWeights, nth: int, secret: bytes, weights_version: int
 ) -> Outcome | None:
-    """Compute the outcome of a contrast; None where it tells nothing, or the app ordered the list by its own rules.
+    """Compute the outcome of a contrast; None where it shows nothing, or the app ordered the list by its own rules.
 
     Only dimensions of the list's items and of habits count: an app cannot name others.
     """

@@ -62,7 +62,7 @@ class Known:
 
     @classmethod
     def of(cls, skill: PolicySkill, statements: Sequence[Statement]) -> "Known":
-        """Build the view. Whoever took a fact, or asks for it, accepts it."""
+        """Build the view. A user who took a fact, or asks for it, accepts it."""
         liked = {said.attribute_id for said in statements if said.stance is not Stance.AVOIDS and said.bound is None}
         taken = {line.attribute_id for line in skill.attributes if line.support}
         rest = tuple(said for said in statements if said.item_id is not None or said.bound is not None)

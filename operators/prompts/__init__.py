@@ -35,7 +35,7 @@ def as_data(text: str, limit: int) -> str:
 
 
 def visible(text: str) -> str:
-    r"""The text with a space for each character that nobody sees: control, bidirectional, zero width, unassigned.
+    r"""The text with a space for each invisible character: control, bidirectional, zero width, unassigned.
 
     Fillers, joiners of marks and variation selectors, in which bytes can hide, go; of stacked marks four stay.
 

@@ -144,7 +144,7 @@ def _weights_of(neighbours: Sequence[Neighbour]) -> dict[str, float]:
 
 
 def _common(signals: Sequence[ItemSignal]) -> dict[str, float]:
-    """The share of all takers of all signals who have an attribute: one that nearly all have distinguishes nobody."""
+    """The share of all takers of all signals who have an attribute: one that nearly all have makes no difference."""
     takers = sum(signal.takers for signal in signals)
     supporters: Counter[str] = Counter()
     for signal in signals:

@@ -290,7 +290,7 @@ def _compaction(size: int) -> subprocess.Popen[bytes]:
 
 
 async def _until_the_end(settings: Settings, port: int, broker_port: int) -> None:
-    """Serve until SIGTERM, or until all who need the broker, and hold the other end of standard input, have ended."""
+    """Serve until SIGTERM, or until standard input ends: each process that needs the broker holds its other end."""
     loop, end = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, end.set)
     loop.add_reader(0, end.set)

@@ -83,7 +83,7 @@ class Table:
 
     @property
     def version(self) -> str:
-        """The column that tells which of two rows is newer, with `Keep.NEWEST`."""
+        """The column that shows which of two rows is newer, with `Keep.NEWEST`."""
         return "skill_version" if "skill_version" in self.names else "version"
 
 

@@ -55,7 +55,7 @@ def run(example: Path, world: World, endpoint: OpenAiServer) -> str:
     done = subprocess.run(
         [AGENTS / "bin" / "python", example],
         env={
-            "PATH": f"{Path(sys.executable).parent}:{os.defpath}",  # `sager mcp` is of the project's own environment
+            "PATH": f"{Path(sys.executable).parent}:{os.defpath}",  # `sager` is installed there
             "SAGER_URL": world.url,
             "SAGER_TOKEN": world.tokens.make(*SCOPES, user="ann"),
             "OPENAI_BASE_URL": endpoint.base_url,

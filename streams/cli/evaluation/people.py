@@ -33,7 +33,7 @@ def feedback(
     people: People = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how soon a person is understood who answers in words, by the protocol of PAHF (arXiv 2602.16173).
+    """Measure how soon a person's answers in words are understood, by the protocol of PAHF (arXiv 2602.16173).
 
     Skills learn by the steps of the worker's agents, in this process. docs/quality-feedback.md explains the figures;
     with --json the last line has the shares of all passes, `phase_1` to `phase_4`.

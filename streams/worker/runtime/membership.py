@@ -46,12 +46,12 @@ class Membership:
 
     @property
     def is_sure(self) -> bool:
-        """Whether nobody can have taken our place."""
+        """True if no other worker can have taken our place."""
         return self._is_sure_at(now())
 
     @property
     def may_send(self) -> bool:
-        """Whether nobody can take our place before what is sent now has arrived, or is given up."""
+        """True if no other worker can take our place before a send has arrived or is given up."""
         return self._is_sure_at(now() + self._delivery)
 
     @property
