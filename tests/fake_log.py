@@ -27,12 +27,13 @@ from schemas.topics import by_name
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.settings import Settings
-from streams.worker.app import create
+from streams.worker.create import create
 from streams.worker.items.shared import FORGOTTEN, Items
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.domains import LearnedWeights
 from streams.worker.runtime import sent
 from streams.worker.runtime.outlet import Delivered
+from streams.worker.runtime.reader import Batch
 
 PARTITIONS = 2
 PREFIX = "t."
@@ -312,7 +313,7 @@ class FakeWorker:
         self.assign()
         self.pipeline.reader.on_ack(self.ack)  # type: ignore[arg-type]
         for agent in self.pipeline.app.agents.values():
-            task = asyncio.create_task(self._read(agent.channel.topics), name=agent.name)
+            task = asyncio.create_task(agent.fun(self._batches(agent.channel.topics)), name=agent.name)
             self._agents.add(task)
             log.agents.add(task)
 
@@ -331,17 +332,18 @@ class FakeWorker:
             self.next_offset[tp] = self.acked_to[tp] = self.log.committed.get(tp, 0)
         self.log.wake()
 
-    async def _read(self, topics: Sequence[str]) -> None:
-        """Give the reader what there is of these topics, some of a partition at a time, as a fetch does."""
+    async def _batches(self, topics: Sequence[str]) -> AsyncIterator[Batch]:
+        """What an agent is given of these topics: some of a partition at a time, as a fetch brings it."""
         while True:
             tp = self._some(topics)
             if tp is None:
                 await self.log.more()
                 continue
             start = self.next_offset[tp]
-            batch = self.log.records[tp][start : start + self._rng.randint(1, 3)]
-            self.next_offset[tp] += len(batch)
-            self.pipeline.reader.take(tp, batch)
+            fetched = self.log.records[tp][start : start + self._rng.randint(1, 3)]
+            self.next_offset[tp] += len(fetched)
+            if events := self.pipeline.reader.batch(tp, fetched):
+                yield events
             await asyncio.sleep(0)
 
     def revoke(self) -> None:

@@ -37,7 +37,7 @@ from streams.worker.agents.listen import Listener
 from streams.worker.graph import send_touch, send_touches
 from streams.worker.pipeline import Pipeline, position_of
 from streams.worker.runtime.ordered import Abandoned, Stale
-from streams.worker.runtime.repairs import DeliveredTable
+from streams.worker.runtime.repairs import LogFirstTable
 from streams.worker.skills import SkillWriter
 
 LOOK_SECONDS = 0.02
@@ -112,7 +112,7 @@ class Forgetting:
             domain=request.domain,
         )
 
-    def _values(self, table: DeliveredTable, keys: Sequence[bytes], model: type[ModelT]) -> list[ModelT]:
+    def _values(self, table: LogFirstTable, keys: Sequence[bytes], model: type[ModelT]) -> list[ModelT]:
         found = (self._pipeline.read(table, key, model) for key in keys)
         return [each for each in found if each is not None]
 
@@ -213,7 +213,7 @@ class Forgetting:
                 await pipeline.write(pipeline.memories, event, key, scrubbed)
         await self._conversations(event, request)
 
-    async def _keys(self, table: DeliveredTable, request: ForgetRequest) -> list[bytes]:
+    async def _keys(self, table: LogFirstTable, request: ForgetRequest) -> list[bytes]:
         """Return the user's keys in a table, of one domain or all."""
         if request.domain is not None:
             return [compound_key(request.user_id, request.domain)]

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-import faust
 from faust.types import TP
 
 from operators.contrast import SLOTS, RingLimits
@@ -38,7 +37,7 @@ from streams.worker.runtime.membership import Membership
 from streams.worker.runtime.ordered import Stale
 from streams.worker.runtime.outlet import Delivered, Full, MessageSizeTooLarge, Outlet
 from streams.worker.runtime.reader import Reader, Taken
-from streams.worker.runtime.repairs import DeliveredTable
+from streams.worker.runtime.repairs import LogFirstTable
 
 logger = logging.getLogger("sager.worker")
 
@@ -52,12 +51,11 @@ _Result = TypeVar("_Result")
 class Pipeline:
     """One worker's parts. Tables hold keys and values as bytes, as on their changelogs.
 
-    `timers` run beside the agents for as long as the worker does. `progressed` is the last moment at which an event was
-    finished, by the monotonic clock, for the watchdog. `newest_ms` is the newest Kafka timestamp of the events that the
-    worker has read, without requests to forget.
+    `progressed` is the last moment at which an event was finished, by the monotonic clock, for the watchdog.
+    `newest_ms` is the newest Kafka timestamp of the events that the worker has read, without requests to forget.
     """
 
-    def __init__(self, app: Any, settings: Settings, tables: Mapping[str, DeliveredTable]) -> None:
+    def __init__(self, app: Any, settings: Settings, tables: Mapping[str, LogFirstTable]) -> None:
         self.app, self.settings, self.tables = app, settings, tables
         self.skills, self.profiles, self.memories = tables["skills"], tables["profiles"], tables["memories"]
         self.open_rankings, self.receipts = tables["open-rankings"], tables["receipts"]
@@ -65,7 +63,6 @@ class Pipeline:
         self.reader: Reader = app.reader
         self.outlet = Outlet(settings)
         self.global_skills, self.learned_weights = GlobalSkills(settings), LearnedWeights(settings)
-        self.timers: list[Callable[[], Awaitable[None]]] = []
         self.progressed = time.monotonic()
         self.newest_ms = 0
         self.privacy = privacy_of(settings)
@@ -156,7 +153,7 @@ class Pipeline:
         self.progressed = time.monotonic()
         metrics.PROGRESS.set_to_current_time()
 
-    def read(self, table: DeliveredTable, key: bytes, model: type[ModelT]) -> ModelT | None:
+    def read(self, table: LogFirstTable, key: bytes, model: type[ModelT]) -> ModelT | None:
         """Return a table's value, from a cache as long as the table holds the same bytes.
 
         Decoding costs more than everything else that a stage does with a value.
@@ -183,7 +180,7 @@ class Pipeline:
         self._handed.drop(value)
         return made
 
-    async def write(self, table: DeliveredTable, event: Any, key: bytes, value: Model) -> None:
+    async def write(self, table: LogFirstTable, event: Any, key: bytes, value: Model) -> None:
         """Set a table's value once its changelog has it. Raises Stale, with nothing written, if the partition moved."""
         raw, before = encode(value), table.get(key)
         if TOPICS[table.name].packed:
@@ -194,7 +191,7 @@ class Pipeline:
             table.hold(key, raw, sent)
             self._decoded.put((type(value).__name__, key), (raw, value))
 
-    async def delete(self, table: DeliveredTable, event: Any, key: bytes) -> None:
+    async def delete(self, table: LogFirstTable, event: Any, key: bytes) -> None:
         """Remove a table's value, also where there is none, once its changelog has the tombstone; raises as `write`."""
         sent = await self._change(table, event, key, None)
         if event.message.generation_id == self.generation():
@@ -203,7 +200,7 @@ class Pipeline:
         # This may be an erasure.
         self._handed.drop_where(lambda _: True)
 
-    async def _change(self, table: DeliveredTable, event: Any, key: bytes, raw: bytes | None) -> Delivered:
+    async def _change(self, table: LogFirstTable, event: Any, key: bytes, raw: bytes | None) -> Delivered:
         partition = event.message.partition
         table.sends(partition, key)
         try:
@@ -292,12 +289,6 @@ class Pipeline:
 def _count_private(found: Found) -> None:
     for kind, times in found.items():
         metrics.PRIVATE.labels(kind).inc(times)
-
-
-def raw_topic(app: faust.App, settings: Settings, *bases: str, **more: Any) -> Any:
-    """Return a Faust topic of bytes: we decode, because an error in Faust's decoding stalls an agent."""
-    names = [settings.topic(base) for base in bases]
-    return app.topic(*names, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw", **more)
 
 
 def position_of(message: Any) -> Position:

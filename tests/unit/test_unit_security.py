@@ -14,7 +14,7 @@ from streams.exceptions import SecurityMisconfigured
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.security import tls_context
 from streams.settings import Settings
-from streams.worker.app import credentials
+from streams.worker.create import credentials
 
 ROOT = Path(__file__).parents[2]
 USER = {"kafka_sasl_username": "ann", "kafka_sasl_password": "secret-of-ann"}

@@ -5,7 +5,8 @@ It is two Faust agents over one table, so that one topic can be held back while 
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import AsyncIterable, Callable
 from functools import partial
 from typing import Any
 
@@ -17,25 +18,43 @@ from schemas import Abstention, Contrast, OpenRankings, Position, Ranking, Selec
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline, position_of
 from streams.worker.runtime.intake import Intake
+from streams.worker.runtime.ordered import KeyOrdered
+from streams.worker.runtime.reader import Batch, batches_of
 
 STAGE = "contrast"
 HOLD_SECONDS, LOOK_AGAIN_SECONDS = 30.0, 0.02
 
 
-def attach(pipeline: Pipeline) -> None:
-    """Add the agents to the worker."""
-    agent = Contrasts(pipeline)
-    agent.rankings.attach("contrast-rankings")
-    agent.selections.attach("contrast-selections")
+def define(pipeline: Pipeline) -> None:
+    """Define both agents.
+
+    Each partition has an executor: events that wait for the other topic of their partition cannot block other
+    partitions.
+    """
+    contrasts = Contrasts(pipeline)
+    of_rankings = defaultdict[int, KeyOrdered](lambda: KeyOrdered(contrasts.rankings))
+    of_selections = defaultdict[int, KeyOrdered](lambda: KeyOrdered(contrasts.selections))
+
+    @pipeline.app.agent(batches_of(pipeline.app, Ranking), name="contrast-rankings")
+    async def rankings(batches: AsyncIterable[Batch]) -> None:
+        """Join rankings to selections that came first, or keep them until one comes."""
+        async for batch in batches:
+            of_rankings[batch[0].partition].submit(batch)
+
+    @pipeline.app.agent(batches_of(pipeline.app, Selection), name="contrast-selections")
+    async def selections(batches: AsyncIterable[Batch]) -> None:
+        """Join selections to their rankings."""
+        async for batch in batches:
+            of_selections[batch[0].partition].submit(batch)
 
 
 class Contrasts:
-    """The join's two handlers."""
+    """The join: handles rankings and selections."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
-        self.rankings = Intake(pipeline, STAGE, {Ranking.TOPIC: self._on_ranking}, by_partition=True)
-        self.selections = Intake(pipeline, STAGE, {Selection.TOPIC: self._on_selection}, by_partition=True)
+        self.rankings = Intake(pipeline, STAGE, self._on_ranking, Ranking)
+        self.selections = Intake(pipeline, STAGE, self._on_selection, Selection)
 
     async def _on_ranking(self, event: Any, ranking: Ranking, position: Position) -> str:
         ranking = authenticated(ranking, self._pipeline.ranking_key)

@@ -7,6 +7,7 @@ asked, which takes long.
 
 import math
 import time
+from collections.abc import AsyncIterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +16,7 @@ from operators.language.ports import Understood
 from operators.steps.evolved import Outcome, State
 from operators.weigh import outcome_of
 from schemas import Outcome as ChoiceOutcome
+from schemas.base import Model
 from schemas.codec import encode
 from schemas.commands import SkillCommand
 from schemas.corrections import Correction
@@ -35,7 +37,9 @@ from streams.worker.forgetting import Forgetting
 from streams.worker.graph import remember
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
-from streams.worker.runtime.intake import Handler, Intake
+from streams.worker.runtime.intake import Intake
+from streams.worker.runtime.ordered import KeyOrdered
+from streams.worker.runtime.reader import Batch, batches_of
 from streams.worker.runtime.sent import Sent
 from streams.worker.skills import SkillWriter
 from streams.worker.writer import LogIncomplete
@@ -44,10 +48,20 @@ AHEAD = 0.5
 """Events beyond those that may ask a model, as a share of them."""
 
 
-def attach(pipeline: Pipeline, reasoning: Reasoning, listener: Listener) -> "Evolve":
-    """Add the agent to the worker; `listener` writes the cards."""
+READS = (Contrast, Feedback, Correction, Abstention, SkillCommand, ForgetRequest)
+
+
+def define(pipeline: Pipeline, reasoning: Reasoning, listener: Listener) -> "Evolve":
+    """Define the agent; `listener` writes the cards."""
     agent = Evolve(pipeline, reasoning, listener)
-    agent.intake.attach()
+    executor = KeyOrdered(agent.intake, under_way(pipeline.settings))
+
+    @pipeline.app.agent(batches_of(pipeline.app, *READS), name="evolve")
+    async def evolve(batches: AsyncIterable[Batch]) -> None:
+        """Evolve skills from contrasts, signals, corrections and commands; the only writer of skills."""
+        async for batch in batches:
+            executor.submit(batch)
+
     return agent
 
 
@@ -58,7 +72,7 @@ def under_way(settings: Settings) -> int:
 
 
 class Evolve:
-    """The agent's handlers."""
+    """Handles the agent's events."""
 
     def __init__(self, pipeline: Pipeline, reasoning: Reasoning, listener: Listener) -> None:
         self._pipeline, self._reasoning = pipeline, reasoning
@@ -69,15 +83,23 @@ class Evolve:
         self._skills = SkillWriter(pipeline, self._step)
         self._sent = Sent(settings, pipeline.generation)
         self._forgetting = Forgetting(pipeline, self._skills, listener)
-        handlers: dict[str, Handler] = {
-            Contrast.TOPIC: self._on_contrast,
-            Feedback.TOPIC: self._on_feedback,
-            Correction.TOPIC: self._on_correction,
-            Abstention.TOPIC: self._on_abstention,
-            SkillCommand.TOPIC: self._on_command,
-            ForgetRequest.TOPIC: self._on_forget_request,
-        }
-        self.intake = Intake(pipeline, "evolve", handlers, under_way(settings))
+        self.intake = Intake(pipeline, "evolve", self._handle, *READS)
+
+    async def _handle(self, event: Any, record: Model, position: Position) -> str:
+        match record:
+            case Contrast():
+                return await self._on_contrast(event, record, position)
+            case Feedback():
+                return await self._on_feedback(event, record, position)
+            case Correction():
+                return await self._on_correction(event, record, position)
+            case Abstention():
+                return await self._on_abstention(event, record, position)
+            case SkillCommand():
+                return await self._on_command(event, record, position)
+            case ForgetRequest():
+                return await self._on_forget_request(event, record, position)
+        raise TypeError(type(record))
 
     async def visit(self, event: Any, visit: Interaction, item: ItemFacts, position: Position) -> None:
         """Apply an interaction that is in the profile to a skill that has begun, for the agent `prior`."""

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +30,7 @@ from operators.language.chunks import (
 )
 from operators.language.ports import Heard
 from operators.steps.listen import Listen, Outcome, State, Taken, forgotten_until, gone_from, has_more, is_said
+from schemas.base import Model
 from schemas.cards import MAX_OPEN, Card, CardAction, CardCommand, Chunk, Listening, Thought, Turn
 from schemas.codec import DeadLetter, derived_id, encode
 from schemas.corrections import Utterance
@@ -43,9 +44,9 @@ from streams.worker.cards import CardWriter
 from streams.worker.conversations import Conversations
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.reasoner import GivenUp
-from streams.worker.runtime.intake import Handler, Intake
-from streams.worker.runtime.ordered import Abandoned, Stale
-from streams.worker.runtime.reader import Head
+from streams.worker.runtime.intake import Intake
+from streams.worker.runtime.ordered import Abandoned, KeyOrdered, Stale
+from streams.worker.runtime.reader import Batch, Head, batches_of
 from streams.worker.runtime.reader import Taken as Fetched
 from streams.worker.writer import LogIncomplete
 
@@ -61,11 +62,21 @@ LONG_CHARS = 2_000
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.1, 5.0
 
 
-def attach(pipeline: Pipeline, understands: Understands) -> "Listener":
-    """Add the agent to the worker, and its search for silent conversations to the timers."""
+READS = (Utterance, CardCommand)
+
+
+def define(pipeline: Pipeline, understands: Understands) -> "Listener":
+    """Define the agent, and add its search for silent conversations to the app's tasks."""
     agent = Listener(pipeline, understands)
-    agent.intake.attach()
-    pipeline.timers.append(agent.keep_looking)
+    executor = KeyOrdered(agent.intake, pipeline.settings.in_flight)
+
+    @pipeline.app.agent(batches_of(pipeline.app, *READS), name="listen")
+    async def listen(batches: AsyncIterable[Batch]) -> None:
+        """Turn conversations into cards, corrections and requests to forget; the only writer of cards."""
+        async for batch in batches:
+            executor.submit(batch)
+
+    pipeline.app.task(agent.keep_looking)
     return agent
 
 
@@ -79,9 +90,16 @@ class Listener:
         self._step = Listen(settings.listen_tokens, silence_ms, privacy=pipeline.privacy, extractor=RULES)
         self.cards = CardWriter(pipeline)
         self.conversations = Conversations(pipeline, self._step)
-        handlers: dict[str, Handler] = {Utterance.TOPIC: self._on_utterance, CardCommand.TOPIC: self._on_command}
-        self.intake = Intake(pipeline, STAGE, handlers, settings.in_flight)
+        self.intake = Intake(pipeline, STAGE, self._handle, *READS)
         self._thinking = asyncio.Semaphore(settings.in_flight)
+
+    async def _handle(self, event: Any, record: Model, position: Position) -> str:
+        match record:
+            case Utterance():
+                return await self._on_utterance(event, record, position)
+            case CardCommand():
+                return await self._on_command(event, record, position)
+        raise TypeError(type(record))
 
     async def _on_utterance(self, event: Any, utterance: Utterance, position: Position) -> str:
         user_id = utterance.user_id

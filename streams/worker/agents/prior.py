@@ -1,5 +1,6 @@
 """Agent `prior`: counts interactions in profiles, from which StatInit seeds skills (paper 2.3)."""
 
+from collections.abc import AsyncIterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,11 +10,13 @@ from streams.worker.agents.evolve import Evolve
 from streams.worker.graph import remember
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime.intake import Intake
+from streams.worker.runtime.ordered import KeyOrdered
+from streams.worker.runtime.reader import Batch, batches_of
 
 
-def attach(pipeline: Pipeline, evolve: Evolve) -> None:
-    """Add the agent to the worker; `evolve` writes the skills that have begun."""
-    prior = Prior(pipeline.graph)
+def define(pipeline: Pipeline, evolve: Evolve) -> None:
+    """Define the agent; `evolve` writes the skills that have begun."""
+    step = Prior(pipeline.graph)
 
     async def on_interaction(event: Any, interaction: Interaction, position: Position) -> str:
         key = compound_key(interaction.user_id, interaction.domain)
@@ -25,7 +28,7 @@ def attach(pipeline: Pipeline, evolve: Evolve) -> None:
                 pipeline.read(pipeline.memories, key, Memory),
                 pipeline.receipt(interaction.user_id),
             )
-            effects = prior.step(state, interaction, item, position, datetime.now(UTC))
+            effects = step.step(state, interaction, item, position, datetime.now(UTC))
             await remember(pipeline, event, effects.remembered)
             if effects.profile is not None:
                 await pipeline.write(pipeline.profiles, event, key, effects.profile)
@@ -34,4 +37,10 @@ def attach(pipeline: Pipeline, evolve: Evolve) -> None:
             await evolve.visit(event, interaction, item, position)
         return effects.outcome.value
 
-    Intake(pipeline, "prior", {Interaction.TOPIC: on_interaction}).attach()
+    executor = KeyOrdered(Intake(pipeline, "prior", on_interaction, Interaction))
+
+    @pipeline.app.agent(batches_of(pipeline.app, Interaction), name="prior")
+    async def prior(batches: AsyncIterable[Batch]) -> None:
+        """Count interactions in profiles, from which StatInit seeds skills."""
+        async for batch in batches:
+            executor.submit(batch)

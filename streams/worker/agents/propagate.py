@@ -3,8 +3,7 @@
 import asyncio
 import logging
 import time
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import AsyncIterable
 
 from operators.propagate import shared_out
 from schemas import BadRecord, Touch, decode
@@ -14,9 +13,9 @@ from streams.worker import metrics
 from streams.worker.graph import send_touch
 from streams.worker.items.owner import Owner
 from streams.worker.pipeline import Pipeline, position_of
-from streams.worker.runtime.intake import Intake, subscribe
-from streams.worker.runtime.ordered import BACKLOG, Stale
-from streams.worker.runtime.reader import Head, Taken
+from streams.worker.runtime.intake import DeadLetters
+from streams.worker.runtime.ordered import Stale
+from streams.worker.runtime.reader import Batch, Taken, batches_of
 
 logger = logging.getLogger("sager.worker")
 
@@ -28,53 +27,37 @@ MOST_WAITING = 20_000
 """Unacknowledged touches of a partition, beyond which none are read."""
 
 
-def attach(pipeline: Pipeline) -> None:
-    """Add the agent to the worker."""
-    propagate = Propagate(pipeline)
-    pipeline.reader.attach([pipeline.settings.topic(Touch.TOPIC)], propagate.take)
-    subscribe(pipeline, STAGE, Touch.TOPIC)
+def define(pipeline: Pipeline) -> None:
+    """Define the agent."""
+    gathering = Propagate(pipeline)
+
+    @pipeline.app.agent(batches_of(pipeline.app, Touch), name=STAGE)
+    async def propagate(batches: AsyncIterable[Batch]) -> None:
+        """Add takers to items, and write changed items at intervals."""
+        async for batch in batches:
+            await gathering.apply(batch)
 
 
 class Propagate:
-    """The agent: one owner of items for each of this worker's partitions."""
+    """One owner of items for each of this worker's partitions."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline, self._reader = pipeline, pipeline.reader
-        self._letters = Intake(pipeline, STAGE, {})
+        self._letters = DeadLetters(pipeline, STAGE)
         self._owners: dict[int, Owner] = {}
-        self._backlog: deque[Taken] = deque()
-        self._held: set[Head] = set()
-        self._working: asyncio.Task[None] | None = None
         self._flushing: asyncio.Task[None] | None = None
         self._unacked = metrics.UNACKED.labels(STAGE)
 
-    def take(self, events: Sequence[Taken]) -> None:
-        """Take what was fetched of a partition."""
-        self._backlog.extend(events)
-        if len(self._backlog) >= BACKLOG:
-            self._held.add(events[0].head)
-            self._reader.hold(events[0].head)
-        if self._working is None or self._working.done():
-            self._working = asyncio.create_task(self._work())
-
-    async def _work(self) -> None:
-        count = 0
-        while self._backlog:
-            if not self._reader.flows:
+    async def apply(self, batch: Batch) -> None:
+        """Apply touches, one after the other; they are acknowledged when their items are written."""
+        for number, event in enumerate(batch, 1):
+            while not self._reader.flows:  # noqa: ASYNC110 - it has no event
                 # Stale events are dropped if partitions have moved.
                 await asyncio.sleep(LOOK_SECONDS)
+            if event.head.is_left or not self._reader.begin(event):
                 continue
-            event = self._backlog.popleft()
-            if self._held and len(self._backlog) < BACKLOG // 2:
-                for head in self._held:
-                    self._reader.release(head)
-                self._held.clear()
-            if self._reader.is_stale(event) or event.head.is_left:
-                continue
-            self._reader.begin()
             await self._on_event(event)
-            count += 1
-            if count % AT_ONCE == 0:
+            if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
 
     async def _on_event(self, event: Taken) -> None:

@@ -4,6 +4,7 @@ It never waits for evolutions. Where a model has no answer for a part, the rule 
 an app is waiting.
 """
 
+from collections.abc import AsyncIterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -22,6 +23,8 @@ from streams.worker import metrics
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.llm import Models
 from streams.worker.runtime.intake import Intake
+from streams.worker.runtime.ordered import KeyOrdered
+from streams.worker.runtime.reader import Batch, batches_of
 from streams.worker.skills import newest
 
 KEPT = 2_000
@@ -29,8 +32,8 @@ KEPT = 2_000
 DETERMINISTIC = "deterministic"
 
 
-def attach(pipeline: Pipeline, models: Models) -> None:
-    """Add the agent to the worker."""
+def define(pipeline: Pipeline, models: Models) -> None:
+    """Define the agent."""
     answers = Answers(pipeline, models)
 
     async def on_request(event: Any, request: RankRequest, position: Position) -> str:
@@ -42,7 +45,13 @@ def attach(pipeline: Pipeline, models: Models) -> None:
         count(ranking)
         return "ranked"
 
-    Intake(pipeline, "rank", {RankRequest.TOPIC: on_request}, pipeline.settings.in_flight).attach()
+    executor = KeyOrdered(Intake(pipeline, "rank", on_request, RankRequest), pipeline.settings.in_flight)
+
+    @pipeline.app.agent(batches_of(pipeline.app, RankRequest), name="rank")
+    async def rank(batches: AsyncIterable[Batch]) -> None:
+        """Answer rank requests from local state."""
+        async for batch in batches:
+            executor.submit(batch)
 
 
 def count(ranking: Ranking) -> None:

@@ -7,27 +7,35 @@ the others come again, and the fence in the weights rejects repeats.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Callable
 from typing import Any
 
 from operators.seals import sealed
 from operators.weigh import commanded, in_use, learned, start
-from schemas import Mix, Outcome, Position, WeightCommand, Weights
+from schemas import Mix, Model, Outcome, Position, WeightCommand, Weights
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.domains import genuine
-from streams.worker.runtime.intake import Handler, Intake
-from streams.worker.runtime.ordered import Stale
+from streams.worker.runtime.intake import Intake
+from streams.worker.runtime.ordered import KeyOrdered, Stale
+from streams.worker.runtime.reader import Batch, batches_of
 
 STAGE = "weigh"
+READS = (Outcome, WeightCommand)
 MOST_WAITING = 512
 """The most outcomes that wait for a write; half of them start it."""
 LOOK_SECONDS = 0.1
 
 
-def attach(pipeline: Pipeline) -> None:
-    """Add the agent to the worker."""
-    Weigh(pipeline).intake.attach()
+def define(pipeline: Pipeline) -> None:
+    """Define the agent."""
+    executor = KeyOrdered(Weigh(pipeline).intake, MOST_WAITING)
+
+    @pipeline.app.agent(batches_of(pipeline.app, *READS), name="weigh")
+    async def weigh(batches: AsyncIterable[Batch]) -> None:
+        """Learn the domains' ranking weights; the only writer of weights."""
+        async for batch in batches:
+            executor.submit(batch)
 
 
 class Weigh:
@@ -36,8 +44,15 @@ class Weigh:
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._learners: dict[str, Learner] = {}
-        handlers: dict[str, Handler] = {Outcome.TOPIC: self._on_outcome, WeightCommand.TOPIC: self._on_command}
-        self.intake = Intake(pipeline, STAGE, handlers, MOST_WAITING, by_owner=False)
+        self.intake = Intake(pipeline, STAGE, self._handle, *READS, by_owner=False)
+
+    async def _handle(self, event: Any, record: Model, position: Position) -> str:
+        match record:
+            case Outcome():
+                return await self._on_outcome(event, record, position)
+            case WeightCommand():
+                return await self._on_command(event, record, position)
+        raise TypeError(type(record))
 
     async def _on_outcome(self, event: Any, outcome: Outcome, position: Position) -> str:
         was_frozen, is_news = await self._apply(event, outcome, lambda weights: learned(weights, outcome, position))

@@ -1,77 +1,83 @@
 """Intake of records: decodes each one and checks its partition, or dead-letters it with its bytes.
 
-An agent is an `Intake` with a handler per topic. A handler gets events of the right type on the right partition, not
-from the future and not erased. Other records are re-routed (invariant 13), dead-lettered (invariant 9) or dropped.
+A handler gets events of the right type on the right partition, not from the future and not erased. Other records are
+re-routed (invariant 13), dead-lettered (invariant 9) or dropped.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from operators.admit import Refused, id_of, refused
 from operators.clocks import TOLERANCE
-from schemas import BadRecord, DeadLetter, ForgetRequest, Model, Position, encode
+from schemas import BadRecord, DeadLetter, Event, ForgetRequest, Model, Position, encode
 from schemas.topics import TOPICS, by_name
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.metrics import DEAD_LETTERS, report_clock
 from streams.worker import metrics
-from streams.worker.pipeline import Pipeline, position_of, raw_topic
-from streams.worker.runtime.ordered import KeyOrdered, Stale, Work
+from streams.worker.pipeline import Pipeline, position_of
+from streams.worker.runtime.ordered import Stale, Work
 from streams.worker.runtime.outlet import MessageSizeTooLarge
 from streams.worker.runtime.reader import Taken
 
 Handler = Callable[[Any, Any, Position], Awaitable[str]]
 """Takes the Faust event, the decoded event and its position; returns the outcome for the metrics."""
 
-IN_FLIGHT, SMALL_BYTES = 256, 4_096
+SMALL_BYTES = 4_096
 AHEAD = f"its time is more than {TOLERANCE.seconds // 60} minutes ahead of its record's or of the worker's clock"
 
 
-class Intake:
-    """The intake of one agent, its `stage` in metrics and dead letters; at most `in_flight` events run at once.
+class DeadLetters:
+    """Keeps records that a stage cannot process."""
+
+    def __init__(self, pipeline: Pipeline, stage: str) -> None:
+        self.stage = stage
+        self._pipeline = pipeline
+
+    async def dead_letter(
+        self, event: Any, position: Position, reason: str, detail: str, value: bytes | None = None
+    ) -> None:
+        """Dead-letter a record with its position, the reason and its bytes, unpacked if a worker packed them."""
+        if value is None:
+            value = event.value or b""
+            # On a topic that apps write, bytes that look packed may unpack to a thousand times their size.
+            if by_name(event.message.topic, self._pipeline.settings.prefix).packed:
+                value = unpack(value)
+        key: bytes | None = event.message.key
+        try:
+            await self._send_letter(event, DeadLetter.of(self.stage, position, reason, detail, key, value))
+        except MessageSizeTooLarge:
+            # A broker with a lower limit than ours. Position and beginning are better than a partition that stops here.
+            small = DeadLetter.of(self.stage, position, reason, detail, key, value, limit=SMALL_BYTES)
+            await self._send_letter(event, small)
+        DEAD_LETTERS.labels(self.stage, reason).inc()
+        metrics.EVENTS.labels(self.stage, "dead-lettered").inc()
+
+    async def _send_letter(self, event: Any, letter: DeadLetter) -> None:
+        # Not by the key: hashing a hostile one takes 0.7 s a megabyte, and all agents would wait.
+        partition = letter.source.partition
+        await self._pipeline.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
+
+
+class Intake(DeadLetters):
+    """The records of one agent, its `stage` in metrics and dead letters: decodes and checks them for its handler.
 
     An owner's events run one after another. Without `by_owner` each begins in its turn, runs to its first wait, and
-    then they overlap. With `by_partition` the limit is each partition's: events that wait for another topic of their
-    partition then cannot block other partitions.
+    then they overlap.
     """
 
     def __init__(
-        self,
-        pipeline: Pipeline,
-        stage: str,
-        handlers: Mapping[str, Handler],
-        in_flight: int = IN_FLIGHT,
-        *,
-        by_owner: bool = True,
-        by_partition: bool = False,
+        self, pipeline: Pipeline, stage: str, handle: Handler, *models: type[Event], by_owner: bool = True
     ) -> None:
-        self._pipeline, self._stage = pipeline, stage
-        self._handlers, self._in_flight = handlers, in_flight
-        self._by_owner, self._by_partition = by_owner, by_partition
-        self._ordered: dict[int, KeyOrdered] = {}
-        self._topics = {pipeline.settings.topic(base): TOPICS[base] for base in handlers}
+        super().__init__(pipeline, stage)
+        self.reader, self.on_progress = pipeline.reader, pipeline.touch
+        self._handler, self._by_owner = handle, by_owner
+        self._topics = {pipeline.settings.topic(model.TOPIC): TOPICS[model.TOPIC] for model in models}
 
-    def attach(self, name: str = "") -> None:
-        """Register it as an agent of the app; its default name is its stage."""
-        pipeline = self._pipeline
-        metrics.IN_FLIGHT_LIMIT.labels(self._stage).inc(self._in_flight)
-        pipeline.reader.attach(self._topics, self._take)
-        subscribe(pipeline, name or self._stage, *self._handlers)
-
-    def _take(self, events: Sequence[Taken]) -> None:
-        which = events[0].partition if self._by_partition else 0
-        if which not in self._ordered:
-            if self._ordered:  # `attach` has counted the first
-                metrics.IN_FLIGHT_LIMIT.labels(self._stage).inc(self._in_flight)
-            pipeline = self._pipeline
-            self._ordered[which] = KeyOrdered(
-                pipeline.reader, self._stage, self._in_flight, self._route, self._on_error, pipeline.touch
-            )
-        self._ordered[which].take(events)
-
-    def _route(self, event: Taken) -> Work:
+    def route(self, event: Taken) -> Work:
+        """Return the owner of a record's event and what to do with it."""
         topic = self._topics[event.topic]
         position = position_of(event)
         if topic.model is not ForgetRequest:
@@ -87,15 +93,15 @@ class Intake:
         if right != position.partition:
             return Work(owner, partial(self._reroute, event, topic.base, owner, right))
         whose = owner if self._by_owner else None
-        return Work(whose, partial(self._handle, topic.base, event, record, position))
+        return Work(whose, partial(self._handle, event, record, position))
 
-    async def _handle(self, base: str, event: Any, record: Model, position: Position) -> None:
+    async def _handle(self, event: Any, record: Model, position: Position) -> None:
         why = self._refused(record, position)
         if why is Refused.FROM_THE_FUTURE:
             await self.dead_letter(event, position, why.value, AHEAD)
             return
-        outcome = why.value if why else await self._handlers[base](event, record, position)
-        metrics.labelled(metrics.EVENTS, self._stage, outcome).inc()
+        outcome = why.value if why else await self._handler(event, record, position)
+        metrics.labelled(metrics.EVENTS, self.stage, outcome).inc()
 
     def _refused(self, record: Model, position: Position) -> Refused | None:
         """Return the reason to reject an event before its handler sees it."""
@@ -115,47 +121,13 @@ class Intake:
     async def _reroute(self, event: Any, base: str, owner: str, right: int) -> None:
         """Forward a record to its user's partition: its producer does not hash with murmur2."""
         await self._pipeline.send(event, base, owner.encode(), event.value, partition=right)
-        metrics.REROUTED.labels(self._stage).inc()
-        metrics.EVENTS.labels(self._stage, "rerouted").inc()
+        metrics.REROUTED.labels(self.stage).inc()
+        metrics.EVENTS.labels(self.stage, "rerouted").inc()
 
-    async def dead_letter(
-        self, event: Any, position: Position, reason: str, detail: str, value: bytes | None = None
-    ) -> None:
-        """Dead-letter a record with its position, the reason and its bytes, unpacked if a worker packed them."""
-        if value is None:
-            value = event.value or b""
-            # On a topic that apps write, bytes that look packed may unpack to a thousand times their size.
-            if by_name(event.message.topic, self._pipeline.settings.prefix).packed:
-                value = unpack(value)
-        key: bytes | None = event.message.key
-        try:
-            await self._send_letter(event, DeadLetter.of(self._stage, position, reason, detail, key, value))
-        except MessageSizeTooLarge:
-            # A broker with a lower limit than ours. Position and beginning are better than a partition that stops here.
-            small = DeadLetter.of(self._stage, position, reason, detail, key, value, limit=SMALL_BYTES)
-            await self._send_letter(event, small)
-        DEAD_LETTERS.labels(self._stage, reason).inc()
-        metrics.EVENTS.labels(self._stage, "dead-lettered").inc()
-
-    async def _send_letter(self, event: Any, letter: DeadLetter) -> None:
-        # Not by the key: hashing a hostile one takes 0.7 s a megabyte, and all agents would wait.
-        partition = letter.source.partition
-        await self._pipeline.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
-
-    async def _on_error(self, event: Any, error: Exception) -> None:
+    async def on_error(self, event: Any, error: Exception) -> None:
         """Dead-letter an event whose handler failed unexpectedly."""
         detail = f"{type(error).__name__}: {error}"
         try:
             await self.dead_letter(event, position_of(event.message), "internal-error", detail)
         except Stale:
-            metrics.STALE.labels(self._stage).inc()
-
-
-def subscribe(pipeline: Pipeline, name: str, *bases: str) -> None:
-    """Make Faust subscribe to these topics, with an agent that gets no records: the reader takes them."""
-
-    async def nothing(stream: Any) -> None:
-        async for _ in stream:
-            raise AssertionError("the reader takes the records of these topics")
-
-    pipeline.app.agent(raw_topic(pipeline.app, pipeline.settings, *bases), name=name)(nothing)
+            metrics.STALE.labels(self.stage).inc()

@@ -4,7 +4,7 @@ Faust's own `concurrency=N` loses table updates (the documentation forbids it), 
 commit pass over an event in flight (faust-streaming #606). So: one task per user who has something to do, which works
 off that user's events, and a partition that counts as done up to its first unfinished event (`Reader`).
 
-Other events wait in a backlog as they were fetched. When that is long, the partitions that fill it are paused.
+Other events wait in a backlog as they were fetched.
 """
 
 import asyncio
@@ -12,19 +12,22 @@ import logging
 import time
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from faust.streams import _current_event
 
 from streams.worker import metrics
-from streams.worker.runtime.reader import Head, Reader, Taken
+from streams.worker.runtime.reader import Batch, Taken
+
+if TYPE_CHECKING:
+    from streams.worker.runtime.intake import Intake
 
 logger = logging.getLogger("sager.ordered")
 
-BACKLOG = 256
-"""Events that may wait before no more are fetched: with those in flight, enough to be busy until the next fetch."""
+IN_FLIGHT = 256
+"""Events that run at once, unless an agent asks for another number."""
 AT_ONCE = 16
 """Events that begin before other tasks run: each is decoded then, which takes a while."""
 LOOK_AGAIN_SECONDS = 0.05
@@ -46,41 +49,30 @@ class Work(NamedTuple):
 
 
 class KeyOrdered:
-    """Runs one agent's handlers, at most `in_flight` at once; `route` returns an event's owner and handler.
+    """Runs one agent's handlers, at most `in_flight` at once.
 
-    `on_error` handles an event whose handler raised, and must not raise. `on_progress` is called whenever one is done.
+    `agent` returns an event's owner and handler (`route`), handles an event whose handler raised (`on_error`), and is
+    called whenever one is done (`on_progress`).
     """
 
-    def __init__(
-        self,
-        reader: Reader,
-        stage: str,
-        in_flight: int,
-        route: Callable[[Taken], Work],
-        on_error: Callable[[Taken, Exception], Awaitable[None]],
-        on_progress: Callable[[], None],
-    ) -> None:
-        self._reader, self._stage, self._limit = reader, stage, in_flight
-        self._route, self._on_error, self._on_progress = route, on_error, on_progress
+    def __init__(self, agent: "Intake", in_flight: int = IN_FLIGHT) -> None:
+        self._agent, self._reader, self._limit = agent, agent.reader, in_flight
         self._backlog: deque[Taken] = deque()
-        self._held: set[Head] = set()
         self._lines: dict[str, deque[tuple[Taken, Work]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._in_flight = 0
         self._will_look = False
+        stage = agent.stage
+        metrics.IN_FLIGHT_LIMIT.labels(stage).inc(in_flight)
         self._running, self._queued = metrics.IN_FLIGHT.labels(stage), metrics.QUEUED.labels(stage)
         self._unacked, self._stale = metrics.UNACKED.labels(stage), metrics.STALE.labels(stage)
         self._seconds = metrics.STAGE_SECONDS.labels(stage)
 
-    def take(self, events: Sequence[Taken]) -> None:
-        """Take fetched records of a partition, and begin as many as there is room for."""
-        self._backlog.extend(events)
-        self._queued.inc(len(events))
+    def submit(self, batch: Batch) -> None:
+        """Take events of a partition, and begin as many as there is room for."""
+        self._backlog.extend(batch)
+        self._queued.inc(len(batch))
         self._begin()
-        if len(self._backlog) >= BACKLOG:
-            head = events[0].head
-            self._held.add(head)
-            self._reader.hold(head)
 
     def _begin(self) -> None:
         for _ in range(AT_ONCE):
@@ -95,14 +87,12 @@ class KeyOrdered:
 
     def _begin_one(self) -> None:
         event = self._backlog.popleft()
-        self._release()
-        if self._reader.is_stale(event):
+        if not self._reader.begin(event):
             self._queued.dec()
             return
         work = self._routed(event)
         self._in_flight += 1
         self._unacked.inc()
-        self._reader.begin()
         line = None if work.key is None else self._lines.get(work.key)
         if line is not None:
             line.append((event, work))
@@ -116,15 +106,9 @@ class KeyOrdered:
 
     def _routed(self, event: Taken) -> Work:
         try:
-            return self._route(event)
+            return self._agent.route(event)
         except Exception as error:
             return Work(None, partial(_fail, error))
-
-    def _release(self) -> None:
-        if self._held and len(self._backlog) < BACKLOG // 2:
-            for head in self._held:
-                self._reader.release(head)
-            self._held.clear()
 
     def _look_again(self, seconds: float) -> None:
         if self._will_look:
@@ -152,7 +136,7 @@ class KeyOrdered:
                 event.is_done = True
                 line.popleft()
                 self._end(event)
-                self._on_progress()
+                self._agent.on_progress()
                 self._begin()
         finally:
             if key is not None:
@@ -176,8 +160,8 @@ class KeyOrdered:
             self._stale.inc()
             event.head.leave(event)
         except Exception as error:
-            logger.exception("%s: %s/%s@%s", self._stage, event.topic, event.partition, event.offset)
-            await self._on_error(event, error)
+            logger.exception("%s: %s/%s@%s", self._agent.stage, event.topic, event.partition, event.offset)
+            await self._agent.on_error(event, error)
 
 
 async def _fail(error: Exception) -> None:

@@ -1,4 +1,4 @@
-"""The outlet: one librdkafka producer for all of a worker's records, its tables' changelogs included.
+"""Producers: librdkafka's for all of a worker's records, its tables' changelogs included, and Faust's view of one.
 
 Faust's own producer costs a CPU millisecond and a half per choice: a buffer, a task and a wake-up per record. The
 outlet returns a future per record. While any is open, the event loop polls the producer every few milliseconds.
@@ -7,28 +7,39 @@ outlet returns a future per record. While any is open, the event loop polls the 
 behind those that a successor has written since. So a record that is not delivered within `delivery_seconds` is dropped,
 and membership must be certain for that much longer.
 
+A user's own agents and tables send through `AppProducer`, which keeps Faust's promise instead: as many attempts as fit
+into `producer_request_timeout`, and no fence.
+
 A dropped record may be in the log all the same, if only its acknowledgement was lost. Sending it again is harmless
 where a newer value replaces an older one, and `evolve` looks for a diff in the log first.
 """
 
 import asyncio
+import itertools
 import logging
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
+from aiokafka.partitioner import murmur2
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka.admin import NewTopic
+from faust.transport import producer as base
 from faust.types import TP
+from faust.types.tuples import RecordMetadata
 
+from streams.kafka import topics
 from streams.kafka.clients import producer_config
 from streams.settings import Compression, Settings
 
 logger = logging.getLogger("sager.outlet")
 
 SHARE_OF_SESSION, POLL_SECONDS = 0.7, 0.002
+FULL_SECONDS, METADATA_SECONDS = 0.01, 10.0
 BATCH_BYTES = 256 * 1024
 """No more than the smallest limit of a topic: a batch that is refused is refused with all its records."""
 QUEUE_KIBIBYTES = 64 * 1024
-FASTEST = 1
+FASTEST, BY_KEY = 1, -1
 BROKEN = frozenset(
     {
         KafkaError._FATAL,
@@ -87,23 +98,33 @@ class Outlet:
         self._under_way = 0
         self._polls = False
 
-    def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> "asyncio.Future[Delivered]":
+    @property
+    def producer(self) -> Producer:
+        """The librdkafka producer, made on first use."""
+        if self._producer is None:
+            self._producer = Producer(self._config)
+        return self._producer
+
+    def send(
+        self, topic: str, partition: int, key: bytes | None, value: bytes | None, **more: Any
+    ) -> "asyncio.Future[Delivered]":
         """Send a record; the future is done once all replicas have it, or fails with one of the errors below.
+
+        `more` are a timestamp and headers.
 
         Raises Full if nothing was sent, MessageSizeTooLarge if no topic of ours takes it, and Undelivered if the
         producer is broken; the next record goes to a new one.
         """
         loop = asyncio.get_running_loop()
-        if self._producer is None:
-            self._producer = Producer(self._config)
+        producer = self.producer
         future: asyncio.Future[Delivered] = loop.create_future()
-        delivered = partial(self._on_delivery, self._producer, future, topic, partition)
+        delivered = partial(self._on_delivery, producer, future, topic)
         try:
-            self._producer.produce(topic, value, key, partition, delivered)
+            producer.produce(topic, value, key, partition, delivered, **more)
         except BufferError as error:
             raise Full from error
         except KafkaException as error:
-            raise self._failure(self._producer, error.args[0]) from error
+            raise self._failure(producer, error.args[0]) from error
         self._under_way += 1
         if not self._polls:
             self._polls = True
@@ -125,7 +146,6 @@ class Outlet:
         producer: Producer,
         future: "asyncio.Future[Delivered]",
         topic: str,
-        partition: int,
         error: KafkaError | None,
         message: Message,
     ) -> None:
@@ -136,7 +156,7 @@ class Outlet:
         if failed is not None:
             future.set_exception(failed)
         else:
-            future.set_result(Delivered(TP(topic, partition), message.offset() or 0))
+            future.set_result(Delivered(TP(topic, message.partition()), message.offset() or 0))
 
     def _failure(self, producer: Producer, error: KafkaError) -> Exception:
         """Return our exception for an error, and replace a producer that it breaks."""
@@ -148,3 +168,97 @@ class Outlet:
             self._retired.append(producer)
             producer.purge(in_queue=True, in_flight=True, blocking=False)
         return Undelivered(error.str())
+
+
+class AppProducer(base.Producer):
+    """The app's producer, for `topic.send`, `agent.send` and a user's own tables: an outlet that retries for longer."""
+
+    def __post_init__(self) -> None:
+        milliseconds = int(1_000 * self.request_timeout)
+        self._outlet = Outlet(self.app.settings, **{"message.timeout.ms": milliseconds})
+        self._open: set[asyncio.Future[Any]] = set()
+        self._counts: dict[str, int] = {}
+        self._turns = itertools.count()
+
+    async def send(
+        self,
+        topic: str,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int | None,
+        timestamp: float | None,
+        headers: Mapping[str, bytes] | Sequence[tuple[str, bytes]] | None,
+        *,
+        transactional_id: str | None = None,
+    ) -> "asyncio.Future[RecordMetadata]":
+        """Send a record; the future is done once all replicas have it. Waits while the queue is full."""
+        if transactional_id is not None:
+            await self._no_transactions()
+        more: dict[str, Any] = {} if timestamp is None else {"timestamp": int(1_000 * timestamp)}
+        if headers:
+            more["headers"] = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
+        while True:
+            try:
+                sending = self._outlet.send(topic, BY_KEY if partition is None else partition, key, value, **more)
+                break
+            except Full:
+                await asyncio.sleep(FULL_SECONDS)
+        future = asyncio.ensure_future(_metadata(sending, timestamp))
+        self._open.add(future)
+        future.add_done_callback(self._open.discard)
+        return future
+
+    async def send_and_wait(self, *record: Any, **more: Any) -> RecordMetadata:
+        """Send a record, and wait until all replicas have it."""
+        return await (await self.send(*record, **more))
+
+    async def flush(self) -> None:
+        """Wait until every record was acknowledged or has failed."""
+        await self.buffer.flush()
+        if self._open:
+            await asyncio.wait(self._open)
+
+    def key_partition(self, topic: str, key: bytes | None) -> TP:
+        """Return the partition of a key, as Java's clients find it; any partition for no key."""
+        count = self._counts.get(topic)
+        if count is None:
+            listed = self._outlet.producer.list_topics(topic, timeout=METADATA_SECONDS)
+            count = self._counts[topic] = len(listed.topics[topic].partitions)
+        chosen = next(self._turns) % count if key is None else int(murmur2(key) & 0x7FFFFFFF) % count
+        return TP(topic, chosen)
+
+    async def create_topic(
+        self,
+        topic: str,
+        partitions: int,
+        replication: int,
+        *,
+        config: Mapping[str, Any] | None = None,
+        timeout: float = 0.0,  # noqa: ASYNC109 - Faust's own name
+        retention: float | None = None,
+        compacting: bool | None = None,
+        deleting: bool | None = None,
+        ensure_created: bool = False,
+    ) -> None:
+        """Create a user's own topic, or the changelog of their own table; do nothing if it exists."""
+        kept = None if retention is None else int(1_000 * retention)
+        found = {**self.transport._topic_config(kept, compacting, deleting), **(config or {})}
+        wanted = NewTopic(topic, partitions, replication, config={name: str(value) for name, value in found.items()})
+        await asyncio.to_thread(topics.create, self.app.settings, [wanted])
+
+    def supports_headers(self) -> bool:
+        """Return true."""
+        return True
+
+    async def _no_transactions(self, *_: Any, **__: Any) -> NoReturn:
+        raise NotImplementedError(
+            "a worker sends without transactions: leave Faust's processing_guarantee at at_least_once"
+        )
+
+    begin_transaction = commit_transaction = abort_transaction = stop_transaction = _no_transactions
+    maybe_begin_transaction = commit_transactions = _no_transactions
+
+
+async def _metadata(sending: "asyncio.Future[Delivered]", timestamp: float | None) -> RecordMetadata:
+    tp, offset = await sending
+    return RecordMetadata(tp.topic, tp.partition, tp, offset, timestamp, None)

@@ -1,34 +1,44 @@
-"""The reader: passes fetched records to the intakes in batches, past Faust's queues.
+"""Dispatch of records: a stream element is a batch, all records that one fetch brought of one partition.
 
-Faust's own way leads each record through a conductor, a queue and a stream: 0.3 CPU ms per record, a quarter of a
-choice's cost. Faust keeps the group, the assignment, the fetching, the tables, their recovery and the commits:
+A conductor, a queue and a stream cost 0.3 CPU ms per element, a quarter of a choice if each record is one. So the
+consumer makes a batch of a partition's records and puts it on the queue of its agent's channel. Faust keeps the group,
+the assignment, the fetching, the streams, the tables, their recovery and the commits:
 
-- `ReadingConsumer` takes the intakes' records out of a fetch, and commits the offsets of the reader;
-- `Reader` makes events of them, drops those that it has passed on already, and counts a partition as done up to its
-  first unfinished event.
+- `BatchTopic` is the channel of an agent: `@app.agent(batches_of(app, Contrast, Feedback))`;
+- `BatchConsumer` takes these topics' records out of a fetch, and commits the offsets of the reader;
+- `Reader` makes batches, drops records that it has dispatched already, and counts a partition as done up to its first
+  unfinished event.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import faust
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
+from mode.utils.queues import FlowControlEvent, ThrowableQueue
+
+from schemas import Event, Touch
+
+BACKLOG = 256
+"""Events of a partition that may wait before no more are fetched: enough to be busy until the next fetch."""
 
 
 class Head:
     """The progress of one partition in one consumer generation: records are passed on to `taken`, finished to `done`.
 
     `left_at` is the first abandoned offset: it comes again with all records behind it, and no more events begin here.
-    Running events before it are finished as usual.
+    Running events before it are finished as usual. `waiting` is the number of dispatched events that have not begun.
     """
 
-    __slots__ = ("app", "done", "generation", "left_at", "pending", "taken", "tp")
+    __slots__ = ("app", "done", "generation", "is_held", "left_at", "pending", "taken", "tp", "waiting")
 
     def __init__(self, tp: TP, generation: int, app: Any = None) -> None:
         self.tp, self.generation, self.app = tp, generation, app
-        self.taken = 0
+        self.taken = self.waiting = 0
+        self.is_held = False
         self.done: int | None = None
         self.left_at: int | None = None
         self.pending: deque[Taken] = deque()
@@ -80,16 +90,65 @@ class Taken:
         return self.head.app
 
 
-Take = Callable[[Sequence[Taken]], None]
-"""Takes events in the order of their partition, without waiting."""
+Batch = list[Taken]
+"""Events of one partition, in its order."""
+
+
+class RegisteredTopic(faust.Topic):
+    """A topic of the registry: bytes, which we decode ourselves, and made by `topics.ensure` instead of Faust."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raw = {"key_type": bytes, "value_type": bytes, "key_serializer": "raw", "value_serializer": "raw"}
+        super().__init__(*args, **{**kwargs, **raw})
+
+    async def declare(self) -> None:
+        """Do nothing: with more partitions or another cleanup policy a user's events and state would part."""
+
+
+class BatchTopic(RegisteredTopic):
+    """The channel of an agent whose stream elements are batches.
+
+    All clones share one queue, which no flow control clears: a batch that is dropped within a generation is lost until
+    the worker restarts. Stale batches are dropped when their events are about to begin. A batch is no Faust event, so a
+    stream acknowledges nothing; the reader does.
+    """
+
+    _queue: ThrowableQueue | None
+
+    @property
+    def queue(self) -> ThrowableQueue:
+        """The queue, made on first use. Its length is bounded by the reader, which pauses partitions."""
+        if self._queue is None:
+            self._queue = ThrowableQueue(flow_control=FlowControlEvent(initially_suspended=False))
+        return self._queue
+
+    def _clone_args(self) -> Mapping[str, Any]:
+        return {**super()._clone_args(), "queue": self.queue}
+
+    def get_topic_name(self) -> str:
+        """Return the topics' names, for `faust agents`."""
+        return ", ".join(self.topics)
+
+    async def send(self, **record: Any) -> Any:
+        """Send a record; of several topics it would go to none."""
+        if len(self.topics) > 1:
+            raise ValueError(f"the agent reads {self}: send to one of these topics by its name")
+        return await super().send(**record)
+
+
+def batches_of(app: Any, *models: type[Event | Touch]) -> BatchTopic:
+    """Return the channel of the topics of these models, for an agent of this worker."""
+    topic = BatchTopic(app, topics=[app.settings.topic(model.TOPIC) for model in models])
+    app.reader.attach(topic)
+    return topic
 
 
 class Reader:
-    """Passes fetched records to the handlers of their topics."""
+    """Dispatches fetched records to the agents of their topics."""
 
     def __init__(self, app: Any) -> None:
         self._app = app
-        self._takers: dict[str, Take] = {}
+        self._channels: dict[str, BatchTopic] = {}
         self._heads: dict[TP, Head] = {}
         self._unfinished, self._idle = 0, asyncio.Event()
         self._idle.set()
@@ -98,28 +157,37 @@ class Reader:
     @property
     def topics(self) -> Iterable[str]:
         """Its topics."""
-        return self._takers.keys()
+        return self._channels.keys()
 
-    def attach(self, topics: Iterable[str], take: Take) -> None:
-        """Pass these topics' records to `take`."""
-        self._takers.update(dict.fromkeys(topics, take))
+    def attach(self, channel: BatchTopic) -> None:
+        """Dispatch the records of a channel's topics to it."""
+        self._channels.update(dict.fromkeys(channel.topics, channel))
 
     def on_ack(self, on_done: Callable[[Taken], None]) -> None:
         """Register a callback for acknowledged events, in partition order."""
         self._on_done.append(on_done)
 
-    def take(self, where: tuple[str, int], records: Iterable[Any]) -> None:
-        """Pass on the fetched records of a partition, each once per generation."""
-        tp, generation = TP(*where), self._app.consumer_generation_id
+    def dispatch(self, where: tuple[str, int], records: Iterable[Any]) -> None:
+        """Put the fetched records of a partition on the queue of its agent, each once per generation."""
+        if batch := self.batch(TP(*where), records):
+            self._channels[where[0]].queue.put_nowait(batch)
+
+    def batch(self, tp: TP, records: Iterable[Any]) -> Batch:
+        """Return events of the records that were not dispatched yet in this generation."""
+        generation = self._app.consumer_generation_id
         head = self._heads.get(tp)
         if head is None or head.generation != generation:
             head = self._heads[tp] = Head(tp, generation, self._app)
         events = [Taken(head, record) for record in records if record.offset >= head.taken]
-        if not events:
-            return
-        head.taken = events[-1].offset + 1
-        head.pending.extend(events)
-        self._takers[tp.topic](events)
+        if events:
+            head.taken = events[-1].offset + 1
+            head.pending.extend(events)
+            head.waiting += len(events)
+            if head.waiting >= BACKLOG and not head.is_held:
+                head.is_held = True
+                # Records that are fetched already still come.
+                self._app.consumer.on_buffer_full(tp)
+        return events
 
     def is_stale(self, event: Taken) -> bool:
         """Return true if its partition has moved since it was fetched."""
@@ -130,23 +198,18 @@ class Reader:
         """True if events may begin: not during a rebalance, a recovery or shutdown."""
         return bool(self._app.flow_control.is_active())
 
-    def hold(self, head: Head) -> None:
-        """Pause a partition; records that are fetched already still come."""
-        if not self._is_old(head):
-            self._app.consumer.on_buffer_full(head.tp)
-
-    def release(self, head: Head) -> None:
-        """Resume a partition."""
-        if not self._is_old(head):
+    def begin(self, event: Taken) -> bool:
+        """Count an event as running, so that a rebalance waits for it; false if it is stale."""
+        head = event.head
+        if head.generation != self._app.consumer_generation_id:
+            return False
+        head.waiting -= 1
+        if head.is_held and head.waiting < BACKLOG // 2:
+            head.is_held = False
             self._app.consumer.on_buffer_drop(head.tp)
-
-    def _is_old(self, head: Head) -> bool:
-        return bool(head.generation != self._app.consumer_generation_id)
-
-    def begin(self) -> None:
-        """Count a running event: a rebalance waits until it is finished."""
         self._unfinished += 1
         self._idle.clear()
+        return True
 
     def end(self, event: Taken) -> int:
         """Count an event that ran as finished or cancelled; return how many of its partition are acknowledged by it."""
@@ -161,6 +224,9 @@ class Reader:
                 for on_done in self._on_done:
                     on_done(done)
         return before - len(head.pending)
+
+    def _is_old(self, head: Head) -> bool:
+        return bool(head.generation != self._app.consumer_generation_id)
 
     def done(self, tp: TP) -> int | None:
         """Return the offset to commit."""
@@ -177,7 +243,7 @@ class Reader:
         await self._idle.wait()
 
 
-class ReadingConsumer(driver.Consumer):
+class BatchConsumer(driver.Consumer):
     """Faust's consumer, which passes records to the reader and commits the reader's offsets."""
 
     async def _wait_next_records(self, timeout: float) -> Any:  # noqa: ASYNC109 - Faust's own name
@@ -188,7 +254,7 @@ class ReadingConsumer(driver.Consumer):
             for tp in [tp for tp in records if tp.topic in reader.topics]:
                 batch = records.pop(tp)
                 if tp in active or tp in self._buffered_partitions:
-                    reader.take(tp, batch)
+                    reader.dispatch(tp, batch)
         return records, active
 
     async def wait_empty(self) -> None:

@@ -71,6 +71,7 @@ class QuietRecovery(Recovery):
             if self.need_recovery():
                 self._log_progress()
             else:
+                self.flush_buffers()  # of a user's own tables
                 self._set_recovery_ended()
                 self.signal_recovery_end.set()
         if not self.tables.standbys_ready and not self.standby_remaining_total():
@@ -111,11 +112,13 @@ class QuietTableManager(TableManager):
 
 
 class AbsorbingConsumer(driver.Consumer):
-    """A consumer whose fetches pass changelog records to the recovery, and return only the others."""
+    """A consumer whose fetches pass changelog records of our tables to the recovery, and return only the others."""
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Records:  # noqa: ASYNC109 - Faust's
         records: Records = await super()._getmany(active_partitions, timeout)
-        changes = {tp: batch for tp, batch in records.items() if batch and self._is_changelog_tp(tp)}
+        tables = self.app.tables._changelogs
+        # A user's own table is recovered Faust's way: it knows how to decode its keys and values.
+        changes = {tp: batch for tp, batch in records.items() if batch and hasattr(tables.get(tp.topic), "absorb")}
         if not changes:
             return records
         await self.app.tables.recovery.absorb(changes)

@@ -12,7 +12,7 @@
    ahead of the changelog: events count as applied there that a worker with an empty disk has never seen. We write the
    changelog first (`Pipeline.write`), and the table once the broker has it.
 5. Faust's producer costs more than a choice's operators, and is idempotent only together with its exactly-once mode,
-   which is not fit for use (faust-streaming #136, #177, #323). It never starts: a worker sends through its outlet.
+   which is not fit for use (faust-streaming #136, #177, #323). `outlet.AppProducer` takes its place.
 6. Faust's livelock detector only logs, and wrongly: it reports every idle partition every few seconds, a thousand lines
    a minute. During a seek it dies of an assertion in aiokafka and takes the worker with it. It is off: our own watchdog
    acts on lag without progress.
@@ -21,7 +21,7 @@
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import aiokafka
@@ -31,9 +31,11 @@ from faust.types import TP
 from yarl import URL
 
 from schemas import key_start
+from streams.settings import Settings
+from streams.worker.runtime.health import WorkerHealth
 from streams.worker.runtime.membership import Membership, watch
-from streams.worker.runtime.outlet import Delivered
-from streams.worker.runtime.reader import Reader, ReadingConsumer
+from streams.worker.runtime.outlet import AppProducer, Delivered
+from streams.worker.runtime.reader import BatchConsumer, Reader
 from streams.worker.runtime.recovery import AbsorbingConsumer
 from streams.worker.runtime.stores import STORES, Writes
 
@@ -68,7 +70,7 @@ class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
         """Repair 6: off during recovery too."""
 
 
-class SeekingConsumer(ReadingConsumer, AbsorbingConsumer):
+class SeekingConsumer(BatchConsumer, AbsorbingConsumer):
     """The consumer of Apache Kafka."""
 
     thread = SeekingConsumerThread
@@ -77,18 +79,11 @@ class SeekingConsumer(ReadingConsumer, AbsorbingConsumer):
         return self.thread(self, loop=self.loop, beacon=self.beacon)
 
 
-class IdleProducer(driver.Producer):
-    """Repair 5: stands where Faust wants a producer, and connects to nothing."""
-
-    async def on_start(self) -> None:
-        """Start nothing."""
-
-
 class SeekingTransport(driver.Transport):
     """The transport to Apache Kafka."""
 
     Consumer = SeekingConsumer
-    Producer = IdleProducer
+    Producer = AppProducer
 
 
 class PacedFetches:
@@ -173,24 +168,46 @@ class TrueEndTransport(SeekingTransport):
     Consumer = TrueEndConsumer
 
 
-class RepairedApp(faust.App):
-    """A Faust app that reads everything from Apache Kafka."""
+class WorkerApp(faust.App):
+    """The Faust app of a worker, with the repairs.
 
-    membership: Membership
-    reader: Reader
-    transport_class: type[driver.Transport] = SeekingTransport
+    Before it joins its group it prepares, in a thread. Commands that only describe the app, or send, do not.
+    """
+
+    def __init__(self, settings: Settings, membership: Membership, **options: Any) -> None:
+        super().__init__(settings.app_id, **options)
+        # `faust worker` would switch it on: it shows tables, people and all, without a token.
+        self.boot_strategy.enable_web = False
+        self.settings, self.membership = settings, membership
+        self.health = WorkerHealth()
+        self.reader = Reader(self)
+        self._prepare: Callable[[], None] | None = None
+
+    def prepare_by(self, prepare: Callable[[], None]) -> None:
+        """Set what must be done before the worker joins its group."""
+        self._prepare = prepare
+
+    def prepare(self) -> None:
+        """Do that, once."""
+        prepare, self._prepare = self._prepare, None
+        if prepare is not None:
+            prepare()
+
+    async def on_first_start(self) -> None:
+        """Prepare, unless the app only sends or asks."""
+        await super().on_first_start()
+        if not (self.client_only or self.producer_only):
+            await asyncio.to_thread(self.prepare)
 
     def _new_transport(self) -> driver.Transport:
-        return self.transport_class(self.conf.broker_consumer, self)
+        transport = TrueEndTransport if self.settings.embedded else SeekingTransport
+        return transport(self.conf.broker_consumer, self)
+
+    def _new_producer_transport(self) -> driver.Transport:
+        return self.transport
 
 
-class EmbeddedApp(RepairedApp):
-    """A Faust app that reads everything, and to the true end, from the embedded broker."""
-
-    transport_class = TrueEndTransport
-
-
-class DeliveredTable(faust.Table):
+class LogFirstTable(faust.Table):
     """Repair 4: a table that never holds a value that its changelog does not; its store is one of ours."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

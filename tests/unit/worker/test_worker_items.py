@@ -170,7 +170,7 @@ def refuse(worker: FakeWorker, is_refused: Callable[[bytes | None, bytes | None]
             raise MessageSizeTooLarge("too large")
         return send(topic, partition, key, value)
 
-    outlet.send = sent  # type: ignore[method-assign]
+    outlet.send = sent  # type: ignore[assignment]
 
 
 async def test_an_item_that_is_too_large_for_the_broker_begins_anew(deployment: FakeDeployment) -> None:

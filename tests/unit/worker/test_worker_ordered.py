@@ -6,14 +6,15 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from faust.types import TP
 from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.evolve import RulesReasoner
 from streams.settings import OnLlmFailure
 from streams.worker.reasoning.reasoner import Reasoning
-from streams.worker.runtime.ordered import BACKLOG, Abandoned, KeyOrdered, Stale, Work
-from streams.worker.runtime.reader import Reader
+from streams.worker.runtime.ordered import Abandoned, KeyOrdered, Stale, Work
+from streams.worker.runtime.reader import BACKLOG, Reader
 
 KEYS = st.sampled_from(["ann", "bob", "cem", None])
 EVENTS = st.lists(st.tuples(st.integers(0, 2), KEYS), min_size=1, max_size=12)
@@ -44,8 +45,8 @@ class Run:
         self._offsets: dict[int, int] = defaultdict(int)
         self.progress = 0
         self.reader = Reader(self)
-        self.ordered = KeyOrdered(self.reader, "a stage", in_flight, self.route, self.on_error, self.on_progress)
-        self.reader.attach(["t"], self.ordered.take)
+        self.stage = "a stage"
+        self.ordered = KeyOrdered(self, in_flight)
         self.reader.on_ack(lambda event: self.acked[event.partition].append(event.offset))
 
     def on_buffer_full(self, tp: Any) -> None:
@@ -70,8 +71,12 @@ class Run:
         for offset, work in enumerate(works, first):
             self._works[self.consumer_generation_id, partition, offset] = work
             self.events.append((partition, offset))
-        self.reader.take(("t", partition), [Fetched(offset) for offset in range(first, first + len(works))])
+        self.take(partition, *(Fetched(offset) for offset in range(first, first + len(works))))
         await turn()
+
+    def take(self, partition: int, *fetched: Fetched) -> None:
+        """Submit what a fetch has brought."""
+        self.ordered.submit(self.reader.batch(TP("t", partition), fetched))
 
     def work(self, key: str | None, number: int) -> Work:
         """Work that ends when the test says so."""
@@ -224,7 +229,7 @@ async def test_what_a_seek_brings_again_is_not_given_out_again() -> None:
     world = Run()
     await world.submit(0, "ann")
 
-    world.reader.take(("t", 0), [Fetched(0)])
+    world.take(0, Fetched(0))
     await turn()
     await world.end(0)
 
@@ -245,7 +250,7 @@ async def test_gaps_between_offsets_are_passed_over() -> None:
 
 async def test_an_event_for_which_no_work_is_found_is_an_error_and_not_lost() -> None:
     world = Run()
-    world.reader.take(("t", 0), [Fetched(0)])
+    world.take(0, Fetched(0))
     await turn()
 
     assert [type(error) for error in world.errors] == [KeyError]

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from schemas import BadRecord, Memory, Taken, decode, encode
 from streams.kafka.packed import LARGE_BYTES, LZ4, MAX_BYTES, ZSTD, pack, unpack
-from streams.worker import app as worker_app
+from streams.worker.create import create
 from streams.worker.metrics import MOST_NAMES, OTHER, Names
 from streams.worker.run import RateLimitFilter
 from streams.worker.runtime.repairs import (
@@ -36,7 +36,7 @@ from tests.fake_log import settings_in
 
 
 def app_of(folder: Path, *, embedded: bool = False) -> faust.App:
-    return worker_app.create(settings_in(folder, embedded=embedded)).app
+    return create(settings_in(folder, embedded=embedded)).app
 
 
 TP_OF_NOBODY = TP("t.contrasts", 0)
