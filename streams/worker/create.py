@@ -1,8 +1,9 @@
-"""The Faust app of a worker: settings decided by measurement, raw topics, eight tables, eight agents."""
+"""The Faust app of a worker: settings decided by measurement, eight tables, eight agents."""
 
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import faust
 
@@ -13,8 +14,8 @@ from streams.kafka.security import protocol_of, tls_context
 from streams.settings import ReasonerName, Settings, Store
 from streams.worker import lifecycle
 from streams.worker.agents import contrast, evolve, listen, prior, propagate, rank, weigh
-from streams.worker.lifecycle import PunctualWorker
-from streams.worker.pipeline import REQUEST_BYTES, Pipeline
+from streams.worker.deps import Deps
+from streams.worker.producer import Producer
 from streams.worker.reasoning.llm import listener_of, models_of, reader_of, reasoner_of
 from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.runtime.membership import Membership
@@ -22,36 +23,49 @@ from streams.worker.runtime.outlet import delivery_seconds
 from streams.worker.runtime.reader import RegisteredTopic
 from streams.worker.runtime.recovery import QuietTableManager
 from streams.worker.runtime.repairs import LogFirstTable, WorkerApp
+from streams.worker.tables import Tables
 
 TABLES = ("skills", "profiles", "open-rankings", "memories", "receipts", "weights", "cards", "conversations")
 NEVER_SECONDS = 7 * 86_400.0
+REQUEST_BYTES = 4 * 1024 * 1024
 
 
-def create(settings: Settings) -> Pipeline:
+class Worker(NamedTuple):
+    """A worker's parts: the app with all agents, and what the agents share."""
+
+    app: WorkerApp
+    tables: Tables
+    producer: Producer
+    deps: Deps
+
+
+def create(settings: Settings) -> Worker:
     """Return the worker's parts, with an app of all agents that is not started yet."""
     datadir = settings.data_dir / "worker"
     private.make(datadir)
-    app = _app(settings, datadir)
-    pipeline = Pipeline(app, settings, {base: _table(app, settings, base) for base in TABLES})
-    app.prepare_by(partial(lifecycle.prepare, pipeline))
-    lifecycle.add_tasks(pipeline)
-    rank.define(pipeline, models_of(settings))
-    contrast.define(pipeline)
-    propagate.define(pipeline)
-    weigh.define(pipeline)
+    app, deps = _app(settings, datadir), Deps(settings)
+    producer = Producer(app, settings)
+    tables = Tables({base: _table(app, settings, base) for base in TABLES}, producer)
+    worker = Worker(app, tables, producer, deps)
+    app.prepare_by(partial(lifecycle.prepare, app, deps))
+    lifecycle.add_tasks(app, tables, deps)
+    rank.define(*worker, models_of(settings))
+    contrast.define(*worker)
+    propagate.define(*worker)
+    weigh.define(*worker)
     reasoning = Reasoning(
         reasoner_of(settings),
         settings.on_llm_failure,
-        pipeline.touch,
+        app.reader.touch,
         settings.evolve_mode,
         reader_of(settings),
         settings.in_flight if settings.reasoner is ReasonerName.LLM else None,
         listener_of(settings),
-        pipeline.privacy,
+        deps.privacy,
     )
-    listener = listen.define(pipeline, reasoning.listen)
-    prior.define(pipeline, evolve.define(pipeline, reasoning, listener))
-    return pipeline
+    listener = listen.define(*worker, reasoning.listen)
+    prior.define(*worker, evolve.define(*worker, reasoning, listener))
+    return worker
 
 
 def _app(settings: Settings, datadir: Path) -> WorkerApp:
@@ -75,7 +89,7 @@ def _app(settings: Settings, datadir: Path) -> WorkerApp:
         topic_disable_leader=True,
         table_standby_replicas=settings.standby_replicas,
         TableManager=QuietTableManager,
-        Worker=PunctualWorker,
+        Worker=lifecycle.PunctualWorker,
         broker_session_timeout=settings.session_seconds,
         broker_heartbeat_interval=min(1.0, settings.session_seconds / 8),
         broker_rebalance_timeout=rebalance_seconds,

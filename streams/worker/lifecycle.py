@@ -15,10 +15,11 @@ from streams.kafka import topics
 from streams.pseudonyms import FILE, is_shared
 from streams.settings import By, RankerName, ReasonerName, Settings
 from streams.worker import metrics
-from streams.worker.pipeline import Pipeline
+from streams.worker.deps import Deps
 from streams.worker.reasoning.llm import close_clients
 from streams.worker.runtime.health import standing_of
 from streams.worker.runtime.watchdog import Watchdog
+from streams.worker.tables import Tables
 
 logger = logging.getLogger("sager.worker")
 
@@ -27,20 +28,20 @@ COLLECT_AFTER = (100_000, 20, 10)
 """Thresholds of the garbage collector's generations. Python's own 700 start it several times per event."""
 
 
-def prepare(pipeline: Pipeline) -> None:
+def prepare(app: Any, deps: Deps) -> None:
     """Do what a worker needs before it joins its group; blocks until it is done."""
-    health = pipeline.app.health
+    health = app.health
     health.starts("looking at the topics")
-    make_topics(pipeline.settings)
+    make_topics(deps.settings)
     health.starts("reading the global skills")
-    pipeline.global_skills.start()
+    deps.global_skills.start()
     health.starts("reading the weights")
-    pipeline.learned_weights.start()
+    deps.learned_weights.start()
     health.starts("reading the items of the graph")
-    pipeline.items.start()
+    deps.items.start()
     # The tokenizer reads its table on first use, for half a second: not while a group waits for this worker.
     count_tokens("")
-    health.runs(pipeline.app)
+    health.runs(app)
 
 
 def make_topics(settings: Settings) -> None:
@@ -66,29 +67,29 @@ def longest_question_seconds(settings: Settings) -> float:
     return question * max(evolving, ranking)
 
 
-def add_tasks(pipeline: Pipeline) -> None:
+def add_tasks(app: Any, tables: Tables, deps: Deps) -> None:
     """Add the tasks that start with the app: Faust makes its consumer in the thread that asks for it first."""
-    metrics.LLM_BUDGET.set(pipeline.settings.llm_daily_budget)
+    metrics.LLM_BUDGET.set(deps.settings.llm_daily_budget)
 
     def assigned() -> set[tuple[str, int]]:
-        return {(tp.topic, tp.partition) for tp in pipeline.app.consumer.assignment()}
+        return {(tp.topic, tp.partition) for tp in app.consumer.assignment()}
 
     async def on_guard() -> None:
-        pipeline.touch()
-        settings = pipeline.settings
+        app.reader.touch()
+        settings = deps.settings
         patience = max(settings.watchdog_seconds, longest_question_seconds(settings) + MARGIN_SECONDS)
         patient = settings.model_copy(update={"watchdog_seconds": patience})
-        standing, beats = partial(standing_of, pipeline.app), lambda: pipeline.app.health.beats
-        watchdog = Watchdog(patient, lambda: pipeline.progressed, assigned, standing=standing, beats=beats)
+        standing, beats = partial(standing_of, app), lambda: app.health.beats
+        watchdog = Watchdog(patient, lambda: app.reader.progressed, assigned, standing=standing, beats=beats)
         watchdog.start()
-        pipeline.app.health.guarded_by(watchdog)
+        app.health.guarded_by(watchdog)
         logger.info("watching for lag without progress for %.0f s", patience)
 
     async def measure_state() -> None:
         while True:
             try:
-                sizes = {name: table.data.size() for name, table in pipeline.tables.items()}
-                sizes[ItemMemory.TOPIC] = pipeline.items.store.size()
+                sizes = {name: table.data.size() for name, table in tables.by_name.items()}
+                sizes[ItemMemory.TOPIC] = deps.items.store.size()
                 for name, (entries, size) in sizes.items():
                     metrics.STATE_ENTRIES.labels(name).set(entries)
                     metrics.STATE_BYTES.labels(name).set(size)
@@ -104,7 +105,7 @@ def add_tasks(pipeline: Pipeline) -> None:
         gc.set_threshold(*COLLECT_AFTER)
 
     for task in (collect_seldom, on_guard, measure_state):
-        pipeline.app.task(task)
+        app.task(task)
 
 
 class PunctualWorker(faust.Worker):

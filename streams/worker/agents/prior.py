@@ -5,41 +5,43 @@ from datetime import UTC, datetime
 from typing import Any
 
 from operators.steps.prior import Outcome, Prior, State
-from schemas import Interaction, Memory, Position, Profile, compound_key
+from schemas import Interaction, Position, compound_key
 from streams.worker.agents.evolve import Evolve
+from streams.worker.deps import Deps
 from streams.worker.graph import remember
-from streams.worker.pipeline import Pipeline
+from streams.worker.producer import Producer
 from streams.worker.runtime.intake import Intake
 from streams.worker.runtime.ordered import KeyOrdered
 from streams.worker.runtime.reader import Batch, batches_of
+from streams.worker.tables import Tables
 
 
-def define(pipeline: Pipeline, evolve: Evolve) -> None:
+def define(app: Any, tables: Tables, producer: Producer, deps: Deps, evolve: Evolve) -> None:
     """Define the agent; `evolve` writes the skills that have begun."""
-    step = Prior(pipeline.graph)
+    step = Prior(deps.graph)
 
     async def on_interaction(event: Any, interaction: Interaction, position: Position) -> str:
         key = compound_key(interaction.user_id, interaction.domain)
-        item = pipeline.facts_of(interaction.domain, interaction.item)
+        item = deps.facts_of(interaction.domain, interaction.item)
         # The receipt is read under both locks: an erasure removes memory and profile in another agent.
-        async with pipeline.lock("memories", key), pipeline.lock("profiles", key):
+        async with tables.memories.lock(key), tables.profiles.lock(key):
             state = State(
-                pipeline.read(pipeline.profiles, key, Profile),
-                pipeline.read(pipeline.memories, key, Memory),
-                pipeline.receipt(interaction.user_id),
+                tables.profiles.read(key),
+                tables.memories.read(key),
+                tables.receipt(interaction.user_id),
             )
             effects = step.step(state, interaction, item, position, datetime.now(UTC))
-            await remember(pipeline, event, effects.remembered)
+            await remember(tables, producer, event, effects.remembered)
             if effects.profile is not None:
-                await pipeline.write(pipeline.profiles, event, key, effects.profile)
+                await tables.profiles.write(event, key, effects.profile)
         # Outside of the locks: an erasure takes them while it holds the user's lock.
         if effects.outcome is not Outcome.FORGOTTEN:
             await evolve.visit(event, interaction, item, position)
         return effects.outcome.value
 
-    executor = KeyOrdered(Intake(pipeline, "prior", on_interaction, Interaction))
+    executor = KeyOrdered(Intake(app, tables, producer, deps.settings, "prior", on_interaction, Interaction))
 
-    @pipeline.app.agent(batches_of(pipeline.app, Interaction), name="prior")
+    @app.agent(batches_of(app, Interaction), name="prior")
     async def prior(batches: AsyncIterable[Batch]) -> None:
         """Count interactions in profiles, from which StatInit seeds skills."""
         async for batch in batches:

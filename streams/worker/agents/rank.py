@@ -16,38 +16,41 @@ from operators.retrieve import Retrieved
 from operators.seals import sealed
 from operators.slim import Slimmed
 from operators.steps.rank import Heard, State, answer
-from schemas import Features, Injected, Memory, Position, Ranking, RankRequest, ReasonedBy, compound_key, encode
+from schemas import Features, Injected, Position, Ranking, RankRequest, ReasonedBy, compound_key, encode
 from streams.lru import LruCache
 from streams.steps import rank_of
 from streams.worker import metrics
-from streams.worker.pipeline import Pipeline
+from streams.worker.deps import Deps
+from streams.worker.producer import Producer
 from streams.worker.reasoning.llm import Models
 from streams.worker.runtime.intake import Intake
 from streams.worker.runtime.ordered import KeyOrdered
 from streams.worker.runtime.reader import Batch, batches_of
 from streams.worker.skills import newest
+from streams.worker.tables import Tables
 
 KEPT = 2_000
 """How many facets and slim skills are kept for the next request of the same user."""
 DETERMINISTIC = "deterministic"
 
 
-def define(pipeline: Pipeline, models: Models) -> None:
+def define(app: Any, tables: Tables, producer: Producer, deps: Deps, models: Models) -> None:
     """Define the agent."""
-    answers = Answers(pipeline, models)
+    answers = Answers(tables, deps, models)
 
     async def on_request(event: Any, request: RankRequest, position: Position) -> str:
         request = request.model_copy(
-            update={"instruction": pipeline.redact_instruction(request.instruction, request.domain)}
+            update={"instruction": deps.redact_instruction(request.instruction, request.domain)}
         )
-        ranking = sealed(answer(request, *await answers.rank(request)), pipeline.ranking_key)
-        await pipeline.send(event, Ranking.TOPIC, request.user_id.encode(), encode(ranking))
+        ranking = sealed(answer(request, *await answers.rank(request)), deps.ranking_key)
+        await producer.send(event, Ranking.TOPIC, request.user_id.encode(), encode(ranking))
         count(ranking)
         return "ranked"
 
-    executor = KeyOrdered(Intake(pipeline, "rank", on_request, RankRequest), pipeline.settings.in_flight)
+    intake = Intake(app, tables, producer, deps.settings, "rank", on_request, RankRequest)
+    executor = KeyOrdered(intake, deps.settings.in_flight)
 
-    @pipeline.app.agent(batches_of(pipeline.app, RankRequest), name="rank")
+    @app.agent(batches_of(app, RankRequest), name="rank")
     async def rank(batches: AsyncIterable[Batch]) -> None:
         """Answer rank requests from local state."""
         async for batch in batches:
@@ -69,9 +72,9 @@ def count(ranking: Ranking) -> None:
 class Answers:
     """The three stages of a ranking."""
 
-    def __init__(self, pipeline: Pipeline, models: Models) -> None:
-        self._pipeline, self._settings, self._models = pipeline, pipeline.settings, models
-        self._step = rank_of(pipeline.settings)
+    def __init__(self, tables: Tables, deps: Deps, models: Models) -> None:
+        self._tables, self._deps, self._settings, self._models = tables, deps, deps.settings, models
+        self._step = rank_of(deps.settings)
         self._retrieved: LruCache[tuple[str, ...], Retrieved] = LruCache(KEPT)
         self._slims: LruCache[tuple[str, ...], tuple[Slimmed, ReasonedBy | None]] = LruCache(KEPT)
 
@@ -79,10 +82,10 @@ class Answers:
         """Return the candidates' ids in order, and everything that decided it."""
         state = self._read(request)
         # Read together with the state: an answer for a user who is erased meanwhile is never found in the cache again.
-        epoch = self._pipeline.forget_epoch(request.user_id)
+        epoch = self._tables.forget_epoch(request.user_id)
         retrieved = self._retrieve(request, state, epoch)
         short, slim_by = await self._extract(request, state, epoch)
-        items = [self._pipeline.facts_of(request.domain, candidate) for candidate in request.candidates]
+        items = [self._deps.facts_of(request.domain, candidate) for candidate in request.candidates]
         known = {item.item_id for item in items}
         companions = {name: share for name, share in retrieved.companions.items() if name in known}
         session = request.occurred_at, request.session_id
@@ -90,7 +93,7 @@ class Answers:
         task = Task(items, request.instruction, retrieved.facets, companions, text, seed=request.request_id)
         # A model that failed a moment ago would fail again.
         asks = slim_by is None or slim_by.fallback is None
-        used = self._pipeline.learned_weights.of(request.domain)
+        used = self._deps.learned_weights.of(request.domain)
         heard = self._step.heard(state.skill, items, request.occurred_at, request.session_id, asks=request.clarify)
         ranking, features = await self._reason(task, state, short, used.weights, heard, session, asks=asks)
         is_weighed = ranking.reasoned_by.reasoner == DETERMINISTIC
@@ -112,11 +115,11 @@ class Answers:
         )
 
     def _read(self, request: RankRequest) -> State:
-        pipeline, key = self._pipeline, compound_key(request.user_id, request.domain)
-        population = pipeline.global_skills
+        key = compound_key(request.user_id, request.domain)
+        population = self._deps.global_skills
         return State(
-            newest(pipeline, request),
-            pipeline.read(pipeline.memories, key, Memory) if self._step.retrieves else None,
+            newest(self._tables, self._deps, request),
+            self._tables.memories.read(key) if self._step.retrieves else None,
             None,
             population.shares(request.domain),
             population.popularity(request.domain),
@@ -126,7 +129,7 @@ class Answers:
         """Return facets of the user's neighbourhood, cached until their memory, one of its items or the day changes."""
         if not self._step.retrieves:
             return Retrieved()
-        memory, items = state.memory, self._pipeline.items
+        memory, items = state.memory, self._deps.items
         graph = (memory.version if memory else 0, *items.epochs(memory))
         name = (request.user_id, epoch, request.domain, str(graph), request.occurred_at.date().isoformat())
         if (known := self._retrieved.get(name)) is not None:

@@ -75,9 +75,9 @@ class WorkerHealth:
             reasons.append("shutting down")
         if self._doing:
             reasons.append(self._doing)
-        app = self._app
-        if app is None:
+        if self._app is None:
             return reasons
+        app = self._app
         if not app.rebalancing_count:
             reasons.append("waiting for the group to let it in")
         elif app.rebalancing or not app.tables.actives_ready:

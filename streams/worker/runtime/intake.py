@@ -16,11 +16,13 @@ from schemas.topics import TOPICS, by_name
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.metrics import DEAD_LETTERS, report_clock
+from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.pipeline import Pipeline, position_of
+from streams.worker.producer import Producer
 from streams.worker.runtime.ordered import Stale, Work
 from streams.worker.runtime.outlet import MessageSizeTooLarge
-from streams.worker.runtime.reader import Taken
+from streams.worker.runtime.reader import Reader, Taken, position_of
+from streams.worker.tables import Tables
 
 Handler = Callable[[Any, Any, Position], Awaitable[str]]
 """Takes the Faust event, the decoded event and its position; returns the outcome for the metrics."""
@@ -32,9 +34,9 @@ AHEAD = f"its time is more than {TOLERANCE.seconds // 60} minutes ahead of its r
 class DeadLetters:
     """Keeps records that a stage cannot process."""
 
-    def __init__(self, pipeline: Pipeline, stage: str) -> None:
+    def __init__(self, producer: Producer, settings: Settings, stage: str) -> None:
         self.stage = stage
-        self._pipeline = pipeline
+        self._producer, self._settings = producer, settings
 
     async def dead_letter(
         self, event: Any, position: Position, reason: str, detail: str, value: bytes | None = None
@@ -43,7 +45,7 @@ class DeadLetters:
         if value is None:
             value = event.value or b""
             # On a topic that apps write, bytes that look packed may unpack to a thousand times their size.
-            if by_name(event.message.topic, self._pipeline.settings.prefix).packed:
+            if by_name(event.message.topic, self._settings.prefix).packed:
                 value = unpack(value)
         key: bytes | None = event.message.key
         try:
@@ -58,7 +60,7 @@ class DeadLetters:
     async def _send_letter(self, event: Any, letter: DeadLetter) -> None:
         # Not by the key: hashing a hostile one takes 0.7 s a megabyte, and all agents would wait.
         partition = letter.source.partition
-        await self._pipeline.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
+        await self._producer.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
 
 
 class Intake(DeadLetters):
@@ -69,27 +71,35 @@ class Intake(DeadLetters):
     """
 
     def __init__(
-        self, pipeline: Pipeline, stage: str, handle: Handler, *models: type[Event], by_owner: bool = True
+        self,
+        app: Any,
+        tables: Tables,
+        producer: Producer,
+        settings: Settings,
+        stage: str,
+        handle: Handler,
+        *models: type[Event],
+        by_owner: bool = True,
     ) -> None:
-        super().__init__(pipeline, stage)
-        self.reader, self.on_progress = pipeline.reader, pipeline.touch
-        self._handler, self._by_owner = handle, by_owner
-        self._topics = {pipeline.settings.topic(model.TOPIC): TOPICS[model.TOPIC] for model in models}
+        super().__init__(producer, settings, stage)
+        self.reader: Reader = app.reader
+        self._tables, self._handler, self._by_owner = tables, handle, by_owner
+        self._topics = {settings.topic(model.TOPIC): TOPICS[model.TOPIC] for model in models}
 
     def route(self, event: Taken) -> Work:
         """Return the owner of a record's event and what to do with it."""
         topic = self._topics[event.topic]
         position = position_of(event)
         if topic.model is not ForgetRequest:
-            self._pipeline.newest_ms = max(self._pipeline.newest_ms, position.timestamp_ms)
+            self.reader.newest_ms = max(self.reader.newest_ms, position.timestamp_ms)
         metrics.labelled(metrics.TAKEN, topic.base).inc()
         try:
             raw = unpack(event.value or b"") if topic.packed else event.value
-            record = self._pipeline.decode(topic.model, raw)
+            record = self._tables.decode(topic.model, raw)
         except BadRecord as error:
             return Work(None, partial(self.dead_letter, event, position, error.reason, error.detail))
         owner = topic.owner_of(record)
-        right = partition_of(owner, self._pipeline.settings.partitions)
+        right = partition_of(owner, self._settings.partitions)
         if right != position.partition:
             return Work(owner, partial(self._reroute, event, topic.base, owner, right))
         whose = owner if self._by_owner else None
@@ -108,11 +118,11 @@ class Intake(DeadLetters):
         if id_of(record) is None:
             return None
         user_id, occurred_at = record.user_id, record.occurred_at  # type: ignore[attr-defined]
-        receipt, now = self._pipeline.receipt(user_id), datetime.now(UTC)
+        receipt, now = self._tables.receipt(user_id), datetime.now(UTC)
         logged_at = position.moment if position.timestamp_ms else None
         if logged_at is not None:
             report_clock((logged_at - now).total_seconds(), TOLERANCE.total_seconds())
-        why = refused(record, logged_at, now, receipt, self._pipeline.settings.event_key_bytes)
+        why = refused(record, logged_at, now, receipt, self._settings.event_key_bytes)
         if why is not None or receipt is None:
             return why
         moments = [occurred_at] if logged_at is None else [occurred_at, logged_at]
@@ -120,7 +130,7 @@ class Intake(DeadLetters):
 
     async def _reroute(self, event: Any, base: str, owner: str, right: int) -> None:
         """Forward a record to its user's partition: its producer does not hash with murmur2."""
-        await self._pipeline.send(event, base, owner.encode(), event.value, partition=right)
+        await self._producer.send(event, base, owner.encode(), event.value, partition=right)
         metrics.REROUTED.labels(self.stage).inc()
         metrics.EVENTS.labels(self.stage, "rerouted").inc()
 

@@ -51,8 +51,7 @@ class Work(NamedTuple):
 class KeyOrdered:
     """Runs one agent's handlers, at most `in_flight` at once.
 
-    `agent` returns an event's owner and handler (`route`), handles an event whose handler raised (`on_error`), and is
-    called whenever one is done (`on_progress`).
+    `agent` returns an event's owner and handler (`route`), and handles an event whose handler raised (`on_error`).
     """
 
     def __init__(self, agent: "Intake", in_flight: int = IN_FLIGHT) -> None:
@@ -136,7 +135,6 @@ class KeyOrdered:
                 event.is_done = True
                 line.popleft()
                 self._end(event)
-                self._agent.on_progress()
                 self._begin()
         finally:
             if key is not None:

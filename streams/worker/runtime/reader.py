@@ -11,6 +11,7 @@ the assignment, the fetching, the streams, the tables, their recovery and the co
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -20,7 +21,8 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from mode.utils.queues import FlowControlEvent, ThrowableQueue
 
-from schemas import Event, Touch
+from schemas import Event, Position, Touch
+from streams.worker import metrics
 
 BACKLOG = 256
 """Events of a partition that may wait before no more are fetched: enough to be busy until the next fetch."""
@@ -144,7 +146,11 @@ def batches_of(app: Any, *models: type[Event | Touch]) -> BatchTopic:
 
 
 class Reader:
-    """Dispatches fetched records to the agents of their topics."""
+    """Dispatches fetched records to the agents of their topics.
+
+    `progressed` is the last moment at which an event was finished, by the monotonic clock, for the watchdog.
+    `newest_ms` is the newest Kafka timestamp of the events that the worker has read, without requests to forget.
+    """
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -153,6 +159,9 @@ class Reader:
         self._unfinished, self._idle = 0, asyncio.Event()
         self._idle.set()
         self._on_done: list[Callable[[Taken], None]] = []
+        self._next_offset: dict[TP, int] = {}
+        self.progressed = time.monotonic()
+        self.newest_ms = 0
 
     @property
     def topics(self) -> Iterable[str]:
@@ -213,6 +222,7 @@ class Reader:
 
     def end(self, event: Taken) -> int:
         """Count an event that ran as finished or cancelled; return how many of its partition are acknowledged by it."""
+        self.touch()
         self._unfinished -= 1
         if not self._unfinished:
             self._idle.set()
@@ -220,7 +230,7 @@ class Reader:
         while head.pending and head.pending[0].is_done:
             done = head.pending.popleft()
             if (head.left_at is None or done.offset < head.left_at) and not self._is_old(head):
-                head.done = done.offset + 1
+                self._next_offset[head.tp] = head.done = done.offset + 1
                 for on_done in self._on_done:
                     on_done(done)
         return before - len(head.pending)
@@ -238,9 +248,43 @@ class Reader:
         found = ((tp, self.done(tp)) for tp in self._heads)
         return {tp: offset for tp, offset in found if offset is not None}
 
+    def touch(self) -> None:
+        """Note that this worker is alive and working."""
+        self.progressed = time.monotonic()
+        metrics.PROGRESS.set_to_current_time()
+
+    def is_acknowledged(self, source: Position) -> bool:
+        """Return true if no worker will be given the event at this position again; false for others' partitions."""
+        tp = TP(source.topic, source.partition)
+        return source.offset < max(self._next_offset.get(tp, 0), self._committed(tp))
+
+    def has_more(self, topic: str, partition: int) -> bool:
+        """Return true if a partition holds unfinished records, as of the last fetch."""
+        tp = TP(topic, partition)
+        try:
+            end = self._app.consumer.highwater(tp)
+        except (AssertionError, LookupError):  # not assigned to this worker, or not any more
+            return False
+        if end is None:
+            return True
+        return int(end) > self._next_offset.get(tp, self._committed(tp))
+
+    def _committed(self, tp: TP) -> int:
+        return int(self._app.consumer._committed_offset.get(tp) or 0)
+
     async def wait_empty(self) -> None:
         """Wait until no event runs."""
         await self._idle.wait()
+
+
+def position_of(message: Any) -> Position:
+    """Return a message's place in Kafka."""
+    return Position(
+        topic=message.topic,
+        partition=message.partition,
+        offset=message.offset,
+        timestamp_ms=max(0, int((message.timestamp or 0) * 1000)),
+    )
 
 
 class BatchConsumer(driver.Consumer):

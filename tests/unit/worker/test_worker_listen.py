@@ -63,7 +63,7 @@ def waiting(log: FakeLog) -> list[list[str]]:
 
 def listener(worker: FakeWorker) -> Listener:
     """What looks for silence."""
-    tasks = [getattr(task.__wrapped__, "__self__", None) for task in worker.pipeline.app._app_tasks]
+    tasks = [getattr(task.__wrapped__, "__self__", None) for task in worker.parts.app._app_tasks]
     [agent] = [found for found in tasks if isinstance(found, Listener)]
     return agent
 

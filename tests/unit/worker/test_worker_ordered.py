@@ -43,7 +43,6 @@ class Run:
         self._ends: dict[int, asyncio.Future[None]] = {}
         self._works: dict[tuple[int, int, int], Work] = {}
         self._offsets: dict[int, int] = defaultdict(int)
-        self.progress = 0
         self.reader = Reader(self)
         self.stage = "a stage"
         self.ordered = KeyOrdered(self, in_flight)
@@ -60,9 +59,6 @@ class Run:
 
     async def on_error(self, event: Any, error: Exception) -> None:
         self.errors.append(error)
-
-    def on_progress(self) -> None:
-        self.progress += 1
 
     async def fetch(self, partition: int, *works: Work) -> None:
         """A fetch brings so many records of a partition."""
@@ -139,7 +135,6 @@ def test_acknowledged_in_order_and_never_before_it_is_done(
                 done = [n in world.finished for n in mine]
                 head = done.index(False) if False in done else len(done)
                 assert world.acked[partition] == list(range(head)), "all that is done at the head, and no more"
-        assert world.progress == len(events)
         assert len(world.errors) == sum(outcome == "error" for outcome in outcomes[: len(events)])
 
     run(play)
