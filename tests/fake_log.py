@@ -31,8 +31,8 @@ from streams.worker import output_tail
 from streams.worker.create import Worker, create
 from streams.worker.items.shared import FORGOTTEN, Items
 from streams.worker.reasoning.domains import LearnedWeights
-from streams.worker.runtime.outlet import Delivered
-from streams.worker.runtime.reader import Batch
+from streams.worker.runtime.dispatch import Batch, BatchTopic
+from streams.worker.runtime.producer import Delivered
 
 PARTITIONS = 2
 PREFIX = "t."
@@ -303,7 +303,7 @@ class FakeWorker:
         self.parts: Worker = create(self.settings)
         self.parts.deps.items._log = log  # type: ignore[assignment]
         log.follow(self.parts.deps.items, self.parts.deps.learned_weights)
-        self.parts.producer.outlet = _Outlet(self)  # type: ignore[assignment]
+        self.parts.producer.kafka = _Outlet(self)  # type: ignore[assignment]
         self.parts.app.consumer = _Consumer(self)
         self.sources = {PREFIX + base for base in read_by(self.parts)}
         self.next_offset: dict[TP, int] = {}
@@ -312,9 +312,9 @@ class FakeWorker:
         self.assign()
         self.parts.app.reader.on_ack(self.ack)  # type: ignore[arg-type]
         for agent in self.parts.app.agents.values():
-            task = asyncio.create_task(agent.fun(self._batches(agent.channel.topics)), name=agent.name)
-            self._agents.add(task)
-            log.agents.add(task)
+            tasks = agent.fun(_elements(agent.channel)), self._read(agent.channel.topics)
+            self._agents.update(asyncio.create_task(task, name=agent.name) for task in tasks)
+        log.agents.update(self._agents)
 
     def assign(self) -> None:
         """Join the group, or a rebalance: a new generation, tables recovered, reading from what is committed."""
@@ -331,8 +331,8 @@ class FakeWorker:
             self.next_offset[tp] = self.acked_to[tp] = self.log.committed.get(tp, 0)
         self.log.wake()
 
-    async def _batches(self, topics: Sequence[str]) -> AsyncIterator[Batch]:
-        """What an agent is given of these topics: some of a partition at a time, as a fetch brings it."""
+    async def _read(self, topics: Sequence[str]) -> None:
+        """Dispatch what there is of these topics, some of a partition at a time, as a fetch brings it."""
         while True:
             tp = self._some(topics)
             if tp is None:
@@ -341,8 +341,7 @@ class FakeWorker:
             start = self.next_offset[tp]
             fetched = self.log.records[tp][start : start + self._rng.randint(1, 3)]
             self.next_offset[tp] += len(fetched)
-            if batch := self.parts.app.reader.batch(tp, fetched):
-                yield batch
+            self.parts.app.reader.dispatch(tp, fetched)
             await asyncio.sleep(0)
 
     def revoke(self) -> None:
@@ -477,6 +476,12 @@ class FakeWorker:
         return self._rng.choice(ready) if ready else None
 
 
+async def _elements(channel: BatchTopic) -> AsyncIterator[Batch]:
+    """What a stream gives its agent."""
+    while True:
+        yield await channel.queue.get()
+
+
 def read_by(parts: Worker) -> set[str]:
     """Which topics the agents read, by the registry's names."""
     topics = {topic for agent in parts.app.agents.values() for topic in agent.channel.topics}
@@ -535,7 +540,7 @@ class FakeDeployment:
         self.log = FakeLog(settings)
         patch.setattr(output_tail, "Scanner", lambda _: FakeScanner(self.log))
         # Only saves time.
-        patch.setattr("streams.worker.producer.FIRST_RETRY_SECONDS", 0.001, raising=False)
+        patch.setattr("streams.worker.runtime.producer.FIRST_RETRY_SECONDS", 0.001, raising=False)
         self._workers: list[FakeWorker] = []
 
     def worker(self, seed: int = 0, **how: Any) -> FakeWorker:

@@ -15,14 +15,13 @@ from streams.settings import ReasonerName, Settings, Store
 from streams.worker import lifecycle
 from streams.worker.agents import contrast, evolve, listen, prior, propagate, rank, weigh
 from streams.worker.deps import Deps
-from streams.worker.producer import Producer
 from streams.worker.reasoning.llm import listener_of, models_of, reader_of, reasoner_of
 from streams.worker.reasoning.reasoner import Reasoning
-from streams.worker.runtime.membership import Membership
-from streams.worker.runtime.outlet import delivery_seconds
-from streams.worker.runtime.reader import RegisteredTopic
-from streams.worker.runtime.recovery import QuietTableManager
-from streams.worker.runtime.repairs import LogFirstTable, WorkerApp
+from streams.worker.runtime.dispatch import RegisteredTopic
+from streams.worker.runtime.fence import Membership
+from streams.worker.runtime.producer import Producer, delivery_seconds
+from streams.worker.runtime.recovery import QuietTableManager, WorkerApp
+from streams.worker.runtime.state import LogFirstTable
 from streams.worker.tables import Tables
 
 TABLES = ("skills", "profiles", "open-rankings", "memories", "receipts", "weights", "cards", "conversations")

@@ -17,8 +17,7 @@ from streams.settings import By, RankerName, ReasonerName, Settings
 from streams.worker import metrics
 from streams.worker.deps import Deps
 from streams.worker.reasoning.llm import close_clients
-from streams.worker.runtime.health import standing_of
-from streams.worker.runtime.watchdog import Watchdog
+from streams.worker.runtime.watchdog import Watchdog, standing_of
 from streams.worker.tables import Tables
 
 logger = logging.getLogger("sager.worker")

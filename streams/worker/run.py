@@ -8,7 +8,7 @@ from typing import Any
 from streams.settings import Settings
 from streams.worker.create import create
 from streams.worker.lifecycle import PunctualWorker
-from streams.worker.runtime.health import WorkerHealth
+from streams.worker.runtime.watchdog import WorkerHealth
 
 REPEAT_SECONDS = 10.0
 REPETITIVE = ("aiokafka", "mode.timers")
@@ -24,7 +24,7 @@ def run(settings: Settings, health: WorkerHealth) -> None:
     # Not warn or error: with those Faust sets the root logger to DEBUG.
     logs: dict[str, Any] = {"loglevel": "info", "redirect_stdouts": False, "override_logging": False, "quiet": True}
     worker = PunctualWorker(app, **logs)
-    for name in ("faust", "mode", "aiokafka", "streams.worker.runtime.repairs"):
+    for name in ("faust", "mode", "aiokafka", "streams.worker.runtime.recovery"):
         logging.getLogger(name).setLevel(logging.WARNING)
     for handler in logging.getLogger().handlers:
         handler.addFilter(RateLimitFilter(REPETITIVE))

@@ -16,9 +16,8 @@ from schemas.topics import TOPICS
 from schemas.weights import Weights
 from streams.kafka.packed import pack, unpack
 from streams.lru import LruCache
-from streams.worker.producer import Producer
-from streams.worker.runtime.outlet import Delivered, MessageSizeTooLarge
-from streams.worker.runtime.repairs import LogFirstTable
+from streams.worker.runtime.producer import Delivered, MessageSizeTooLarge, Producer
+from streams.worker.runtime.state import LogFirstTable
 
 DECODED_VALUES, PRIMED_RECORDS = 4_000, 1_000
 
@@ -66,14 +65,14 @@ class StateTable(Generic[ModelT]):
             raw = pack(raw)
         sent = await self._send(event, key, raw)
         # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
-        if event.message.generation_id == self._producer.generation() or self.table.get(key) == before:
+        if event.generation_id == self._producer.generation() or self.table.get(key) == before:
             self.table.hold(key, raw, sent)
             self._decoded.put((self.name, key), (raw, value))
 
     async def delete(self, event: Any, key: bytes) -> None:
         """Remove a value, also where there is none, once the changelog has the tombstone; raises as `write`."""
         sent = await self._send(event, key, None)
-        if event.message.generation_id == self._producer.generation():
+        if event.generation_id == self._producer.generation():
             self.table.hold(key, None, sent)
         self._decoded.drop((self.name, key))
         self._on_delete()
@@ -87,7 +86,7 @@ class StateTable(Generic[ModelT]):
         await self.table.scrub()
 
     async def _send(self, event: Any, key: bytes, raw: bytes | None) -> Delivered:
-        partition = event.message.partition
+        partition = event.partition
         self.table.sends(partition, key)
         try:
             return await self._producer.send(event, self.name, key, raw, partition)

@@ -9,7 +9,7 @@ from aiokafka import TopicPartition
 from schemas import SkillDiff
 from streams.settings import Settings
 from streams.worker.create import create
-from streams.worker.runtime.repairs import TrueEndConsumerThread
+from streams.worker.runtime.recovery import TrueEndConsumerThread
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.worlds import slate

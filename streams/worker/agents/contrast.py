@@ -17,10 +17,9 @@ from operators.steps.contrast import State, on_ranking, on_selection
 from schemas import Abstention, Contrast, Position, Ranking, Selection, compound_key, encode
 from streams.worker import metrics
 from streams.worker.deps import Deps
-from streams.worker.producer import Producer
-from streams.worker.runtime.intake import Intake
-from streams.worker.runtime.ordered import KeyOrdered
-from streams.worker.runtime.reader import Batch, batches_of, position_of
+from streams.worker.runtime.dispatch import Batch, batches_of, position_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 
 STAGE = "contrast"
@@ -34,8 +33,8 @@ def define(app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
     partitions.
     """
     contrasts = Contrasts(app, tables, producer, deps)
-    of_rankings = defaultdict[int, KeyOrdered](lambda: KeyOrdered(contrasts.rankings))
-    of_selections = defaultdict[int, KeyOrdered](lambda: KeyOrdered(contrasts.selections))
+    of_rankings = defaultdict[int, KeyedExecutor](lambda: KeyedExecutor(contrasts.rankings))
+    of_selections = defaultdict[int, KeyedExecutor](lambda: KeyedExecutor(contrasts.selections))
 
     @app.agent(batches_of(app, Ranking), name="contrast-rankings")
     async def rankings(batches: AsyncIterable[Batch]) -> None:
@@ -56,8 +55,8 @@ class Contrasts:
     def __init__(self, app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
         self._reader, self._tables, self._producer, self._deps = app.reader, tables, producer, deps
         parts = app, tables, producer, deps.settings
-        self.rankings = Intake(*parts, STAGE, self._on_ranking, Ranking)
-        self.selections = Intake(*parts, STAGE, self._on_selection, Selection)
+        self.rankings = RecordDispatcher(*parts, STAGE, self._on_ranking, Ranking)
+        self.selections = RecordDispatcher(*parts, STAGE, self._on_selection, Selection)
 
     async def _on_ranking(self, event: Any, ranking: Ranking, position: Position) -> str:
         ranking = authenticated(ranking, self._deps.ranking_key)
@@ -114,7 +113,7 @@ class Contrasts:
         for waiting, outcome in step.refused:
             taken = ", ".join(waiting.selection.taken) or "none"
             detail = f"ranking {waiting.selection.ranking_id}, item {taken}"
-            original = None if waiting.source == position_of(event.message) else encode(waiting.selection)
+            original = None if waiting.source == position_of(event) else encode(waiting.selection)
             await self.selections.dead_letter(event, waiting.source, outcome.value, detail, original)
         await self._tables.open_rankings.write(event, key, step.state)
         metrics.EXPIRED.inc(step.expired)

@@ -36,11 +36,10 @@ from streams.worker.deps import Deps
 from streams.worker.forgetting import Forgetting
 from streams.worker.graph import remember
 from streams.worker.output_tail import OutputTail
-from streams.worker.producer import Producer
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
-from streams.worker.runtime.intake import Intake
-from streams.worker.runtime.ordered import KeyOrdered
-from streams.worker.runtime.reader import Batch, batches_of
+from streams.worker.runtime.dispatch import Batch, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.producer import Producer
 from streams.worker.skills import SkillWriter
 from streams.worker.tables import Tables
 from streams.worker.writer import LogIncomplete
@@ -55,7 +54,7 @@ def define(
 ) -> "Evolve":
     """Define the agent; `listener` writes the cards."""
     agent = Evolve(app, tables, producer, deps, reasoning, listener)
-    executor = KeyOrdered(agent.intake, under_way(deps.settings))
+    executor = KeyedExecutor(agent.records, under_way(deps.settings))
 
     @app.agent(batches_of(app, *READS), name="evolve")
     async def evolve(batches: AsyncIterable[Batch]) -> None:
@@ -86,7 +85,7 @@ class Evolve:
         self._skills = SkillWriter(app.reader, tables, producer, deps, self._step)
         self._outcomes_tail = OutputTail(settings, producer.generation)
         self._forgetting = Forgetting(app, tables, producer, deps, self._skills, listener)
-        self.intake = Intake(app, tables, producer, settings, "evolve", self._handle, *READS)
+        self.records = RecordDispatcher(app, tables, producer, settings, "evolve", self._handle, *READS)
 
     async def _handle(self, event: Any, record: Model, position: Position) -> str:
         match record:
@@ -129,7 +128,7 @@ class Evolve:
         try:
             answer = await self._reasoning.reason(contrast, skill)
         except GivenUp as error:
-            await self.intake.dead_letter(event, position, "reasoner-unavailable", str(error))
+            await self.records.dead_letter(event, position, "reasoner-unavailable", str(error))
             return "given-up"
         async with self._tables.user_lock(contrast.user_id):
             effects = self._step.finish(self._skills.read(contrast), contrast, answer, position)
@@ -213,5 +212,5 @@ class Evolve:
             try:
                 return await self._forgetting.on_request(event, request, position)
             except LogIncomplete as error:
-                await self.intake.dead_letter(event, position, "log-incomplete", str(error))
+                await self.records.dead_letter(event, position, "log-incomplete", str(error))
                 return "given-up"

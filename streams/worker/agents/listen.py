@@ -43,12 +43,11 @@ from streams.worker import metrics
 from streams.worker.cards import CardWriter
 from streams.worker.conversations import Conversations
 from streams.worker.deps import Deps
-from streams.worker.producer import Producer
 from streams.worker.reasoning.reasoner import GivenUp
-from streams.worker.runtime.intake import Intake
-from streams.worker.runtime.ordered import Abandoned, KeyOrdered, Stale
-from streams.worker.runtime.reader import Batch, Head, batches_of
-from streams.worker.runtime.reader import Taken as Fetched
+from streams.worker.runtime.dispatch import Batch, ConsumedRecord, PartitionProgress, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.fence import Interrupted, PartitionRevoked
+from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 from streams.worker.writer import LogIncomplete
 
@@ -68,7 +67,7 @@ SHORTEST_SECONDS, LONGEST_SECONDS = 0.1, 5.0
 def define(app: Any, tables: Tables, producer: Producer, deps: Deps, understands: Understands) -> "Listener":
     """Define the agent, and add its search for silent conversations to the app's tasks."""
     agent = Listener(app, tables, producer, deps, understands)
-    executor = KeyOrdered(agent.intake, deps.settings.in_flight)
+    executor = KeyedExecutor(agent.records, deps.settings.in_flight)
 
     @app.agent(batches_of(app, *READS), name="listen")
     async def listen(batches: AsyncIterable[Batch]) -> None:
@@ -91,7 +90,7 @@ class Listener:
         self._step = Listen(settings.listen_tokens, silence_ms, privacy=deps.privacy, extractor=RULES)
         self.cards = CardWriter(app.reader, tables, producer, settings)
         self.conversations = Conversations(app, tables.conversations, settings, self._step)
-        self.intake = Intake(app, tables, producer, settings, STAGE, self._handle, *READS)
+        self.records = RecordDispatcher(app, tables, producer, settings, STAGE, self._handle, *READS)
         self._thinking = asyncio.Semaphore(settings.in_flight)
 
     async def _handle(self, event: Any, record: Model, position: Position) -> str:
@@ -133,7 +132,7 @@ class Listener:
                 if diff is not None:
                     await self.cards.apply(event, diff)
             except LogIncomplete as error:
-                await self.intake.dead_letter(event, position, "log-incomplete", str(error))
+                await self.records.dead_letter(event, position, "log-incomplete", str(error))
                 return "given-up"
         return outcome.value
 
@@ -175,7 +174,7 @@ class Listener:
             # An event without a record: time has passed. It has a partition and a generation as others have.
             tp = TP(self._deps.settings.topic(Utterance.TOPIC), partition)
             record = SimpleNamespace(offset=-1, timestamp=None, key=None, value=None)
-            event = Fetched(Head(tp, self._app.consumer_generation_id, self._app), record)
+            event = ConsumedRecord(PartitionProgress(tp, self._app.consumer_generation_id, self._app), record)
             # From it a RocksDB table takes the partition of a key, and `Reasoning` whether that is still ours.
             _current_event.set(weakref.ref(event))
             try:
@@ -185,7 +184,7 @@ class Listener:
                     if taken is not None:
                         await self._store(event, taken)
                 await self._process_chunks(event, user_id)
-            except (Stale, Abandoned):
+            except (PartitionRevoked, Interrupted):
                 metrics.STALE.labels(STAGE).inc()
             except Exception:
                 logger.exception("a silent conversation is not processed yet")
@@ -211,16 +210,16 @@ class Listener:
         async with self._tables.conversations.lock(user_id.encode()):
             while (chunk := first_closed(self.conversations.read(user_id))) is not None:
                 self._reader.touch()
-                if event.message.generation_id != self._producer.generation():
-                    raise Stale
+                if event.generation_id != self._producer.generation():
+                    raise PartitionRevoked
                 if not self._reader.flows:
                     # A rebalance or shutdown would wait for one question after the other.
-                    raise Abandoned
+                    raise Interrupted
                 try:
                     heard = await self._statements(event, user_id, chunk)
                     async with self._tables.user_lock(user_id):
                         await self._commit(event, user_id, chunk, heard)
-                except (Stale, Abandoned):
+                except (PartitionRevoked, Interrupted):
                     raise
                 except Exception as error:
                     # It would fail again with the user's every turn.
@@ -285,7 +284,7 @@ class Listener:
         except LogIncomplete as error:
             await self._dead_letter(event, user_id, chunk, str(error), "log-incomplete")
         for each in (*thought.corrections, *thought.forgets):
-            await self._producer.send(event, each.TOPIC, user_id.encode(), encode(each), event.message.partition)
+            await self._producer.send(event, each.TOPIC, user_id.encode(), encode(each), event.partition)
         listening = self.conversations.read(user_id)
         if listening is not None:
             await self.conversations.write(event, without(listening, chunk))
@@ -296,7 +295,7 @@ class Listener:
         async with self._tables.user_lock(user_id):
             try:
                 await self._dead_letter(event, user_id, chunk, detail, "internal-error")
-            except (Stale, Abandoned):
+            except (PartitionRevoked, Interrupted):
                 raise
             except Exception:
                 logger.exception("a chunk of a conversation is dropped, and cannot be dead-lettered")
@@ -314,7 +313,7 @@ class Listener:
         self, event: Any, user_id: str, chunk: Chunk, detail: str, reason: str = "reasoner-unavailable"
     ) -> None:
         """Dead-letter a chunk as utterances that can be replayed; applied ones are known by their ids."""
-        partition, topic = event.message.partition, self._deps.settings.topic(Utterance.TOPIC)
+        partition, topic = event.partition, self._deps.settings.topic(Utterance.TOPIC)
         listening = self.conversations.read(user_id)
         heard = () if listening is None else listening.applied
         nowhere = Position(topic=topic, partition=partition, offset=0, timestamp_ms=chunk.heard_ms)

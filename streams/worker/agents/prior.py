@@ -9,10 +9,9 @@ from schemas import Interaction, Position, compound_key
 from streams.worker.agents.evolve import Evolve
 from streams.worker.deps import Deps
 from streams.worker.graph import remember
-from streams.worker.producer import Producer
-from streams.worker.runtime.intake import Intake
-from streams.worker.runtime.ordered import KeyOrdered
-from streams.worker.runtime.reader import Batch, batches_of
+from streams.worker.runtime.dispatch import Batch, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 
 
@@ -39,7 +38,9 @@ def define(app: Any, tables: Tables, producer: Producer, deps: Deps, evolve: Evo
             await evolve.visit(event, interaction, item, position)
         return effects.outcome.value
 
-    executor = KeyOrdered(Intake(app, tables, producer, deps.settings, "prior", on_interaction, Interaction))
+    executor = KeyedExecutor(
+        RecordDispatcher(app, tables, producer, deps.settings, "prior", on_interaction, Interaction)
+    )
 
     @app.agent(batches_of(app, Interaction), name="prior")
     async def prior(batches: AsyncIterable[Batch]) -> None:

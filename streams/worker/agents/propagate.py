@@ -14,10 +14,10 @@ from streams.worker import metrics
 from streams.worker.deps import Deps
 from streams.worker.graph import send_touch
 from streams.worker.items.owner import Owner
-from streams.worker.producer import Producer
-from streams.worker.runtime.intake import DeadLetters
-from streams.worker.runtime.ordered import Stale
-from streams.worker.runtime.reader import Batch, Taken, batches_of, position_of
+from streams.worker.runtime.dispatch import Batch, ConsumedRecord, batches_of, position_of
+from streams.worker.runtime.executor import DeadLetters
+from streams.worker.runtime.fence import PartitionRevoked
+from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 
 logger = logging.getLogger("sager.worker")
@@ -57,19 +57,19 @@ class Propagate:
             while not self._reader.flows:  # noqa: ASYNC110 - it has no event
                 # Stale events are dropped if partitions have moved.
                 await asyncio.sleep(LOOK_SECONDS)
-            if event.head.is_left or not self._reader.begin(event):
+            if event.progress.abandoned_at is not None or not self._reader.begin(event):
                 continue
             await self._on_event(event)
             if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
 
-    async def _on_event(self, event: Taken) -> None:
+    async def _on_event(self, event: ConsumedRecord) -> None:
         metrics.labelled(metrics.TAKEN, Touch.TOPIC).inc()
         try:
             owner = await self._owner(event)
             outcome = await self._handle(owner, event)
         except Exception as error:
-            if not isinstance(error, Stale):
+            if not isinstance(error, PartitionRevoked):
                 logger.exception("%s: %s/%s@%s", STAGE, event.topic, event.partition, event.offset)
             self._give_up(event.partition, event)
             return
@@ -78,16 +78,16 @@ class Propagate:
         if owner.waiting > MOST_WAITING and self._flushing is not None:
             await asyncio.wait([self._flushing])
 
-    def _give_up(self, partition: int, *more: Taken) -> None:
+    def _give_up(self, partition: int, *more: ConsumedRecord) -> None:
         """Drop a partition's owner: nothing more of it is committed in this generation, and its events come again."""
         owner = self._owners.pop(partition, None)
-        for event in dict.fromkeys([*(owner.leave() if owner else ()), *more]):
+        for event in dict.fromkeys([*(owner.abandon() if owner else ()), *more]):
             metrics.labelled(metrics.STALE, STAGE).inc()
-            event.head.leave(event)
+            event.progress.abandon(event)
             self._reader.end(event)
 
-    async def _owner(self, event: Taken) -> Owner:
-        """Return the owner of the event's partition; a new one begins where the log ends. Stale if it has moved."""
+    async def _owner(self, event: ConsumedRecord) -> Owner:
+        """Return the owner of the event's partition; a new one begins where the log ends. Raises PartitionRevoked."""
         partition, generation = event.partition, event.generation_id
         owner = self._owners.get(partition)
         if owner is not None and owner.generation == generation:
@@ -99,11 +99,11 @@ class Propagate:
         # The previous owner's last write is where this one begins.
         await self._deps.items.reach_end(partition)
         if generation != self._producer.generation():
-            raise Stale
+            raise PartitionRevoked
         self._owners[partition] = owner
         return owner
 
-    async def _handle(self, owner: Owner, event: Taken) -> str:
+    async def _handle(self, owner: Owner, event: ConsumedRecord) -> str:
         """Apply or dead-letter the event; return its outcome."""
         position = position_of(event)
         try:
@@ -111,7 +111,7 @@ class Propagate:
             if touch.forgotten:
                 return await owner.forget(event, touch)
             return await self._apply(owner, event, touch)
-        except Stale:
+        except PartitionRevoked:
             raise
         except BadRecord as error:
             await self._letters.dead_letter(event, position, error.reason, error.detail)
@@ -121,7 +121,7 @@ class Propagate:
         owner.add(event)
         return "dead-lettered"
 
-    async def _apply(self, owner: Owner, event: Taken, touch: Touch) -> str:
+    async def _apply(self, owner: Owner, event: ConsumedRecord, touch: Touch) -> str:
         """Apply the partition's part of a touch, and forward the rest: its sender counts other partitions."""
         parts = shared_out(touch, lambda item_id: partition_of(item_id, self._deps.settings.partitions))
         here = parts.pop(owner.partition, None)
@@ -133,7 +133,7 @@ class Propagate:
             return "rerouted"
         return owner.take(event, here)
 
-    def _acknowledge(self, event: Taken) -> None:
+    def _acknowledge(self, event: ConsumedRecord) -> None:
         event.is_done = True
         self._reader.end(event)
 
@@ -155,7 +155,7 @@ class Propagate:
     async def _flush_one(self, owner: Owner) -> None:
         try:
             await owner.flush()
-        except Stale:
+        except PartitionRevoked:
             if self._owners.get(owner.partition) is owner:
                 self._give_up(owner.partition)
         except Exception:

@@ -21,11 +21,10 @@ from streams.lru import LruCache
 from streams.steps import rank_of
 from streams.worker import metrics
 from streams.worker.deps import Deps
-from streams.worker.producer import Producer
 from streams.worker.reasoning.llm import Models
-from streams.worker.runtime.intake import Intake
-from streams.worker.runtime.ordered import KeyOrdered
-from streams.worker.runtime.reader import Batch, batches_of
+from streams.worker.runtime.dispatch import Batch, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.producer import Producer
 from streams.worker.skills import newest
 from streams.worker.tables import Tables
 
@@ -47,8 +46,8 @@ def define(app: Any, tables: Tables, producer: Producer, deps: Deps, models: Mod
         count(ranking)
         return "ranked"
 
-    intake = Intake(app, tables, producer, deps.settings, "rank", on_request, RankRequest)
-    executor = KeyOrdered(intake, deps.settings.in_flight)
+    records = RecordDispatcher(app, tables, producer, deps.settings, "rank", on_request, RankRequest)
+    executor = KeyedExecutor(records, deps.settings.in_flight)
 
     @app.agent(batches_of(app, RankRequest), name="rank")
     async def rank(batches: AsyncIterable[Batch]) -> None:

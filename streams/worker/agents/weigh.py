@@ -16,11 +16,11 @@ from schemas import Mix, Model, Outcome, Position, WeightCommand, Weights
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.deps import Deps
-from streams.worker.producer import Producer
 from streams.worker.reasoning.domains import genuine
-from streams.worker.runtime.intake import Intake
-from streams.worker.runtime.ordered import KeyOrdered, Stale
-from streams.worker.runtime.reader import Batch, Reader, batches_of
+from streams.worker.runtime.dispatch import Batch, Reader, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.fence import PartitionRevoked
+from streams.worker.runtime.producer import Producer
 from streams.worker.tables import StateTable, Tables
 
 STAGE = "weigh"
@@ -32,7 +32,7 @@ LOOK_SECONDS = 0.1
 
 def define(app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
     """Define the agent."""
-    executor = KeyOrdered(Weigh(app, tables, producer, deps).intake, MOST_WAITING)
+    executor = KeyedExecutor(Weigh(app, tables, producer, deps).records, MOST_WAITING)
 
     @app.agent(batches_of(app, *READS), name="weigh")
     async def weigh(batches: AsyncIterable[Batch]) -> None:
@@ -47,7 +47,9 @@ class Weigh:
     def __init__(self, app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
         self._reader, self._table, self._settings = app.reader, tables.weights, deps.settings
         self._learners: dict[str, Learner] = {}
-        self.intake = Intake(app, tables, producer, deps.settings, STAGE, self._handle, *READS, by_owner=False)
+        self.records = RecordDispatcher(
+            app, tables, producer, deps.settings, STAGE, self._handle, *READS, by_owner=False
+        )
 
     async def _handle(self, event: Any, record: Model, position: Position) -> str:
         match record:
@@ -103,11 +105,11 @@ class Learner:
     async def apply(self, event: Any, step: Callable[[Weights], Weights]) -> tuple[bool, bool]:
         """Apply an event, wait until it is on the log, and return whether weights were frozen, and whether it is new.
 
-        Raises Stale if the partition has moved; its new owner gets the event again.
+        Raises PartitionRevoked if the partition has moved; its new owner gets the event again.
         """
         if self._is_stale:
             # For the whole generation: weights with this event, without those before it, would skip them.
-            raise Stale
+            raise PartitionRevoked
         before = self._weights
         self._weights = step(before)
         is_news = self._weights is not before
@@ -144,7 +146,7 @@ class Learner:
     def _give_up(self, waiting: list["asyncio.Future[None]"], error: Exception) -> None:
         """Fail all waiting events: they come again, or are dead-lettered."""
         self._waiting = []
-        self._is_stale = isinstance(error, Stale)
+        self._is_stale = isinstance(error, PartitionRevoked)
         self.is_over = not self._is_stale
         for each in waiting:
             _resolve(each, error)

@@ -18,7 +18,7 @@ from streams.kafka.follower import Follower
 from streams.kafka.packed import unpack
 from streams.pseudonyms import secret_of
 from streams.worker.items.shared import FORGOTTEN, ItemStore
-from streams.worker.runtime.outlet import Delivered, MessageSizeTooLarge
+from streams.worker.runtime.producer import Delivered, MessageSizeTooLarge
 from tests.builders import a_candidate, a_time, an_interaction
 from tests.fake_log import FakeDeployment, FakeWorker, settings_in
 
@@ -162,7 +162,7 @@ def a_touch(deployment: FakeDeployment, user: str, name: str, **more: Any) -> To
 
 def refuse(worker: FakeWorker, is_refused: Callable[[bytes | None, bytes | None], bool]) -> None:
     """Have the broker take no such keys and values of items: they are too large for it."""
-    outlet = worker.parts.producer.outlet
+    outlet = worker.parts.producer.kafka
     send = outlet.send
 
     def sent(topic: str, partition: int, key: bytes | None, value: bytes | None) -> asyncio.Future[Delivered]:

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.worker.create import create
-from streams.worker.runtime.outlet import Delivered
-from streams.worker.runtime.repairs import LogFirstTable
-from streams.worker.runtime.stores import Writes
+from streams.worker.runtime.producer import Delivered
+from streams.worker.runtime.state import InflightWrites, LogFirstTable
 from tests.fake_log import settings_in
 
 TOPIC = "t.skills"
@@ -151,7 +150,7 @@ async def test_what_a_standby_holds_is_seen_once_it_takes_over(tmp_path: Path) -
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=30), st.randoms(use_true_random=False))
 def test_whatever_the_order_of_answers_nothing_unheld_is_passed(steps: list[tuple[int, bool]], rng: Any) -> None:
     """Sends get their offsets in any order from when they began on; none that is not held is passed."""
-    writes, offsets, unsent, unheld = Writes(), itertools.count(), dict[bytes, None](), dict[bytes, int]()
+    writes, offsets, unsent, unheld = InflightWrites(), itertools.count(), dict[bytes, None](), dict[bytes, int]()
     for number, answers in steps:
         key = b"%d" % number
         if not answers and key not in unsent and key not in unheld:

@@ -23,11 +23,11 @@ from streams.kafka.packed import LARGE_BYTES, LZ4, MAX_BYTES, ZSTD, pack, unpack
 from streams.worker.create import create
 from streams.worker.metrics import MOST_NAMES, OTHER, Names
 from streams.worker.run import RateLimitFilter
-from streams.worker.runtime.repairs import (
+from streams.worker.runtime.recovery import (
     LONGEST_PAUSE_SECONDS,
+    PacedFetches,
     SHORTEST_PAUSE_SECONDS,
     SHORTEST_WAIT_MS,
-    PacedFetches,
     SeekingConsumerThread,
     TrueEndConsumerThread,
 )

@@ -28,53 +28,49 @@ BACKLOG = 256
 """Events of a partition that may wait before no more are fetched: enough to be busy until the next fetch."""
 
 
-class Head:
-    """The progress of one partition in one consumer generation: records are passed on to `taken`, finished to `done`.
+class PartitionProgress:
+    """One partition in one consumer generation: records are dispatched up to `dispatched`, and finished up to `done`.
 
-    `left_at` is the first abandoned offset: it comes again with all records behind it, and no more events begin here.
-    Running events before it are finished as usual. `waiting` is the number of dispatched events that have not begun.
+    `abandoned_at` is the first abandoned offset: it comes again with all records behind it, and no more events begin
+    here. Running events before it are finished as usual. `waiting` is the number of dispatched events that have not
+    begun.
     """
 
-    __slots__ = ("app", "done", "generation", "is_held", "left_at", "pending", "taken", "tp", "waiting")
+    __slots__ = ("abandoned_at", "app", "dispatched", "done", "generation", "is_held", "pending", "tp", "waiting")
 
     def __init__(self, tp: TP, generation: int, app: Any = None) -> None:
         self.tp, self.generation, self.app = tp, generation, app
-        self.taken = self.waiting = 0
+        self.dispatched = self.waiting = 0
         self.is_held = False
         self.done: int | None = None
-        self.left_at: int | None = None
-        self.pending: deque[Taken] = deque()
+        self.abandoned_at: int | None = None
+        self.pending: deque[ConsumedRecord] = deque()
 
-    @property
-    def is_left(self) -> bool:
-        """True if an event was abandoned."""
-        return self.left_at is not None
-
-    def leave(self, event: "Taken") -> None:
+    def abandon(self, event: "ConsumedRecord") -> None:
         """Abandon an event."""
-        self.left_at = event.offset if self.left_at is None else min(self.left_at, event.offset)
+        self.abandoned_at = event.offset if self.abandoned_at is None else min(self.abandoned_at, event.offset)
 
 
-class Taken:
+class ConsumedRecord:
     """A record as handlers see it: a Faust event and its message in one; `timestamp` is in seconds since 1970."""
 
     __slots__ = (
         "__weakref__",
         "generation_id",
-        "head",
         "is_done",
         "key",
         "offset",
         "partition",
+        "progress",
         "timestamp",
         "topic",
         "tp",
         "value",
     )
 
-    def __init__(self, head: Head, record: Any) -> None:
-        self.head, self.tp, self.generation_id = head, head.tp, head.generation
-        self.topic, self.partition = head.tp
+    def __init__(self, progress: PartitionProgress, record: Any) -> None:
+        self.progress, self.tp, self.generation_id = progress, progress.tp, progress.generation
+        self.topic, self.partition = progress.tp
         self.offset: int = record.offset
         self.timestamp: float = (record.timestamp or 0) / 1_000
         self.key: bytes | None = record.key
@@ -82,17 +78,17 @@ class Taken:
         self.is_done = False
 
     @property
-    def message(self) -> "Taken":
+    def message(self) -> "ConsumedRecord":
         """Itself, as a Faust event has a message."""
         return self
 
     @property
     def app(self) -> Any:
         """The app, by which long waits check that the partition has not moved."""
-        return self.head.app
+        return self.progress.app
 
 
-Batch = list[Taken]
+Batch = list[ConsumedRecord]
 """Events of one partition, in its order."""
 
 
@@ -111,8 +107,8 @@ class BatchTopic(RegisteredTopic):
     """The channel of an agent whose stream elements are batches.
 
     All clones share one queue, which no flow control clears: a batch that is dropped within a generation is lost until
-    the worker restarts. Stale batches are dropped when their events are about to begin. A batch is no Faust event, so a
-    stream acknowledges nothing; the reader does.
+    the worker restarts. Stale events are dropped when they are about to begin. A batch is no Faust event, so a stream
+    acknowledges nothing; the reader does.
     """
 
     _queue: ThrowableQueue | None
@@ -155,10 +151,10 @@ class Reader:
     def __init__(self, app: Any) -> None:
         self._app = app
         self._channels: dict[str, BatchTopic] = {}
-        self._heads: dict[TP, Head] = {}
+        self._progress: dict[TP, PartitionProgress] = {}
         self._unfinished, self._idle = 0, asyncio.Event()
         self._idle.set()
-        self._on_done: list[Callable[[Taken], None]] = []
+        self._on_done: list[Callable[[ConsumedRecord], None]] = []
         self._next_offset: dict[TP, int] = {}
         self.progressed = time.monotonic()
         self.newest_ms = 0
@@ -172,7 +168,7 @@ class Reader:
         """Dispatch the records of a channel's topics to it."""
         self._channels.update(dict.fromkeys(channel.topics, channel))
 
-    def on_ack(self, on_done: Callable[[Taken], None]) -> None:
+    def on_ack(self, on_done: Callable[[ConsumedRecord], None]) -> None:
         """Register a callback for acknowledged events, in partition order."""
         self._on_done.append(on_done)
 
@@ -184,21 +180,21 @@ class Reader:
     def batch(self, tp: TP, records: Iterable[Any]) -> Batch:
         """Return events of the records that were not dispatched yet in this generation."""
         generation = self._app.consumer_generation_id
-        head = self._heads.get(tp)
-        if head is None or head.generation != generation:
-            head = self._heads[tp] = Head(tp, generation, self._app)
-        events = [Taken(head, record) for record in records if record.offset >= head.taken]
+        progress = self._progress.get(tp)
+        if progress is None or progress.generation != generation:
+            progress = self._progress[tp] = PartitionProgress(tp, generation, self._app)
+        events = [ConsumedRecord(progress, record) for record in records if record.offset >= progress.dispatched]
         if events:
-            head.taken = events[-1].offset + 1
-            head.pending.extend(events)
-            head.waiting += len(events)
-            if head.waiting >= BACKLOG and not head.is_held:
-                head.is_held = True
+            progress.dispatched = events[-1].offset + 1
+            progress.pending.extend(events)
+            progress.waiting += len(events)
+            if progress.waiting >= BACKLOG and not progress.is_held:
+                progress.is_held = True
                 # Records that are fetched already still come.
                 self._app.consumer.on_buffer_full(tp)
         return events
 
-    def is_stale(self, event: Taken) -> bool:
+    def is_stale(self, event: ConsumedRecord) -> bool:
         """Return true if its partition has moved since it was fetched."""
         return bool(event.generation_id != self._app.consumer_generation_id)
 
@@ -207,45 +203,45 @@ class Reader:
         """True if events may begin: not during a rebalance, a recovery or shutdown."""
         return bool(self._app.flow_control.is_active())
 
-    def begin(self, event: Taken) -> bool:
+    def begin(self, event: ConsumedRecord) -> bool:
         """Count an event as running, so that a rebalance waits for it; false if it is stale."""
-        head = event.head
-        if head.generation != self._app.consumer_generation_id:
+        progress = event.progress
+        if progress.generation != self._app.consumer_generation_id:
             return False
-        head.waiting -= 1
-        if head.is_held and head.waiting < BACKLOG // 2:
-            head.is_held = False
-            self._app.consumer.on_buffer_drop(head.tp)
+        progress.waiting -= 1
+        if progress.is_held and progress.waiting < BACKLOG // 2:
+            progress.is_held = False
+            self._app.consumer.on_buffer_drop(progress.tp)
         self._unfinished += 1
         self._idle.clear()
         return True
 
-    def end(self, event: Taken) -> int:
+    def end(self, event: ConsumedRecord) -> int:
         """Count an event that ran as finished or cancelled; return how many of its partition are acknowledged by it."""
         self.touch()
         self._unfinished -= 1
         if not self._unfinished:
             self._idle.set()
-        head, before = event.head, len(event.head.pending)
-        while head.pending and head.pending[0].is_done:
-            done = head.pending.popleft()
-            if (head.left_at is None or done.offset < head.left_at) and not self._is_old(head):
-                self._next_offset[head.tp] = head.done = done.offset + 1
+        progress, before = event.progress, len(event.progress.pending)
+        while progress.pending and progress.pending[0].is_done:
+            done = progress.pending.popleft()
+            if (progress.abandoned_at is None or done.offset < progress.abandoned_at) and not self._is_old(progress):
+                self._next_offset[progress.tp] = progress.done = done.offset + 1
                 for on_done in self._on_done:
                     on_done(done)
-        return before - len(head.pending)
+        return before - len(progress.pending)
 
-    def _is_old(self, head: Head) -> bool:
-        return bool(head.generation != self._app.consumer_generation_id)
+    def _is_old(self, progress: PartitionProgress) -> bool:
+        return bool(progress.generation != self._app.consumer_generation_id)
 
     def done(self, tp: TP) -> int | None:
         """Return the offset to commit."""
-        head = self._heads.get(tp)
-        return None if head is None or self._is_old(head) else head.done
+        progress = self._progress.get(tp)
+        return None if progress is None or self._is_old(progress) else progress.done
 
     def all_done(self) -> Mapping[TP, int]:
         """Return the offsets to commit, by partition."""
-        found = ((tp, self.done(tp)) for tp in self._heads)
+        found = ((tp, self.done(tp)) for tp in self._progress)
         return {tp: offset for tp, offset in found if offset is not None}
 
     def touch(self) -> None:

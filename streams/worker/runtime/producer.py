@@ -1,7 +1,7 @@
-"""Producers: librdkafka's for all of a worker's records, its tables' changelogs included, and Faust's view of one.
+"""Producers: one for all of a worker's records, its tables' changelogs included, and the app's for a user's own.
 
-Faust's own producer costs a CPU millisecond and a half per choice: a buffer, a task and a wake-up per record. The
-outlet returns a future per record. While any is open, the event loop polls the producer every few milliseconds.
+Faust's own producer costs a CPU millisecond and a half per choice: a buffer, a task and a wake-up per record. Ours is
+librdkafka's, with a future per record. While any is open, the event loop polls it every few milliseconds.
 
 **The fence.** The sender has checked its `membership`. After a freeze the producer would still send its queued records,
 behind those that a successor has written since. So a record that is not delivered within `delivery_seconds` is dropped,
@@ -17,25 +17,30 @@ where a newer value replaces an older one, and `evolve` looks for a diff in the 
 import asyncio
 import itertools
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
+import confluent_kafka
 from aiokafka.partitioner import murmur2
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka.admin import NewTopic
-from faust.transport import producer as base
+from faust.transport import producer as faust_producer
 from faust.types import TP
 from faust.types.tuples import RecordMetadata
 
+from schemas.topics import TOPICS
 from streams.kafka import topics
-from streams.kafka.clients import producer_config
+from streams.kafka.clients import partition_of, producer_config
+from streams.kafka.packed import pack
 from streams.settings import Compression, Settings
+from streams.worker import metrics
+from streams.worker.runtime.fence import Membership, PartitionRevoked
 
-logger = logging.getLogger("sager.outlet")
+logger = logging.getLogger("sager.producer")
 
 SHARE_OF_SESSION, POLL_SECONDS = 0.7, 0.002
-FULL_SECONDS, METADATA_SECONDS = 0.01, 10.0
+METADATA_SECONDS = 10.0
 BATCH_BYTES = 256 * 1024
 """No more than the smallest limit of a topic: a batch that is refused is refused with all its records."""
 QUEUE_KIBIBYTES = 64 * 1024
@@ -50,6 +55,9 @@ BROKEN = frozenset(
     }
 )
 """After these a producer delivers nothing more. The embedded broker answers the second after any dropped record."""
+FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, FULL_SECONDS = 0.2, 10.0, 0.01
+
+_Result = TypeVar("_Result")
 
 
 class Delivered(NamedTuple):
@@ -59,7 +67,7 @@ class Delivered(NamedTuple):
     offset: int
 
 
-class Undelivered(Exception):
+class DeliveryFailed(Exception):
     """A record was not acknowledged in time, or was refused; it may be sent again."""
 
 
@@ -67,7 +75,7 @@ class MessageSizeTooLarge(Exception):
     """A record is larger than the topic takes, so another attempt would fail too."""
 
 
-class Full(Exception):
+class QueueFull(Exception):
     """The producer's queue is full: retry after checking the fence again."""
 
 
@@ -76,8 +84,8 @@ def delivery_seconds(session_seconds: float) -> float:
     return SHARE_OF_SESSION * session_seconds
 
 
-class Outlet:
-    """A worker's producer, bound to the event loop of its first use; `more` are further librdkafka settings."""
+class KafkaProducer:
+    """A librdkafka producer, bound to the event loop of its first use; `more` are further librdkafka settings."""
 
     def __init__(self, settings: Settings, **more: Any) -> None:
         level = {"compression.level": FASTEST} if settings.compression is Compression.GZIP else {}
@@ -93,16 +101,16 @@ class Outlet:
                 **more,
             },
         )
-        self._producer: Producer | None = None
-        self._retired: list[Producer] = []
+        self._producer: confluent_kafka.Producer | None = None
+        self._retired: list[confluent_kafka.Producer] = []
         self._under_way = 0
         self._polls = False
 
     @property
-    def producer(self) -> Producer:
+    def producer(self) -> confluent_kafka.Producer:
         """The librdkafka producer, made on first use."""
         if self._producer is None:
-            self._producer = Producer(self._config)
+            self._producer = confluent_kafka.Producer(self._config)
         return self._producer
 
     def send(
@@ -112,8 +120,8 @@ class Outlet:
 
         `more` are a timestamp and headers.
 
-        Raises Full if nothing was sent, MessageSizeTooLarge if no topic of ours takes it, and Undelivered if the
-        producer is broken; the next record goes to a new one.
+        Raises QueueFull if nothing was sent, MessageSizeTooLarge if no topic of ours takes it, and DeliveryFailed if
+        the producer is broken; the next record goes to a new one.
         """
         loop = asyncio.get_running_loop()
         producer = self.producer
@@ -122,7 +130,7 @@ class Outlet:
         try:
             producer.produce(topic, value, key, partition, delivered, **more)
         except BufferError as error:
-            raise Full from error
+            raise QueueFull from error
         except KafkaException as error:
             raise self._failure(producer, error.args[0]) from error
         self._under_way += 1
@@ -143,7 +151,7 @@ class Outlet:
 
     def _on_delivery(
         self,
-        producer: Producer,
+        producer: confluent_kafka.Producer,
         future: "asyncio.Future[Delivered]",
         topic: str,
         error: KafkaError | None,
@@ -158,7 +166,7 @@ class Outlet:
         else:
             future.set_result(Delivered(TP(topic, message.partition()), message.offset() or 0))
 
-    def _failure(self, producer: Producer, error: KafkaError) -> Exception:
+    def _failure(self, producer: confluent_kafka.Producer, error: KafkaError) -> Exception:
         """Return our exception for an error, and replace a producer that it breaks."""
         if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
             return MessageSizeTooLarge(error.str())
@@ -167,15 +175,86 @@ class Outlet:
             self._producer = None
             self._retired.append(producer)
             producer.purge(in_queue=True, in_flight=True, blocking=False)
-        return Undelivered(error.str())
+        return DeliveryFailed(error.str())
 
 
-class AppProducer(base.Producer):
-    """The app's producer, for `topic.send`, `agent.send` and a user's own tables: an outlet that retries for longer."""
+class Producer:
+    """All sends of a worker."""
+
+    def __init__(self, app: Any, settings: Settings) -> None:
+        self._app = app
+        self.kafka = KafkaProducer(settings)
+        self.partitions = settings.partitions
+        self._names = {base: settings.topic(base) for base in TOPICS}
+
+    def generation(self) -> int:
+        """Return the consumer generation, which changes with every rebalance."""
+        return int(self._app.consumer_generation_id)
+
+    async def send(
+        self,
+        event: Any,
+        base: str,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int | None = None,
+        is_logged: Callable[[], Awaitable[bool]] | None = None,
+    ) -> Delivered:
+        """Produce a record, or a tombstone, on the topic `base`, and wait through outages until the broker has it.
+
+        `partition` is by default that of the key. `is_logged`, for a record that must not be in the log twice, is
+        called before another attempt: true if the log has it already. Raises as `retry` does.
+        """
+        if partition is None:
+            partition = partition_of((key or b"").decode(), TOPICS[base].partitions(self.partitions))
+        if value is not None and TOPICS[base].packed:
+            value = pack(value)
+        topic, has_tried = self._names[base], False
+
+        async def attempt() -> Delivered:
+            nonlocal has_tried
+            if has_tried and is_logged is not None and await is_logged():
+                return Delivered(TP(topic, partition), 0)
+            sending = self.kafka.send(topic, partition, key, value)
+            has_tried = True
+            return await sending
+
+        sent = await self.retry(event, base, attempt)
+        metrics.labelled(metrics.SENT, base).inc()
+        return sent
+
+    async def retry(self, event: Any, purpose: str, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
+        """Return the result of an attempt that needs the broker, repeated while it fails.
+
+        Raises PartitionRevoked if the event's partition has moved, and MessageSizeTooLarge if the topic takes no such
+        record.
+        """
+        delay = FIRST_RETRY_SECONDS
+        while True:
+            # Only while the partition is certainly ours.
+            member: Membership = self._app.membership
+            if not (member.may_send or await member.confirmed()):
+                raise PartitionRevoked
+            if event.generation_id != self._app.consumer_generation_id:
+                raise PartitionRevoked
+            try:
+                return await attempt()
+            except MessageSizeTooLarge:
+                raise
+            except QueueFull:
+                await asyncio.sleep(FULL_SECONDS)
+            except Exception as error:
+                logger.warning("%s failed, again in %.1f s: %s", purpose, delay, error)
+                await asyncio.sleep(delay)
+                delay = min(2 * delay, LAST_RETRY_SECONDS)
+
+
+class AppProducer(faust_producer.Producer):
+    """The app's producer, for `topic.send`, `agent.send` and a user's own tables: retries for longer."""
 
     def __post_init__(self) -> None:
         milliseconds = int(1_000 * self.request_timeout)
-        self._outlet = Outlet(self.app.settings, **{"message.timeout.ms": milliseconds})
+        self._kafka = KafkaProducer(self.app.settings, **{"message.timeout.ms": milliseconds})
         self._open: set[asyncio.Future[Any]] = set()
         self._counts: dict[str, int] = {}
         self._turns = itertools.count()
@@ -199,9 +278,9 @@ class AppProducer(base.Producer):
             more["headers"] = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
         while True:
             try:
-                sending = self._outlet.send(topic, BY_KEY if partition is None else partition, key, value, **more)
+                sending = self._kafka.send(topic, BY_KEY if partition is None else partition, key, value, **more)
                 break
-            except Full:
+            except QueueFull:
                 await asyncio.sleep(FULL_SECONDS)
         future = asyncio.ensure_future(_metadata(sending, timestamp))
         self._open.add(future)
@@ -222,7 +301,7 @@ class AppProducer(base.Producer):
         """Return the partition of a key, as Java's clients find it; any partition for no key."""
         count = self._counts.get(topic)
         if count is None:
-            listed = self._outlet.producer.list_topics(topic, timeout=METADATA_SECONDS)
+            listed = self._kafka.producer.list_topics(topic, timeout=METADATA_SECONDS)
             count = self._counts[topic] = len(listed.topics[topic].partitions)
         chosen = next(self._turns) % count if key is None else int(murmur2(key) & 0x7FFFFFFF) % count
         return TP(topic, chosen)

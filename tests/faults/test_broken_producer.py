@@ -11,7 +11,7 @@ import pytest
 
 from streams.kafka import topics
 from streams.settings import Settings
-from streams.worker.runtime.outlet import Delivered, Outlet
+from streams.worker.runtime.producer import Delivered, KafkaProducer
 from tests.harness import Harness
 from tests.patience import PATIENCE_SECONDS, until
 
@@ -23,10 +23,10 @@ SESSION_SECONDS, RECORDS = 2.0, 20
 FROZEN = """
 import asyncio, os, signal, sys
 from streams.settings import Settings
-from streams.worker.runtime.outlet import Outlet
+from streams.worker.runtime.producer import KafkaProducer
 
 async def main():
-    outlet = Outlet(Settings(), **{"linger.ms": 500})
+    outlet = KafkaProducer(Settings(), **{"linger.ms": 500})
     await outlet.send(sys.argv[1], 0, b"before", b"")
     sends = [outlet.send(sys.argv[1], 0, b"frozen", b"%d" % n) for n in range(int(sys.argv[2]))]
     print("holds", flush=True)
@@ -77,7 +77,7 @@ def test_what_waited_through_a_freeze_longer_than_the_session_is_never_sent(harn
 
 async def test_a_producer_that_is_broken_is_replaced_and_loses_nothing_that_is_sent_again(settings: Settings) -> None:
     topics.ensure(settings)
-    outlet = Outlet(settings)
+    outlet = KafkaProducer(settings)
     first = (await outlet.send(settings.topic("contrasts"), 0, b"first", b"")).offset
     broken = outlet._producer
     assert broken is not None

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from operators.evolve import RulesReasoner
 from streams.settings import OnLlmFailure
 from streams.worker.reasoning.reasoner import Reasoning
-from streams.worker.runtime.ordered import Abandoned, KeyOrdered, Stale, Work
-from streams.worker.runtime.reader import BACKLOG, Reader
+from streams.worker.runtime.dispatch import BACKLOG, Reader
+from streams.worker.runtime.executor import KeyedExecutor, Task
+from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 
 KEYS = st.sampled_from(["ann", "bob", "cem", None])
 EVENTS = st.lists(st.tuples(st.integers(0, 2), KEYS), min_size=1, max_size=12)
@@ -41,11 +42,11 @@ class Run:
         self.events: list[tuple[int, int]] = []
         self.full: set[Any] = set()
         self._ends: dict[int, asyncio.Future[None]] = {}
-        self._works: dict[tuple[int, int, int], Work] = {}
+        self._works: dict[tuple[int, int, int], Task] = {}
         self._offsets: dict[int, int] = defaultdict(int)
         self.reader = Reader(self)
         self.stage = "a stage"
-        self.ordered = KeyOrdered(self, in_flight)
+        self.ordered = KeyedExecutor(self, in_flight)
         self.reader.on_ack(lambda event: self.acked[event.partition].append(event.offset))
 
     def on_buffer_full(self, tp: Any) -> None:
@@ -54,13 +55,13 @@ class Run:
     def on_buffer_drop(self, tp: Any) -> None:
         self.full.discard(tp)
 
-    def route(self, event: Any) -> Work:
+    def route(self, event: Any) -> Task:
         return self._works[event.generation_id, event.partition, event.offset]
 
     async def on_error(self, event: Any, error: Exception) -> None:
         self.errors.append(error)
 
-    async def fetch(self, partition: int, *works: Work) -> None:
+    async def fetch(self, partition: int, *works: Task) -> None:
         """A fetch brings so many records of a partition."""
         first = self._offsets[partition]
         self._offsets[partition] += len(works)
@@ -74,7 +75,7 @@ class Run:
         """Submit what a fetch has brought."""
         self.ordered.submit(self.reader.batch(TP("t", partition), fetched))
 
-    def work(self, key: str | None, number: int) -> Work:
+    def work(self, key: str | None, number: int) -> Task:
         """Work that ends when the test says so."""
         self._ends[number] = asyncio.get_running_loop().create_future()
 
@@ -83,7 +84,7 @@ class Run:
             await self._ends[number]
             self.finished.add(number)
 
-        return Work(key, handle)
+        return Task(key, handle)
 
     async def submit(self, partition: int, key: str | None) -> int:
         """Submit an event; its number."""
@@ -281,7 +282,7 @@ async def test_an_event_that_comes_again_is_not_acknowledged_by_its_old_self() -
 async def test_what_is_stale_is_no_error_and_not_done_even_if_its_partition_has_not_moved_yet() -> None:
     """A rebalance that has waited too long: what was given up must not be committed on the way out of it."""
     world = Run()
-    await world.end(await world.submit(0, "ann"), Stale())
+    await world.end(await world.submit(0, "ann"), PartitionRevoked())
     behind = await world.submit(0, "bob")
 
     assert world.errors == []
@@ -296,7 +297,7 @@ async def test_behind_an_abandoned_event_nothing_of_its_partition_is_acknowledge
     other = await world.submit(1, "cem")
 
     await world.end(second)
-    await world.end(first, Abandoned())
+    await world.end(first, Interrupted())
     third = await world.submit(0, "dee")
     await world.end(other)
 
@@ -310,7 +311,7 @@ async def test_what_stands_before_an_abandoned_event_is_acknowledged_though_it_e
     world = Run()
     first, second, third = [await world.submit(0, name) for name in ("ann", "bob", "cem")]
 
-    await world.end(second, Abandoned())
+    await world.end(second, Interrupted())
     await world.end(third)
     await world.end(first)
 
@@ -347,11 +348,11 @@ async def test_who_waits_for_a_model_learns_that_the_event_is_no_longer_its_own(
     async def refused() -> None:
         try:
             await reasoning._pause(0.001)
-        except (Stale, Abandoned) as error:
+        except (PartitionRevoked, Interrupted) as error:
             raised.append(type(error))
 
-    await world.fetch(0, Work("ann", handle))
+    await world.fetch(0, Task("ann", handle))
     await asyncio.wait_for(done.wait(), 60)
 
     assert world.errors == []
-    assert raised == [Abandoned, Stale]
+    assert raised == [Interrupted, PartitionRevoked]
