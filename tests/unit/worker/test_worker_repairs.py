@@ -25,9 +25,9 @@ from streams.worker.metrics import MOST_NAMES, OTHER, Names
 from streams.worker.run import RateLimitFilter
 from streams.worker.runtime.recovery import (
     LONGEST_PAUSE_SECONDS,
-    PacedFetches,
     SHORTEST_PAUSE_SECONDS,
     SHORTEST_WAIT_MS,
+    PacedFetches,
     SeekingConsumerThread,
     TrueEndConsumerThread,
 )
