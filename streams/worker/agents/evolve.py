@@ -5,15 +5,18 @@ abstentions and commands are applied at once. A correction is understood before 
 asked, which takes long.
 """
 
+import asyncio
 import math
 import time
 from collections.abc import AsyncIterable
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from operators.language.ports import Understood
 from operators.steps.evolved import Outcome, State
+from operators.steps.graph import Remembered
 from operators.weigh import outcome_of
 from schemas import Outcome as ChoiceOutcome
 from schemas.base import Model
@@ -108,21 +111,29 @@ class Evolve:
         await self._skills.apply_step(event, visit, lambda state: self._step.visit(state, visit, item, position))
 
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
-        skills = self._skills
+        skills, memories = self._skills, self._tables.memories
         key = compound_key(contrast.user_id, contrast.domain)
         # Interactions and contrasts of one user are handled by two agents.
-        async with self._tables.memories.lock(key):
-            receipt = self._tables.receipt(contrast.user_id)
-            state = skills.read(contrast, receipt, self._tables.memories.read(key))
+        async with AsyncExitStack() as locked:
+            await locked.enter_async_context(memories.lock(key))
+            state = skills.read(contrast, self._tables.receipt(contrast.user_id), memories.read(key))
             begun = self._step.begin(state, contrast, position, datetime.now(UTC))
-            await remember(self._tables, self._producer, event, begun.remembered)
-        if begun.contrast is None:
-            return Outcome.FORGOTTEN.value
-        async with self._tables.user_lock(contrast.user_id):
-            await skills.complete(event, skills.read(contrast))
-        if begun.outcome is Outcome.REPEATED:
-            await self._report(event, begun.contrast, position, state.skill.contrasts, is_repeat=True)
-        return str(begun.outcome or await self._learn(event, begun.contrast, state.skill, position))
+            # Beside the skill: each of the two knows by itself what it has applied, and both wait for the broker.
+            remembering = asyncio.create_task(self._remember(event, begun.remembered, locked.pop_all()))
+        try:
+            if begun.contrast is None:
+                return Outcome.FORGOTTEN.value
+            async with self._tables.user_lock(contrast.user_id):
+                await skills.complete(event, skills.read(contrast))
+            if begun.outcome is Outcome.REPEATED:
+                await self._report(event, begun.contrast, position, state.skill.contrasts, is_repeat=True)
+            return str(begun.outcome or await self._learn(event, begun.contrast, state.skill, position))
+        finally:
+            await remembering
+
+    async def _remember(self, event: Any, remembered: Remembered | None, locked: AsyncExitStack) -> None:
+        async with locked:
+            await remember(self._tables, self._producer, event, remembered)
 
     async def _learn(self, event: Any, contrast: Contrast, skill: PolicySkill, position: Position) -> str:
         try:
