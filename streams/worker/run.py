@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from streams.settings import Settings
-from streams.worker.create import create
-from streams.worker.lifecycle import PunctualWorker
+from streams.worker.create import PunctualWorker, create
 from streams.worker.runtime.watchdog import WorkerHealth
 
 REPEAT_SECONDS = 10.0

@@ -87,6 +87,11 @@ class ConsumedRecord:
         """The app, by which long waits check that the partition has not moved."""
         return self.progress.app
 
+    @property
+    def is_stale(self) -> bool:
+        """True if its partition has moved since it was fetched."""
+        return bool(self.generation_id != self.progress.app.consumer_generation_id)
+
 
 Batch = list[ConsumedRecord]
 """Events of one partition, in its order."""
@@ -193,10 +198,6 @@ class Reader:
                 # Records that are fetched already still come.
                 self._app.consumer.on_buffer_full(tp)
         return events
-
-    def is_stale(self, event: ConsumedRecord) -> bool:
-        """Return true if its partition has moved since it was fetched."""
-        return bool(event.generation_id != self._app.consumer_generation_id)
 
     @property
     def flows(self) -> bool:

@@ -269,7 +269,7 @@ class KeyedExecutor:
 
     async def _guarded(self, event: ConsumedRecord, task: Task) -> None:
         try:
-            if self._reader.is_stale(event):
+            if event.is_stale:
                 raise PartitionRevoked
             if event.progress.abandoned_at is not None:
                 raise Interrupted
