@@ -47,7 +47,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
             diff = card.last_diff or diff
         await self.write(event, card, [diff])
         if forgets:
-            await self._tables.cards.scrub()
+            await self._tables.cards.table.scrub()
         count(diff)
 
     async def complete(self, event: Any, user_id: str, pending: Collection[str] = ()) -> None:

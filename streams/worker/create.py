@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import logging
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,7 +59,7 @@ def create(settings: Settings) -> Worker:
     producer = Producer(app, settings)
     tables = Tables({base: _table(app, settings, base) for base in TABLES}, producer)
     worker = Worker(app, tables, producer, deps)
-    app.prepare_by(partial(prepare, app, deps))
+    app.prepare = cache(partial(prepare, app, deps))
     add_tasks(app, tables, deps)
     rank.define(*worker, models_of(settings))
     contrast.define(*worker)
@@ -149,7 +149,14 @@ def prepare(app: Any, deps: Deps) -> None:
     """Do what a worker needs before it joins its group; blocks until it is done."""
     health = app.health
     health.starts("looking at the topics")
-    make_topics(deps.settings)
+    if made := topics.ensure(deps.settings):
+        logger.info("created %s", ", ".join(made))
+    if not is_shared(deps.settings):
+        logger.warning(
+            "neither SAGER_PSEUDONYM_KEY nor SAGER_CHAIN_KEY is set: workers that do not share %s give one user "
+            "several pseudonyms in the graph",
+            deps.settings.data_dir / FILE,
+        )
     health.starts("reading the global skills")
     deps.global_skills.start()
     health.starts("reading the weights")
@@ -159,19 +166,6 @@ def prepare(app: Any, deps: Deps) -> None:
     # The tokenizer reads its table on first use, for half a second: not while a group waits for this worker.
     count_tokens("")
     health.runs(app)
-
-
-def make_topics(settings: Settings) -> None:
-    """Create missing topics, and warn if users would get several pseudonyms."""
-    made = topics.ensure(settings)
-    if made:
-        logger.info("created %s", ", ".join(made))
-    if not is_shared(settings):
-        logger.warning(
-            "neither SAGER_PSEUDONYM_KEY nor SAGER_CHAIN_KEY is set: workers that do not share %s give one user "
-            "several pseudonyms in the graph",
-            settings.data_dir / FILE,
-        )
 
 
 def longest_question_seconds(settings: Settings) -> float:

@@ -85,7 +85,7 @@ class Forgetting:
         receipt = await self._write(event, request, receipt, scope)
         await (self._line(event, request, position) if request.line else self._all(event, request))
         for table in self._tables.by_name.values():
-            await table.scrub()
+            await table.table.scrub()
         receipt = self._tables.receipt(request.user_id) or receipt  # with the lines of a card that went with it
         await self._write(event, request, with_known(receipt, [repeat]), scope.model_copy(update={"done": True}))
         kind = "line" if request.line else "domain" if request.domain else "person"
@@ -210,7 +210,7 @@ class Forgetting:
         """Return the user's keys in a table, of one domain or all."""
         if request.domain is not None:
             return [compound_key(request.user_id, request.domain)]
-        return await table.keys_of(request.user_id)
+        return await table.table.keys_of(request.user_id)
 
 
 def _scope(receipt: Receipt, request: ForgetRequest) -> Forgotten | None:

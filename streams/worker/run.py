@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable
-from typing import Any
 
 from streams.settings import Settings
 from streams.worker.create import PunctualWorker, create
@@ -21,8 +20,7 @@ def run(settings: Settings, health: WorkerHealth) -> None:
     # Here and not in Faust's event loop: an error is for the user, without a traceback.
     app.prepare()
     # Not warn or error: with those Faust sets the root logger to DEBUG.
-    logs: dict[str, Any] = {"loglevel": "info", "redirect_stdouts": False, "override_logging": False, "quiet": True}
-    worker = PunctualWorker(app, **logs)
+    worker = PunctualWorker(app, loglevel="info", redirect_stdouts=False, override_logging=False, quiet=True)
     for name in ("faust", "mode", "aiokafka", "streams.worker.runtime.recovery"):
         logging.getLogger(name).setLevel(logging.WARNING)
     for handler in logging.getLogger().handlers:

@@ -59,7 +59,7 @@ class StateTable(Generic[ModelT]):
         return value
 
     async def write(self, event: Any, key: bytes, value: ModelT) -> None:
-        """Set a value once the changelog has it. Raises Stale, with nothing written, if the partition moved."""
+        """Set a value once the changelog has it. Raises PartitionRevoked, with nothing written, if it moved."""
         raw, before = encode(value), self.table.get(key)
         if TOPICS[self.name].packed:
             raw = pack(raw)
@@ -76,14 +76,6 @@ class StateTable(Generic[ModelT]):
             self.table.hold(key, None, sent)
         self._decoded.drop((self.name, key))
         self._on_delete()
-
-    async def keys_of(self, owner: str) -> list[bytes]:
-        """Return the keys `[owner, ...]`."""
-        return await self.table.keys_of(owner)
-
-    async def scrub(self) -> None:
-        """Remove deleted values from the disk."""
-        await self.table.scrub()
 
     async def _send(self, event: Any, key: bytes, raw: bytes | None) -> Delivered:
         partition = event.partition

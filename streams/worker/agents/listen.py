@@ -150,7 +150,7 @@ class Listener:
         newer = await asyncio.to_thread(unsaid, listening, [value_of_line(*each) for each in gone.items()])
         if newer != listening:
             await self.conversations.write(event, newer)
-            await self._tables.conversations.scrub()
+            await self._tables.conversations.table.scrub()
 
     async def keep_looking(self) -> None:
         """Look for silent conversations for as long as the worker runs."""
@@ -289,7 +289,7 @@ class Listener:
         if listening is not None:
             await self.conversations.write(event, without(listening, chunk))
         if thought.lines:
-            await self._tables.conversations.scrub()
+            await self._tables.conversations.table.scrub()
 
     async def _drop(self, event: Any, user_id: str, chunk: Chunk, detail: str) -> None:
         async with self._tables.user_lock(user_id):

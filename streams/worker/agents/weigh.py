@@ -54,20 +54,14 @@ class Weigh:
     async def _handle(self, event: Any, record: Model, position: Position) -> str:
         match record:
             case Outcome():
-                return await self._on_outcome(event, record, position)
+                was_frozen, is_news = await self._apply(event, record, lambda now: learned(now, record, position))
+                outcome = "frozen" if was_frozen else "learned"
             case WeightCommand():
-                return await self._on_command(event, record, position)
-        raise TypeError(type(record))
-
-    async def _on_outcome(self, event: Any, outcome: Outcome, position: Position) -> str:
-        was_frozen, is_news = await self._apply(event, outcome, lambda weights: learned(weights, outcome, position))
-        if not is_news:
-            return "repeated"
-        return "frozen" if was_frozen else "learned"
-
-    async def _on_command(self, event: Any, command: WeightCommand, position: Position) -> str:
-        _, is_news = await self._apply(event, command, lambda weights: commanded(weights, command, position))
-        return command.action.value if is_news else "repeated"
+                _, is_news = await self._apply(event, record, lambda now: commanded(now, record, position))
+                outcome = record.action.value
+            case _:
+                raise TypeError(type(record))
+        return outcome if is_news else "repeated"
 
     async def _apply(
         self, event: Any, record: Outcome | WeightCommand, step: Callable[[Weights], Weights]

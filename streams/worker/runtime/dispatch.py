@@ -142,12 +142,12 @@ class BatchTopic(RegisteredTopic):
 def batches_of(app: Any, *models: type[Event | Touch]) -> BatchTopic:
     """Return the channel of the topics of these models, for an agent of this worker."""
     topic = BatchTopic(app, topics=[app.settings.topic(model.TOPIC) for model in models])
-    app.reader.attach(topic)
+    app.reader.channels.update(dict.fromkeys(topic.topics, topic))
     return topic
 
 
 class Reader:
-    """Dispatches fetched records to the agents of their topics.
+    """Dispatches fetched records to the `channels` of their topics.
 
     `progressed` is the last moment at which an event was finished, by the monotonic clock, for the watchdog.
     `newest_ms` is the newest Kafka timestamp of the events that the worker has read, without requests to forget.
@@ -155,7 +155,7 @@ class Reader:
 
     def __init__(self, app: Any) -> None:
         self._app = app
-        self._channels: dict[str, BatchTopic] = {}
+        self.channels: dict[str, BatchTopic] = {}
         self._progress: dict[TP, PartitionProgress] = {}
         self._unfinished, self._idle = 0, asyncio.Event()
         self._idle.set()
@@ -164,15 +164,6 @@ class Reader:
         self.progressed = time.monotonic()
         self.newest_ms = 0
 
-    @property
-    def topics(self) -> Iterable[str]:
-        """Its topics."""
-        return self._channels.keys()
-
-    def attach(self, channel: BatchTopic) -> None:
-        """Dispatch the records of a channel's topics to it."""
-        self._channels.update(dict.fromkeys(channel.topics, channel))
-
     def on_ack(self, on_done: Callable[[ConsumedRecord], None]) -> None:
         """Register a callback for acknowledged events, in partition order."""
         self._on_done.append(on_done)
@@ -180,7 +171,7 @@ class Reader:
     def dispatch(self, where: tuple[str, int], records: Iterable[Any]) -> None:
         """Put the fetched records of a partition on the queue of its agent, each once per generation."""
         if batch := self.batch(TP(*where), records):
-            self._channels[where[0]].queue.put_nowait(batch)
+            self.channels[where[0]].queue.put_nowait(batch)
 
     def batch(self, tp: TP, records: Iterable[Any]) -> Batch:
         """Return events of the records that were not dispatched yet in this generation."""
@@ -292,7 +283,7 @@ class BatchConsumer(driver.Consumer):
         reader: Reader = self.app.reader
         # While the flow is stopped, Faust drops fetched records and seeks back.
         if records and self.flow_active and not self.should_stop:
-            for tp in [tp for tp in records if tp.topic in reader.topics]:
+            for tp in [tp for tp in records if tp.topic in reader.channels]:
                 batch = records.pop(tp)
                 if tp in active or tp in self._buffered_partitions:
                     reader.dispatch(tp, batch)

@@ -34,20 +34,16 @@ from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
 from streams.worker.tables import Tables
 
-Handler = Callable[[Any, Any, Position], Awaitable[str]]
-"""Takes the Faust event, the decoded event and its position; returns the outcome for the metrics."""
-
-SMALL_BYTES = 4_096
-AHEAD = f"its time is more than {TOLERANCE.seconds // 60} minutes ahead of its record's or of the worker's clock"
-
-
 logger = logging.getLogger("sager.executor")
 
+Handler = Callable[[Any, Any, Position], Awaitable[str]]
+"""Takes the consumed record, the event in it and its position; returns the outcome for the metrics."""
 IN_FLIGHT = 256
 """Events that run at once, unless an agent asks for another number."""
 AT_ONCE = 16
 """Events that begin before other tasks run: each is decoded then, which takes a while."""
-LOOK_AGAIN_SECONDS = 0.05
+LOOK_AGAIN_SECONDS, SMALL_BYTES = 0.05, 4_096
+AHEAD = f"its time is more than {TOLERANCE.seconds // 60} minutes ahead of its record's or of the worker's clock"
 
 
 class Task(NamedTuple):
@@ -73,12 +69,11 @@ class DeadLetters:
             # On a topic that apps write, bytes that look packed may unpack to a thousand times their size.
             if by_name(event.topic, self._settings.prefix).packed:
                 value = unpack(value)
-        key: bytes | None = event.key
         try:
-            await self._send_letter(event, DeadLetter.of(self.stage, position, reason, detail, key, value))
+            await self._send_letter(event, DeadLetter.of(self.stage, position, reason, detail, event.key, value))
         except MessageSizeTooLarge:
             # A broker with a lower limit than ours. Position and beginning are better than a partition that stops here.
-            small = DeadLetter.of(self.stage, position, reason, detail, key, value, limit=SMALL_BYTES)
+            small = DeadLetter.of(self.stage, position, reason, detail, event.key, value, limit=SMALL_BYTES)
             await self._send_letter(event, small)
         DEAD_LETTERS.labels(self.stage, reason).inc()
         metrics.EVENTS.labels(self.stage, "dead-lettered").inc()
@@ -128,8 +123,7 @@ class RecordDispatcher(DeadLetters):
         right = partition_of(owner, self._settings.partitions)
         if right != position.partition:
             return Task(owner, partial(self._reroute, event, topic.base, owner, right))
-        whose = owner if self._by_owner else None
-        return Task(whose, partial(self._handle, event, record, position))
+        return Task(owner if self._by_owner else None, partial(self._handle, event, record, position))
 
     async def _handle(self, event: Any, record: Model, position: Position) -> None:
         why = self._refused(record, position)

@@ -17,7 +17,7 @@ where a newer value replaces an older one, and `evolve` looks for a diff in the 
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
@@ -28,6 +28,7 @@ from confluent_kafka.admin import NewTopic
 from faust.transport import producer as faust_producer
 from faust.types import TP
 from faust.types.tuples import RecordMetadata
+from mode import want_seconds
 
 from schemas.topics import TOPICS
 from streams.kafka import topics
@@ -260,19 +261,9 @@ class AppProducer(faust_producer.Producer):
         self._turns = itertools.count()
 
     async def send(
-        self,
-        topic: str,
-        key: bytes | None,
-        value: bytes | None,
-        partition: int | None,
-        timestamp: float | None,
-        headers: Mapping[str, bytes] | Sequence[tuple[str, bytes]] | None,
-        *,
-        transactional_id: str | None = None,
+        self, topic: str, key: Any, value: Any, partition: int | None, timestamp: float | None, headers: Any, **_: Any
     ) -> "asyncio.Future[RecordMetadata]":
         """Send a record; the future is done once all replicas have it. Waits while the queue is full."""
-        if transactional_id is not None:
-            await self._no_transactions()
         more: dict[str, Any] = {} if timestamp is None else {"timestamp": int(1_000 * timestamp)}
         if headers:
             more["headers"] = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
@@ -306,23 +297,12 @@ class AppProducer(faust_producer.Producer):
         chosen = next(self._turns) % count if key is None else int(murmur2(key) & 0x7FFFFFFF) % count
         return TP(topic, chosen)
 
-    async def create_topic(
-        self,
-        topic: str,
-        partitions: int,
-        replication: int,
-        *,
-        config: Mapping[str, Any] | None = None,
-        timeout: float = 0.0,  # noqa: ASYNC109 - Faust's own name
-        retention: float | None = None,
-        compacting: bool | None = None,
-        deleting: bool | None = None,
-        ensure_created: bool = False,
-    ) -> None:
+    async def create_topic(self, topic: str, partitions: int, replication: int, **how: Any) -> None:
         """Create a user's own topic, or the changelog of their own table; do nothing if it exists."""
-        kept = None if retention is None else int(1_000 * retention)
-        found = {**self.transport._topic_config(kept, compacting, deleting), **(config or {})}
-        wanted = NewTopic(topic, partitions, replication, config={name: str(value) for name, value in found.items()})
+        kept = how.get("retention") and int(1_000 * want_seconds(how["retention"]))
+        config = self.transport._topic_config(kept, how.get("compacting"), how.get("deleting"))
+        config = {name: str(value) for name, value in (config | dict(how.get("config") or {})).items()}
+        wanted = NewTopic(topic, partitions, replication, config=config)
         await asyncio.to_thread(topics.create, self.app.settings, [wanted])
 
     def supports_headers(self) -> bool:

@@ -277,8 +277,11 @@ class TrueEndTransport(SeekingTransport):
 class WorkerApp(faust.App):
     """The Faust app of a worker, with the repairs.
 
-    Before it joins its group it prepares, in a thread. Commands that only describe the app, or send, do not.
+    `prepare` does, once, what must be done before it joins its group. Commands that only describe the app, or send, do
+    not call it.
     """
+
+    prepare: Callable[[], None]
 
     def __init__(self, settings: Settings, membership: Membership, **options: Any) -> None:
         super().__init__(settings.app_id, **options)
@@ -287,17 +290,6 @@ class WorkerApp(faust.App):
         self.settings, self.membership = settings, membership
         self.health = WorkerHealth()
         self.reader = Reader(self)
-        self._prepare: Callable[[], None] | None = None
-
-    def prepare_by(self, prepare: Callable[[], None]) -> None:
-        """Set what must be done before the worker joins its group."""
-        self._prepare = prepare
-
-    def prepare(self) -> None:
-        """Do that, once."""
-        prepare, self._prepare = self._prepare, None
-        if prepare is not None:
-            prepare()
 
     async def on_first_start(self) -> None:
         """Prepare, unless the app only sends or asks."""
@@ -308,6 +300,3 @@ class WorkerApp(faust.App):
     def _new_transport(self) -> driver.Transport:
         transport = TrueEndTransport if self.settings.embedded else SeekingTransport
         return transport(self.conf.broker_consumer, self)
-
-    def _new_producer_transport(self) -> driver.Transport:
-        return self.transport
