@@ -85,7 +85,7 @@ class Forgetting:
         receipt = await self._write(event, request, receipt, scope)
         await (self._line(event, request, position) if request.line else self._all(event, request))
         for table in self._tables.by_name.values():
-            await table.table.scrub()
+            await table.scrub()
         receipt = self._tables.receipt(request.user_id) or receipt  # with the lines of a card that went with it
         await self._write(event, request, with_known(receipt, [repeat]), scope.model_copy(update={"done": True}))
         kind = "line" if request.line else "domain" if request.domain else "person"
