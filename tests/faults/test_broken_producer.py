@@ -26,19 +26,19 @@ from streams.settings import Settings
 from streams.worker.runtime.producer import KafkaProducer
 
 async def main():
-    outlet = KafkaProducer(Settings(), **{"linger.ms": 500})
-    await outlet.send(sys.argv[1], 0, b"before", b"")
-    sends = [outlet.send(sys.argv[1], 0, b"frozen", b"%d" % n) for n in range(int(sys.argv[2]))]
+    producer = KafkaProducer(Settings(), **{"linger.ms": 500})
+    await producer.send(sys.argv[1], 0, b"before", b"")
+    sends = [producer.send(sys.argv[1], 0, b"frozen", b"%d" % n) for n in range(int(sys.argv[2]))]
     print("holds", flush=True)
     os.kill(os.getpid(), signal.SIGSTOP)
     outcomes = await asyncio.gather(*sends, return_exceptions=True)
     print(" ".join(type(each).__name__ for each in outcomes), flush=True)
-    print(type(await send_again(outlet)).__name__, flush=True)
+    print(type(await send_again(producer)).__name__, flush=True)
 
-async def send_again(outlet):
+async def send_again(producer):
     while True:
         try:
-            return await outlet.send(sys.argv[1], 0, b"after", b"")
+            return await producer.send(sys.argv[1], 0, b"after", b"")
         except Exception:
             await asyncio.sleep(0.2)
 
@@ -69,7 +69,7 @@ def test_what_waited_through_a_freeze_longer_than_the_session_is_never_sent(harn
 
         process.send_signal(signal.SIGCONT)
 
-        assert process.stdout.readline().split() == ["Undelivered"] * RECORDS
+        assert process.stdout.readline().split() == ["DeliveryFailed"] * RECORDS
         assert process.stdout.readline().strip() == Delivered.__name__, "and a producer that works takes its place"
     keys = [message.key() for message in harness.quiet().records["contrasts"] if message.partition() == 0]
     assert keys == [b"before", b"successor", b"after"]
@@ -77,15 +77,15 @@ def test_what_waited_through_a_freeze_longer_than_the_session_is_never_sent(harn
 
 async def test_a_producer_that_is_broken_is_replaced_and_loses_nothing_that_is_sent_again(settings: Settings) -> None:
     topics.ensure(settings)
-    outlet = KafkaProducer(settings)
-    first = (await outlet.send(settings.topic("contrasts"), 0, b"first", b"")).offset
-    broken = outlet._producer
+    producer = KafkaProducer(settings)
+    first = (await producer.send(settings.topic("contrasts"), 0, b"first", b"")).offset
+    broken = producer._producer
     assert broken is not None
 
     from confluent_kafka import KafkaError  # noqa: PLC0415 - only to make one up
 
-    outlet._failure(broken, KafkaError(KafkaError.PRODUCER_FENCED))
-    second = (await outlet.send(settings.topic("contrasts"), 0, b"second", b"")).offset
+    producer._failure(broken, KafkaError(KafkaError.PRODUCER_FENCED))
+    second = (await producer.send(settings.topic("contrasts"), 0, b"second", b"")).offset
 
-    assert outlet._producer is not broken
+    assert producer._producer is not broken
     assert second == first + 1
