@@ -37,7 +37,6 @@ from schemas import Memory, Model, PolicySkill, Profile, SkillDiff, compound_key
 from streams.demo import catalogue
 from streams.kafka import topics
 from streams.kafka.clients import client_config, partition_of
-from streams.kafka.packed import pack
 from streams.kafka.producer import Outbox
 from streams.local.launch import child
 from streams.settings import Settings, Store
@@ -72,9 +71,9 @@ def fill(settings: Settings, users: int, events: int) -> float:
         user = f"user-{number:08}"
         key, partition = compound_key(user, "films"), partition_of(user, settings.partitions)
         for base, value in kept:
-            packed = pack(value.replace(b'"ann"', f'"{user}"'.encode()))
-            size += len(packed)
-            outbox.send(settings.topic(base), key, packed, partition)
+            own = value.replace(b'"ann"', f'"{user}"'.encode())
+            size += len(own)
+            outbox.send(settings.topic(base), key, own, partition)
         if number % 1_000 == 0:
             print(f"\r{number:,} of {users:,} users written", end="", file=sys.stderr, flush=True)
     outbox.flush(600, "changelogs")

@@ -24,7 +24,6 @@ from schemas.skills import Position
 from schemas.state import OpenRankings
 from schemas.topics import TOPICS, compound_key
 from streams.kafka.clients import partition_of
-from streams.kafka.packed import pack, unpack
 from streams.language import joined_vocabulary
 from streams.lru import LruCache
 from streams.privacy import privacy_of
@@ -167,7 +166,7 @@ class Pipeline:
         kept = self._decoded.get((model.__name__, key))
         if kept is not None and kept[0] == value and isinstance(kept[1], model):
             return kept[1]
-        decoded = decode(model, unpack(value))
+        decoded = decode(model, value)
         self._decoded.put((model.__name__, key), (value, decoded))
         return decoded
 
@@ -186,8 +185,6 @@ class Pipeline:
     async def write(self, table: DeliveredTable, event: Any, key: bytes, value: Model) -> None:
         """Set a table's value once its changelog has it. Raises Stale, with nothing written, if the partition moved."""
         raw, before = encode(value), table.get(key)
-        if TOPICS[table.name].packed:
-            raw = pack(raw)
         sent = await self._change(table, event, key, raw)
         # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
         if event.message.generation_id == self.generation() or table.get(key) == before:
@@ -228,8 +225,6 @@ class Pipeline:
         """
         if partition is None:
             partition = partition_of((key or b"").decode(), TOPICS[base].partitions(self.settings.partitions))
-        if value is not None and TOPICS[base].packed:
-            value = pack(value)
         topic, tried = self.settings.topic(base), False
 
         async def attempt() -> Delivered:

@@ -12,9 +12,8 @@ from typing import Any
 from operators.admit import Refused, id_of, refused
 from operators.clocks import TOLERANCE
 from schemas import BadRecord, DeadLetter, ForgetRequest, Model, Position, encode
-from schemas.topics import TOPICS, by_name
+from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of
-from streams.kafka.packed import unpack
 from streams.metrics import DEAD_LETTERS, report_clock
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline, position_of, raw_topic
@@ -78,8 +77,7 @@ class Intake:
             self._pipeline.newest_ms = max(self._pipeline.newest_ms, position.timestamp_ms)
         metrics.labelled(metrics.TAKEN, topic.base).inc()
         try:
-            raw = unpack(event.value or b"") if topic.packed else event.value
-            record = self._pipeline.decode(topic.model, raw)
+            record = self._pipeline.decode(topic.model, event.value)
         except BadRecord as error:
             return Work(None, partial(self.dead_letter, event, position, error.reason, error.detail))
         owner = topic.owner_of(record)
@@ -121,12 +119,9 @@ class Intake:
     async def dead_letter(
         self, event: Any, position: Position, reason: str, detail: str, value: bytes | None = None
     ) -> None:
-        """Dead-letter a record with its position, the reason and its bytes, unpacked if a worker packed them."""
+        """Dead-letter a record with its position, the reason and its bytes."""
         if value is None:
             value = event.value or b""
-            # On a topic that apps write, bytes that look packed may unpack to a thousand times their size.
-            if by_name(event.message.topic, self._pipeline.settings.prefix).packed:
-                value = unpack(value)
         key: bytes | None = event.message.key
         try:
             await self._send_letter(event, DeadLetter.of(self._stage, position, reason, detail, key, value))

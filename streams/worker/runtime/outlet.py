@@ -1,4 +1,4 @@
-"""The outlet: one librdkafka producer for all of a worker's records, its tables' changelogs included.
+"""The outlet: a librdkafka producer per codec for all of a worker's records, its tables' changelogs included.
 
 Faust's own producer costs a CPU millisecond and a half per choice: a buffer, a task and a wake-up per record. The
 outlet returns a future per record. While any is open, the event loop polls the producer every few milliseconds.
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from faust.types import TP
 
+from schemas.topics import TOPICS
 from streams.kafka.clients import producer_config
 from streams.settings import Compression, Settings
 
@@ -28,7 +29,8 @@ SHARE_OF_SESSION, POLL_SECONDS = 0.7, 0.002
 BATCH_BYTES = 256 * 1024
 """No more than the smallest limit of a topic: a batch that is refused is refused with all its records."""
 QUEUE_KIBIBYTES = 64 * 1024
-FASTEST = 1
+FASTEST, USUAL = 1, -1
+"""Levels of compression: gzip's highest take five times the CPU."""
 BROKEN = frozenset(
     {
         KafkaError._FATAL,
@@ -69,7 +71,11 @@ class Outlet:
     """A worker's producer, bound to the event loop of its first use; `more` are further librdkafka settings."""
 
     def __init__(self, settings: Settings, **more: Any) -> None:
-        level = {"compression.level": FASTEST} if settings.compression is Compression.GZIP else {}
+        self._codecs = {
+            settings.topic(base): Compression(topic.compression or settings.compression)
+            for base, topic in TOPICS.items()
+        }
+        self._compression = settings.compression
         self._config = producer_config(
             settings,
             **{
@@ -78,11 +84,10 @@ class Outlet:
                 "batch.size": BATCH_BYTES,
                 "queue.buffering.max.kbytes": QUEUE_KIBIBYTES,
                 "message.timeout.ms": int(1_000 * delivery_seconds(settings.session_seconds)),
-                **level,
                 **more,
             },
         )
-        self._producer: Producer | None = None
+        self._producers: dict[Compression, Producer] = {}
         self._retired: list[Producer] = []
         self._under_way = 0
         self._polls = False
@@ -94,27 +99,31 @@ class Outlet:
         producer is broken; the next record goes to a new one.
         """
         loop = asyncio.get_running_loop()
-        if self._producer is None:
-            self._producer = Producer(self._config)
+        producer = self._producer(self._codecs.get(topic, self._compression))
         future: asyncio.Future[Delivered] = loop.create_future()
-        delivered = partial(self._on_delivery, self._producer, future, topic, partition)
+        delivered = partial(self._on_delivery, producer, future, topic, partition)
         try:
-            self._producer.produce(topic, value, key, partition, delivered)
+            producer.produce(topic, value, key, partition, delivered)
         except BufferError as error:
             raise Full from error
         except KafkaException as error:
-            raise self._failure(self._producer, error.args[0]) from error
+            raise self._failure(producer, error.args[0]) from error
         self._under_way += 1
         if not self._polls:
             self._polls = True
             loop.call_later(POLL_SECONDS, self._poll, loop)
         return future
 
+    def _producer(self, codec: Compression) -> Producer:
+        if codec not in self._producers:
+            level = FASTEST if codec is Compression.GZIP else USUAL
+            own = {"compression.type": codec.value, "compression.level": level}
+            self._producers[codec] = Producer(self._config | own)
+        return self._producers[codec]
+
     def _poll(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._producer is not None:
-            self._producer.poll(0)
-        for old in self._retired:
-            old.poll(0)
+        for each in (*self._producers.values(), *self._retired):
+            each.poll(0)
         self._retired = [old for old in self._retired if len(old)]
         self._polls = self._under_way > 0
         if self._polls:
@@ -144,7 +153,7 @@ class Outlet:
             return MessageSizeTooLarge(error.str())
         if producer not in self._retired and (error.fatal() or error.code() in BROKEN):
             logger.warning("a new producer takes the place of one that is broken: %s", error.str())
-            self._producer = None
+            self._producers = {codec: each for codec, each in self._producers.items() if each is not producer}
             self._retired.append(producer)
             producer.purge(in_queue=True, in_flight=True, blocking=False)
         return Undelivered(error.str())
