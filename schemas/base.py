@@ -24,7 +24,7 @@ _set = object.__setattr__
 
 
 def array_schema(cls: type[Any], source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-    """Return the schema of a named tuple that is a JSON array_schema: half of an object's bytes where a record has hundreds.
+    """Return the schema of a named tuple that is a JSON array: an object takes twice the bytes.
 
     pydantic's own schema also takes objects, and reports every surplus entry.
     """

@@ -79,13 +79,12 @@ async def test_a_producer_that_is_broken_is_replaced_and_loses_nothing_that_is_s
     topics.ensure(settings)
     outlet = Outlet(settings)
     first = (await outlet.send(settings.topic("contrasts"), 0, b"first", b"")).offset
-    broken = outlet._producer
-    assert broken is not None
+    [broken] = outlet._producers.values()
 
     from confluent_kafka import KafkaError  # noqa: PLC0415 - only to make one up
 
     outlet._failure(broken, KafkaError(KafkaError.PRODUCER_FENCED))
     second = (await outlet.send(settings.topic("contrasts"), 0, b"second", b"")).offset
 
-    assert outlet._producer is not broken
+    assert broken not in outlet._producers.values()
     assert second == first + 1

@@ -16,7 +16,7 @@ from streams.pseudonyms import secret_of
 from streams.rights.commander import Commander
 from streams.rights.verify import verify
 from streams.settings import Settings
-from tests.harness import Harness, value_of
+from tests.harness import Harness
 from tests.openai_server import OpenAiServer, threaded
 from tests.worlds import slate
 
@@ -116,7 +116,7 @@ def chat(harness: Harness) -> None:
 def kept(harness: Harness) -> dict[tuple[str, bytes], bytes]:
     """What compaction leaves of the compacted topics."""
     found = {
-        (base, message.key()): value_of(message)
+        (base, message.key()): message.value()
         for base, records in harness.outputs.records.items()
         if TOPICS[base].compact
         for message in records

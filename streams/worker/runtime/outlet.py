@@ -75,18 +75,15 @@ class Outlet:
             settings.topic(base): Compression(topic.compression or settings.compression)
             for base, topic in TOPICS.items()
         }
-        self._compression = settings.compression
-        self._config = producer_config(
-            settings,
-            **{
-                "acks": "all",
-                "linger.ms": 1_000 * settings.linger_seconds,
-                "batch.size": BATCH_BYTES,
-                "queue.buffering.max.kbytes": QUEUE_KIBIBYTES,
-                "message.timeout.ms": int(1_000 * delivery_seconds(settings.session_seconds)),
-                **more,
-            },
-        )
+        self._settings = settings
+        self._own = {
+            "acks": "all",
+            "linger.ms": 1_000 * settings.linger_seconds,
+            "batch.size": BATCH_BYTES,
+            "queue.buffering.max.kbytes": QUEUE_KIBIBYTES,
+            "message.timeout.ms": int(1_000 * delivery_seconds(settings.session_seconds)),
+            **more,
+        }
         self._producers: dict[Compression, Producer] = {}
         self._retired: list[Producer] = []
         self._under_way = 0
@@ -99,7 +96,7 @@ class Outlet:
         producer is broken; the next record goes to a new one.
         """
         loop = asyncio.get_running_loop()
-        producer = self._producer(self._codecs.get(topic, self._compression))
+        producer = self._producer(self._codecs.get(topic, self._settings.compression))
         future: asyncio.Future[Delivered] = loop.create_future()
         delivered = partial(self._on_delivery, producer, future, topic, partition)
         try:
@@ -117,8 +114,8 @@ class Outlet:
     def _producer(self, codec: Compression) -> Producer:
         if codec not in self._producers:
             level = FASTEST if codec is Compression.GZIP else USUAL
-            own = {"compression.type": codec.value, "compression.level": level}
-            self._producers[codec] = Producer(self._config | own)
+            compression = {"compression.type": codec.value, "compression.level": level}
+            self._producers[codec] = Producer(producer_config(self._settings, **self._own, **compression))
         return self._producers[codec]
 
     def _poll(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic_core import to_json
 
 from operators.attributes import fact_id
 from operators.chain import breaks
@@ -18,7 +19,7 @@ from operators.clocks import TOLERANCE
 from operators.merge import fold
 from operators.propagate import neighbour_of
 from operators.redact import placeholder
-from schemas.codec import DeadLetter, encode
+from schemas.codec import DeadLetter
 from schemas.commands import Action, SkillCommand, Stated
 from schemas.corrections import Correction, Directive
 from schemas.diffs import PolicySkill, Refusal, SkillDiff
@@ -209,7 +210,7 @@ async def test_a_line_that_is_forgotten_is_in_no_fact_of_her_past(known: FakeDep
 
     def held() -> list[str]:
         seen = {base: known.log.compacted(base)[key] for base in ("profiles", "memories")}
-        return [base for base, value in seen.items() if encode(fact) in value]
+        return [base for base, value in seen.items() if to_json(fact) in value]
 
     assert held() == ["profiles", "memories"]
     known.log.put(request(domain="films", line=line_of(ANN, "films", fact_id(fact))))
