@@ -38,8 +38,9 @@ from streams.settings import Settings
 from streams.steps import evolve_of
 from streams.worker import metrics
 from streams.worker.agents.contrast import count as count_contrast
-from streams.worker.pipeline import Pipeline
+from streams.worker.deps import Deps
 from streams.worker.skills import count as count_version
+from streams.worker.tables import Tables
 
 WARM_ROUNDS = 2
 CONVERSIONS = ("validate_json", "validate_python", "to_json", "to_python")
@@ -71,7 +72,7 @@ class Meter:
 
 
 class _Absent:
-    """A part of the pipeline that talks to Kafka; none of that is measured."""
+    """A part of the worker that talks to Kafka; none of that is measured."""
 
     def __getattr__(self, name: str) -> "_Absent":
         return self
@@ -84,7 +85,8 @@ class Worker:
     """The pure part of a worker: what it calls for a choice, in its order, over states in memory."""
 
     def __init__(self, settings: Settings, meter: Meter) -> None:
-        self._pipeline = Pipeline(_Absent(), settings, defaultdict(_Absent))  # type: ignore[arg-type]
+        self._deps = Deps(settings)
+        self._tables = Tables(defaultdict(_Absent), _Absent())  # type: ignore[arg-type]
         self._meter = meter
         self._step: Evolve = replace(evolve_of(settings), chain_key=settings.chain_key_bytes)
         self._rules = CountsReasoner()
@@ -106,10 +108,10 @@ class Worker:
         made = cast("Contrast", opened.contrast)
         raw = run("encode contrast", encode, made)
         self.sizes["contrast"] += len(raw)
-        self._pipeline.hand_over(raw, made)
+        self._tables.prime_cache(raw, made)
         run("metrics: contrast", count_contrast, made)
         # As it comes back from Kafka: other bytes than those that were sent.
-        contrast = run("decode contrast", self._pipeline.decode, Contrast, bytes(bytearray(raw)))
+        contrast = run("decode contrast", self._tables.decode, Contrast, bytes(bytearray(raw)))
         run("admit", self._admit, contrast)
         self._evolve(contrast)
 
@@ -117,7 +119,7 @@ class Worker:
         run, source = self._meter.run, self._position("contrasts")
         skill = self._skills.get(contrast.user_id)
         if skill is None:
-            skill = self._pipeline.start.skill(contrast.user_id, contrast.domain, contrast, None)
+            skill = self._deps.start.skill(contrast.user_id, contrast.domain, contrast, None)
         state = State(skill)
         begun = run("evolve: begin", self._step.begin, state, contrast, source, datetime.now(UTC))
         known = cast("Contrast", begun.contrast)
@@ -133,18 +135,18 @@ class Worker:
             run("metrics: version", metrics.SLIM_TOKENS.observe, version.slim.tokens)
 
     def _on_ranking(self, ranking: Ranking) -> Step:
-        pipeline = self._pipeline
-        wish = pipeline.privacy.wish(ranking.instruction)
-        asked = pipeline.redact_instruction(ranking.instruction, ranking.domain)
-        injected = pipeline.privacy.injected(ranking.injected, ranking.domain)
+        deps = self._deps
+        wish = deps.privacy.wish(ranking.instruction)
+        asked = deps.redact_instruction(ranking.instruction, ranking.domain)
+        injected = deps.privacy.injected(ranking.injected, ranking.domain)
         kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
         state = join.State(self._rings.get((ranking.user_id, slot_of(ranking.ranking_id))), None)
-        parse, source = partial(pipeline.facts_of, ranking.domain), self._position("rankings")
-        return cast("Step", join.on_ranking(state, kept, parse, source, pipeline.ring_limits, wish))
+        parse, source = partial(deps.facts_of, ranking.domain), self._position("rankings")
+        return cast("Step", join.on_ranking(state, kept, parse, source, deps.ring_limits, wish))
 
     def _on_selection(self, selection: Selection) -> Step:
         state = join.State(self._rings.get((selection.user_id, slot_of(selection.ranking_id))), None)
-        source, limits = self._position("selections"), self._pipeline.ring_limits
+        source, limits = self._position("selections"), self._deps.ring_limits
         return cast("Step", join.on_selection(state, selection, source, limits))
 
     def _ring(self, step: Step, user_id: str, ranking_id: str) -> Step:

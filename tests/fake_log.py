@@ -26,11 +26,10 @@ from schemas.codec import ModelT, encode
 from schemas.topics import by_name
 from streams.kafka.clients import partition_of
 from streams.settings import Settings
-from streams.worker.app import create
+from streams.worker import output_tail
+from streams.worker.app import Worker, create
 from streams.worker.items.shared import FORGOTTEN, Items
-from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.domains import LearnedWeights
-from streams.worker.runtime import sent
 from streams.worker.runtime.outlet import Delivered
 
 PARTITIONS = 2
@@ -299,18 +298,18 @@ class FakeWorker:
         self._in_line: dict[TP, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._others = asyncio.all_tasks()
         self._agents: set[asyncio.Task[None]] = set()
-        self.pipeline: Pipeline = create(self.settings)
-        self.pipeline.items._log = log  # type: ignore[assignment]
-        log.follow(self.pipeline.items, self.pipeline.learned_weights)
-        self.pipeline.outlet = _Outlet(self)  # type: ignore[assignment]
-        self.pipeline.app.consumer = _Consumer(self)
-        self.sources = {PREFIX + base for base in read_by(self.pipeline)}
+        self.parts: Worker = create(self.settings)
+        self.parts.deps.items._log = log  # type: ignore[assignment]
+        log.follow(self.parts.deps.items, self.parts.deps.learned_weights)
+        self.parts.producer.outlet = _Outlet(self)  # type: ignore[assignment]
+        self.parts.app.consumer = _Consumer(self)
+        self.sources = {PREFIX + base for base in read_by(self.parts)}
         self.next_offset: dict[TP, int] = {}
         self.full: set[TP] = set()
         self.acked_to: dict[TP, int] = {}
         self.assign()
-        self.pipeline.reader.on_ack(self.ack)  # type: ignore[arg-type]
-        for agent in self.pipeline.app.agents.values():
+        self.parts.app.reader.on_ack(self.ack)  # type: ignore[arg-type]
+        for agent in self.parts.app.agents.values():
             task = asyncio.create_task(self._read(agent.channel.topics), name=agent.name)
             self._agents.add(task)
             log.agents.add(task)
@@ -318,11 +317,11 @@ class FakeWorker:
     def assign(self) -> None:
         """Join the group, or a rebalance: a new generation, tables recovered, reading from what is committed."""
         self.log.generation += 1
-        self.pipeline.app.consumer_generation_id = self.log.generation
-        self.pipeline.app.membership.confirm(float("inf"))
-        self.pipeline.app.flow_control.resume()
+        self.parts.app.consumer_generation_id = self.log.generation
+        self.parts.app.membership.confirm(float("inf"))
+        self.parts.app.flow_control.resume()
         self.full.clear()
-        for table in self.pipeline.tables.values():
+        for table in self.parts.tables.by_name.values():
             table.data.clear()
             table.data.update(self.log.compacted(table.name))
         for topic, partition in itertools.product(sorted(self.sources), range(self.settings.partitions)):
@@ -340,24 +339,24 @@ class FakeWorker:
             start = self.next_offset[tp]
             batch = self.log.records[tp][start : start + self._rng.randint(1, 3)]
             self.next_offset[tp] += len(batch)
-            self.pipeline.reader.take(tp, batch)
+            self.parts.app.reader.take(tp, batch)
             await asyncio.sleep(0)
 
     def revoke(self) -> None:
         """A rebalance gives all partitions to others; this worker stays a member."""
-        self.pipeline.app.consumer_generation_id = self.log.generation
+        self.parts.app.consumer_generation_id = self.log.generation
         self.next_offset.clear()
         self.acked_to.clear()
 
     @property
     def tables(self) -> dict[str, dict[bytes, bytes]]:
         """What its tables hold."""
-        return {name: dict(table.data.items()) for name, table in self.pipeline.tables.items()}
+        return {name: dict(table.data.items()) for name, table in self.parts.tables.by_name.items()}
 
     @property
     def generation(self) -> int:
         """The generation that this worker believes to be the group's."""
-        return int(self.pipeline.app.consumer_generation_id)
+        return int(self.parts.app.consumer_generation_id)
 
     def fail(self, base: str, times: int = 1) -> None:
         """The next sends to this topic fail."""
@@ -475,10 +474,10 @@ class FakeWorker:
         return self._rng.choice(ready) if ready else None
 
 
-def read_by(pipeline: Pipeline) -> set[str]:
+def read_by(parts: Worker) -> set[str]:
     """Which topics the agents read, by the registry's names."""
-    topics = {topic for agent in pipeline.app.agents.values() for topic in agent.channel.topics}
-    return {by_name(topic, pipeline.settings.prefix).base for topic in topics}
+    topics = {topic for agent in parts.app.agents.values() for topic in agent.channel.topics}
+    return {by_name(topic, parts.deps.settings.prefix).base for topic in topics}
 
 
 def position(record: Record) -> Position:
@@ -531,9 +530,9 @@ class FakeDeployment:
     def __init__(self, settings: Settings, patch: pytest.MonkeyPatch) -> None:
         self.settings = settings
         self.log = FakeLog(settings)
-        patch.setattr(sent, "Scanner", lambda _: FakeScanner(self.log))
+        patch.setattr(output_tail, "Scanner", lambda _: FakeScanner(self.log))
         # Only saves time.
-        patch.setattr("streams.worker.pipeline.FIRST_RETRY_SECONDS", 0.001, raising=False)
+        patch.setattr("streams.worker.producer.FIRST_RETRY_SECONDS", 0.001, raising=False)
         self._workers: list[FakeWorker] = []
 
     def worker(self, seed: int = 0, **how: Any) -> FakeWorker:

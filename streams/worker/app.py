@@ -2,6 +2,7 @@
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import faust
 
@@ -11,42 +12,57 @@ from streams.exceptions import MissingExtra
 from streams.kafka.security import protocol_of, tls_context
 from streams.settings import By, RankerName, ReasonerName, Settings, Store
 from streams.worker.agents import contrast, evolve, listen, prior, propagate, rank, weigh
-from streams.worker.pipeline import REQUEST_BYTES, Pipeline, raw_topic
+from streams.worker.deps import Deps
+from streams.worker.producer import Producer
 from streams.worker.reasoning.llm import listener_of, models_of, reader_of, reasoner_of
 from streams.worker.reasoning.reasoner import Reasoning
+from streams.worker.runtime.intake import raw_topic
 from streams.worker.runtime.membership import Membership
 from streams.worker.runtime.outlet import delivery_seconds
 from streams.worker.runtime.reader import Reader
 from streams.worker.runtime.recovery import QuietTableManager
 from streams.worker.runtime.repairs import DeliveredTable, EmbeddedApp, RepairedApp
+from streams.worker.tables import Tables
 
 TABLES = ("skills", "profiles", "open-rankings", "memories", "receipts", "weights", "cards", "conversations")
 NEVER_SECONDS = 7 * 86_400.0
+REQUEST_BYTES = 4 * 1024 * 1024
 
 
-def create(settings: Settings) -> Pipeline:
+class Worker(NamedTuple):
+    """A worker's parts: the app with all agents, and what the agents share."""
+
+    app: faust.App
+    tables: Tables
+    producer: Producer
+    deps: Deps
+
+
+def create(settings: Settings) -> Worker:
     """Return the worker's parts, with an app of all agents that is not started yet."""
     datadir = settings.data_dir / "worker"
     private.make(datadir)
-    app = _app(settings, datadir)
-    pipeline = Pipeline(app, settings, {base: _table(app, settings, base) for base in TABLES})
-    rank.attach(pipeline, models_of(settings))
-    contrast.attach(pipeline)
-    propagate.attach(pipeline)
-    weigh.attach(pipeline)
+    app, deps = _app(settings, datadir), Deps(settings)
+    producer = Producer(app, settings)
+    tables = Tables({base: _table(app, settings, base) for base in TABLES}, producer)
+    worker = Worker(app, tables, producer, deps)
+    rank.attach(*worker, models_of(settings))
+    contrast.attach(*worker)
+    propagate.attach(*worker)
+    weigh.attach(*worker)
     reasoning = Reasoning(
         reasoner_of(settings),
         settings.on_llm_failure,
-        pipeline.touch,
+        app.reader.touch,
         settings.evolve_mode,
         reader_of(settings),
         settings.in_flight if settings.reasoner is ReasonerName.LLM else None,
         listener_of(settings),
-        pipeline.privacy,
+        deps.privacy,
     )
-    listener = listen.attach(pipeline, reasoning.listen)
-    prior.attach(pipeline, evolve.attach(pipeline, reasoning, listener))
-    return pipeline
+    listener = listen.attach(*worker, reasoning.listen)
+    prior.attach(*worker, evolve.attach(*worker, reasoning, listener))
+    return worker
 
 
 def _app(settings: Settings, datadir: Path) -> faust.App:

@@ -9,8 +9,9 @@ from typing import Any
 from operators.steps.listen import Listen
 from schemas import Listening, Utterance
 from streams.kafka.clients import partition_of
+from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.pipeline import Pipeline
+from streams.worker.tables import StateTable
 
 LOOK = 2_000
 """Users who are visited before other tasks run."""
@@ -19,24 +20,24 @@ LOOK = 2_000
 class Conversations:
     """The table `conversations` in one worker."""
 
-    def __init__(self, pipeline: Pipeline, step: Listen) -> None:
-        self._pipeline, self._step = pipeline, step
+    def __init__(self, app: Any, table: StateTable[Listening], settings: Settings, step: Listen) -> None:
+        self._app, self._table, self._settings, self._step = app, table, settings, step
         self._due: dict[str, int] = {}
         self._turns: dict[str, int] = {}
         self._generation: int | None = None
 
     def read(self, user_id: str) -> Listening | None:
         """Return a user's waiting turns."""
-        return self._pipeline.read(self._pipeline.conversations, user_id.encode(), Listening)
+        return self._table.read(user_id.encode())
 
     async def write(self, event: Any, listening: Listening) -> None:
         """Set a user's waiting turns once the changelog has them."""
-        await self._pipeline.write(self._pipeline.conversations, event, listening.user_id.encode(), listening)
+        await self._table.write(event, listening.user_id.encode(), listening)
         self._note(listening)
 
     async def forget(self, event: Any, user_id: str) -> None:
         """Remove a user's waiting turns."""
-        await self._pipeline.delete(self._pipeline.conversations, event, user_id.encode())
+        await self._table.delete(event, user_id.encode())
         self._drop(user_id)
 
     async def due(self, now_ms: int) -> list[tuple[str, int]]:
@@ -45,12 +46,12 @@ class Conversations:
         While records wait that may belong to them, they must be silent for twice as long.
         """
         await self._gather()
-        pipeline, found = self._pipeline, []
-        topic = pipeline.settings.topic(Utterance.TOPIC)
-        ours = {tp.partition for tp in pipeline.app.consumer.assignment() if tp.topic == topic}
-        behind = {each for each in ours if pipeline.has_more(Utterance.TOPIC, each)}
+        found = []
+        topic = self._settings.topic(Utterance.TOPIC)
+        ours = {tp.partition for tp in self._app.consumer.assignment() if tp.topic == topic}
+        behind = {each for each in ours if self._app.reader.has_more(topic, each)}
         for user_id in [user_id for user_id, due_ms in self._due.items() if due_ms <= now_ms]:
-            partition = partition_of(user_id, pipeline.settings.partitions)
+            partition = partition_of(user_id, self._settings.partitions)
             patience = self._step.silence_ms if partition in behind else 0
             if partition in ours and self._due.get(user_id, now_ms) + patience <= now_ms:
                 found.append((user_id, partition))
@@ -58,12 +59,12 @@ class Conversations:
 
     async def _gather(self) -> None:
         """Scan the table after a rebalance."""
-        generation = self._pipeline.generation()
+        generation = self._app.consumer_generation_id
         if generation == self._generation:
             return
         self._due.clear()
         self._turns.clear()
-        for number, key in enumerate(tuple(self._pipeline.conversations.data), 1):
+        for number, key in enumerate(tuple(self._table.table.data), 1):
             listening = self.read(key.decode())
             if listening is not None:
                 self._note(listening)

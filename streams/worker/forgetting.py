@@ -24,21 +24,19 @@ from operators.forget import (
 from operators.propagate import all_touches, forgotten_touch, neighbour_of
 from operators.seals import resealed
 from operators.steps.listen import unlearned
-from schemas.cards import Card, Listening
 from schemas.codec import ModelT, derived_id, encode
-from schemas.diffs import PolicySkill
 from schemas.forgetting import ForgetRequest, Forgotten, Receipt, known_as, subject_of
-from schemas.memory import Memory
 from schemas.skills import Position, moment_of
-from schemas.state import OpenRankings, Profile
 from schemas.topics import compound_key
 from streams.worker import metrics
 from streams.worker.agents.listen import Listener
+from streams.worker.deps import Deps
 from streams.worker.graph import send_touch, send_touches
-from streams.worker.pipeline import Pipeline, position_of
+from streams.worker.producer import Producer
 from streams.worker.runtime.ordered import Abandoned, Stale
-from streams.worker.runtime.repairs import DeliveredTable
+from streams.worker.runtime.reader import position_of
 from streams.worker.skills import SkillWriter
+from streams.worker.tables import StateTable, Tables
 
 LOOK_SECONDS = 0.02
 ASK_AGAIN_SECONDS = 30.0
@@ -48,8 +46,11 @@ ASK_AGAIN_SECONDS = 30.0
 class Forgetting:
     """Carries out requests to forget. Its caller holds the user's lock."""
 
-    def __init__(self, pipeline: Pipeline, skills: SkillWriter, listener: Listener) -> None:
-        self._pipeline, self._skills, self._listener = pipeline, skills, listener
+    def __init__(
+        self, app: Any, tables: Tables, producer: Producer, deps: Deps, skills: SkillWriter, listener: Listener
+    ) -> None:
+        self._app, self._reader, self._tables, self._producer, self._deps = app, app.reader, tables, producer, deps
+        self._skills, self._listener = skills, listener
 
     async def on_request(self, event: Any, request: ForgetRequest, position: Position) -> str:
         """Carry out one request; return its outcome.
@@ -58,14 +59,13 @@ class Forgetting:
         wrong. A request is a repeat if all of it is. Raises LogIncomplete if a line's history cannot be rewritten; the
         request can be repeated.
         """
-        pipeline = self._pipeline
-        receipt = pipeline.receipt(request.user_id)
-        repeat = known_as(request.user_id, encode(request).decode(), pipeline.settings.event_key_bytes)
+        receipt = self._tables.receipt(request.user_id)
+        repeat = known_as(request.user_id, encode(request).decode(), self._deps.settings.event_key_bytes)
         last = None if receipt is None else _scope(receipt, request)
         if receipt is not None and repeat in receipt.known:
             return "repeated"
         held = await self._stored(request)
-        read = moment_of(pipeline.newest_ms)
+        read = moment_of(self._reader.newest_ms)
         until = held.moment(reached(kafka_time(position), max(held.newest or read, read), datetime.now(UTC)))
         versions = await self._count(request)
         if last is not None:
@@ -79,58 +79,52 @@ class Forgetting:
             event_id=request.event_id, occurred_at=request.occurred_at, subject=subject_of(request.user_id)
         )
         if request.line is None:
-            key = pipeline.settings.event_key_bytes
+            key = self._deps.settings.event_key_bytes
             receipt = with_known(receipt, (known_as(request.user_id, name, key) for name in held.ids))
         scope = Forgotten(event_id=request.event_id, until=until, actor=request.actor, versions=versions)
         receipt = await self._write(event, request, receipt, scope)
         await (self._line(event, request, position) if request.line else self._all(event, request))
-        for table in pipeline.tables.values():
+        for table in self._tables.by_name.values():
             await table.scrub()
-        receipt = pipeline.receipt(request.user_id) or receipt  # with the lines of a card that went with it
+        receipt = self._tables.receipt(request.user_id) or receipt  # with the lines of a card that went with it
         await self._write(event, request, with_known(receipt, [repeat]), scope.model_copy(update={"done": True}))
         kind = "line" if request.line else "domain" if request.domain else "person"
         metrics.FORGOTTEN.labels(kind).inc()
         return "forgotten"
 
     async def _write(self, event: Any, request: ForgetRequest, receipt: Receipt, scope: Forgotten) -> Receipt:
-        held = self._pipeline.receipt(request.user_id)
-        newer = resealed(held, with_scope(receipt, request, scope), self._pipeline.settings.chain_key_bytes)
-        await self._pipeline.write(self._pipeline.receipts, event, newer.subject.encode(), newer)
+        held = self._tables.receipt(request.user_id)
+        newer = resealed(held, with_scope(receipt, request, scope), self._deps.settings.chain_key_bytes)
+        await self._tables.receipts.write(event, newer.subject.encode(), newer)
         return newer
 
     async def _stored(self, request: ForgetRequest) -> Held:
-        pipeline, user_id = self._pipeline, request.user_id
+        tables, user_id = self._tables, request.user_id
         slots = [compound_key(user_id, slot) for slot in range(SLOTS)]
         return Held(
-            profiles=self._values(pipeline.profiles, await self._keys(pipeline.profiles, request), Profile),
-            memories=self._values(pipeline.memories, await self._keys(pipeline.memories, request), Memory),
-            skills=self._values(pipeline.skills, await self._keys(pipeline.skills, request), PolicySkill),
-            rings=self._values(pipeline.open_rankings, slots, OpenRankings),
-            cards=self._values(pipeline.cards, [user_id.encode()], Card),
-            conversations=self._values(pipeline.conversations, [user_id.encode()], Listening),
-            limits=pipeline.ring_limits,
+            profiles=_values(tables.profiles, await self._keys(tables.profiles, request)),
+            memories=_values(tables.memories, await self._keys(tables.memories, request)),
+            skills=_values(tables.skills, await self._keys(tables.skills, request)),
+            rings=_values(tables.open_rankings, slots),
+            cards=_values(tables.cards, [user_id.encode()]),
+            conversations=_values(tables.conversations, [user_id.encode()]),
+            limits=self._deps.ring_limits,
             domain=request.domain,
         )
 
-    def _values(self, table: DeliveredTable, keys: Sequence[bytes], model: type[ModelT]) -> list[ModelT]:
-        found = (self._pipeline.read(table, key, model) for key in keys)
-        return [each for each in found if each is not None]
-
     async def _count(self, request: ForgetRequest) -> int:
         """Return how many versions of skills this will remove or rewrite."""
-        pipeline = self._pipeline
-        skills = self._values(pipeline.skills, await self._keys(pipeline.skills, request), PolicySkill)
+        skills = _values(self._tables.skills, await self._keys(self._tables.skills, request))
         return sum(skill.version for skill in skills if request.line is None or request.event_id not in skill.recent)
 
     async def _all(self, event: Any, request: ForgetRequest) -> None:
         """Forget everything of one domain, or of all."""
-        pipeline = self._pipeline
-        for key in await self._keys(pipeline.skills, request):
+        for key in await self._keys(self._tables.skills, request):
             await self._skills.erase(event, key)
-        for table in (pipeline.profiles, pipeline.memories):
+        for table in (self._tables.profiles, self._tables.memories):
             for key in await self._keys(table, request):
-                async with pipeline.lock(table.name, key):
-                    await pipeline.delete(table, event, key)
+                async with table.lock(key):
+                    await table.delete(event, key)
         await self._open_rankings(event, request)
         await self._conversations(event, request)
         await self._everywhere(event, request)
@@ -160,60 +154,59 @@ class Forgetting:
         await listener.cards.apply(event, unlearned(card, request, lines, position))
 
     async def _open_rankings(self, event: Any, request: ForgetRequest) -> None:
-        pipeline = self._pipeline
         for slot in range(SLOTS):
             key = compound_key(request.user_id, slot)
-            async with pipeline.lock("open-rankings", key):
-                rings = pipeline.read(pipeline.open_rankings, key, OpenRankings)
+            async with self._tables.open_rankings.lock(key):
+                rings = self._tables.open_rankings.read(key)
                 if rings is None:
                     continue
                 if request.domain is None:
-                    await pipeline.delete(pipeline.open_rankings, event, key)
+                    await self._tables.open_rankings.delete(event, key)
                     continue
                 kept = tuple(each for each in rings.rankings if each.domain != request.domain)
                 # Answered rankings carry no domain, so all of them go.
                 rest = rings.model_copy(update={"rankings": kept, "answered": ()})
-                await pipeline.write(pipeline.open_rankings, event, key, rest)
+                await self._tables.open_rankings.write(event, key, rest)
 
     async def _everywhere(self, event: Any, request: ForgetRequest) -> None:
         """Have every partition's owner take the user out of its items, and wait until all have."""
-        pipeline, partitions = self._pipeline, range(self._pipeline.settings.partitions)
+        items, partitions = self._deps.items, range(self._deps.settings.partitions)
         source = position_of(event.message)
         name = derived_id("forget", source.topic, str(source.partition), str(source.offset))
-        touch = forgotten_touch(neighbour_of(request.user_id, pipeline.graph_limits.secret), request.domain, name)
-        while waiting := [each for each in partitions if not pipeline.items.has_forgotten(each, name)]:
-            await asyncio.gather(*(send_touch(pipeline, event, touch, each) for each in waiting))
+        touch = forgotten_touch(neighbour_of(request.user_id, self._deps.graph_limits.secret), request.domain, name)
+        while waiting := [each for each in partitions if not items.has_forgotten(each, name)]:
+            await asyncio.gather(*(send_touch(self._producer, event, touch, each) for each in waiting))
             ask_again = time.monotonic() + ASK_AGAIN_SECONDS
-            while time.monotonic() < ask_again and not all(pipeline.items.has_forgotten(p, name) for p in waiting):
-                if not pipeline.app.flow_control.is_active():
+            while time.monotonic() < ask_again and not all(items.has_forgotten(p, name) for p in waiting):
+                if not self._app.flow_control.is_active():
                     # A rebalance or shutdown waits for this request, which waits for records that are not read now.
                     raise Abandoned
-                if event.message.generation_id != pipeline.generation():
+                if event.message.generation_id != self._producer.generation():
                     raise Stale
-                pipeline.touch()
+                self._reader.touch()
                 await asyncio.sleep(LOOK_SECONDS)
 
     async def _line(self, event: Any, request: ForgetRequest, position: Position) -> None:
-        pipeline, line, domain = self._pipeline, request.line or "", request.domain or ""
+        line, domain = request.line or "", request.domain or ""
         key = compound_key(request.user_id, domain)
-        async with pipeline.lock("profiles", key):
-            profile = pipeline.read(pipeline.profiles, key, Profile)
+        async with self._tables.profiles.lock(key):
+            profile = self._tables.profiles.read(key)
             if profile is not None:
-                await pipeline.write(pipeline.profiles, event, key, scrubbed_profile(profile, line))
-        skill = pipeline.read(pipeline.skills, key, PolicySkill)
+                await self._tables.profiles.write(event, key, scrubbed_profile(profile, line))
+        skill = self._tables.skills.read(key)
         if skill is not None and request.event_id not in skill.recent:
             await self._skills.erase_line(event, request, position, skill)
-        async with pipeline.lock("memories", key):
-            memory = pipeline.read(pipeline.memories, key, Memory)
+        async with self._tables.memories.lock(key):
+            memory = self._tables.memories.read(key)
             if memory is not None:
                 scrubbed = scrubbed_memory(memory, line)
                 # Items hold the user's tastes: they forget the user, and hear the rest again.
                 await self._everywhere(event, request)
-                await send_touches(pipeline, event, all_touches(scrubbed, pipeline.graph_limits))
-                await pipeline.write(pipeline.memories, event, key, scrubbed)
+                await send_touches(self._producer, event, all_touches(scrubbed, self._deps.graph_limits))
+                await self._tables.memories.write(event, key, scrubbed)
         await self._conversations(event, request)
 
-    async def _keys(self, table: DeliveredTable, request: ForgetRequest) -> list[bytes]:
+    async def _keys(self, table: StateTable[Any], request: ForgetRequest) -> list[bytes]:
         """Return the user's keys in a table, of one domain or all."""
         if request.domain is not None:
             return [compound_key(request.user_id, request.domain)]
@@ -224,3 +217,7 @@ def _scope(receipt: Receipt, request: ForgetRequest) -> Forgotten | None:
     if request.line is not None:
         return receipt.lines.get(request.line)
     return receipt.person if request.domain is None else receipt.domains.get(request.domain)
+
+
+def _values(table: StateTable[ModelT], keys: Sequence[bytes]) -> list[ModelT]:
+    return [value for value in map(table.read, keys) if value is not None]

@@ -17,8 +17,7 @@ from streams.kafka import topics
 from streams.pseudonyms import FILE, is_shared
 from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.app import create, longest_question_seconds
-from streams.worker.pipeline import Pipeline
+from streams.worker.app import Worker, create, longest_question_seconds
 from streams.worker.reasoning.llm import close_clients
 from streams.worker.runtime.health import WorkerHealth, standing_of
 from streams.worker.runtime.watchdog import Watchdog
@@ -44,41 +43,43 @@ def run(settings: Settings, health: WorkerHealth) -> None:
             "several pseudonyms in the graph",
             settings.data_dir / FILE,
         )
-    pipeline = create(settings)
+    worker = create(settings)
+    app, deps = worker.app, worker.deps
     health.starts("reading the global skills")
-    pipeline.global_skills.start()
+    deps.global_skills.start()
     health.starts("reading the weights")
-    pipeline.learned_weights.start()
+    deps.learned_weights.start()
     health.starts("reading the items of the graph")
-    pipeline.items.start()
+    deps.items.start()
     # The tokenizer reads its table on first use, for half a second: not while a group waits for this worker.
     count_tokens("")
-    health.runs(pipeline)
+    health.runs(app)
     metrics.LLM_BUDGET.set(settings.llm_daily_budget)
-    _add_tasks(pipeline, health)
+    _add_tasks(worker, health)
     # Not warn or error: with those Faust sets the root logger to DEBUG.
     logs: dict[str, Any] = {"loglevel": "info", "redirect_stdouts": False, "override_logging": False, "quiet": True}
-    worker = PunctualWorker(pipeline.app, health, settings.shutdown_seconds, **logs)
+    service = PunctualWorker(app, health, settings.shutdown_seconds, **logs)
     for name in ("faust", "mode", "aiokafka", "streams.worker.runtime.repairs"):
         logging.getLogger(name).setLevel(logging.WARNING)
     for handler in logging.getLogger().handlers:
         handler.addFilter(RateLimitFilter(REPETITIVE))
-    worker.execute_from_commandline()
+    service.execute_from_commandline()
 
 
-def _add_tasks(pipeline: Pipeline, health: WorkerHealth) -> None:
+def _add_tasks(worker: Worker, health: WorkerHealth) -> None:
     """Add the tasks that start with the app: Faust makes its consumer in the thread that asks for it first."""
+    app, deps, reader = worker.app, worker.deps, worker.app.reader
 
     def assigned() -> set[tuple[str, int]]:
-        return {(tp.topic, tp.partition) for tp in pipeline.app.consumer.assignment()}
+        return {(tp.topic, tp.partition) for tp in app.consumer.assignment()}
 
     async def on_guard() -> None:
-        pipeline.touch()
-        settings = pipeline.settings
+        reader.touch()
+        settings = deps.settings
         patience = max(settings.watchdog_seconds, longest_question_seconds(settings) + MARGIN_SECONDS)
         patient = settings.model_copy(update={"watchdog_seconds": patience})
-        standing, beats = partial(standing_of, pipeline.app), lambda: health.beats
-        watchdog = Watchdog(patient, lambda: pipeline.progressed, assigned, standing=standing, beats=beats)
+        standing, beats = partial(standing_of, app), lambda: health.beats
+        watchdog = Watchdog(patient, lambda: reader.progressed, assigned, standing=standing, beats=beats)
         watchdog.start()
         health.guarded_by(watchdog)
         logger.info("watching for lag without progress for %.0f s", patience)
@@ -86,8 +87,8 @@ def _add_tasks(pipeline: Pipeline, health: WorkerHealth) -> None:
     async def measure_state() -> None:
         while True:
             try:
-                sizes = {name: table.data.size() for name, table in pipeline.tables.items()}
-                sizes[ItemMemory.TOPIC] = pipeline.items.store.size()
+                sizes = {name: table.data.size() for name, table in worker.tables.by_name.items()}
+                sizes[ItemMemory.TOPIC] = deps.items.store.size()
                 for name, (entries, size) in sizes.items():
                     metrics.STATE_ENTRIES.labels(name).set(entries)
                     metrics.STATE_BYTES.labels(name).set(size)
@@ -102,8 +103,8 @@ def _add_tasks(pipeline: Pipeline, health: WorkerHealth) -> None:
         gc.freeze()
         gc.set_threshold(*COLLECT_AFTER)
 
-    for task in (collect_seldom, on_guard, measure_state, *pipeline.timers):
-        pipeline.app.task(task)
+    for task in (collect_seldom, on_guard, measure_state):
+        app.task(task)
 
 
 class PunctualWorker(faust.Worker):

@@ -1,11 +1,9 @@
 """Reads and writes policy skills; every version is written here."""
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from operators.chain import seal_all
 from operators.merge import OutOfOrder, fold, next_diff
 from operators.redact import of_line, placeholder, redacted
 from operators.render import characters
@@ -13,7 +11,6 @@ from operators.steps import Evolve
 from operators.steps.evolved import Effects, Outcome, State, Version
 from operators.vouch import Vouching
 from schemas.base import ReasonedBy
-from schemas.codec import encode
 from schemas.commands import SkillCommand
 from schemas.corrections import Correction
 from schemas.diffs import Change, ChangeKind, PolicySkill, SkillDiff
@@ -21,46 +18,47 @@ from schemas.events import Abstention, Contrast, Feedback, Interaction, RankRequ
 from schemas.forgetting import ForgetRequest, Receipt
 from schemas.memory import Memory
 from schemas.skills import Evidence, Position, SlimSkill
-from schemas.state import Profile
 from schemas.statements import Said, Stance, StatementChange
 from schemas.topics import compound_key, diff_key, key_start
 from streams.worker import metrics
-from streams.worker.pipeline import Pipeline
-from streams.worker.writer import LogIncomplete, LogWriter
+from streams.worker.deps import Deps
+from streams.worker.producer import Producer
+from streams.worker.runtime.reader import Reader
+from streams.worker.tables import Tables
+from streams.worker.writer import LogIncomplete, VersionedWriter
 
 Answered = Contrast | Interaction | Feedback | Correction | Abstention | SkillCommand
 """Events that a version of a skill answers, besides erasures."""
 
 
-def newest(pipeline: Pipeline, record: Answered | RankRequest) -> PolicySkill:
+def newest(tables: Tables, deps: Deps, record: Answered | RankRequest) -> PolicySkill:
     """Return the user's skill in the record's domain; before their first choice the seed, at version 0."""
     user_id, domain = record.user_id, record.domain
     key = compound_key(user_id, domain)
-    skill = pipeline.read(pipeline.skills, key, PolicySkill)
+    skill = tables.skills.read(key)
     if skill is not None:
         return skill
-    profile = pipeline.read(pipeline.profiles, key, Profile)
-    population = pipeline.global_skills
-    return pipeline.start.skill(user_id, domain, record, profile, population.template(domain), population.usual(domain))
+    profile, population = tables.profiles.read(key), deps.global_skills
+    return deps.start.skill(user_id, domain, record, profile, population.template(domain), population.usual(domain))
 
 
-class SkillWriter(LogWriter[SkillDiff]):
+class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
     """Reads skills, and writes the versions that steps make of them. For callers that hold the user's lock."""
 
-    def __init__(self, pipeline: Pipeline, step: Evolve) -> None:
-        super().__init__(pipeline, SkillDiff)
-        self._step = step
+    def __init__(self, reader: Reader, tables: Tables, producer: Producer, deps: Deps, step: Evolve) -> None:
+        super().__init__(reader, tables.skills, producer, deps.settings, SkillDiff)
+        self._tables, self._deps, self._step = tables, deps, step
 
     def read(self, record: Answered, receipt: Receipt | None = None, memory: Memory | None = None) -> State:
         """Return the input of a step: the user's newest skill, and the domain's population."""
-        population, domain = self._pipeline.global_skills, record.domain
-        known = newest(self._pipeline, record), receipt, memory
+        population, domain = self._deps.global_skills, record.domain
+        known = newest(self._tables, self._deps, record), receipt, memory
         return State(*known, population.shares(domain), population.usual(domain), population.popularity(domain))
 
-    async def take(self, event: Any, record: Answered, act: Callable[[State], Effects]) -> Outcome:
+    async def apply_step(self, event: Any, record: Answered, act: Callable[[State], Effects]) -> Outcome:
         """Apply an event with a pure step, `act`, under the user's lock."""
-        async with self.user_lock(record.user_id):
-            state = self.read(record, self._pipeline.receipt(record.user_id))
+        async with self._tables.user_lock(record.user_id):
+            state = self.read(record, self._tables.receipt(record.user_id))
             effects = act(state)
             if effects.outcome is not Outcome.FORGOTTEN:
                 # Also for a repeat: the worker that died may have written the skill, and sent nothing.
@@ -69,69 +67,36 @@ class SkillWriter(LogWriter[SkillDiff]):
         return effects.outcome
 
     async def apply(self, event: Any, version: Version | None) -> None:
-        """Write a version, then send it: after a crash in between, its diff is in the skill and is sent then."""
+        """Write a version and send its records."""
         if version is None:
             return
-        key = compound_key(version.skill.user_id, version.skill.domain)
-        await self._pipeline.write(self._pipeline.skills, event, key, version.skill)
-        await self._send(event, version)
+        await self.write(event, version.skill, _records(version))
         if version.diff is not None:
             count(version.diff, version.skill, self._step.vouching)
 
     async def complete(self, event: Any, state: State) -> None:
         """Send the records of the newest version that a worker that died may not have sent."""
-        skill, last = state.skill, state.skill.last_diff
-        key = compound_key(skill.user_id, skill.domain)
-        if last is None or last.source is None or self._sent.is_noted(key, skill.version):
-            return
-        if self._pipeline.is_acknowledged(last.source):
-            return
-        # Both ends at once: after a takeover, a partition's first choice waits for them.
-        diff, slim = await asyncio.gather(
-            self._newest(event, SkillDiff.TOPIC, key, last), self._newest(event, SlimSkill.TOPIC, key, last)
-        )
-        found = (diff.version if diff else 0, slim.version if slim else 0, slim.text if slim else None)
-        await self._send(event, self._step.unsent(state, *found))
-
-    async def _send(self, event: Any, version: Version) -> None:
-        skill, partition = version.skill, event.message.partition
-        key = compound_key(skill.user_id, skill.domain)
-        sends: list[Any] = []
-        if version.diff is not None:
-            sends.append(self._send_diff(event, version.diff, key))
-        if version.slim is not None:
-            sends.append(self._pipeline.send(event, SlimSkill.TOPIC, key, encode(version.slim), partition))
-            metrics.SLIM_TOKENS.observe(version.slim.tokens)
-        await asyncio.gather(*sends)
-        self._sent.note(key, skill.version)
+        topics = (SkillDiff.TOPIC, SlimSkill.TOPIC)
+        if found := await self._unsent(event, state.skill, (), *topics):
+            diff, slim = found
+            held = (diff.version if diff else 0, slim.version if slim else 0, slim.text if slim else None)
+            await self.send(event, state.skill, _records(self._step.unsent(state, *held)))
 
     async def erase(self, event: Any, key: bytes) -> None:
         """Remove a skill, its log and its slim skill."""
-        pipeline = self._pipeline
-        skill = pipeline.read(pipeline.skills, key, PolicySkill)
-        if skill is None:
-            return
-        await self._remove(event, [diff_key(skill.user_id, skill.domain, v) for v in range(1, skill.version + 1)])
-        await pipeline.send(event, SlimSkill.TOPIC, key, None, event.message.partition)
-        # Last: while it is there, a repeated request knows which versions to remove.
-        await pipeline.delete(pipeline.skills, event, key)
-        self._sent.forget(key)
+        skill = self._tables.skills.read(key)
+        if skill is not None:
+            diffs = [diff_key(skill.user_id, skill.domain, version) for version in range(1, skill.version + 1)]
+            await self._erase(event, skill, diffs, (SlimSkill.TOPIC, key))
 
     async def erase_line(self, event: Any, request: ForgetRequest, position: Position, skill: PolicySkill) -> None:
         """Rewrite a skill's log without a line, then write the version in which the line is gone.
 
         Raises LogIncomplete if the log has gaps; nothing was changed.
         """
-        line, settings = request.line or "", self._pipeline.settings
+        line = request.line or ""
         log = await self._log(event, key_start(skill.user_id, skill.domain), skill.version)
-        sealed = seal_all(redacted(log, line), settings.chain_key_bytes)
-        try:
-            again = fold(sealed).get((skill.user_id, skill.domain))
-        except OutOfOrder as error:
-            raise LogIncomplete(str(error)) from error
-        if again is None or again.version != skill.version:
-            raise LogIncomplete(f"the log is at version {again.version if again else 0}, the skill at {skill.version}")
-        await self._replace(event, log, sealed)
+        again, _ = await self._rewrite(event, log, redacted(log, line), skill.version)
         name = placeholder(line)
         held = next((each for each in again.attributes if each.attribute_id == name), None)
         gone = () if held is None else (Change(kind=ChangeKind.FORGOTTEN, attribute_id=name, before=held.tier),)
@@ -146,8 +111,25 @@ class SkillWriter(LogWriter[SkillDiff]):
             reasoned_by=ReasonedBy(reasoner=f"command by {request.actor}"),
             source=position,
         )
-        state = State(again, shares=self._pipeline.global_skills.shares(skill.domain))
+        state = State(again, shares=self._deps.global_skills.shares(skill.domain))
         await self.apply(event, self._step.version(state, diff, always=True))
+
+    def _key(self, value: PolicySkill) -> bytes:
+        return compound_key(value.user_id, value.domain)
+
+    _name = _key
+
+    def _fold(self, log: Sequence[SkillDiff]) -> PolicySkill | None:
+        try:
+            return next(iter(fold(log).values()), None)
+        except OutOfOrder as error:
+            raise LogIncomplete(str(error)) from error
+
+
+def _records(version: Version) -> list[SkillDiff | SlimSkill]:
+    if version.slim is not None:
+        metrics.SLIM_TOKENS.observe(version.slim.tokens)
+    return [record for record in (version.diff, version.slim) if record is not None]
 
 
 def count(diff: SkillDiff, evolved: PolicySkill, vouching: Vouching) -> None:

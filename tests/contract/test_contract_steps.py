@@ -42,8 +42,7 @@ STEPS = {
 
 ALLOWED = {
     # A log is rewritten, version by version: that is no event's step.
-    "streams/worker/skills.py": {"operators.chain.seal_all"},
-    "streams/worker/cards.py": {"operators.chain.seal_all"},
+    "streams/worker/writer.py": {"operators.chain.seal_all"},
     # All visits at once, before any stream begins: no event's step.
     "evaluation/community.py": {
         "operators.propagate.touches",

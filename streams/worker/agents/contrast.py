@@ -13,18 +13,21 @@ from operators.contrast import Outcome, Step, slot_of
 from operators.outcome import Arm, gain
 from operators.seals import authenticated
 from operators.steps.contrast import State, on_ranking, on_selection
-from schemas import Abstention, Contrast, OpenRankings, Position, Ranking, Selection, compound_key, encode
+from schemas import Abstention, Contrast, Position, Ranking, Selection, compound_key, encode
 from streams.worker import metrics
-from streams.worker.pipeline import Pipeline, position_of
+from streams.worker.deps import Deps
+from streams.worker.producer import Producer
 from streams.worker.runtime.intake import Intake
+from streams.worker.runtime.reader import position_of
+from streams.worker.tables import Tables
 
 STAGE = "contrast"
 HOLD_SECONDS, LOOK_AGAIN_SECONDS = 30.0, 0.02
 
 
-def attach(pipeline: Pipeline) -> None:
+def attach(app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
     """Add the agents to the worker."""
-    agent = Contrasts(pipeline)
+    agent = Contrasts(app, tables, producer, deps)
     agent.rankings.attach("contrast-rankings")
     agent.selections.attach("contrast-selections")
 
@@ -32,17 +35,18 @@ def attach(pipeline: Pipeline) -> None:
 class Contrasts:
     """The join's two handlers."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
-        self.rankings = Intake(pipeline, STAGE, {Ranking.TOPIC: self._on_ranking}, by_partition=True)
-        self.selections = Intake(pipeline, STAGE, {Selection.TOPIC: self._on_selection}, by_partition=True)
+    def __init__(self, app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
+        self._reader, self._tables, self._producer, self._deps = app.reader, tables, producer, deps
+        parts = app, tables, producer, deps.settings
+        self.rankings = Intake(*parts, STAGE, {Ranking.TOPIC: self._on_ranking}, by_partition=True)
+        self.selections = Intake(*parts, STAGE, {Selection.TOPIC: self._on_selection}, by_partition=True)
 
     async def _on_ranking(self, event: Any, ranking: Ranking, position: Position) -> str:
-        ranking = authenticated(ranking, self._pipeline.ranking_key)
-        parse, limits = partial(self._pipeline.facts_of, ranking.domain), self._pipeline.ring_limits
-        wish = self._pipeline.privacy.wish(ranking.instruction)
-        asked = self._pipeline.redact_instruction(ranking.instruction, ranking.domain)
-        injected = self._pipeline.privacy.injected(ranking.injected, ranking.domain)
+        ranking = authenticated(ranking, self._deps.ranking_key)
+        parse, limits = partial(self._deps.facts_of, ranking.domain), self._deps.ring_limits
+        wish = self._deps.privacy.wish(ranking.instruction)
+        asked = self._deps.redact_instruction(ranking.instruction, ranking.domain)
+        injected = self._deps.privacy.injected(ranking.injected, ranking.domain)
         kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
 
         def take(state: State) -> Step | Outcome:
@@ -51,7 +55,7 @@ class Contrasts:
         return await self._take(event, ranking, position, take, Selection.TOPIC)
 
     async def _on_selection(self, event: Any, selection: Selection, position: Position) -> str:
-        limits = self._pipeline.ring_limits
+        limits = self._deps.ring_limits
         return await self._take(
             event, selection, position, lambda state: on_selection(state, selection, position, limits), Ranking.TOPIC
         )
@@ -66,15 +70,15 @@ class Contrasts:
     ) -> str:
         """Apply an event to its rings; if that would push an entry out, wait for the other topic to catch up."""
         key = compound_key(record.user_id, slot_of(record.ranking_id))
-        lock = self._pipeline.lock("open-rankings", key)
+        lock = self._tables.open_rankings.lock(key)
         give_up, held = time.monotonic() + HOLD_SECONDS, False
         while True:
             async with lock:
-                rings = self._pipeline.read(self._pipeline.open_rankings, key, OpenRankings)
-                step = take(State(rings, self._pipeline.receipt(record.user_id)))
+                rings = self._tables.open_rankings.read(key)
+                step = take(State(rings, self._tables.receipt(record.user_id)))
                 if isinstance(step, Outcome):
                     return step.value
-                late = step.overflows and self._pipeline.has_more(other, position.partition)
+                late = step.overflows and self._reader.has_more(self._deps.settings.topic(other), position.partition)
                 if not late or time.monotonic() > give_up:
                     return await self._emit(event, key, step)
             if not held:
@@ -84,18 +88,17 @@ class Contrasts:
 
     async def _emit(self, event: Any, key: bytes, step: Step) -> str:
         """Send first, then write the rings: after a crash between the two the same record is sent again, and known."""
-        pipeline = self._pipeline
         answer = step.abstention if step.contrast is None else step.contrast
         if answer is not None:
             raw = encode(answer)
-            pipeline.hand_over(raw, answer)
-            await pipeline.send(event, answer.TOPIC, step.state.user_id.encode(), raw)
+            self._tables.prime_cache(raw, answer)
+            await self._producer.send(event, answer.TOPIC, step.state.user_id.encode(), raw)
         for waiting, outcome in step.refused:
             taken = ", ".join(waiting.selection.taken) or "none"
             detail = f"ranking {waiting.selection.ranking_id}, item {taken}"
             original = None if waiting.source == position_of(event.message) else encode(waiting.selection)
             await self.selections.dead_letter(event, waiting.source, outcome.value, detail, original)
-        await pipeline.write(pipeline.open_rankings, event, key, step.state)
+        await self._tables.open_rankings.write(event, key, step.state)
         metrics.EXPIRED.inc(step.expired)
         if answer is not None:
             count(answer)

@@ -5,14 +5,17 @@ abstentions and commands are applied at once. A correction is understood before 
 asked, which takes long.
 """
 
+import asyncio
 import math
 import time
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from operators.language.ports import Understood
 from operators.steps.evolved import Outcome, State
+from operators.steps.graph import Remembered
 from operators.weigh import outcome_of
 from schemas import Outcome as ChoiceOutcome
 from schemas.codec import encode
@@ -22,7 +25,6 @@ from schemas.diffs import PolicySkill
 from schemas.events import Abstention, Contrast, Feedback, Interaction
 from schemas.forgetting import ForgetRequest
 from schemas.items import ItemFacts
-from schemas.memory import Memory
 from schemas.skills import Position
 from schemas.state import Wish
 from schemas.topics import compound_key
@@ -31,22 +33,26 @@ from streams.settings import ReasonerName, Settings
 from streams.steps import evolve_of
 from streams.worker import metrics
 from streams.worker.agents.listen import Listener
+from streams.worker.deps import Deps
 from streams.worker.forgetting import Forgetting
 from streams.worker.graph import remember
-from streams.worker.pipeline import Pipeline
+from streams.worker.output_tail import OutputTail
+from streams.worker.producer import Producer
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
 from streams.worker.runtime.intake import Handler, Intake
-from streams.worker.runtime.sent import Sent
 from streams.worker.skills import SkillWriter
+from streams.worker.tables import Tables
 from streams.worker.writer import LogIncomplete
 
 AHEAD = 0.5
 """Events beyond those that may ask a model, as a share of them."""
 
 
-def attach(pipeline: Pipeline, reasoning: Reasoning, listener: Listener) -> "Evolve":
+def attach(
+    app: Any, tables: Tables, producer: Producer, deps: Deps, reasoning: Reasoning, listener: Listener
+) -> "Evolve":
     """Add the agent to the worker; `listener` writes the cards."""
-    agent = Evolve(pipeline, reasoning, listener)
+    agent = Evolve(app, tables, producer, deps, reasoning, listener)
     agent.intake.attach()
     return agent
 
@@ -60,15 +66,17 @@ def under_way(settings: Settings) -> int:
 class Evolve:
     """The agent's handlers."""
 
-    def __init__(self, pipeline: Pipeline, reasoning: Reasoning, listener: Listener) -> None:
-        self._pipeline, self._reasoning = pipeline, reasoning
-        settings = pipeline.settings
+    def __init__(
+        self, app: Any, tables: Tables, producer: Producer, deps: Deps, reasoning: Reasoning, listener: Listener
+    ) -> None:
+        self._tables, self._producer, self._deps, self._reasoning = tables, producer, deps, reasoning
+        settings = deps.settings
         self._step = replace(
-            evolve_of(settings, pipeline.merge_limits), chain_key=settings.chain_key_bytes, graph=pipeline.graph
+            evolve_of(settings, deps.merge_limits), chain_key=settings.chain_key_bytes, graph=deps.graph
         )
-        self._skills = SkillWriter(pipeline, self._step)
-        self._sent = Sent(settings, pipeline.generation)
-        self._forgetting = Forgetting(pipeline, self._skills, listener)
+        self._skills = SkillWriter(app.reader, tables, producer, deps, self._step)
+        self._outcomes_tail = OutputTail(settings, producer.generation)
+        self._forgetting = Forgetting(app, tables, producer, deps, self._skills, listener)
         handlers: dict[str, Handler] = {
             Contrast.TOPIC: self._on_contrast,
             Feedback.TOPIC: self._on_feedback,
@@ -77,28 +85,36 @@ class Evolve:
             SkillCommand.TOPIC: self._on_command,
             ForgetRequest.TOPIC: self._on_forget_request,
         }
-        self.intake = Intake(pipeline, "evolve", handlers, under_way(settings))
+        self.intake = Intake(app, tables, producer, settings, "evolve", handlers, under_way(settings))
 
     async def visit(self, event: Any, visit: Interaction, item: ItemFacts, position: Position) -> None:
         """Apply an interaction that is in the profile to a skill that has begun, for the agent `prior`."""
-        await self._skills.take(event, visit, lambda state: self._step.visit(state, visit, item, position))
+        await self._skills.apply_step(event, visit, lambda state: self._step.visit(state, visit, item, position))
 
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
-        pipeline, skills = self._pipeline, self._skills
+        skills, memories = self._skills, self._tables.memories
         key = compound_key(contrast.user_id, contrast.domain)
         # Interactions and contrasts of one user are handled by two agents.
-        async with pipeline.lock("memories", key):
-            receipt = pipeline.receipt(contrast.user_id)
-            state = skills.read(contrast, receipt, pipeline.read(pipeline.memories, key, Memory))
+        async with AsyncExitStack() as locked:
+            await locked.enter_async_context(memories.lock(key))
+            state = skills.read(contrast, self._tables.receipt(contrast.user_id), memories.read(key))
             begun = self._step.begin(state, contrast, position, datetime.now(UTC))
-            await remember(pipeline, event, begun.remembered)
-        if begun.contrast is None:
-            return Outcome.FORGOTTEN.value
-        async with skills.user_lock(contrast.user_id):
-            await skills.complete(event, skills.read(contrast))
-        if begun.outcome is Outcome.REPEATED:
-            await self._report(event, begun.contrast, position, state.skill.contrasts, is_repeat=True)
-        return str(begun.outcome or await self._learn(event, begun.contrast, state.skill, position))
+            # Beside the skill: each of the two knows by itself what it has applied, and both wait for the broker.
+            remembering = asyncio.create_task(self._remember(event, begun.remembered, locked.pop_all()))
+        try:
+            if begun.contrast is None:
+                return Outcome.FORGOTTEN.value
+            async with self._tables.user_lock(contrast.user_id):
+                await skills.complete(event, skills.read(contrast))
+            if begun.outcome is Outcome.REPEATED:
+                await self._report(event, begun.contrast, position, state.skill.contrasts, is_repeat=True)
+            return str(begun.outcome or await self._learn(event, begun.contrast, state.skill, position))
+        finally:
+            await remembering
+
+    async def _remember(self, event: Any, remembered: Remembered | None, locked: AsyncExitStack) -> None:
+        async with locked:
+            await remember(self._tables, self._producer, event, remembered)
 
     async def _learn(self, event: Any, contrast: Contrast, skill: PolicySkill, position: Position) -> str:
         try:
@@ -106,7 +122,7 @@ class Evolve:
         except GivenUp as error:
             await self.intake.dead_letter(event, position, "reasoner-unavailable", str(error))
             return "given-up"
-        async with self._skills.user_lock(contrast.user_id):
+        async with self._tables.user_lock(contrast.user_id):
             effects = self._step.finish(self._skills.read(contrast), contrast, answer, position)
             await self._skills.apply(event, effects.version)
         metrics.END_TO_END_SECONDS.observe(max(0.0, time.time() - contrast.occurred_at.timestamp()))
@@ -117,72 +133,73 @@ class Evolve:
         self, event: Any, contrast: Contrast, position: Position, nth: int, *, is_repeat: bool = False
     ) -> None:
         """Send what the user's `nth` choice teaches the weights, once and without the user; its skill is written."""
-        pipeline = self._pipeline
-        used = pipeline.learned_weights.of(contrast.domain)
-        outcome = outcome_of(contrast, used.weights, nth, pipeline.graph_limits.secret, used.version)
+        used = self._deps.learned_weights.of(contrast.domain)
+        outcome = outcome_of(contrast, used.weights, nth, self._deps.graph_limits.secret, used.version)
         if outcome is None:
             return
         # The same choice may be on its topic twice; its outcome was sent after the user chose, whichever came first.
         from_ms = min(position.timestamp_ms, int(contrast.occurred_at.timestamp() * 1_000))
-        name, partition = outcome.event_id.encode(), partition_of(outcome.domain, pipeline.settings.partitions)
+        name, partition = outcome.event_id.encode(), partition_of(outcome.domain, self._deps.settings.partitions)
 
         async def is_there(since: float | None = None) -> bool:
-            return await self._sent.newest(ChoiceOutcome.TOPIC, partition, name, from_ms, since) is not None
+            return await self._outcomes_tail.newest(ChoiceOutcome.TOPIC, partition, name, from_ms, since) is not None
 
         async def is_there_now() -> bool:
             return await is_there(time.monotonic())
 
         # A worker that died may have sent it. The end that was read before may be from before this process sent it.
         for ask in (is_there, is_there_now) if is_repeat else ():
-            if await pipeline.retry(event, "reading the end of outcomes", ask):
+            if await self._producer.retry(event, "reading the end of outcomes", ask):
                 return
         key = outcome.domain.encode()
-        await pipeline.send(event, ChoiceOutcome.TOPIC, key, encode(outcome), partition, is_there_now)
+        await self._producer.send(event, ChoiceOutcome.TOPIC, key, encode(outcome), partition, is_there_now)
 
     async def _on_feedback(self, event: Any, feedback: Feedback, position: Position) -> str:
-        item = self._pipeline.facts_of(feedback.domain, feedback.item)
-        outcome = await self._skills.take(event, feedback, lambda now: self._step.hear(now, feedback, item, position))
+        item = self._deps.facts_of(feedback.domain, feedback.item)
+        outcome = await self._skills.apply_step(
+            event, feedback, lambda now: self._step.hear(now, feedback, item, position)
+        )
         kind = feedback.signal if feedback.signal in self._step.signals.weights else metrics.OTHER
         domain = metrics.DOMAINS.label(feedback.domain)
         metrics.labelled(metrics.SIGNALS, domain, kind, outcome.value).inc()
         return outcome.value
 
     async def _on_correction(self, event: Any, correction: Correction, position: Position) -> str:
-        pipeline, domain = self._pipeline, correction.domain
-        wish = pipeline.privacy.wish(correction.text)
+        domain = correction.domain
+        wish = self._deps.privacy.wish(correction.text)
         if wish is Wish.NOT_REMEMBERED:  # no step ever sees it
             outcome = wish.value
         else:
-            said = correction.model_copy(update={"text": pipeline.redact_instruction(correction.text, domain)})
+            said = correction.model_copy(update={"text": self._deps.redact_instruction(correction.text, domain)})
             outcome = (await self._correct(event, said, position, correction.text)).value
         metrics.labelled(metrics.CORRECTIONS, metrics.DOMAINS.label(domain), outcome).inc()
         return outcome
 
     async def _correct(self, event: Any, correction: Correction, position: Position, as_said: str) -> Outcome:
-        pipeline = self._pipeline
-        items = [pipeline.facts_of(correction.domain, candidate) for candidate in correction.items]
-        state = self._skills.read(correction, pipeline.receipt(correction.user_id))
+        items = [self._deps.facts_of(correction.domain, candidate) for candidate in correction.items]
+        state = self._skills.read(correction, self._tables.receipt(correction.user_id))
         understood = Understood()
         if self._step.done_with(state, correction, position) is None:
-            vocabulary = await pipeline.vocabulary(correction.user_id, correction.domain)
+            vocabulary = await self._deps.vocabulary(self._tables, correction.user_id, correction.domain)
             understood = await self._reasoning.understand(correction, items, state.skill, vocabulary, as_said)
-        return await self._skills.take(
+        return await self._skills.apply_step(
             event, correction, lambda state: self._step.correct(state, correction, items, understood, position)
         )
 
     async def _on_abstention(self, event: Any, abstention: Abstention, position: Position) -> str:
-        return await self._skills.take(event, abstention, lambda now: self._step.abstain(now, abstention, position))
+        return await self._skills.apply_step(
+            event, abstention, lambda now: self._step.abstain(now, abstention, position)
+        )
 
     async def _on_command(self, event: Any, command: SkillCommand, position: Position) -> str:
-        return await self._skills.take(event, command, lambda now: self._step.command(now, command, position))
+        return await self._skills.apply_step(event, command, lambda now: self._step.command(now, command, position))
 
     async def _on_forget_request(self, event: Any, request: ForgetRequest, position: Position) -> str:
-        pipeline = self._pipeline
-        async with self._skills.user_lock(request.user_id):
+        async with self._tables.user_lock(request.user_id):
             if request.domain is not None:
-                skill = pipeline.read(pipeline.skills, compound_key(request.user_id, request.domain), PolicySkill)
+                skill = self._tables.skills.read(compound_key(request.user_id, request.domain))
                 if skill is not None:
-                    state = State(skill, shares=pipeline.global_skills.shares(skill.domain))
+                    state = State(skill, shares=self._deps.global_skills.shares(skill.domain))
                     await self._skills.complete(event, state)
             try:
                 return await self._forgetting.on_request(event, request, position)

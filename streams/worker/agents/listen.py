@@ -41,12 +41,14 @@ from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics
 from streams.worker.cards import CardWriter
 from streams.worker.conversations import Conversations
-from streams.worker.pipeline import Pipeline
+from streams.worker.deps import Deps
+from streams.worker.producer import Producer
 from streams.worker.reasoning.reasoner import GivenUp
 from streams.worker.runtime.intake import Handler, Intake
 from streams.worker.runtime.ordered import Abandoned, Stale
 from streams.worker.runtime.reader import Head
 from streams.worker.runtime.reader import Taken as Fetched
+from streams.worker.tables import Tables
 from streams.worker.writer import LogIncomplete
 
 logger = logging.getLogger("sager.listen")
@@ -61,26 +63,27 @@ LONG_CHARS = 2_000
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.1, 5.0
 
 
-def attach(pipeline: Pipeline, understands: Understands) -> "Listener":
+def attach(app: Any, tables: Tables, producer: Producer, deps: Deps, understands: Understands) -> "Listener":
     """Add the agent to the worker, and its search for silent conversations to the timers."""
-    agent = Listener(pipeline, understands)
+    agent = Listener(app, tables, producer, deps, understands)
     agent.intake.attach()
-    pipeline.timers.append(agent.keep_looking)
+    app.task(agent.keep_looking)
     return agent
 
 
 class Listener:
     """The agent's handlers of utterances and of commands on cards, and the search for silent conversations."""
 
-    def __init__(self, pipeline: Pipeline, understands: Understands) -> None:
-        self._pipeline, self._understands = pipeline, understands
-        settings = pipeline.settings
+    def __init__(self, app: Any, tables: Tables, producer: Producer, deps: Deps, understands: Understands) -> None:
+        self._app, self._reader, self._understands = app, app.reader, understands
+        self._tables, self._producer, self._deps = tables, producer, deps
+        settings = deps.settings
         silence_ms = round(settings.listen_silence_seconds * 1_000)
-        self._step = Listen(settings.listen_tokens, silence_ms, privacy=pipeline.privacy, extractor=RULES)
-        self.cards = CardWriter(pipeline)
-        self.conversations = Conversations(pipeline, self._step)
+        self._step = Listen(settings.listen_tokens, silence_ms, privacy=deps.privacy, extractor=RULES)
+        self.cards = CardWriter(app.reader, tables, producer, settings)
+        self.conversations = Conversations(app, tables.conversations, settings, self._step)
         handlers: dict[str, Handler] = {Utterance.TOPIC: self._on_utterance, CardCommand.TOPIC: self._on_command}
-        self.intake = Intake(pipeline, STAGE, handlers, settings.in_flight)
+        self.intake = Intake(app, tables, producer, settings, STAGE, handlers, settings.in_flight)
         self._thinking = asyncio.Semaphore(settings.in_flight)
 
     async def _on_utterance(self, event: Any, utterance: Utterance, position: Position) -> str:
@@ -88,8 +91,8 @@ class Listener:
         listening = self.conversations.read(user_id)
         if listening is not None and sum(chunk.is_closed for chunk in listening.chunks) >= MAX_OPEN:
             await self._process_chunks(event, user_id)
-        async with self.cards.user_lock(user_id):
-            state = State(self.conversations.read(user_id), None, self._pipeline.receipt(user_id))
+        async with self._tables.user_lock(user_id):
+            state = State(self.conversations.read(user_id), None, self._tables.receipt(user_id))
             if len(utterance.text) > LONG_CHARS:
                 taken = await asyncio.to_thread(self._step.hear, state, utterance, position)
             else:
@@ -101,7 +104,7 @@ class Listener:
 
     async def _on_command(self, event: Any, command: CardCommand, position: Position) -> str:
         user_id = command.user_id
-        async with self.cards.user_lock(user_id):
+        async with self._tables.user_lock(user_id):
             await self.carry_on(event, user_id)
             outcome, diff = self._step.command(self._state(user_id), command, position)
             gone = gone_from(self.cards.read(user_id), diff)
@@ -132,11 +135,11 @@ class Listener:
         newer = await asyncio.to_thread(unsaid, listening, [value_of_line(*each) for each in gone.items()])
         if newer != listening:
             await self.conversations.write(event, newer)
-            await self._pipeline.conversations.scrub()
+            await self._tables.conversations.scrub()
 
     async def keep_looking(self) -> None:
         """Look for silent conversations for as long as the worker runs."""
-        seconds = self._pipeline.settings.listen_silence_seconds / LOOKS
+        seconds = self._deps.settings.listen_silence_seconds / LOOKS
         while True:
             await asyncio.sleep(min(max(seconds, SHORTEST_SECONDS), LONGEST_SECONDS))
             try:
@@ -146,22 +149,21 @@ class Listener:
 
     async def look(self, now_ms: int) -> None:
         """Process conversations that have been silent for long, and chunks that a worker that died has closed."""
-        if not self._pipeline.reader.flows:
+        if not self._reader.flows:
             return
         due = await self.conversations.due(now_ms)
         await asyncio.gather(*(self._end_silence(user_id, partition, now_ms) for user_id, partition in due))
 
     async def _end_silence(self, user_id: str, partition: int, now_ms: int) -> None:
-        pipeline = self._pipeline
         async with self._thinking:
             # An event without a record: time has passed. It has a partition and a generation as others have.
-            tp = TP(pipeline.settings.topic(Utterance.TOPIC), partition)
+            tp = TP(self._deps.settings.topic(Utterance.TOPIC), partition)
             record = SimpleNamespace(offset=-1, timestamp=None, key=None, value=None)
-            event = Fetched(Head(tp, pipeline.app.consumer_generation_id, pipeline.app), record)
+            event = Fetched(Head(tp, self._app.consumer_generation_id, self._app), record)
             # From it a RocksDB table takes the partition of a key, and `Reasoning` whether that is still ours.
             _current_event.set(weakref.ref(event))
             try:
-                async with self.cards.user_lock(user_id):
+                async with self._tables.user_lock(user_id):
                     listening = self.conversations.read(user_id)
                     taken = None if listening is None else self._step.after_silence(listening, now_ms)
                     if taken is not None:
@@ -184,23 +186,23 @@ class Listener:
             metrics.labelled(metrics.CHUNKS, why.value).inc()
 
     def _state(self, user_id: str) -> State:
-        return State(self.conversations.read(user_id), self.cards.read(user_id), self._pipeline.receipt(user_id))
+        return State(self.conversations.read(user_id), self.cards.read(user_id), self._tables.receipt(user_id))
 
     async def _process_chunks(self, event: Any, user_id: str) -> None:
         """Process a user's closed chunks, one after the other; new turns wait in other chunks."""
         if first_closed(self.conversations.read(user_id)) is None:
             return
-        async with self._pipeline.lock("conversations", user_id.encode()):
+        async with self._tables.conversations.lock(user_id.encode()):
             while (chunk := first_closed(self.conversations.read(user_id))) is not None:
-                self._pipeline.touch()
-                if event.message.generation_id != self._pipeline.generation():
+                self._reader.touch()
+                if event.message.generation_id != self._producer.generation():
                     raise Stale
-                if not self._pipeline.reader.flows:
+                if not self._reader.flows:
                     # A rebalance or shutdown would wait for one question after the other.
                     raise Abandoned
                 try:
                     heard = await self._statements(event, user_id, chunk)
-                    async with self.cards.user_lock(user_id):
+                    async with self._tables.user_lock(user_id):
                         await self._commit(event, user_id, chunk, heard)
                 except (Stale, Abandoned):
                     raise
@@ -222,7 +224,9 @@ class Listener:
 
     async def _vocabulary(self, user_id: str, chunk: Chunk) -> Callable[[str], Sequence[Fact]]:
         domains = {turn.domain for turn in chunk.turns if turn.domain is not None}
-        known: dict[str, Sequence[Fact]] = {each: await self._pipeline.vocabulary(user_id, each) for each in domains}
+        known: dict[str, Sequence[Fact]] = {
+            each: await self._deps.vocabulary(self._tables, user_id, each) for each in domains
+        }
         return lambda domain: known.get(domain, ())
 
     async def _commit(self, event: Any, user_id: str, chunk: Chunk, heard: Heard) -> None:
@@ -265,15 +269,15 @@ class Listener:
         except LogIncomplete as error:
             await self._dead_letter(event, user_id, chunk, str(error), "log-incomplete")
         for each in (*thought.corrections, *thought.forgets):
-            await self._pipeline.send(event, each.TOPIC, user_id.encode(), encode(each), event.message.partition)
+            await self._producer.send(event, each.TOPIC, user_id.encode(), encode(each), event.message.partition)
         listening = self.conversations.read(user_id)
         if listening is not None:
             await self.conversations.write(event, without(listening, chunk))
         if thought.lines:
-            await self._pipeline.conversations.scrub()
+            await self._tables.conversations.scrub()
 
     async def _drop(self, event: Any, user_id: str, chunk: Chunk, detail: str) -> None:
-        async with self.cards.user_lock(user_id):
+        async with self._tables.user_lock(user_id):
             try:
                 await self._dead_letter(event, user_id, chunk, detail, "internal-error")
             except (Stale, Abandoned):
@@ -294,7 +298,7 @@ class Listener:
         self, event: Any, user_id: str, chunk: Chunk, detail: str, reason: str = "reasoner-unavailable"
     ) -> None:
         """Dead-letter a chunk as utterances that can be replayed; applied ones are known by their ids."""
-        partition, topic = event.message.partition, self._pipeline.settings.topic(Utterance.TOPIC)
+        partition, topic = event.message.partition, self._deps.settings.topic(Utterance.TOPIC)
         listening = self.conversations.read(user_id)
         heard = () if listening is None else listening.applied
         nowhere = Position(topic=topic, partition=partition, offset=0, timestamp_ms=chunk.heard_ms)
@@ -303,5 +307,5 @@ class Listener:
             letter = DeadLetter.of(STAGE, position, reason, detail, user_id.encode(), encode(utterance))
             # Several letters have one position.
             letter = letter.model_copy(update={"event_id": derived_id(letter.event_id, utterance.event_id)})
-            await self._pipeline.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
+            await self._producer.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
         DEAD_LETTERS.labels(STAGE, reason).inc()

@@ -4,34 +4,36 @@ from datetime import UTC, datetime
 from typing import Any
 
 from operators.steps.prior import Outcome, Prior, State
-from schemas import Interaction, Memory, Position, Profile, compound_key
+from schemas import Interaction, Position, compound_key
 from streams.worker.agents.evolve import Evolve
+from streams.worker.deps import Deps
 from streams.worker.graph import remember
-from streams.worker.pipeline import Pipeline
+from streams.worker.producer import Producer
 from streams.worker.runtime.intake import Intake
+from streams.worker.tables import Tables
 
 
-def attach(pipeline: Pipeline, evolve: Evolve) -> None:
+def attach(app: Any, tables: Tables, producer: Producer, deps: Deps, evolve: Evolve) -> None:
     """Add the agent to the worker; `evolve` writes the skills that have begun."""
-    prior = Prior(pipeline.graph)
+    prior = Prior(deps.graph)
 
     async def on_interaction(event: Any, interaction: Interaction, position: Position) -> str:
         key = compound_key(interaction.user_id, interaction.domain)
-        item = pipeline.facts_of(interaction.domain, interaction.item)
+        item = deps.facts_of(interaction.domain, interaction.item)
         # The receipt is read under both locks: an erasure removes memory and profile in another agent.
-        async with pipeline.lock("memories", key), pipeline.lock("profiles", key):
+        async with tables.memories.lock(key), tables.profiles.lock(key):
             state = State(
-                pipeline.read(pipeline.profiles, key, Profile),
-                pipeline.read(pipeline.memories, key, Memory),
-                pipeline.receipt(interaction.user_id),
+                tables.profiles.read(key),
+                tables.memories.read(key),
+                tables.receipt(interaction.user_id),
             )
             effects = prior.step(state, interaction, item, position, datetime.now(UTC))
-            await remember(pipeline, event, effects.remembered)
+            await remember(tables, producer, event, effects.remembered)
             if effects.profile is not None:
-                await pipeline.write(pipeline.profiles, event, key, effects.profile)
+                await tables.profiles.write(event, key, effects.profile)
         # Outside of the locks: an erasure takes them while it holds the user's lock.
         if effects.outcome is not Outcome.FORGOTTEN:
             await evolve.visit(event, interaction, item, position)
         return effects.outcome.value
 
-    Intake(pipeline, "prior", {Interaction.TOPIC: on_interaction}).attach()
+    Intake(app, tables, producer, deps.settings, "prior", {Interaction.TOPIC: on_interaction}).attach()

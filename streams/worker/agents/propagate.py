@@ -5,17 +5,20 @@ import logging
 import time
 from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
 from operators.propagate import shared_out
 from schemas import BadRecord, Touch, decode
 from streams.kafka.clients import partition_of
 from streams.worker import metrics
+from streams.worker.deps import Deps
 from streams.worker.graph import send_touch
 from streams.worker.items.owner import Owner
-from streams.worker.pipeline import Pipeline, position_of
+from streams.worker.producer import Producer
 from streams.worker.runtime.intake import Intake, subscribe
 from streams.worker.runtime.ordered import BACKLOG, Stale
-from streams.worker.runtime.reader import Head, Taken
+from streams.worker.runtime.reader import Head, Taken, position_of
+from streams.worker.tables import Tables
 
 logger = logging.getLogger("sager.worker")
 
@@ -27,19 +30,19 @@ MOST_WAITING = 20_000
 """Unacknowledged touches of a partition, beyond which none are read."""
 
 
-def attach(pipeline: Pipeline) -> None:
+def attach(app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
     """Add the agent to the worker."""
-    propagate = Propagate(pipeline)
-    pipeline.reader.attach([pipeline.settings.topic(Touch.TOPIC)], propagate.take)
-    subscribe(pipeline, STAGE, Touch.TOPIC)
+    propagate = Propagate(app, tables, producer, deps)
+    app.reader.attach([deps.settings.topic(Touch.TOPIC)], propagate.take)
+    subscribe(app, deps.settings, STAGE, Touch.TOPIC)
 
 
 class Propagate:
     """The agent: one owner of items for each of this worker's partitions."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline, self._reader = pipeline, pipeline.reader
-        self._letters = Intake(pipeline, STAGE, {})
+    def __init__(self, app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
+        self._reader, self._producer, self._deps = app.reader, producer, deps
+        self._letters = Intake(app, tables, producer, deps.settings, STAGE, {})
         self._owners: dict[int, Owner] = {}
         self._backlog: deque[Taken] = deque()
         self._held: set[Head] = set()
@@ -108,10 +111,10 @@ class Propagate:
         self._give_up(partition)
         if self._flushing is not None:  # a new owner begins behind the records that are being sent
             await asyncio.wait([self._flushing])
-        owner = Owner(self._pipeline, partition, generation, self._acknowledge)
+        owner = Owner(self._reader, self._producer, self._deps, partition, generation, self._acknowledge)
         # The previous owner's last write is where this one begins.
-        await self._pipeline.items.reach_end(partition)
-        if generation != self._pipeline.generation():
+        await self._deps.items.reach_end(partition)
+        if generation != self._producer.generation():
             raise Stale
         self._owners[partition] = owner
         return owner
@@ -136,10 +139,10 @@ class Propagate:
 
     async def _apply(self, owner: Owner, event: Taken, touch: Touch) -> str:
         """Apply the partition's part of a touch, and forward the rest: its sender counts other partitions."""
-        parts = shared_out(touch, lambda item_id: partition_of(item_id, self._pipeline.settings.partitions))
+        parts = shared_out(touch, lambda item_id: partition_of(item_id, self._deps.settings.partitions))
         here = parts.pop(owner.partition, None)
         for partition, part in parts.items():
-            await send_touch(self._pipeline, event, part, partition)
+            await send_touch(self._producer, event, part, partition)
             metrics.REROUTED.labels(STAGE).inc()
         if here is None:
             owner.add(event)
@@ -158,7 +161,7 @@ class Propagate:
     async def _flush(self) -> None:
         while any(owner.waiting for owner in self._owners.values()):
             # Wait for more, but not while a rebalance or shutdown waits for unacknowledged events.
-            until = time.monotonic() + self._pipeline.settings.graph_flush_seconds
+            until = time.monotonic() + self._deps.settings.graph_flush_seconds
             while (remaining := until - time.monotonic()) > 0 and self._reader.flows:  # noqa: ASYNC110 - it has no event
                 await asyncio.sleep(min(remaining, LOOK_SECONDS))
             await asyncio.sleep(0)

@@ -15,34 +15,38 @@ from operators.retrieve import Retrieved
 from operators.seals import sealed
 from operators.slim import Slimmed
 from operators.steps.rank import Heard, State, answer
-from schemas import Features, Injected, Memory, Position, Ranking, RankRequest, ReasonedBy, compound_key, encode
+from schemas import Features, Injected, Position, Ranking, RankRequest, ReasonedBy, compound_key, encode
 from streams.lru import LruCache
 from streams.steps import rank_of
 from streams.worker import metrics
-from streams.worker.pipeline import Pipeline
+from streams.worker.deps import Deps
+from streams.worker.producer import Producer
 from streams.worker.reasoning.llm import Models
 from streams.worker.runtime.intake import Intake
 from streams.worker.skills import newest
+from streams.worker.tables import Tables
 
 KEPT = 2_000
 """How many facets and slim skills are kept for the next request of the same user."""
 DETERMINISTIC = "deterministic"
 
 
-def attach(pipeline: Pipeline, models: Models) -> None:
+def attach(app: Any, tables: Tables, producer: Producer, deps: Deps, models: Models) -> None:
     """Add the agent to the worker."""
-    answers = Answers(pipeline, models)
+    answers = Answers(tables, deps, models)
 
     async def on_request(event: Any, request: RankRequest, position: Position) -> str:
         request = request.model_copy(
-            update={"instruction": pipeline.redact_instruction(request.instruction, request.domain)}
+            update={"instruction": deps.redact_instruction(request.instruction, request.domain)}
         )
-        ranking = sealed(answer(request, *await answers.rank(request)), pipeline.ranking_key)
-        await pipeline.send(event, Ranking.TOPIC, request.user_id.encode(), encode(ranking))
+        ranking = sealed(answer(request, *await answers.rank(request)), deps.ranking_key)
+        await producer.send(event, Ranking.TOPIC, request.user_id.encode(), encode(ranking))
         count(ranking)
         return "ranked"
 
-    Intake(pipeline, "rank", {RankRequest.TOPIC: on_request}, pipeline.settings.in_flight).attach()
+    Intake(
+        app, tables, producer, deps.settings, "rank", {RankRequest.TOPIC: on_request}, deps.settings.in_flight
+    ).attach()
 
 
 def count(ranking: Ranking) -> None:
@@ -60,9 +64,9 @@ def count(ranking: Ranking) -> None:
 class Answers:
     """The three stages of a ranking."""
 
-    def __init__(self, pipeline: Pipeline, models: Models) -> None:
-        self._pipeline, self._settings, self._models = pipeline, pipeline.settings, models
-        self._step = rank_of(pipeline.settings)
+    def __init__(self, tables: Tables, deps: Deps, models: Models) -> None:
+        self._tables, self._deps, self._settings, self._models = tables, deps, deps.settings, models
+        self._step = rank_of(deps.settings)
         self._retrieved: LruCache[tuple[str, ...], Retrieved] = LruCache(KEPT)
         self._slims: LruCache[tuple[str, ...], tuple[Slimmed, ReasonedBy | None]] = LruCache(KEPT)
 
@@ -70,10 +74,10 @@ class Answers:
         """Return the candidates' ids in order, and everything that decided it."""
         state = self._read(request)
         # Read together with the state: an answer for a user who is erased meanwhile is never found in the cache again.
-        epoch = self._pipeline.forget_epoch(request.user_id)
+        epoch = self._tables.forget_epoch(request.user_id)
         retrieved = self._retrieve(request, state, epoch)
         short, slim_by = await self._extract(request, state, epoch)
-        items = [self._pipeline.facts_of(request.domain, candidate) for candidate in request.candidates]
+        items = [self._deps.facts_of(request.domain, candidate) for candidate in request.candidates]
         known = {item.item_id for item in items}
         companions = {name: share for name, share in retrieved.companions.items() if name in known}
         session = request.occurred_at, request.session_id
@@ -81,7 +85,7 @@ class Answers:
         task = Task(items, request.instruction, retrieved.facets, companions, text, seed=request.request_id)
         # A model that failed a moment ago would fail again.
         asks = slim_by is None or slim_by.fallback is None
-        used = self._pipeline.learned_weights.of(request.domain)
+        used = self._deps.learned_weights.of(request.domain)
         heard = self._step.heard(state.skill, items, request.occurred_at, request.session_id, asks=request.clarify)
         ranking, features = await self._reason(task, state, short, used.weights, heard, session, asks=asks)
         is_weighed = ranking.reasoned_by.reasoner == DETERMINISTIC
@@ -103,11 +107,11 @@ class Answers:
         )
 
     def _read(self, request: RankRequest) -> State:
-        pipeline, key = self._pipeline, compound_key(request.user_id, request.domain)
-        population = pipeline.global_skills
+        key = compound_key(request.user_id, request.domain)
+        population = self._deps.global_skills
         return State(
-            newest(pipeline, request),
-            pipeline.read(pipeline.memories, key, Memory) if self._step.retrieves else None,
+            newest(self._tables, self._deps, request),
+            self._tables.memories.read(key) if self._step.retrieves else None,
             None,
             population.shares(request.domain),
             population.popularity(request.domain),
@@ -117,7 +121,7 @@ class Answers:
         """Return facets of the user's neighbourhood, cached until their memory, one of its items or the day changes."""
         if not self._step.retrieves:
             return Retrieved()
-        memory, items = state.memory, self._pipeline.items
+        memory, items = state.memory, self._deps.items
         graph = (memory.version if memory else 0, *items.epochs(memory))
         name = (request.user_id, epoch, request.domain, str(graph), request.occurred_at.date().isoformat())
         if (known := self._retrieved.get(name)) is not None:

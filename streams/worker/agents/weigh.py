@@ -13,11 +13,15 @@ from typing import Any
 from operators.seals import sealed
 from operators.weigh import commanded, in_use, learned, start
 from schemas import Mix, Outcome, Position, WeightCommand, Weights
+from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.pipeline import Pipeline
+from streams.worker.deps import Deps
+from streams.worker.producer import Producer
 from streams.worker.reasoning.domains import genuine
 from streams.worker.runtime.intake import Handler, Intake
 from streams.worker.runtime.ordered import Stale
+from streams.worker.runtime.reader import Reader
+from streams.worker.tables import StateTable, Tables
 
 STAGE = "weigh"
 MOST_WAITING = 512
@@ -25,19 +29,19 @@ MOST_WAITING = 512
 LOOK_SECONDS = 0.1
 
 
-def attach(pipeline: Pipeline) -> None:
+def attach(app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
     """Add the agent to the worker."""
-    Weigh(pipeline).intake.attach()
+    Weigh(app, tables, producer, deps).intake.attach()
 
 
 class Weigh:
     """The agent: one learner per domain of this worker's partitions."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+    def __init__(self, app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
+        self._reader, self._table, self._settings = app.reader, tables.weights, deps.settings
         self._learners: dict[str, Learner] = {}
         handlers: dict[str, Handler] = {Outcome.TOPIC: self._on_outcome, WeightCommand.TOPIC: self._on_command}
-        self.intake = Intake(pipeline, STAGE, handlers, MOST_WAITING, by_owner=False)
+        self.intake = Intake(app, tables, producer, deps.settings, STAGE, handlers, MOST_WAITING, by_owner=False)
 
     async def _on_outcome(self, event: Any, outcome: Outcome, position: Position) -> str:
         was_frozen, is_news = await self._apply(event, outcome, lambda weights: learned(weights, outcome, position))
@@ -55,23 +59,27 @@ class Weigh:
         """Apply a record at once, and wait until it is on the log."""
         learner = self._learners.get(record.domain)
         if learner is None or learner.generation != event.generation_id or learner.is_over:
-            learner = self._learners[record.domain] = Learner(self._pipeline, event, self._read(record))
+            learner = self._learners[record.domain] = Learner(
+                self._reader, self._table, self._settings, event, self._read(record)
+            )
         return await learner.apply(event, step)
 
     def _read(self, record: Outcome | WeightCommand) -> Weights:
         """Return a domain's weights as they are on the log; the start values if there are none."""
-        raw = self._pipeline.weights.get(record.domain.encode())
-        held = None if raw is None else genuine(raw, self._pipeline.settings.chain_key_bytes)
+        raw = self._table.table.get(record.domain.encode())
+        held = None if raw is None else genuine(raw, self._settings.chain_key_bytes)
         return held if held is not None and held.domain == record.domain else start(record.domain, record)
 
 
 class Learner:
     """One domain's weights in memory, for one consumer generation; not to be used any more once it `is_over`."""
 
-    def __init__(self, pipeline: Pipeline, event: Any, weights: Weights) -> None:
+    def __init__(
+        self, reader: Reader, table: StateTable[Weights], settings: Settings, event: Any, weights: Weights
+    ) -> None:
         self.generation: int = event.generation_id
         self.is_over = False
-        self._pipeline = pipeline
+        self._reader, self._table, self._settings = reader, table, settings
         self._weights = self._written = weights
         self._waiting: list[asyncio.Future[None]] = []
         self._full = asyncio.Event()
@@ -102,7 +110,6 @@ class Learner:
         return before.frozen, is_news
 
     async def _write(self, event: Any) -> None:
-        pipeline = self._pipeline
         while self._waiting:
             await self._pause()
             waiting, self._waiting = self._waiting, []
@@ -110,8 +117,8 @@ class Learner:
             weights = self._weights
             try:
                 if weights is not self._written:
-                    record = sealed(weights, pipeline.settings.chain_key_bytes)
-                    await pipeline.write(pipeline.weights, event, weights.domain.encode(), record)
+                    record = sealed(weights, self._settings.chain_key_bytes)
+                    await self._table.write(event, weights.domain.encode(), record)
             except Exception as error:
                 self._give_up([*waiting, *self._waiting], error)
                 return
@@ -130,8 +137,8 @@ class Learner:
 
     async def _pause(self) -> None:
         """Wait for more, but not while a rebalance or shutdown waits for unacknowledged events."""
-        until = time.monotonic() + self._pipeline.settings.weights_flush_seconds
-        while (left := until - time.monotonic()) > 0 and self._pipeline.reader.flows and not self._full.is_set():
+        until = time.monotonic() + self._settings.weights_flush_seconds
+        while (left := until - time.monotonic()) > 0 and self._reader.flows and not self._full.is_set():
             try:
                 async with asyncio.timeout(min(left, LOOK_SECONDS)):
                     await self._full.wait()

@@ -15,11 +15,12 @@ from pydantic_core import to_json
 from operators.propagate import NOBODY_ASKS
 from operators.steps.graph import forget, step
 from schemas import ItemMemory, Touch, compound_key, encode
+from streams.worker.deps import Deps
 from streams.worker.items.shared import FORGOTTEN
-from streams.worker.pipeline import Pipeline
+from streams.worker.producer import Producer
 from streams.worker.runtime.ordered import Stale
 from streams.worker.runtime.outlet import MessageSizeTooLarge
-from streams.worker.runtime.reader import Taken
+from streams.worker.runtime.reader import Reader, Taken
 
 logger = logging.getLogger("sager.worker")
 
@@ -34,10 +35,16 @@ class Owner:
     """
 
     def __init__(
-        self, pipeline: Pipeline, partition: int, generation: int, acknowledge: Callable[[Taken], None]
+        self,
+        reader: Reader,
+        producer: Producer,
+        deps: Deps,
+        partition: int,
+        generation: int,
+        acknowledge: Callable[[Taken], None],
     ) -> None:
         self.generation, self.partition = generation, partition
-        self._pipeline, self._items = pipeline, pipeline.items
+        self._reader, self._producer, self._settings, self._items = reader, producer, deps.settings, deps.items
         self._acknowledge = acknowledge
         # Items newer than the log as this worker has read it; None for removed ones.
         self._newer: dict[bytes, ItemMemory | None] = {}
@@ -99,14 +106,14 @@ class Owner:
                 return
             done = list(self._events)
             await self._write(done[-1])
-            if self.generation != self._pipeline.generation():
+            if self.generation != self._producer.generation():
                 raise Stale
             if self._is_left:
                 return
             for event in done:
                 self._events.popleft()
                 self._acknowledge(event)
-            self._pipeline.touch()
+            self._reader.touch()
 
     async def _write(self, event: Taken) -> None:
         """Write each changed item once, and remove items beyond the bound."""
@@ -130,7 +137,7 @@ class Owner:
         item = self._newer.get(key)
         raw = None if item is None else encode(item)
         try:
-            sent = await self._pipeline.send(event, ItemMemory.TOPIC, key, raw, self.partition)
+            sent = await self._producer.send(event, ItemMemory.TOPIC, key, raw, self.partition)
         except MessageSizeTooLarge:
             if raw is None:
                 raise
@@ -138,7 +145,7 @@ class Owner:
             logger.warning("an item of partition %d is too large for the broker, and begins again", self.partition)
             if self._newer.get(key) is item:
                 self._newer[key] = None
-            raw, sent = None, await self._pipeline.send(event, ItemMemory.TOPIC, key, None, self.partition)
+            raw, sent = None, await self._producer.send(event, ItemMemory.TOPIC, key, None, self.partition)
         self._written[key] = raw, sent.offset
 
     def _drop_what_came_back(self) -> None:
@@ -156,7 +163,7 @@ class Owner:
     def _beyond_the_bound(self) -> Sequence[bytes]:
         """Return the items that have been silent longest, as many as there are too many."""
         store, partition = self._items.store, self.partition
-        most = -(-self._pipeline.settings.graph_items // self._pipeline.settings.partitions)
+        most = -(-self._settings.graph_items // self._settings.partitions)
         count = store.count(partition)
         for key, item in self._newer.items():
             count += (item is not None) - (store.get(partition, key) is not None)
@@ -178,7 +185,7 @@ class Owner:
             # With all earlier changes: they are on the log when the report is.
             await self._write(event)
             if touch.forgotten and touch.forgotten != NOBODY_ASKS:
-                await self._pipeline.send(event, ItemMemory.TOPIC, FORGOTTEN, to_json(touch.forgotten), self.partition)
+                await self._producer.send(event, ItemMemory.TOPIC, FORGOTTEN, to_json(touch.forgotten), self.partition)
             self._events.append(event)
         await self.flush()
         return "forgotten"

@@ -4,13 +4,10 @@ import asyncio
 import threading
 import time
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from streams.worker import metrics
 from streams.worker.runtime.watchdog import BEAT_SECONDS
-
-if TYPE_CHECKING:
-    from streams.worker.pipeline import Pipeline
 
 LOOP_SECONDS = 30.0
 """An event loop that has not turned for so long answers no heartbeat, no signal and no event."""
@@ -32,7 +29,7 @@ class WorkerHealth:
         self._loop_seconds = loop_seconds
         self._doing = "starting"
         self._is_ending = False
-        self._pipeline: Pipeline | None = None
+        self._app: Any = None
         self._guard: threading.Thread | None = None
         self._beat_at: float | None = None
         self.beats = 0
@@ -41,9 +38,9 @@ class WorkerHealth:
         """Set the worker's activity before it joins its group."""
         self._doing = doing
 
-    def runs(self, pipeline: "Pipeline") -> None:
+    def runs(self, app: Any) -> None:
         """Note that the worker is about to join its group."""
-        self._pipeline, self._doing = pipeline, ""
+        self._app, self._doing = app, ""
 
     def ends(self) -> None:
         """Note that shutdown has begun."""
@@ -78,9 +75,9 @@ class WorkerHealth:
             reasons.append("shutting down")
         if self._doing:
             reasons.append(self._doing)
-        if self._pipeline is None:
+        if self._app is None:
             return reasons
-        app = self._pipeline.app
+        app = self._app
         if not app.rebalancing_count:
             reasons.append("waiting for the group to let it in")
         elif app.rebalancing or not app.tables.actives_ready:

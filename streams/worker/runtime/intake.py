@@ -9,17 +9,21 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+import faust
+
 from operators.admit import Refused, id_of, refused
 from operators.clocks import TOLERANCE
 from schemas import BadRecord, DeadLetter, ForgetRequest, Model, Position, encode
 from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of
 from streams.metrics import DEAD_LETTERS, report_clock
+from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.pipeline import Pipeline, position_of, raw_topic
+from streams.worker.producer import Producer
 from streams.worker.runtime.ordered import KeyOrdered, Stale, Work
 from streams.worker.runtime.outlet import MessageSizeTooLarge
-from streams.worker.runtime.reader import Taken
+from streams.worker.runtime.reader import Taken, position_of
+from streams.worker.tables import Tables
 
 Handler = Callable[[Any, Any, Position], Awaitable[str]]
 """Takes the Faust event, the decoded event and its position; returns the outcome for the metrics."""
@@ -38,7 +42,10 @@ class Intake:
 
     def __init__(
         self,
-        pipeline: Pipeline,
+        app: Any,
+        tables: Tables,
+        producer: Producer,
+        settings: Settings,
         stage: str,
         handlers: Mapping[str, Handler],
         in_flight: int = IN_FLIGHT,
@@ -46,27 +53,26 @@ class Intake:
         by_owner: bool = True,
         by_partition: bool = False,
     ) -> None:
-        self._pipeline, self._stage = pipeline, stage
+        self._app, self._reader, self._stage = app, app.reader, stage
+        self._tables, self._producer, self._settings = tables, producer, settings
         self._handlers, self._in_flight = handlers, in_flight
         self._by_owner, self._by_partition = by_owner, by_partition
         self._ordered: dict[int, KeyOrdered] = {}
-        self._topics = {pipeline.settings.topic(base): TOPICS[base] for base in handlers}
+        self._topics = {self._settings.topic(base): TOPICS[base] for base in handlers}
 
     def attach(self, name: str = "") -> None:
         """Register it as an agent of the app; its default name is its stage."""
-        pipeline = self._pipeline
         metrics.IN_FLIGHT_LIMIT.labels(self._stage).inc(self._in_flight)
-        pipeline.reader.attach(self._topics, self._take)
-        subscribe(pipeline, name or self._stage, *self._handlers)
+        self._reader.attach(self._topics, self._take)
+        subscribe(self._app, self._settings, name or self._stage, *self._handlers)
 
     def _take(self, events: Sequence[Taken]) -> None:
         which = events[0].partition if self._by_partition else 0
         if which not in self._ordered:
             if self._ordered:  # `attach` has counted the first
                 metrics.IN_FLIGHT_LIMIT.labels(self._stage).inc(self._in_flight)
-            pipeline = self._pipeline
             self._ordered[which] = KeyOrdered(
-                pipeline.reader, self._stage, self._in_flight, self._route, self._on_error, pipeline.touch
+                self._reader, self._stage, self._in_flight, self._route, self._on_error, self._reader.touch
             )
         self._ordered[which].take(events)
 
@@ -74,14 +80,14 @@ class Intake:
         topic = self._topics[event.topic]
         position = position_of(event)
         if topic.model is not ForgetRequest:
-            self._pipeline.newest_ms = max(self._pipeline.newest_ms, position.timestamp_ms)
+            self._reader.newest_ms = max(self._reader.newest_ms, position.timestamp_ms)
         metrics.labelled(metrics.TAKEN, topic.base).inc()
         try:
-            record = self._pipeline.decode(topic.model, event.value)
+            record = self._tables.decode(topic.model, event.value)
         except BadRecord as error:
             return Work(None, partial(self.dead_letter, event, position, error.reason, error.detail))
         owner = topic.owner_of(record)
-        right = partition_of(owner, self._pipeline.settings.partitions)
+        right = partition_of(owner, self._settings.partitions)
         if right != position.partition:
             return Work(owner, partial(self._reroute, event, topic.base, owner, right))
         whose = owner if self._by_owner else None
@@ -100,11 +106,11 @@ class Intake:
         if id_of(record) is None:
             return None
         user_id, occurred_at = record.user_id, record.occurred_at  # type: ignore[attr-defined]
-        receipt, now = self._pipeline.receipt(user_id), datetime.now(UTC)
+        receipt, now = self._tables.receipt(user_id), datetime.now(UTC)
         logged_at = position.moment if position.timestamp_ms else None
         if logged_at is not None:
             report_clock((logged_at - now).total_seconds(), TOLERANCE.total_seconds())
-        why = refused(record, logged_at, now, receipt, self._pipeline.settings.event_key_bytes)
+        why = refused(record, logged_at, now, receipt, self._settings.event_key_bytes)
         if why is not None or receipt is None:
             return why
         moments = [occurred_at] if logged_at is None else [occurred_at, logged_at]
@@ -112,7 +118,7 @@ class Intake:
 
     async def _reroute(self, event: Any, base: str, owner: str, right: int) -> None:
         """Forward a record to its user's partition: its producer does not hash with murmur2."""
-        await self._pipeline.send(event, base, owner.encode(), event.value, partition=right)
+        await self._producer.send(event, base, owner.encode(), event.value, partition=right)
         metrics.REROUTED.labels(self._stage).inc()
         metrics.EVENTS.labels(self._stage, "rerouted").inc()
 
@@ -135,7 +141,7 @@ class Intake:
     async def _send_letter(self, event: Any, letter: DeadLetter) -> None:
         # Not by the key: hashing a hostile one takes 0.7 s a megabyte, and all agents would wait.
         partition = letter.source.partition
-        await self._pipeline.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
+        await self._producer.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
 
     async def _on_error(self, event: Any, error: Exception) -> None:
         """Dead-letter an event whose handler failed unexpectedly."""
@@ -146,11 +152,17 @@ class Intake:
             metrics.STALE.labels(self._stage).inc()
 
 
-def subscribe(pipeline: Pipeline, name: str, *bases: str) -> None:
+def subscribe(app: Any, settings: Settings, name: str, *bases: str) -> None:
     """Make Faust subscribe to these topics, with an agent that gets no records: the reader takes them."""
 
     async def nothing(stream: Any) -> None:
         async for _ in stream:
             raise AssertionError("the reader takes the records of these topics")
 
-    pipeline.app.agent(raw_topic(pipeline.app, pipeline.settings, *bases), name=name)(nothing)
+    app.agent(raw_topic(app, settings, *bases), name=name)(nothing)
+
+
+def raw_topic(app: faust.App, settings: Settings, *bases: str, **more: Any) -> Any:
+    """Return a Faust topic of bytes: we decode, because an error in Faust's decoding stalls an agent."""
+    names = [settings.topic(base) for base in bases]
+    return app.topic(*names, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw", **more)

@@ -9,12 +9,16 @@ choice's cost. Faust keeps the group, the assignment, the fetching, the tables, 
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
+
+from schemas import Position
+from streams.worker import metrics
 
 
 class Head:
@@ -85,7 +89,11 @@ Take = Callable[[Sequence[Taken]], None]
 
 
 class Reader:
-    """Passes fetched records to the handlers of their topics."""
+    """Passes fetched records to the handlers of their topics.
+
+    `progressed` is the last moment at which an event was finished, by the monotonic clock, for the watchdog.
+    `newest_ms` is the newest Kafka timestamp of the events that the worker has read, without requests to forget.
+    """
 
     def __init__(self, app: Any) -> None:
         self._app = app
@@ -93,7 +101,10 @@ class Reader:
         self._heads: dict[TP, Head] = {}
         self._unfinished, self._idle = 0, asyncio.Event()
         self._idle.set()
-        self._on_done: list[Callable[[Taken], None]] = []
+        self._on_done: list[Callable[[Taken], None]] = [self._note_acknowledged]
+        self._next_offset: dict[tuple[str, int], int] = {}
+        self.progressed = time.monotonic()
+        self.newest_ms = 0
 
     @property
     def topics(self) -> Iterable[str]:
@@ -172,6 +183,33 @@ class Reader:
         found = ((tp, self.done(tp)) for tp in self._heads)
         return {tp: offset for tp, offset in found if offset is not None}
 
+    def touch(self) -> None:
+        """Note that this worker is alive and working."""
+        self.progressed = time.monotonic()
+        metrics.PROGRESS.set_to_current_time()
+
+    def _note_acknowledged(self, event: Taken) -> None:
+        self._next_offset[event.topic, event.partition] = event.offset + 1
+
+    def is_acknowledged(self, source: Position) -> bool:
+        """Return true if no worker will be given the event at this position again; false for others' partitions."""
+        tp = TP(source.topic, source.partition)
+        return source.offset < max(self._next_offset.get((tp.topic, tp.partition), 0), self._committed(tp))
+
+    def has_more(self, topic: str, partition: int) -> bool:
+        """Return true if a partition holds unfinished records, as of the last fetch."""
+        tp = TP(topic, partition)
+        try:
+            end = self._app.consumer.highwater(tp)
+        except (AssertionError, LookupError):  # not assigned to this worker, or not any more
+            return False
+        if end is None:
+            return True
+        return int(end) > self._next_offset.get((tp.topic, partition), self._committed(tp))
+
+    def _committed(self, tp: TP) -> int:
+        return int(self._app.consumer._committed_offset.get(tp) or 0)
+
     async def wait_empty(self) -> None:
         """Wait until no event runs."""
         await self._idle.wait()
@@ -203,3 +241,13 @@ class ReadingConsumer(driver.Consumer):
     def _new_offset(self, tp: TP) -> int | None:
         done: int | None = self.app.reader.done(tp)
         return super()._new_offset(tp) if done is None else done
+
+
+def position_of(message: Any) -> Position:
+    """Return a message's place in Kafka."""
+    return Position(
+        topic=message.topic,
+        partition=message.partition,
+        offset=message.offset,
+        timestamp_ms=max(0, int((message.timestamp or 0) * 1000)),
+    )

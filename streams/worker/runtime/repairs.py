@@ -10,7 +10,7 @@
    fresh group could skip all records from before the worker joined. Such partitions are read from their beginning.
 4. Faust changes a table first and sends to its changelog later. A worker that dies in between leaves a RocksDB that is
    ahead of the changelog: events count as applied there that a worker with an empty disk has never seen. We write the
-   changelog first (`Pipeline.write`), and the table once the broker has it.
+   changelog first (`StateTable.write`), and the table once the broker has it.
 5. Faust's producer costs more than a choice's operators, and is idempotent only together with its exactly-once mode,
    which is not fit for use (faust-streaming #136, #177, #323). It never starts: a worker sends through its outlet.
 6. Faust's livelock detector only logs, and wrongly: it reports every idle partition every few seconds, a thousand lines

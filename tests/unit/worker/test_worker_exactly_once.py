@@ -167,7 +167,7 @@ async def test_a_worker_that_was_replaced_writes_nothing_more(
     if is_member:
         replaced.revoke()
     else:
-        replaced.pipeline.app.membership.lose()
+        replaced.parts.app.membership.lose()
     await successor.quiet()
     before, done = replaced.effects, dict(replaced.acked_to)
     gate.open(drops=True)

@@ -9,18 +9,18 @@ from tests.unit.worker.test_worker_exactly_once import choice, put
 
 
 async def test_only_the_very_same_bytes_are_known_and_only_once(deployment: FakeDeployment) -> None:
-    pipeline = deployment.worker().pipeline
+    tables = deployment.worker().parts.tables
     made = a_contrast(["genre: noir"], [["genre: saga"]])
     raw, other = encode(made), encode(made).replace(b"noir", b"rion")
 
-    pipeline.hand_over(raw, made)
+    tables.prime_cache(raw, made)
 
-    assert pipeline.decode(Contrast, other) is not made
-    assert pipeline.decode(Contrast, other) != made
+    assert tables.decode(Contrast, other) is not made
+    assert tables.decode(Contrast, other) != made
     with pytest.raises(BadRecord):
-        pipeline.decode(Ranking, raw)
-    assert pipeline.decode(Contrast, bytes(bytearray(raw))) is made
-    again = pipeline.decode(Contrast, raw)
+        tables.decode(Ranking, raw)
+    assert tables.decode(Contrast, bytes(bytearray(raw))) is made
+    again = tables.decode(Contrast, raw)
     assert again == made
     assert again is not made
 
@@ -31,8 +31,8 @@ async def test_nothing_that_was_handed_over_outlives_a_request_to_forget(deploym
     await worker.quiet()
     made = a_contrast(["genre: noir"], user_id="ann")
 
-    worker.pipeline.hand_over(encode(made), made)
+    worker.parts.tables.prime_cache(encode(made), made)
     deployment.log.put(ForgetRequest(event_id="please", occurred_at=a_time(60), user_id="ann", actor="ann"))
     await worker.quiet()
 
-    assert worker.pipeline.decode(Contrast, encode(made)) is not made
+    assert worker.parts.tables.decode(Contrast, encode(made)) is not made

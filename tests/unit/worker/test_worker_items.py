@@ -76,7 +76,7 @@ async def test_a_new_owner_begins_where_the_log_ends(deployment: FakeDeployment)
     await first.quiet()
     await first.stop()
     second = deployment.worker(1)
-    assert second.pipeline.items.store.count(partition_of("hot", 2)) == 0, "it has read nothing"
+    assert second.parts.deps.items.store.count(partition_of("hot", 2)) == 0, "it has read nothing"
 
     take(deployment, "kim", "hot")
     await second.quiet()
@@ -110,7 +110,7 @@ async def test_touches_that_a_rebalance_overtakes_come_again(deployment: FakeDep
     await worker.quiet()
 
     assert takers(deployment, "hot") == names(deployment, "ann", "bob")
-    await asyncio.wait_for(worker.pipeline.reader.wait_empty(), 60)
+    await asyncio.wait_for(worker.parts.app.reader.wait_empty(), 60)
 
 
 async def test_items_are_bounded_and_the_longest_silent_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ async def test_items_are_bounded_and_the_longest_silent_go(tmp_path: Path, monke
     assert 90 <= len(left) <= 110
     assert takers(deployment, "hot") == names(deployment, *(f"user-{round_}" for round_ in range(4)))
     assert not [item for item in left.values() if item.item_id.startswith("film-0")]
-    held = worker.pipeline.items.store
+    held = worker.parts.deps.items.store
     assert sum(held.count(partition) for partition in range(2)) == len(left), "the log and its copies are bounded alike"
     await deployment.close()
 
@@ -161,7 +161,7 @@ def a_touch(deployment: FakeDeployment, user: str, name: str, **more: Any) -> To
 
 def refuse(worker: FakeWorker, is_refused: Callable[[bytes | None, bytes | None], bool]) -> None:
     """Have the broker take no such keys and values of items: they are too large for it."""
-    outlet = worker.pipeline.outlet
+    outlet = worker.parts.producer.outlet
     send = outlet.send
 
     def sent(topic: str, partition: int, key: bytes | None, value: bytes | None) -> asyncio.Future[Delivered]:
@@ -192,7 +192,7 @@ async def test_a_request_whose_answer_fails_is_acknowledged_once(deployment: Fak
     await worker.quiet()
 
     assert len(deployment.log.of("dead-letters")) == 1
-    assert worker.pipeline.reader._unfinished == 0
+    assert worker.parts.app.reader._unfinished == 0
 
 
 async def test_what_comes_to_an_owner_that_was_let_go_keeps_no_rebalance_waiting(
@@ -207,10 +207,10 @@ async def test_what_comes_to_an_owner_that_was_let_go_keeps_no_rebalance_waiting
     deployment.log.put(a_touch(deployment, "ann", "hot"), partition=where)
     deployment.log.put(a_touch(deployment, "bob", other), partition=where)
     await worker.until(lambda: gate.waiting > 0, "a touch on its way")
-    reader = worker.pipeline.reader
+    reader = worker.parts.app.reader
     assert reader._unfinished == 2
 
-    worker.pipeline.app.membership.lose()
+    worker.parts.app.membership.lose()
     await worker.until(lambda: reader._unfinished == 1, "the owner let go")
     gate.open()
 
@@ -239,7 +239,7 @@ async def test_whoever_was_forgotten_does_not_come_back_with_a_log_that_is_read_
     log.put(a_touch(deployment, "lou", "else"), partition=where)
     await worker.quiet()
 
-    worker.pipeline.items.take(where, written.offset, written.key or b"", written.value)
+    worker.parts.deps.items.take(where, written.offset, written.key or b"", written.value)
     log.put(a_touch(deployment, "bob", "hot"), partition=where)
     await worker.quiet()
 

@@ -62,8 +62,8 @@ def waiting(log: FakeLog) -> list[list[str]]:
 
 def listener(worker: FakeWorker) -> Listener:
     """What looks for silence."""
-    [timer] = worker.pipeline.timers
-    agent = timer.__self__  # type: ignore[attr-defined]
+    [timer] = worker.parts.app._app_tasks
+    agent = timer.__wrapped__.__self__  # type: ignore[attr-defined]
     assert isinstance(agent, Listener)
     return agent
 

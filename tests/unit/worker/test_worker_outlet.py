@@ -66,7 +66,7 @@ async def test_a_full_queue_is_waited_for_and_nothing_is_dropped(
     deployment: FakeDeployment, caplog: pytest.LogCaptureFixture
 ) -> None:
     worker = deployment.worker()
-    send, held = worker.pipeline.outlet.send, [0]
+    send, held = worker.parts.producer.outlet.send, [0]
 
     def now_and_then_full(*record: Any) -> asyncio.Future[Delivered]:
         held[0] += 1
@@ -74,7 +74,7 @@ async def test_a_full_queue_is_waited_for_and_nothing_is_dropped(
             raise Full
         return send(*record)
 
-    worker.pipeline.outlet.send = now_and_then_full  # type: ignore[method-assign, assignment]
+    worker.parts.producer.outlet.send = now_and_then_full  # type: ignore[method-assign, assignment]
     made = choices(6)
     with caplog.at_level(logging.WARNING):
         put(deployment.log, made)

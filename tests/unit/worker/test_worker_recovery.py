@@ -40,7 +40,7 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> DeliveredTable:
     made = worker_app.create(settings_in(tmp_path, store=request.param))
     made.app.assignor.assigned_actives = lambda: {HERE}
     made.app.assignor.assigned_standbys = set
-    return made.skills
+    return made.tables.skills.table
 
 
 async def assigned(table: DeliveredTable, active: set[TP], standby: set[TP]) -> None:
@@ -132,7 +132,7 @@ async def test_a_key_that_stands_on_two_partitions_stops_no_rebalance(table: Del
 
 
 async def test_what_a_standby_holds_is_seen_once_it_takes_over(tmp_path: Path) -> None:
-    table = worker_app.create(settings_in(tmp_path)).skills
+    table = worker_app.create(settings_in(tmp_path)).tables.skills.table
     await assigned(table, {HERE}, {THERE})
     table.absorb(HERE, changes(0, (b"a", b"1")))
     table.absorb(THERE, changes(5, (b"b", b"1"), (b"c", b"1"), (b"c", None)))

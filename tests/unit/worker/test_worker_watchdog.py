@@ -140,7 +140,7 @@ def test_a_broker_that_does_not_answer_gives_no_verdict(world: World) -> None:
 
 async def test_where_a_worker_stands_changes_with_its_partitions_and_their_recovery(deployment: FakeDeployment) -> None:
     worker = deployment.worker()
-    app = worker.pipeline.app
+    app = worker.parts.app
     app.tables.recovery.active_offsets.clear()
     seen = [standing_of(app)]
     assert standing_of(app) == seen[0]

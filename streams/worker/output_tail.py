@@ -27,7 +27,7 @@ MARGIN_MS = 600_000
 LEAST_RECORDS = 2_000
 """Read at least, for events whose producer's clock is far ahead."""
 READ_SECONDS = 60.0
-NOTES = 50_000
+MARKS = 50_000
 """Users whose last sending is remembered: more than can be in flight and finished behind a slow event."""
 
 DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
@@ -50,7 +50,7 @@ class _Reading(NamedTuple):
     tail: "asyncio.Task[Tail]"
 
 
-class Sent:
+class OutputTail:
     """Reads the ends of skill-diffs, slim-skills, card-diffs and outcomes, as far back as needed.
 
     `generation` returns the consumer generation; after a rebalance the ends are read again.
@@ -60,13 +60,13 @@ class Sent:
         self._settings, self._generation = settings, generation
         self._of_generation = -1
         self._tails: dict[tuple[str, int], _Reading] = {}
-        self._here: LruCache[bytes, int] = LruCache(NOTES)
+        self._here: LruCache[bytes, int] = LruCache(MARKS)
 
-    def note(self, key: bytes, version: int) -> None:
+    def mark_sent(self, key: bytes, version: int) -> None:
         """Remember that this process has sent all of a version."""
         self._here.put(key, version)
 
-    def is_noted(self, key: bytes, version: int) -> bool:
+    def is_marked(self, key: bytes, version: int) -> bool:
         """Return true if this process has sent all of the version, or a newer one."""
         return (self._here.get(key) or 0) >= version
 

@@ -1,0 +1,95 @@
+"""What all agents share besides state: settings, limits of the operators, the language guard, copies of topics."""
+
+import logging
+from collections.abc import Mapping
+
+from operators.contrast import SLOTS, RingLimits
+from operators.propagate import GraphLimits
+from operators.statinit import parser_for, read_item, vocabulary_for
+from operators.steps import Start
+from schemas.items import Candidate, Fact, ItemFacts
+from schemas.topics import compound_key
+from streams.language import joined_vocabulary
+from streams.lru import LruCache
+from streams.privacy import privacy_of
+from streams.pseudonyms import ranking_key, secret_of
+from streams.settings import Settings
+from streams.steps import limits_of
+from streams.worker import metrics
+from streams.worker.items.shared import Items
+from streams.worker.reasoning.domains import GlobalSkills, LearnedWeights
+from streams.worker.tables import Tables
+
+logger = logging.getLogger("sager.worker")
+
+PARSED_ITEMS = 20_000
+
+
+class Deps:
+    """Settings, limits and shared services of the agents; `graph` is None if the user-item graph is off."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.privacy = privacy_of(settings)
+        self.merge_limits = limits_of(settings)
+        self.ring_limits = RingLimits(
+            rankings=settings.open_rankings // SLOTS, waiting=settings.waiting_selections // SLOTS
+        )
+        self.graph_limits = GraphLimits(
+            floor=settings.support_floor, fan_out=settings.fan_out, secret=secret_of(settings)
+        )
+        self.graph = self.graph_limits if settings.propagate else None
+        self.ranking_key = ranking_key(settings)
+        self.start = Start(
+            self.merge_limits, privacy=self.privacy, from_history=settings.statinit, from_template=settings.cold_start
+        )
+        self.global_skills, self.learned_weights = GlobalSkills(settings), LearnedWeights(settings)
+        self.items = Items(settings, self.graph_limits)
+        self._parsed: LruCache[tuple[str, str], tuple[Candidate, ItemFacts]] = LruCache(PARSED_ITEMS)
+
+    def facts_of(self, domain: str, candidate: Candidate) -> ItemFacts:
+        """Return the facts of an item that may be learned, by the domain's parser; popular items are parsed once."""
+        key = (domain, candidate.item_id)
+        known = self._parsed.get(key)
+        # pydantic's own comparison takes twice the time, ten times a choice.
+        if known is not None and vars(known[0]) == vars(candidate):
+            return known[1]
+        read = read_item(candidate, domain, parser_for(domain, self.settings.parsers), self.privacy)
+        _count_private(read.found)
+        if read.failure:
+            logger.warning("an item of %s cannot be read (%s): nothing is learned from it", domain, read.failure)
+        self._parsed.put(key, (candidate, read.facts))
+        return read.facts
+
+    def redact_instruction(self, instruction: str, domain: str) -> str:
+        """Return an instruction without private data, as it may be kept and shown to a model."""
+        redacted = self.privacy.redact(instruction, domain)
+        _count_private(redacted.found)
+        return redacted.text
+
+    async def vocabulary(self, tables: Tables, user_id: str, domain: str) -> tuple[Fact, ...]:
+        """Return the facts that a user's words about a domain can name.
+
+        They come from the user's own lists, the parser's closed vocabulary, the global skill, and the tastes that
+        several takers of the graph's items share, so that all workers agree on them.
+        """
+        closed = vocabulary_for(domain, self.settings.parsers)
+        shared = await self.items.tastes(domain) if self.graph is not None else ()
+        population = self.global_skills.vocabulary(domain)
+        return joined_vocabulary((*_shown_to(tables, user_id, domain), *closed), population, shared)
+
+
+def _shown_to(tables: Tables, user_id: str, domain: str) -> tuple[Fact, ...]:
+    """Return the facts of the items that a user was shown and took, the newest first."""
+    rings = (tables.open_rankings.read(compound_key(user_id, slot)) for slot in range(SLOTS))
+    waiting = (each for ring in rings if ring is not None for each in ring.rankings if each.domain == domain)
+    shown = (fact for ranking in waiting for item in ranking.candidates for fact in item.facts)
+    memory = tables.memories.read(compound_key(user_id, domain))
+    taken = () if memory is None else (fact for each in memory.taken for fact in each.facts)
+    seen = () if memory is None else reversed(memory.seen)
+    return tuple(dict.fromkeys((*shown, *seen, *taken)))
+
+
+def _count_private(found: Mapping[str, int]) -> None:
+    for kind, times in found.items():
+        metrics.PRIVATE.labels(kind).inc(times)

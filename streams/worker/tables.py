@@ -1,0 +1,143 @@
+"""A worker's state: its tables as decoded values, and the locks under which agents share them."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Generic
+from weakref import WeakValueDictionary
+
+from schemas.base import Model
+from schemas.cards import Card, Listening
+from schemas.codec import ModelT, decode, encode
+from schemas.diffs import PolicySkill
+from schemas.forgetting import Receipt, subject_of
+from schemas.memory import Memory
+from schemas.state import OpenRankings, Profile
+from schemas.weights import Weights
+from streams.lru import LruCache
+from streams.worker.producer import Producer
+from streams.worker.runtime.outlet import Delivered, MessageSizeTooLarge
+from streams.worker.runtime.repairs import DeliveredTable
+
+DECODED_VALUES, PRIMED_RECORDS = 4_000, 1_000
+
+_Decoded = LruCache[tuple[str, bytes], tuple[bytes, Model]]
+
+
+class StateTable(Generic[ModelT]):
+    """One table: bytes in Faust's table as on its changelog, and a cache of decoded values.
+
+    Decoding costs more than everything else that a stage does with a value.
+    """
+
+    def __init__(
+        self,
+        table: DeliveredTable,
+        model: type[ModelT],
+        producer: Producer,
+        decoded: _Decoded,
+        on_delete: Callable[[], None],
+    ) -> None:
+        self.table, self.name = table, str(table.name)
+        self._model, self._producer, self._decoded, self._on_delete = model, producer, decoded, on_delete
+        self._locks: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
+
+    def lock(self, key: bytes) -> asyncio.Lock:
+        """Return the lock under which agents share a value."""
+        return self._locks.setdefault(key, asyncio.Lock())
+
+    def read(self, key: bytes) -> ModelT | None:
+        """Return a value, from the cache as long as the table holds the same bytes."""
+        raw = self.table.get(key)
+        if raw is None:
+            return None
+        cached = self._decoded.get((self.name, key))
+        if cached is not None and cached[0] == raw and isinstance(cached[1], self._model):
+            return cached[1]
+        value = decode(self._model, raw)
+        self._decoded.put((self.name, key), (raw, value))
+        return value
+
+    async def write(self, event: Any, key: bytes, value: ModelT) -> None:
+        """Set a value once the changelog has it. Raises Stale, with nothing written, if the partition moved."""
+        raw, before = encode(value), self.table.get(key)
+        sent = await self._send(event, key, raw)
+        # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
+        if event.message.generation_id == self._producer.generation() or self.table.get(key) == before:
+            self.table.hold(key, raw, sent)
+            self._decoded.put((self.name, key), (raw, value))
+
+    async def delete(self, event: Any, key: bytes) -> None:
+        """Remove a value, also where there is none, once the changelog has the tombstone; raises as `write`."""
+        sent = await self._send(event, key, None)
+        if event.message.generation_id == self._producer.generation():
+            self.table.hold(key, None, sent)
+        self._decoded.drop((self.name, key))
+        self._on_delete()
+
+    async def keys_of(self, owner: str) -> list[bytes]:
+        """Return the keys `[owner, ...]`."""
+        return await self.table.keys_of(owner)
+
+    async def scrub(self) -> None:
+        """Remove deleted values from the disk."""
+        await self.table.scrub()
+
+    async def _send(self, event: Any, key: bytes, raw: bytes | None) -> Delivered:
+        partition = event.message.partition
+        self.table.sends(partition, key)
+        try:
+            return await self._producer.send(event, self.name, key, raw, partition)
+        except MessageSizeTooLarge:
+            self.table.is_refused(partition, key)
+            raise
+
+
+class Tables:
+    """All tables of a worker, and its users' locks."""
+
+    def __init__(self, faust_tables: Mapping[str, DeliveredTable], producer: Producer) -> None:
+        self.by_name = faust_tables
+        decoded: _Decoded = LruCache(DECODED_VALUES)
+        self._primed: LruCache[bytes, Model] = LruCache(PRIMED_RECORDS)
+        self._user_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+        def table(base: str, model: type[ModelT]) -> StateTable[ModelT]:
+            return StateTable(faust_tables[base], model, producer, decoded, self._clear_primed)
+
+        self.skills = table("skills", PolicySkill)
+        self.profiles = table("profiles", Profile)
+        self.memories = table("memories", Memory)
+        self.open_rankings = table("open-rankings", OpenRankings)
+        self.receipts = table("receipts", Receipt)
+        self.cards = table("cards", Card)
+        self.conversations = table("conversations", Listening)
+        self.weights = table("weights", Weights)
+
+    def user_lock(self, user_id: str) -> asyncio.Lock:
+        """Return the lock under which a user's skills and card are written and erased. Its holders ask no model."""
+        return self._user_locks.setdefault(user_id, asyncio.Lock())
+
+    def receipt(self, user_id: str) -> Receipt | None:
+        """Return the user's receipt; None if they never asked for an erasure."""
+        return self.receipts.read(subject_of(user_id).encode())
+
+    def forget_epoch(self, user_id: str) -> str:
+        """Return a cache-busting token that changes after any erasure for this user."""
+        raw = self.receipts.table.get(subject_of(user_id).encode())
+        return "" if raw is None else str(hash(raw))
+
+    def prime_cache(self, raw: bytes, record: Model) -> None:
+        """Keep a record that this worker sends and is about to read; `decode` finds it by its bytes."""
+        self._primed.put(raw, record)
+
+    def decode(self, model: type[ModelT], value: bytes | None) -> ModelT:
+        """Return the event in these bytes, or raise BadRecord; from a cache if this worker has encoded it."""
+        made = None if value is None else self._primed.get(value)
+        if value is None or not isinstance(made, model):
+            return decode(model, value)
+        self._primed.drop(value)
+        return made
+
+    def _clear_primed(self) -> None:
+        """Drop primed records: a deleted value may be an erasure."""
+        self._primed.drop_where(lambda _: True)
