@@ -33,7 +33,7 @@ from benchmarks.one_user import OneUser
 from benchmarks.processes import cpu_seconds
 from benchmarks.surroundings import add_broker_arguments, deployment, reached_as, rss_mib
 from sager_client import EventProducer
-from schemas import Memory, Model, PolicySkill, Profile, SkillDiff, compound_key, decode, encode
+from schemas import TOPICS, Memory, Model, PolicySkill, Profile, SkillDiff, compound_key, decode, encode
 from streams.demo import catalogue
 from streams.kafka import topics
 from streams.kafka.clients import client_config, partition_of
@@ -65,7 +65,8 @@ def _settled(value: Model) -> Model:
 def fill(settings: Settings, users: int, events: int) -> float:
     """Writes this many users to the changelogs; returns their mean size in bytes."""
     made = [template(number, events) for number in range(TEMPLATES)]
-    outbox = Outbox(settings, **{"linger.ms": 50, "batch.size": 1_000_000})
+    [codec] = {TOPICS[model.TOPIC].compression for model in KEPT}
+    outbox = Outbox(settings, **{"linger.ms": 50, "batch.size": 1_000_000, "compression.type": codec})
     size = 0
     for number, kept in zip(range(users), itertools.cycle(made), strict=False):
         user = f"user-{number:08}"

@@ -323,7 +323,8 @@ class FakeWorker:
         self.full.clear()
         for table in self.parts.tables.by_name.values():
             table.data.clear()
-            table.data.update(self.log.compacted(table.name))
+            for key, value in self.log.compacted(table.name).items():
+                table.data[key] = value
         for topic, partition in itertools.product(sorted(self.sources), range(self.settings.partitions)):
             tp = TP(topic, partition)
             self.next_offset[tp] = self.acked_to[tp] = self.log.committed.get(tp, 0)

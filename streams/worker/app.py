@@ -27,6 +27,8 @@ from streams.worker.tables import Tables
 TABLES = ("skills", "profiles", "open-rankings", "memories", "receipts", "weights", "cards", "conversations")
 NEVER_SECONDS = 7 * 86_400.0
 REQUEST_BYTES = 4 * 1024 * 1024
+RECORDS_AT_ONCE = 1_000
+"""A fetch is decompressed as its records are taken: all at once, 4 MB a partition become gigabytes."""
 
 
 class Worker(NamedTuple):
@@ -95,6 +97,7 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
         broker_max_poll_interval=NEVER_SECONDS,
         stream_wait_empty=True,
         consumer_max_fetch_size=REQUEST_BYTES,
+        broker_max_poll_records=RECORDS_AT_ONCE,
         consumer_auto_offset_reset="earliest",
         web_enabled=False,
         web_tables_enabled=False,
