@@ -9,7 +9,6 @@ from typing import Any
 from operators.propagate import shared_out
 from schemas import BadRecord, Touch, decode
 from streams.kafka.clients import partition_of
-from streams.kafka.packed import unpack
 from streams.worker import metrics
 from streams.worker.deps import Deps
 from streams.worker.graph import send_touch
@@ -107,7 +106,7 @@ class Propagate:
         """Apply or dead-letter the event; return its outcome."""
         position = position_of(event)
         try:
-            touch = decode(Touch, unpack(event.value or b""))
+            touch = decode(Touch, event.value)
             if touch.forgotten:
                 return await owner.forget(event, touch)
             return await self._apply(owner, event, touch)
