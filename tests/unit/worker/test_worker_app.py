@@ -6,7 +6,6 @@ import pytest
 from faust.types import TP
 
 from streams.worker.create import create
-from streams.worker.runtime.dispatch import ConsumedRecord, PartitionProgress
 from streams.worker.runtime.recovery import WorkerApp
 from tests.fake_log import Record, settings_in
 
@@ -47,12 +46,3 @@ async def test_a_key_has_the_partition_that_java_gives_it(tmp_path: Path) -> Non
 
     assert producer.key_partition("t", b"ann") == TP("t", 2)
     assert {producer.key_partition("t", None).partition for _ in range(4)} == {0, 1, 2, 3}
-
-
-def test_an_event_is_stale_once_its_partition_has_moved(tmp_path: Path) -> None:
-    app = app_in(tmp_path)
-    app.consumer_generation_id = 1
-    event = ConsumedRecord(PartitionProgress(TP("t", 0), 1, app), Record("t", 0, 0, None, None, 0))
-    assert not event.is_stale
-    app.consumer_generation_id = 2
-    assert event.is_stale
