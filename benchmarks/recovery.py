@@ -33,11 +33,10 @@ from benchmarks.one_user import OneUser
 from benchmarks.processes import cpu_seconds
 from benchmarks.surroundings import add_broker_arguments, deployment, reached_as, rss_mib
 from sager_client import EventProducer
-from schemas import Memory, Model, PolicySkill, Profile, SkillDiff, compound_key, decode, encode
+from schemas import TOPICS, Memory, Model, PolicySkill, Profile, SkillDiff, compound_key, decode, encode
 from streams.demo import catalogue
 from streams.kafka import topics
 from streams.kafka.clients import client_config, partition_of
-from streams.kafka.packed import pack
 from streams.kafka.producer import Outbox
 from streams.local.launch import child
 from streams.settings import Settings, Store
@@ -66,15 +65,16 @@ def _settled(value: Model) -> Model:
 def fill(settings: Settings, users: int, events: int) -> float:
     """Writes this many users to the changelogs; returns their mean size in bytes."""
     made = [template(number, events) for number in range(TEMPLATES)]
-    outbox = Outbox(settings, **{"linger.ms": 50, "batch.size": 1_000_000})
+    [codec] = {TOPICS[model.TOPIC].compression for model in KEPT}
+    outbox = Outbox(settings, **{"linger.ms": 50, "batch.size": 1_000_000, "compression.type": codec})
     size = 0
     for number, kept in zip(range(users), itertools.cycle(made), strict=False):
         user = f"user-{number:08}"
         key, partition = compound_key(user, "films"), partition_of(user, settings.partitions)
         for base, value in kept:
-            packed = pack(value.replace(b'"ann"', f'"{user}"'.encode()))
-            size += len(packed)
-            outbox.send(settings.topic(base), key, packed, partition)
+            own = value.replace(b'"ann"', f'"{user}"'.encode())
+            size += len(own)
+            outbox.send(settings.topic(base), key, own, partition)
         if number % 1_000 == 0:
             print(f"\r{number:,} of {users:,} users written", end="", file=sys.stderr, flush=True)
     outbox.flush(600, "changelogs")

@@ -43,7 +43,6 @@ from schemas.topics import TOPICS
 from streams.demo import catalogue
 from streams.exceptions import BrokerUnreachable
 from streams.kafka.clients import PARTITIONER
-from streams.kafka.packed import unpack
 from streams.local import batches
 from streams.local.broker import free_port
 from streams.local.launch import DEATHS_SECONDS, PAUSES
@@ -273,8 +272,8 @@ class Deployment:
             known = len(self._diffs.found)
             time.sleep(0.5)
         with Wire(f"127.0.0.1:{self.port}") as wire:
-            diffs = [decode(SkillDiff, unpack(each)) for each in everything(wire, SkillDiff.TOPIC)]
-            chosen = {decode(Selection, unpack(each)).event_id for each in everything(wire, Selection.TOPIC)}
+            diffs = [decode(SkillDiff, each) for each in everything(wire, SkillDiff.TOPIC)]
+            chosen = {decode(Selection, each).event_id for each in everything(wire, Selection.TOPIC)}
             letters = Counter(decode(DeadLetter, each).reason for each in everything(wire, DeadLetter.TOPIC))
         learned = Counter(diff.evidence.event_id for diff in diffs if diff.evidence is not None)
         versions = Counter((diff.user_id, diff.domain, diff.version) for diff in diffs)
@@ -317,7 +316,7 @@ class Diffs:
                 for batch in batches.split(data):
                     for record in batches.records(batch):
                         if record.offset >= self._at[partition] and record.value:
-                            evidence = decode(SkillDiff, unpack(record.value)).evidence
+                            evidence = decode(SkillDiff, record.value).evidence
                             self.found |= {evidence.event_id: None} if evidence is not None else {}
                     self._at[partition] = batches.bounds(batch)[1]
         except BrokerUnreachable:

@@ -158,7 +158,7 @@ def without_count(line: Attribute, gate: Vouching) -> Attribute:
     """
     if gate.held(line.dimension, line.value) is None:
         return line
-    events = tuple(each.model_copy(update={"item_id": None}) for each in line.evidence)
+    events = tuple(each._replace(item_id=None) for each in line.evidence)
     return line.model_copy(update={"evidence": events})
 
 

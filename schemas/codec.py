@@ -43,9 +43,9 @@ class BadRecord(SchemaError, ValueError):
 
 
 def encode(event: Model) -> bytes:
-    """Return canonical JSON: fields in the order of the class, the same bytes for the same event."""
+    """Return canonical JSON: fields in the order of the class, without those that have their default."""
     # As `model_dump_json`, which converts the bytes to a text first.
-    return event.__pydantic_serializer__.to_json(event)
+    return event.__pydantic_serializer__.to_json(event, exclude_defaults=True)
 
 
 def decode(model: type[ModelT], value: bytes | None) -> ModelT:

@@ -1,11 +1,11 @@
 """Skill diffs, the log of truth, and the policy skill that they fold into (paper 2.5)."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, ClassVar, NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from .base import Event, Model, ReasonedBy, is_none, is_nothing
+from .base import Event, Model, ReasonedBy, array_schema, is_none, is_nothing
 from .events import MAX_CANDIDATES, SignalName
 from .fields import AttributeId, DomainField, Identifier, Label, Text, UserIdField, UtcDatetime
 from .fit import Beliefs
@@ -44,12 +44,8 @@ class HabitCounts(NamedTuple):
     expected: _Parts = 0
     asked: _Parts = 0
 
+    __get_pydantic_core_schema__ = classmethod(array_schema)
 
-if TYPE_CHECKING:
-    HeldHabit = HabitCounts
-else:
-    # By way of a plain tuple: a named one would read texts as numbers, and report every surplus entry.
-    HeldHabit = Annotated[tuple[_Parts, _Parts, _Parts], AfterValidator(HabitCounts._make)]
 
 HabitAdded = tuple[Annotated[int, Field(ge=0, le=1_024)], Annotated[int, Field(ge=1, le=1_023)]]
 """What one choice adds to `taken` and `expected`, in 1/1024; to `asked` it adds 1,024."""
@@ -237,7 +233,7 @@ class PolicySkill(Event):
     version: int = Field(0, ge=0)
     contrasts: int = Field(0, ge=0, description="How many contrasts it has learned from.")
     attributes: tuple[Attribute, ...] = Field((), max_length=MAX_ATTRIBUTES)
-    habits: dict[HabitName, HeldHabit] = Field(default_factory=dict, max_length=MAX_HABITS, exclude_if=is_nothing)
+    habits: dict[HabitName, HabitCounts] = Field(default_factory=dict, max_length=MAX_HABITS, exclude_if=is_nothing)
     stated: tuple[Statement, ...] = Field((), max_length=MAX_STATEMENTS, exclude_if=is_nothing)
     shifted: int = Field(0, ge=0, exclude_if=is_nothing, description="The version of the last change.")
     beliefs: Beliefs | None = Field(None, exclude_if=is_nothing)

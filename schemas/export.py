@@ -40,8 +40,7 @@ def asyncapi(prefix: str = DEFAULT_PREFIX, partitions: int = 4) -> dict[str, Any
             "name": message,
             "title": message,
             "summary": (topic.model.__doc__ or message).partition("\n")[0],
-            # docs/events.md describes the compressed values.
-            "contentType": "application/vnd.sager.packed+json" if topic.packed else "application/json",
+            "contentType": "application/json",
             "payload": {"$ref": f"#/components/schemas/{message}"},
             "bindings": {"kafka": {"key": {"type": "string", "description": topic.key.value}}},
         }

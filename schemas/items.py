@@ -1,11 +1,11 @@
 """Items as apps send them, and the facts that a parser finds in them."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 from pydantic import Field
 
-from .base import Event, Model, is_nothing
+from .base import Event, Model, array_schema, is_nothing
 from .fields import DomainField, ItemIdField, Label, Metadata, Text, Title
 
 MAX_FACTS = 32
@@ -41,11 +41,13 @@ class Item(Event):
     item: Candidate
 
 
-class Fact(Model):
-    """One finding of a parser in an item's metadata, such as `genre = science fiction`."""
+class Fact(NamedTuple):
+    """One finding of a parser in an item's metadata, such as `["genre", "science fiction"]`."""
 
     dimension: Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[a-z][a-z0-9_]*$")]
     value: Label
+
+    __get_pydantic_core_schema__ = classmethod(array_schema)
 
 
 Amount = Annotated[float, Field(ge=0, le=MAX_MEASURE)]

@@ -2,13 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum, StrEnum
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from .base import Event, Model, ReasonedBy, is_nothing
+from .base import Event, Model, ReasonedBy, array_schema, is_nothing
 from .fields import AttributeId, DomainField, Identifier, ItemIdField, Label, Share, Text, UserIdField, UtcDatetime
 from .forgetting import Digest
 
@@ -93,11 +93,13 @@ Gained = Annotated[int, Field(ge=-1_024 * ONE, le=1_024 * ONE)]
 """Places won or lost, in 1/1024."""
 
 
-class Evidence(Model):
-    """The event behind an attribute: which choice, of which item."""
+class Evidence(NamedTuple):
+    """The event behind an attribute, such as `["c1", "dune"]`: which choice, of which item."""
 
     event_id: Identifier
     item_id: ItemIdField | None = None
+
+    __get_pydantic_core_schema__ = classmethod(array_schema)
 
 
 class Attribute(Model):
@@ -119,7 +121,7 @@ class Attribute(Model):
     dimension: Annotated[str, Field(min_length=1, max_length=40)]
     value: Label
     tier: Tier
-    source: Source
+    source: Source = Source.DISCOVERED
     taken: Count = 0
     expected: Count = 0
     gained: Gained = Field(0, exclude_if=is_nothing)

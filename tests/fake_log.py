@@ -25,7 +25,6 @@ from schemas import TOPICS, ItemMemory, Model, Position, SkillDiff, Weights, dec
 from schemas.codec import ModelT, encode
 from schemas.topics import by_name
 from streams.kafka.clients import partition_of
-from streams.kafka.packed import unpack
 from streams.settings import Settings
 from streams.worker import output_tail
 from streams.worker.create import Worker, create
@@ -166,12 +165,12 @@ class FakeLog:
         """A topic's values, decoded, in the order in which they were appended; no tombstones."""
         name = PREFIX + _base_of(model)
         records = (r for r in self.order if r.topic == name and r.value is not None and r.key != FORGOTTEN)
-        return [decode(model, unpack(r.value)) for r in records]
+        return [decode(model, r.value) for r in records]
 
     def newest(self, model: type[ModelT]) -> dict[bytes, ModelT]:
         """What compaction leaves of a topic."""
         held = self.compacted(_base_of(model)).items()
-        return {key: decode(model, unpack(value)) for key, value in held if key != FORGOTTEN}
+        return {key: decode(model, value) for key, value in held if key != FORGOTTEN}
 
     def compacted(self, base: str) -> dict[bytes, bytes]:
         """What compaction leaves of a topic, in bytes."""
@@ -325,7 +324,8 @@ class FakeWorker:
         self.full.clear()
         for table in self.parts.tables.by_name.values():
             table.data.clear()
-            table.data.update(self.log.compacted(table.name))
+            for key, value in self.log.compacted(table.name).items():
+                table.data[key] = value
         for topic, partition in itertools.product(sorted(self.sources), range(self.settings.partitions)):
             tp = TP(topic, partition)
             self.next_offset[tp] = self.acked_to[tp] = self.log.committed.get(tp, 0)

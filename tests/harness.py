@@ -18,7 +18,6 @@ from schemas import TOPICS, DeadLetter, Event, PolicySkill, SkillDiff, compound_
 from schemas.codec import ModelT
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
-from streams.kafka.packed import unpack
 from streams.kafka.scanner import int_of
 from streams.local.launch import child
 from streams.materializer import MaterializerError, read
@@ -34,12 +33,6 @@ def by_bytes(model: type[ModelT], event: BaseModel) -> ModelT:
     return decode(model, event.model_dump_json().encode())
 
 
-def value_of(message: Message) -> bytes | None:
-    """A record's value, unpacked; None: a tombstone."""
-    value = message.value()
-    return None if value is None else unpack(value)
-
-
 @dataclass
 class Outputs:
     """Every record that was read, by topic, in the order of each partition."""
@@ -47,10 +40,10 @@ class Outputs:
     records: dict[str, list[Message]] = field(default_factory=dict)
 
     def values(self, model: type[Any]) -> list[Any]:
-        return [decode(model, value_of(m)) for m in self.records.get(model.TOPIC, []) if m.value() is not None]
+        return [decode(model, m.value()) for m in self.records.get(model.TOPIC, []) if m.value() is not None]
 
     def newest(self, model: type[Any]) -> dict[bytes, bytes]:
-        return {m.key(): value_of(m) for m in self.records.get(model.TOPIC, [])}
+        return {m.key(): m.value() for m in self.records.get(model.TOPIC, [])}
 
     @property
     def diffs(self) -> list[SkillDiff]:

@@ -265,7 +265,7 @@ def _about(value: str, sentence: Asked, asked: Question) -> tuple[str | None, Fa
         for fact in asked.facts.get(domain or "", ())
         if normalise(value) in (normalise(fact.value), normalise(f"{fact.dimension}: {fact.value}"))
     ]
-    return (domain, named[0]) if len(named) == 1 else (None, Fact.model_construct(dimension=FREE, value=value))
+    return (domain, named[0]) if len(named) == 1 else (None, Fact(dimension=FREE, value=value))
 
 
 def _replaced(value: str, sentence: Asked, card: Card | None) -> str | None:

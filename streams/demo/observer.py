@@ -14,7 +14,6 @@ from schemas.events import Contrast, RankedBy, Ranking
 from schemas.skills import SlimSkill
 from schemas.state import Profile
 from streams.kafka.clients import client_config, no_group
-from streams.kafka.packed import unpack
 from streams.kafka.scanner import int_of
 from streams.settings import Settings
 
@@ -99,7 +98,7 @@ class Observer:
                 count += 1
                 self._next[where] = int_of(message.offset()) + 1
                 if (value := message.value()) is not None:
-                    self.seen.take(self._topics[where[0]], message.key() or b"", unpack(value))
+                    self.seen.take(self._topics[where[0]], message.key() or b"", value)
             elif error.code() == KafkaError._PARTITION_EOF:
                 self._unread.discard(where)
         return count

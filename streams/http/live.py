@@ -24,7 +24,6 @@ from streams.http import answers
 from streams.http.problems import Problem
 from streams.kafka.clients import client_config, no_group
 from streams.kafka.follower import partitions_of
-from streams.kafka.packed import unpack
 from streams.kafka.scanner import int_of
 from streams.settings import Settings
 from streams.steps import rank_of
@@ -46,7 +45,7 @@ EventT = TypeVar("EventT", bound=Event)
 class Held:
     """The newest record of a key."""
 
-    value: bytes | None  # maybe packed; None is a tombstone
+    value: bytes | None  # None is a tombstone
     partition: int
     offset: int
     at_ms: int  # when it was written, in milliseconds since 1970
@@ -149,7 +148,7 @@ class Live:
         if held is None or held.value is None:
             return None
         try:
-            found = decode(kind, unpack(held.value) if topic.packed else held.value)
+            found = decode(kind, held.value)
         except BadRecord:  # the materializer, which reads these topics too, makes it a dead letter
             return None
         return found if topic.key_of(found) == key else None

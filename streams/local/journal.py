@@ -25,7 +25,6 @@ from typing import Any
 from schemas import TOPICS, BadRecord, Receipt, Topic, decode, moment_of
 from schemas.topics import WORKED_OFF, by_name
 from streams.exceptions import StreamsError
-from streams.kafka.packed import unpack
 from streams.local.batches import Record, bounds, built, records
 from streams.local.wire import Partition
 from streams.settings import Settings
@@ -245,7 +244,7 @@ def _covered_by_receipts(log: Log, settings: Settings) -> Callable[[Topic, Recor
 
     def is_covered(topic: Topic, record: Record) -> bool:
         try:
-            event = decode(topic.model, unpack(record.value or b""))
+            event = decode(topic.model, record.value)
         except BadRecord:
             return True  # its owner is unknown, and where a stage could not read it, a dead letter holds it
         try:

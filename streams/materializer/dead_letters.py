@@ -12,7 +12,6 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from schemas import MAX_ORIGINAL_BYTES, TOPICS, BadRecord, DeadLetter, Position, encode
 from streams.kafka.clients import producer_config
-from streams.kafka.packed import unpack
 from streams.materializer import MaterializerError
 from streams.materializer.records import Record
 from streams.metrics import DEAD_LETTERS
@@ -86,6 +85,4 @@ def dead_letter(
     """Return the dead letter of a record that the materializer refused."""
     at = {"partition": record.partition, "offset": record.offset, "timestamp_ms": record.timestamp_ms}
     source = Position(topic=record.topic.name(prefix), **at)
-    # Unpacked, as a worker's: the users that its bytes name may have it erased.
-    value = unpack(record.value) if record.topic.packed and record.value else record.value
-    return DeadLetter.of(STAGE, source, why.reason, why.detail, record.key, value, now, limit)
+    return DeadLetter.of(STAGE, source, why.reason, why.detail, record.key, record.value, now, limit)

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from schemas import Topic, moment_of
-from streams.kafka.packed import unpack
 from streams.materializer.schema import Keep, Table
 
 Row = dict[str, Any]  # a row's values by column
@@ -36,8 +35,8 @@ class Record:
 
     @property
     def document(self) -> str:
-        """The value as text, unpacked; JSON that was decoded is UTF-8."""
-        return unpack(self.value or b"").decode()
+        """The value as text; JSON that was decoded is UTF-8."""
+        return (self.value or b"").decode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ import pyarrow as pa
 from operators.privacy import Privacy
 from operators.seals import authenticated
 from schemas import ONE, TOPICS, BadRecord, Key, Model, Ranking, SkillDiff, Topic, decode, moment_of
-from streams.kafka.packed import unpack
 from streams.materializer.columns import COLUMNS, ITEMS
 from streams.materializer.forgetting import Barrier
 from streams.materializer.private import redacted
@@ -34,7 +33,7 @@ def read(
     if topic.compact and record.value is None:
         return Drop(table_of(topic), _key_of_tombstone(topic, record.key))
     try:
-        event = decode(topic.model, unpack(record.value or b""))
+        event = decode(topic.model, record.value)
         if barrier is not None and barrier.covers(event, record.logged_at):
             return None
         if isinstance(event, Ranking):
@@ -112,7 +111,8 @@ def _at(item: Any, path: str) -> Any:
     value = getattr(item, first)
     if not rest or value is None:
         return value
-    return [_at(each, rest) for each in value] if isinstance(value, tuple) else _at(value, rest)
+    is_many = isinstance(value, tuple) and not hasattr(value, "_fields")  # a named tuple is one value
+    return [_at(each, rest) for each in value] if is_many else _at(value, rest)
 
 
 def _converter(name: str, kind: Any) -> Callable[[Any], Any] | None:

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from operators.global_skill import Population, global_skill
 from schemas import BadRecord, GlobalSkill, Memory, Profile, decode, derived_id
-from streams.kafka.packed import unpack
 from streams.kafka.scanner import NoSuchTopic, Scanner
 from streams.settings import Settings
 
@@ -32,7 +31,7 @@ def read_populations(settings: Settings, domain: str | None, tell: Tell) -> tupl
         nonlocal unreadable
         for value in _newest(scanner, model.TOPIC, tell):
             try:
-                record = decode(model, unpack(value))
+                record = decode(model, value)
             except BadRecord:
                 unreadable += 1
                 continue

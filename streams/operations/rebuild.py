@@ -26,7 +26,6 @@ from schemas import BadRecord, ItemMemory, PolicySkill, SkillDiff, SlimSkill, co
 from streams.exceptions import NotProduced, TopicsDiffer
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import no_workers
-from streams.kafka.packed import pack, pack_item, unpack, unpack_item
 from streams.kafka.producer import Outbox
 from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
 from streams.pseudonyms import is_shared, secret_if_any
@@ -178,7 +177,7 @@ class _Rebuild:
             folded, end = self._fold(log)
             # Slim skills before the skills that they follow from.
             slim_skills = self._slims(slim_where, len(slims), own=True)
-            found = _Partition(folded, {key: unpack(value) for key, value in self._newest(where).items()}, slim_skills)
+            found = _Partition(folded, self._newest(where), slim_skills)
             self._catch_up(TopicPartition(log.topic, log.partition, end), found)
             if self._apply:
                 no_workers(self._settings)
@@ -239,7 +238,7 @@ class _Rebuild:
             if not is_equal and is_ahead(each.skill, held):
                 continue  # a worker sends the diff, and the slim skill with it
             if not is_equal:
-                self._send(PolicySkill.TOPIC, partition, key, pack(encode(each.skill)))
+                self._send(PolicySkill.TOPIC, partition, key, encode(each.skill))
             self._mend_slim(partition, key, found, is_equal=is_equal)
         for key in found.skills.keys() - found.folded.keys():
             if not is_ahead(None, found.skills[key]):
@@ -324,11 +323,11 @@ class _Rebuild:
         for where in partitions:
             for key, value in self._newest(where).items():
                 try:
-                    rest = without_foreign(unpack_item(value), secret or b"")
+                    rest = without_foreign(decode(ItemMemory, value), secret or b"")
                 except BadRecord:
                     continue
                 if rest is not None:
-                    left = pack_item(rest) if rest.takers else None
+                    left = encode(rest) if rest.takers else None
                     self._outbox.send(self._settings.topic(ItemMemory.TOPIC), key, left, where.partition)
                     self._report.rotated += 1
         self._flush()

@@ -21,7 +21,6 @@ from schemas import TOPICS, DeadLetter, ItemMemory, Key, Model, Topic, Touch, mo
 from schemas.codec import BadRecord, decode, encode
 from schemas.fields import UserIdField, UtcDatetime
 from streams.kafka.clients import partition_of
-from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.materializer import read
 from streams.materializer.forgetting import Barrier, barrier_of
@@ -187,8 +186,6 @@ def lines_of(
     newest: dict[bytes, tuple[Message, bytes]] = {}
     for message in scanner.read(where, lambda done, total: progress(topic.base, done, total)):
         key, value = message.key() or b"", message.value()
-        if value is not None and topic.packed:
-            value = unpack(value)
         newest.pop(key, None)
         if value is None or not owner.owns(topic, key, value):
             continue  # a tombstone, or an item whose takers no longer include them

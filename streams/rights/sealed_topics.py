@@ -14,7 +14,6 @@ from operators.seals import Seal, is_plain, seal_of
 from schemas import BadRecord, Card, CardDiff, Model, Receipt, SlimSkill, decode, subject_of, topic_of
 from schemas.diffs import PolicySkill, SkillDiff
 from streams.kafka.clients import partition_of
-from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner
 
 LOG_OF: dict[type[Model], type[Model]] = {SlimSkill: SkillDiff, PolicySkill: SkillDiff, Card: CardDiff}
@@ -98,7 +97,7 @@ class PartitionReader:
         for key, message in newest.items():
             if message.value() is None:
                 continue
-            raw = unpack(message.value() or b"")
+            raw = message.value() or b""
             record = self._decoded(message, model, raw, found.findings)
             if record is None:
                 continue

@@ -22,7 +22,6 @@ from schemas.codec import ModelT
 from schemas.diffs import PolicySkill, SkillDiff
 from streams.exceptions import StreamsError, TopicsDiffer
 from streams.kafka.clients import partition_of
-from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.operations.global_skills import read_published
 from streams.settings import Settings
@@ -249,7 +248,7 @@ class _Histories:
         for message in self._scanner.read(self._scanner.since([where], since) if since else [where]):
             # All choices from the first recent one on: a gap in a user's choices could not be replayed.
             begun = begun or sent_at_ms(message) >= since
-            raw = unpack(message.value() or b"")
+            raw = message.value() or b""
             try:
                 head = orjson.loads(raw)
                 user_id, domain, event_id = head["user_id"], head["domain"], head["event_id"]

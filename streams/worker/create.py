@@ -37,6 +37,8 @@ logger = logging.getLogger("sager.worker")
 TABLES = ("skills", "profiles", "open-rankings", "memories", "receipts", "weights", "cards", "conversations")
 NEVER_SECONDS = 7 * 86_400.0
 REQUEST_BYTES = 4 * 1024 * 1024
+RECORDS_AT_ONCE = 1_000
+"""A fetch is decompressed as its records are taken: all at once, 4 MB a partition become gigabytes."""
 MARGIN_SECONDS, MEASURE_SECONDS = 30.0, 10.0
 COLLECT_AFTER = (100_000, 20, 10)
 """Thresholds of the garbage collector's generations. Python's own 700 start it several times per event."""
@@ -110,6 +112,7 @@ def _app(settings: Settings, datadir: Path) -> WorkerApp:
         broker_max_poll_interval=NEVER_SECONDS,
         stream_wait_empty=True,
         consumer_max_fetch_size=REQUEST_BYTES,
+        broker_max_poll_records=RECORDS_AT_ONCE,
         consumer_auto_offset_reset="earliest",
         web_enabled=False,
         web_tables_enabled=False,

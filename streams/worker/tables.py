@@ -12,9 +12,7 @@ from schemas.diffs import PolicySkill
 from schemas.forgetting import Receipt, subject_of
 from schemas.memory import Memory
 from schemas.state import OpenRankings, Profile
-from schemas.topics import TOPICS
 from schemas.weights import Weights
-from streams.kafka.packed import pack, unpack
 from streams.lru import LruCache
 from streams.worker.runtime.producer import Delivered, MessageSizeTooLarge, Producer
 from streams.worker.runtime.state import LogFirstTable
@@ -47,27 +45,26 @@ class StateTable(Generic[ModelT]):
         return self._locks.setdefault(key, asyncio.Lock())
 
     def read(self, key: bytes) -> ModelT | None:
-        """Return a value, from the cache as long as the table holds the same bytes."""
-        raw = self.table.get(key)
-        if raw is None:
+        """Return a value, from the cache as long as the table holds the same."""
+        stored = self.table.at_rest(key)
+        if stored is None:
             return None
         cached = self._decoded.get((self.name, key))
-        if cached is not None and cached[0] == raw and isinstance(cached[1], self._model):
+        if cached is not None and cached[0] == stored and isinstance(cached[1], self._model):
             return cached[1]
-        value = decode(self._model, unpack(raw))
-        self._decoded.put((self.name, key), (raw, value))
+        value = decode(self._model, self.table.get(key))
+        self._decoded.put((self.name, key), (stored, value))
         return value
 
     async def write(self, event: Any, key: bytes, value: ModelT) -> None:
         """Set a value once the changelog has it. Raises PartitionRevoked, with nothing written, if it moved."""
-        raw, before = encode(value), self.table.get(key)
-        if TOPICS[self.name].packed:
-            raw = pack(raw)
+        raw, before = encode(value), self.table.at_rest(key)
         sent = await self._send(event, key, raw)
         # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
-        if event.generation_id == self._producer.generation() or self.table.get(key) == before:
+        if event.generation_id == self._producer.generation() or self.table.at_rest(key) == before:
             self.table.hold(key, raw, sent)
-            self._decoded.put((self.name, key), (raw, value))
+            if (stored := self.table.at_rest(key)) is not None:
+                self._decoded.put((self.name, key), (stored, value))
 
     async def delete(self, event: Any, key: bytes) -> None:
         """Remove a value, also where there is none, once the changelog has the tombstone; raises as `write`."""
@@ -118,7 +115,7 @@ class Tables:
 
     def forget_epoch(self, user_id: str) -> str:
         """Return a cache-busting token that changes after any erasure for this user."""
-        raw = self.receipts.table.get(subject_of(user_id).encode())
+        raw = self.receipts.table.at_rest(subject_of(user_id).encode())
         return "" if raw is None else str(hash(raw))
 
     def prime_cache(self, raw: bytes, record: Model) -> None:

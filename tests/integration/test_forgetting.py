@@ -11,13 +11,12 @@ import pytest
 from operators.propagate import neighbour_of
 from schemas import TOPICS, Action, CardDiff, ItemMemory, Listening, SkillCommand, SkillDiff, Stated, Tier, encode
 from schemas.forgetting import ForgetRequest, Receipt, subject_of
-from streams.kafka.packed import name_bytes
 from streams.materializer import read
 from streams.pseudonyms import secret_of
 from streams.rights.commander import Commander
 from streams.rights.verify import verify
 from streams.settings import Settings
-from tests.harness import Harness, value_of
+from tests.harness import Harness
 from tests.openai_server import OpenAiServer, threaded
 from tests.worlds import slate
 
@@ -28,7 +27,6 @@ SAID = "zyxquill waltzes"
 WISHED = "something for a quokka evening"
 SECRET = Settings(pseudonym_key="known to this test, and to nobody else")
 NAMED = neighbour_of(ANN, secret_of(SECRET))
-PACKED_NAME = name_bytes(NAMED)
 TALKED = "vexwold marmalade"
 WAITS = "I love brindlemoor kites."
 TRACES = (ANN, NAMED, "zyxquill", "quokka", "vexwold", "brindlemoor")
@@ -116,9 +114,9 @@ def chat(harness: Harness) -> None:
 
 
 def kept(harness: Harness) -> dict[tuple[str, bytes], bytes]:
-    """What compaction leaves of the compacted topics, unpacked."""
+    """What compaction leaves of the compacted topics."""
     found = {
-        (base, message.key()): value_of(message)
+        (base, message.key()): message.value()
         for base, records in harness.outputs.records.items()
         if TOPICS[base].compact
         for message in records
@@ -128,10 +126,9 @@ def kept(harness: Harness) -> dict[tuple[str, bytes], bytes]:
 
 def traces(harness: Harness) -> list[str]:
     """Where something of her is left, of the stores that are not bound to a retention."""
-    pattern = re.compile(b"|".join([*(re.escape(trace.encode()) for trace in TRACES), re.escape(PACKED_NAME)]))
+    pattern = re.compile(b"|".join(re.escape(trace.encode()) for trace in TRACES))
     found = [f"{base} {key!r}" for (base, key), value in kept(harness).items() if pattern.search(key + value)]
     folder = harness.settings.data_dir
-    # RocksDB holds packed values as they are: there her id in a key gives her away.
     # RocksDB's MANIFEST names the first and last key of files that are gone, until the worker starts the next time.
     files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".log"]
     files = [path for path in files if not path.name.startswith("MANIFEST")]

@@ -19,7 +19,6 @@ from schemas.topics import compound_key
 from streams.exceptions import StreamsError
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import members
-from streams.kafka.packed import pack_item
 from streams.operations.dead_letters.reading import Chosen, listing
 from streams.operations.dead_letters.replay import REPLAY_OF, Hindrance, plan, replay
 from streams.operations.doctor import Finding, Status, examine
@@ -187,7 +186,7 @@ class TestRebuild:
 
         takers = [Taker(neighbour_of(name, b"earlier"), 1, a_time(), 1, 1) for name in ("user-0", "user-1")]
         told, key = ItemMemory(domain="films", item_id="i", takers=tuple(takers)), compound_key("i", "films")
-        self.overwrite(harness, ItemMemory.TOPIC, "i", key, pack_item(told))
+        self.overwrite(harness, ItemMemory.TOPIC, "i", key, encode(told))
         other = nobody.model_copy(update={"pseudonym_key": SecretStr("another" * 5)})
         assert rebuild(other, apply=True).rotated > 1
         left = {key: value for key, value in harness.quiet().newest(ItemMemory).items() if value}

@@ -403,6 +403,7 @@ export interface components {
             value: string;
             /** @enum {string} */
             tier: "silent" | "low" | "medium" | "high";
+            /** @default discovered */
             source: components["schemas"]["Source"];
             /** @default 0 */
             taken: number;
@@ -431,7 +432,10 @@ export interface components {
             /** @default false */
             pinned: boolean;
             /** @default [] */
-            evidence: components["schemas"]["Evidence"][];
+            evidence: [
+                string,
+                string | null
+            ][];
         };
         /** @description A batch of events. Each is checked by itself, so that a bad one does not keep the others out. */
         Batch: {
@@ -617,11 +621,6 @@ export interface components {
              */
             changed: boolean;
         };
-        /** @description The event behind an attribute: which choice, of which item. */
-        Evidence: {
-            event_id: string;
-            item_id?: string | null;
-        };
         /**
          * @description One line of a skill, explained.
          *
@@ -657,11 +656,6 @@ export interface components {
             supporting_neighbors: string[];
             /** @description The attribute that it names, if items have it. */
             attribute_id?: string | null;
-        };
-        /** @description One finding of a parser in an item's metadata, such as `genre = science fiction`. */
-        Fact: {
-            dimension: string;
-            value: string;
         };
         /**
          * @description The evidence for each candidate of a ranking, before weights; only what distinguishes candidates.
@@ -826,7 +820,10 @@ export interface components {
             attribute_id: string;
             verdict: components["schemas"]["Verdict"];
             /** @description None where the model quoted no fact of the chosen item. */
-            quoted?: components["schemas"]["Fact"] | null;
+            quoted?: [
+                string,
+                string
+            ] | null;
         };
         /**
          * @description The three sections of a skill (paper 2.3).
@@ -1272,7 +1269,10 @@ export interface components {
             slim_lines?: string[] | null;
             /** @default [] */
             refused: components["schemas"]["Refused"][];
-            evidence: components["schemas"]["Evidence"];
+            evidence: [
+                string,
+                string | null
+            ];
             /** @default true */
             is_contrast: boolean;
             /** @description The skill's new `frozen`; none: unchanged. */
@@ -1410,7 +1410,10 @@ export interface components {
              * @default 1
              */
             times: number;
-            evidence: components["schemas"]["Evidence"];
+            evidence: [
+                string,
+                string | null
+            ];
         };
         /** @description One effective change of a statement; the fold puts `statement` in the place of the one with this id. */
         StatementChange: {

@@ -3,7 +3,7 @@
 CREATE VIEW judgements AS
 SELECT d.user_id, d.domain, d.version, d.occurred_at, d.event_id, d.evidence_item_id, d.model, d.prompt, d.prompt_hash,
        j.said ->> '$.attribute_id' AS attribute_id, j.said ->> '$.verdict' AS verdict,
-       (j.said ->> '$.quoted.dimension') || ': ' || (j.said ->> '$.quoted.value') AS quoted,
+       (j.said ->> '$.quoted[0]') || ': ' || (j.said ->> '$.quoted[1]') AS quoted,
        d.analysis, c.kind AS led_to, c.before, c.after
 FROM skill_diffs d,
      LATERAL (SELECT unnest(from_json(d.document::JSON -> '$.judged', '["JSON"]')) AS said) j

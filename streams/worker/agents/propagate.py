@@ -9,7 +9,6 @@ from typing import Any
 from operators.propagate import shared_out
 from schemas import BadRecord, Touch, decode
 from streams.kafka.clients import partition_of
-from streams.kafka.packed import unpack
 from streams.worker import metrics
 from streams.worker.deps import Deps
 from streams.worker.graph import send_touch
@@ -106,7 +105,7 @@ class Propagate:
     async def _handle(self, owner: Owner, event: ConsumedRecord) -> str:
         """Apply or dead-letter the event; return its outcome."""
         try:
-            touch = decode(Touch, unpack(event.value or b""))
+            touch = decode(Touch, event.value)
             if touch.forgotten:
                 return await owner.forget(event, touch)
             return await self._apply(owner, event, touch)

@@ -14,8 +14,7 @@ from pydantic_core import to_json
 
 from operators.propagate import NOBODY_ASKS
 from operators.steps.graph import forget, step
-from schemas import ItemMemory, Touch, compound_key
-from streams.kafka.packed import pack_item
+from schemas import ItemMemory, Touch, compound_key, encode
 from streams.worker.deps import Deps
 from streams.worker.items.shared import FORGOTTEN
 from streams.worker.runtime.dispatch import ConsumedRecord, Reader
@@ -25,7 +24,7 @@ from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
 logger = logging.getLogger("sager.worker")
 
 AT_ONCE = 200
-"""Items that are packed and sent at once."""
+"""Items that are encoded and sent at once."""
 
 
 class Owner:
@@ -130,7 +129,7 @@ class Owner:
 
     async def _send(self, event: ConsumedRecord, key: bytes) -> None:
         item = self._newer.get(key)
-        raw = None if item is None else pack_item(item)
+        raw = None if item is None else encode(item)
         try:
             sent = await self._producer.send(event, ItemMemory.TOPIC, key, raw, self.partition)
         except MessageSizeTooLarge:

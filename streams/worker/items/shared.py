@@ -14,26 +14,28 @@ from pydantic_core import from_json
 from operators.attributes import facts_named
 from operators.neighbourhood import Gathered, Neighbourhood, near
 from operators.propagate import GraphLimits, neighbour_of
-from schemas import BadRecord, Fact, ItemMemory, Memory, compound_key
+from schemas import BadRecord, Fact, ItemMemory, Memory, compound_key, decode
+from schemas.memory import epoch_of
 from streams.kafka.clients import partition_of
 from streams.kafka.follower import Follower
-from streams.kafka.packed import PACKED, epoch_of, holds, name_bytes, unpack_item
 from streams.kafka.scanner import int_of
 from streams.lru import LruCache
 from streams.settings import Settings
 
 FORGOTTEN = b'["forgotten"]'
 """The key under which a partition's owner reports an erasure: no item's, which have two parts."""
+ITEM_STARTS = b'{"epoch":', b'{"domain":'
+"""How values begin that are items; the first field is left out where it is 0."""
 LOOK_INTO = 5_000
 """Values that are searched before other tasks run."""
 GATHERED = 4_000
-"""Items that are kept unpacked, with their counts."""
+"""Items that are kept decoded, with their counts."""
 ANSWERS, LOOK_AGAIN_SECONDS = 10_000, 0.02
 TASTES_SECONDS, TASTES_ITEMS, TASTES, MAX_DOMAINS = 60.0, 2_000, 512, 64
 
 
 class ItemStore:
-    """A worker's copy of `item-memories`: packed items by partition and key, and how far each partition has been read.
+    """A worker's copy of `item-memories`: items' bytes by partition and key, and how far each partition has been read.
 
     One thread writes, that which reads the log; the event loop reads. Entries stand in the order in which they were
     last written to the log, so that the item that has been silent longest is the first.
@@ -123,7 +125,7 @@ class Items:
         if kept is not None and kept[0] == raw:
             return kept[1]
         try:
-            item = unpack_item(raw)
+            item = decode(ItemMemory, raw)
         except BadRecord:
             return None
         if compound_key(item.item_id, item.domain) != key:  # it would be written under another key
@@ -149,7 +151,7 @@ class Items:
             keys = [key for key in self.store.keys(partition) if domain_of(key) == domain]
             for key in keys[-TASTES_ITEMS // self._settings.partitions :]:
                 try:
-                    item = unpack_item(self.store.get(partition, key) or b"")
+                    item = decode(ItemMemory, self.store.get(partition, key))
                 except BadRecord:
                     continue
                 for taker in item.takers:
@@ -187,9 +189,9 @@ class Items:
 
     async def holding(self, partition: int, neighbour: str) -> list[bytes]:
         """Return the keys of a partition's items that have this taker on the log."""
-        sought, found = name_bytes(neighbour), []
+        sought, found = neighbour.encode(), list[bytes]()
         for number, key in enumerate(self.store.keys(partition), 1):
-            if holds(self.store.get(partition, key) or b"", sought):
+            if sought in (self.store.get(partition, key) or b""):
                 found.append(key)
             if number % LOOK_INTO == 0:
                 await asyncio.sleep(0)
@@ -212,7 +214,7 @@ class Items:
             self.store.passed(partition, offset)
             return
         # Other values may hold users' ids.
-        readable = value if value and value[0] == PACKED else None
+        readable = value if value and value.startswith(ITEM_STARTS) else None
         self.store.put(partition, offset, key, readable)
 
     def _on_forgotten(self, partition: int, value: bytes | None) -> None:

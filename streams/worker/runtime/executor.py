@@ -23,9 +23,8 @@ from faust.streams import _current_event
 from operators.admit import Refused, id_of, refused
 from operators.clocks import TOLERANCE
 from schemas import BadRecord, DeadLetter, Event, ForgetRequest, Model, Position, encode
-from schemas.topics import TOPICS, by_name
+from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of
-from streams.kafka.packed import unpack
 from streams.metrics import DEAD_LETTERS, report_clock
 from streams.settings import Settings
 from streams.worker import metrics
@@ -63,12 +62,9 @@ class DeadLetters:
     async def dead_letter(
         self, event: Any, position: Position, reason: str, detail: str, value: bytes | None = None
     ) -> None:
-        """Dead-letter a record with its position, the reason and its bytes, unpacked if a worker packed them."""
+        """Dead-letter a record with its position, the reason and its bytes."""
         if value is None:
             value = event.value or b""
-            # On a topic that apps write, bytes that look packed may unpack to a thousand times their size.
-            if by_name(event.topic, self._settings.prefix).packed:
-                value = unpack(value)
         try:
             await self._send_letter(event, DeadLetter.of(self.stage, position, reason, detail, event.key, value))
         except MessageSizeTooLarge:
@@ -115,8 +111,7 @@ class RecordDispatcher(DeadLetters):
             self.reader.newest_ms = max(self.reader.newest_ms, position.timestamp_ms)
         metrics.labelled(metrics.TAKEN, topic.base).inc()
         try:
-            raw = unpack(event.value or b"") if topic.packed else event.value
-            record = self._tables.decode(topic.model, raw)
+            record = self._tables.decode(topic.model, event.value)
         except BadRecord as error:
             return Task(None, partial(self.dead_letter, event, position, error.reason, error.detail))
         owner = topic.owner_of(record)

@@ -34,7 +34,6 @@ from mode import want_seconds
 from schemas.topics import TOPICS
 from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
-from streams.kafka.packed import pack
 from streams.settings import Compression, Settings
 from streams.worker import metrics
 from streams.worker.runtime.fence import CLOCK, Membership, PartitionRevoked
@@ -46,7 +45,9 @@ METADATA_SECONDS = 10.0
 BATCH_BYTES = 256 * 1024
 """No more than the smallest limit of a topic: a batch that is refused is refused with all its records."""
 QUEUE_KIBIBYTES = 64 * 1024
-FASTEST, BY_KEY = 1, -1
+FASTEST, USUAL = 1, -1
+"""Levels of compression: gzip's highest take five times the CPU."""
+BY_KEY = -1
 BROKEN = frozenset(
     {
         KafkaError._FATAL,
@@ -87,33 +88,39 @@ def delivery_seconds(session_seconds: float) -> float:
 
 
 class KafkaProducer:
-    """A librdkafka producer, bound to the event loop of its first use; `more` are further librdkafka settings."""
+    """A librdkafka producer per codec, bound to the event loop of its first use.
+
+    `more` are further librdkafka settings.
+    """
 
     def __init__(self, settings: Settings, **more: Any) -> None:
-        level = {"compression.level": FASTEST} if settings.compression is Compression.GZIP else {}
-        self._config = producer_config(
-            settings,
-            **{
-                "acks": "all",
-                "linger.ms": 1_000 * settings.linger_seconds,
-                "batch.size": BATCH_BYTES,
-                "queue.buffering.max.kbytes": QUEUE_KIBIBYTES,
-                "message.timeout.ms": int(1_000 * delivery_seconds(settings.session_seconds)),
-                **level,
-                **more,
-            },
-        )
-        self._producer: confluent_kafka.Producer | None = None
+        self._codecs = {
+            settings.topic(base): Compression(topic.compression or settings.compression)
+            for base, topic in TOPICS.items()
+        }
+        self._settings = settings
+        self._own = {
+            "acks": "all",
+            "linger.ms": 1_000 * settings.linger_seconds,
+            "batch.size": BATCH_BYTES,
+            "queue.buffering.max.kbytes": QUEUE_KIBIBYTES,
+            "message.timeout.ms": int(1_000 * delivery_seconds(settings.session_seconds)),
+            **more,
+        }
+        self._producers: dict[Compression, confluent_kafka.Producer] = {}
         self._retired: list[confluent_kafka.Producer] = []
         self._under_way = 0
         self._polls = False
 
-    @property
-    def producer(self) -> confluent_kafka.Producer:
-        """The librdkafka producer, made on first use."""
-        if self._producer is None:
-            self._producer = confluent_kafka.Producer(self._config)
-        return self._producer
+    def producer_of(self, topic: str) -> confluent_kafka.Producer:
+        """Return the librdkafka producer that compresses as this topic does, made on first use."""
+        codec = self._codecs.get(topic, self._settings.compression)
+        if codec not in self._producers:
+            level = FASTEST if codec is Compression.GZIP else USUAL
+            compression = {"compression.type": codec.value, "compression.level": level}
+            config = producer_config(self._settings, **self._own, **compression)
+            self._producers[codec] = confluent_kafka.Producer(config)
+        return self._producers[codec]
 
     def send(
         self, topic: str, partition: int, key: bytes | None, value: bytes | None, **more: Any
@@ -126,7 +133,7 @@ class KafkaProducer:
         the producer is broken; the next record goes to a new one.
         """
         loop = asyncio.get_running_loop()
-        producer = self.producer
+        producer = self.producer_of(topic)
         future: asyncio.Future[Delivered] = loop.create_future()
         delivered = partial(self._on_delivery, producer, future, topic)
         try:
@@ -142,10 +149,8 @@ class KafkaProducer:
         return future
 
     def _poll(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._producer is not None:
-            self._producer.poll(0)
-        for old in self._retired:
-            old.poll(0)
+        for each in (*self._producers.values(), *self._retired):
+            each.poll(0)
         self._retired = [old for old in self._retired if len(old)]
         self._polls = self._under_way > 0
         if self._polls:
@@ -174,7 +179,7 @@ class KafkaProducer:
             return MessageSizeTooLarge(error.str())
         if producer not in self._retired and (error.fatal() or error.code() in BROKEN):
             logger.warning("a new producer takes the place of one that is broken: %s", error.str())
-            self._producer = None
+            self._producers = {codec: each for codec, each in self._producers.items() if each is not producer}
             self._retired.append(producer)
             producer.purge(in_queue=True, in_flight=True, blocking=False)
         return DeliveryFailed(error.str())
@@ -209,8 +214,6 @@ class Producer:
         """
         if partition is None:
             partition = partition_of((key or b"").decode(), TOPICS[base].partitions(self.partitions))
-        if value is not None and TOPICS[base].packed:
-            value = pack(value)
         topic, has_tried = self._names[base], False
 
         async def attempt() -> Delivered:
@@ -293,7 +296,7 @@ class AppProducer(faust_producer.Producer):
         """Return the partition of a key, as Java's clients find it; any partition for no key."""
         count = self._counts.get(topic)
         if count is None:
-            listed = self._kafka.producer.list_topics(topic, timeout=METADATA_SECONDS)
+            listed = self._kafka.producer_of(topic).list_topics(topic, timeout=METADATA_SECONDS)
             count = self._counts[topic] = len(listed.topics[topic].partitions)
         chosen = next(self._turns) % count if key is None else int(murmur2(key) & 0x7FFFFFFF) % count
         return TP(topic, chosen)

@@ -19,7 +19,7 @@ from sager_client import (
     SlimSkills,
     Undelivered,
 )
-from sager_client.schemas import GlobalSkill, line_of
+from sager_client.schemas import GlobalSkill, encode, line_of
 from streams.local.broker import free_port
 from tests.worlds import slate
 
@@ -45,10 +45,10 @@ def events(nowhere: str):
 def test_an_event_is_the_pipelines_own_by_its_bytes(events: EventProducer) -> None:
     ranking = events.ranking("ann", "films", slate(1), "something calm", ranking_id="r1", arm="b")
 
-    theirs = schemas.decode(schemas.Ranking, ranking.model_dump_json().encode())
+    theirs = schemas.decode(schemas.Ranking, encode(ranking))
 
     assert (theirs.ranking_id, theirs.instruction, theirs.injected.arm) == ("r1", "something calm", "b")
-    assert schemas.encode(theirs) == ranking.model_dump_json().encode()
+    assert schemas.encode(theirs) == encode(ranking)
 
 
 def test_an_item_that_was_not_shown_is_refused_at_once(events: EventProducer) -> None:

@@ -19,7 +19,6 @@ from operators.steps import Evolve, State
 from schemas import Action, Answered, Attribute, Evidence, Fact, ItemFacts, OpenRankings, encode
 from schemas.diffs import Judgement, SkillDiff, Verdict
 from schemas.forgetting import MAX_DOMAINS, MAX_LINES, ForgetRequest, Forgotten, Receipt, line_of, subject_of
-from streams.kafka.packed import name_bytes, pack_item
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_command, a_contrast, an_attribute, an_interaction
@@ -195,13 +194,13 @@ def test_an_item_forgets_who_took_it() -> None:
         [(item_id, taker)] = takers_of(touches(memory, "i"))
         item = on_touch(item, DOMAIN, item_id, taker)
     assert item is not None
-    name = name_bytes(neighbour_of(USER))
-    assert name in pack_item(item)
+    name = neighbour_of(USER).encode()
+    assert name in encode(item)
 
     rest = without_taker(item, neighbour_of(USER))
 
     assert rest is not None
-    assert name not in pack_item(rest)
+    assert name not in encode(rest)
     assert [taker.neighbour for taker in rest.takers] == sorted([neighbour_of("bob"), neighbour_of("cem")])
     assert rest.epoch > item.epoch, "who has read it reads it again"
     assert without_taker(rest, neighbour_of(USER)) is None

@@ -11,8 +11,20 @@ from hypothesis import strategies as st
 from operators.neighbourhood import Gathered, near, weights_of
 from operators.propagate import GraphLimits, neighbour_of, on_touch, shared_out, takers_of, touches, with_taken
 from operators.retrieve import retrieve
-from schemas import MAX_TAKEN, MAX_TAKERS, BadRecord, Fact, ItemFacts, ItemMemory, Memory, Position, Taker, encode
-from streams.kafka.packed import PACKED, epoch_of, holds, name_bytes, pack_item, unpack_item
+from schemas import (
+    MAX_TAKEN,
+    MAX_TAKERS,
+    BadRecord,
+    Fact,
+    ItemFacts,
+    ItemMemory,
+    Memory,
+    Position,
+    Taker,
+    decode,
+    encode,
+)
+from schemas.memory import epoch_of
 from streams.vouching import DEFAULT as VOUCHING
 
 DAY = timedelta(days=1)
@@ -193,27 +205,27 @@ class TestSignals:
         assert name not in {one.neighbour for one in signal.crowd}
 
 
-class TestPacked:
+class TestRecord:
     @given(CHOICES)
-    def test_an_item_is_the_same_unpacked(self, choices: list[tuple[int, int]]) -> None:
+    def test_an_item_comes_back_the_same(self, choices: list[tuple[int, int]]) -> None:
         known = owned(None, made_of(choices))
         assert known is not None
-        raw = pack_item(known)
+        raw = encode(known)
 
-        assert unpack_item(raw) == known
+        assert decode(ItemMemory, raw) == known
         assert epoch_of(raw) == known.epoch
         for number in range(12):
             name = neighbour_of(f"u{number}")
-            assert holds(raw, name_bytes(name)) is any(taker.neighbour == name for taker in known.takers)
+            assert (name.encode() in raw) is any(taker.neighbour == name for taker in known.takers)
 
     @given(st.binary(max_size=200), st.integers(0, 300), CHOICES)
     def test_any_other_bytes_are_refused_and_nothing_worse(
         self, noise: bytes, cut: int, choices: list[tuple[int, int]]
     ) -> None:
-        raw = pack_item(owned(None, made_of(choices)) or ItemMemory(domain="books", item_id="dune"))
-        for value in (noise, bytes([PACKED]) + noise, raw[:cut], raw[:cut] + noise, raw + b"x"):
+        raw = encode(owned(None, made_of(choices)) or ItemMemory(domain="books", item_id="dune"))
+        for value in (noise, b'{"epoch":1,' + noise, raw[:cut], raw[:cut] + noise, raw + b"x"):
             try:
-                unpack_item(value)
+                decode(ItemMemory, value)
             except BadRecord:
                 continue
             assert value == raw or noise

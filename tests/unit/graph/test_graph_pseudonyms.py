@@ -12,7 +12,6 @@ import pytest
 
 from operators.propagate import mark_of, neighbour_of, without_foreign
 from schemas import ItemMemory, Taker, derived_id
-from streams.kafka.packed import unpack
 from streams.pseudonyms import FILE, SecretUnusable, secret_of
 from streams.settings import Settings
 from tests.builders import a_time
@@ -40,10 +39,10 @@ async def test_a_list_of_ids_finds_nobody_in_what_a_worker_writes(
     running = FakeDeployment(settings_in(tmp_path, support_floor=1), monkeypatch)
     put(running.log, choices(12))
     await running.worker().quiet()
-    told = b"".join(unpack(r.value or b"") for r in running.log.of("item-touches"))
+    told = b"".join(r.value or b"" for r in running.log.of("item-touches"))
     found = set(re.findall(r'"(user:[^"]+)"', told.decode()))
     assert found == {taker.neighbour for item in running.log.values(ItemMemory) for taker in item.takers}
-    kept = b"".join(unpack(r.value or b"") for r in running.log.of("item-memories"))
+    kept = b"".join(r.value or b"" for r in running.log.of("item-memories"))
     assert not any(f'"{user}"'.encode() in told + kept for user in USERS)
     assert len(found) == len(USERS)
     assert found == {neighbour_of(user, secret_of(running.settings)) for user in USERS}

@@ -10,7 +10,6 @@ from pydantic import SecretStr
 
 from operators.contrast import contrast_id
 from schemas import Forgotten, Receipt, Selection, decode, encode, known_as, subject_of
-from streams.kafka.packed import pack
 from streams.local import batches
 from streams.local.batches import Record, anonymized, bounds, built, rebased, records, split
 from streams.local.journal import Journal, JournalUnusable, Log, compacted, path_of, put_in_place, read, write
@@ -222,13 +221,13 @@ def test_compaction_forgets_whom_a_receipt_covers_but_not_before_the_worker_has_
     assert (offsets(second[0], SELECTIONS), second[1]) == ([1, 3], 0)
 
 
-def test_compaction_tells_whose_a_packed_record_is(settings: Settings) -> None:
-    packed = [
-        record(at)._replace(value=pack(encode(a_contrast(user_id=user, occurred_at=NOW, ranking_id=f"r{at}"))))
+def test_compaction_knows_the_user_of_a_contrast(settings: Settings) -> None:
+    contrasts = [
+        record(at)._replace(value=encode(a_contrast(user_id=user, occurred_at=NOW, ranking_id=f"r{at}")))
         for at, user in enumerate(("ann", "bob"))
     ]
     log = Log(
-        records={CONTRASTS: packed, ("sager.receipts", 0): [forgotten("ann")]},
+        records={CONTRASTS: contrasts, ("sager.receipts", 0): [forgotten("ann")]},
         commits={CONTRASTS: 2},
         ends={CONTRASTS: 2, ("sager.receipts", 0): 1},
     )

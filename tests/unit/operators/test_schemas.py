@@ -126,12 +126,12 @@ class TestReasons:
 
 
 class TestCanonical:
-    def test_fields_stand_in_the_order_of_the_class_and_moments_in_utc(self) -> None:
+    def test_fields_stand_in_the_order_of_the_class_without_defaults_and_moments_in_utc(self) -> None:
         item = Item(event_id="e1", occurred_at=NOW, domain="books", item=a_candidate("i1", b=1, a=[True, None, 0.5]))
 
         assert encode(item) == (
-            b'{"event_id":"e1","schema_version":1,"occurred_at":"2026-01-01T12:00:00.000000Z","domain":"books",'
-            b'"item":{"item_id":"i1","title":"","description":"","metadata":{"b":1,"a":[true,null,0.5]}}}'
+            b'{"event_id":"e1","occurred_at":"2026-01-01T12:00:00.000000Z","domain":"books",'
+            b'"item":{"item_id":"i1","metadata":{"b":1,"a":[true,null,0.5]}}}'
         )
 
     @pytest.mark.parametrize("raw", [b"", bytes(range(256)), None])

@@ -65,7 +65,7 @@ def test_a_touch_is_its_takers_and_an_items_memory_is_shared_out() -> None:
     assert owner.part_of(touch, encode(touch)) is None, "it is about another"
     assert not owner.owns(TOPICS[Touch.TOPIC], None, encode(touch))
     assert owner.owns(items, None, encode(both))
-    assert [taker["neighbour"] for taker in owner.part_of(both, encode(both))["takers"]] == [ann]
+    assert owner.part_of(both, encode(both))["takers"]["neighbour"] == [ann]
     assert not Owner("kim", neighbour=neighbour_of("kim", b"secret")).owns(items, None, encode(both))
 
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -14,13 +15,26 @@ from tests.fake_log import FakeDeployment, settings_in
 from tests.unit.worker.test_worker_exactly_once import assert_undisturbed, choices, put
 
 
-@pytest.mark.parametrize("compression", list(Compression))
-def test_it_neither_loses_nor_repeats_and_compresses_as_it_is_told(tmp_path: Path, compression: Compression) -> None:
-    made = KafkaProducer(settings_in(tmp_path, session_seconds=10, compression=compression))._config
+@pytest.mark.parametrize(
+    ("topic", "compression", "used"),
+    [
+        ("slim-skills", "gzip", "gzip"),
+        ("slim-skills", "lz4", "lz4"),
+        ("skills", "gzip", "zstd"),
+        ("skills", "none", "zstd"),
+    ],
+)
+async def test_it_neither_loses_nor_repeats_and_compresses_by_topic(
+    tmp_path: Path, topic: str, compression: Compression, used: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: dict[str, Any] = {}
+    monkeypatch.setattr("confluent_kafka.Producer", lambda config: made.update(config) or MagicMock())
+    producer = KafkaProducer(settings_in(tmp_path, session_seconds=10, compression=compression))
+    producer.send(f"t.{topic}", 0, b"key", b"value")
 
     assert (made["enable.idempotence"], made["acks"], made["partitioner"]) == (True, "all", PARTITIONER)
     assert made["max.in.flight.requests.per.connection"] == 1
-    assert made["compression.type"] == compression.value
+    assert made["compression.type"] == used
     assert made["message.timeout.ms"] == 7_000, "with the lease of which it takes the rest, no longer than the session"
 
 

@@ -8,7 +8,6 @@ import pytest
 from schemas import Candidate, DeadLetter, PolicySkill, Ranking, RankRequest, Selection, SkillDiff, encode
 from schemas.topics import WORKED_OFF
 from streams.kafka.clients import partition_of
-from streams.kafka.packed import pack
 from tests.builders import a_command, a_time
 from tests.fake_log import PARTITIONS, FakeDeployment, Record, position
 from tests.unit.worker.test_worker_exactly_once import assert_undisturbed, choice, choices, put
@@ -37,17 +36,6 @@ async def test_bytes_that_are_no_event_are_kept_with_their_position_and_all_goes
         letter = letters[position(record)]
         assert (letter.value or b"", letter.key) == (record.value, b"a key")
     assert len(log.diffs) == len(made)
-
-
-async def test_what_looks_packed_where_apps_write_is_kept_as_it_came(deployment: FakeDeployment) -> None:
-    """Unpacked, a thousand bytes would be megabytes of dead letters."""
-    bomb = pack(bytes(2_000_000))
-    deployment.log.put_bytes("rankings", bomb)
-
-    await deployment.worker().quiet()
-
-    [letter] = deployment.log.values(DeadLetter)
-    assert letter.value == bomb
 
 
 async def test_nothing_is_acknowledged_before_its_dead_letter_is_delivered(deployment: FakeDeployment) -> None:

@@ -1,21 +1,25 @@
 """What a choice costs on Kafka, counted: messages and bytes do not depend on how busy the machine is."""
 
-from collections import Counter
+import zlib
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
+from cramjam import zstd
 
 from benchmarks.choices import choices
 from benchmarks.learner import INPUTS, Learner
 from operators.tokens import count_tokens
-from schemas import Model, PolicySkill, Ranking, Selection, SlimSkill
+from schemas import TOPICS, Model, PolicySkill, Ranking, Selection, SlimSkill
 from tests.fake_log import PREFIX, FakeDeployment, FakeLog, position, settings_in
 from tests.harness import by_bytes
 
 USERS, EACH = 6, 15
 MESSAGES_PER_CHOICE = 15
-BYTES_PER_CHOICE = 16_500
-BYTES_PER_CHOICE_OF_THE_GRAPH = 4_500
+BYTES_PER_CHOICE, STORED_PER_CHOICE = 33_000, 6_500
+BYTES_PER_CHOICE_OF_THE_GRAPH = 8_500
+BATCH = 4
+"""Records that a worker sends at once, at a high rate: for skills they are fewer, for other topics more."""
 OF_THE_GRAPH = {"memories", "item-touches", "item-memories"}
 
 
@@ -32,20 +36,30 @@ async def _choose(log: FakeLog, deployment: FakeDeployment) -> None:
 async def test_what_a_choice_writes_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the graph, every item written as soon as it has heard of a choice: a worker in use writes items less often.
 
-    Keys and values, as `bytes_per_contrast` of `benchmarks.throughput` counts them.
+    Keys and values, as `bytes_per_contrast` of `benchmarks.throughput` counts them, and their compressed batches.
     """
     deployment = FakeDeployment(settings_in(tmp_path, fan_out=5, support_floor=3), monkeypatch)
     await _choose(deployment.log, deployment)
 
-    sizes = Counter[str]()
+    records = defaultdict[str, list[bytes]](list)
     for record in deployment.log.order:
-        sizes[record.topic.removeprefix(PREFIX)] += len(record.key or b"") + len(record.value or b"")
+        records[record.topic.removeprefix(PREFIX)].append((record.key or b"") + (record.value or b""))
+    sizes = Counter({base: sum(map(len, held)) for base, held in records.items()})
+    stored = Counter({base: _stored(base, held) for base, held in records.items()})
     count = USERS * EACH
     assert len(deployment.log.diffs) == count
     assert deployment.log.count().total() / count <= MESSAGES_PER_CHOICE, deployment.log.count()
     assert sizes.total() / count <= BYTES_PER_CHOICE, sizes
+    assert stored.total() / count <= STORED_PER_CHOICE, stored
     assert sum(sizes[base] for base in OF_THE_GRAPH) / count <= BYTES_PER_CHOICE_OF_THE_GRAPH, sizes
     await deployment.close()
+
+
+def _stored(base: str, records: list[bytes]) -> int:
+    """The size of a topic's records in batches, compressed as the registry has it, or with gzip's lowest level."""
+    batches = (b"".join(records[start : start + BATCH]) for start in range(0, len(records), BATCH))
+    is_zstd = TOPICS[base].compression == "zstd"
+    return sum(len(zstd.compress(batch) if is_zstd else zlib.compress(batch, 1)) for batch in batches)
 
 
 async def test_a_plain_loop_learns_what_the_worker_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ from operators.chain import breaks
 from operators.merge import fold
 from operators.stated import item_attribute
 from schemas import Correction, Directive, Feedback, PolicySkill, Stance, compound_key, line_of
-from streams.kafka.packed import unpack
 from tests.builders import a_candidate, a_time
 from tests.fake_log import FakeDeployment, FakeLog
 from tests.unit.worker.test_worker_exactly_once import choice, put
@@ -61,7 +60,7 @@ async def known(deployment: FakeDeployment) -> AsyncIterator[FakeDeployment]:
 def quoted(log: FakeLog, words: bytes = b"zyxquill") -> set[str]:
     """The topics of skills that hold her words."""
     bases = ("skills", "skill-diffs", "slim-skills")
-    return {base for base in bases for value in log.compacted(base).values() if words in unpack(value)}
+    return {base for base in bases for value in log.compacted(base).values() if words in value}
 
 
 @pytest.mark.parametrize("scope", SCOPES)

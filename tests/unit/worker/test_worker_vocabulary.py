@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from operators.propagate import GraphLimits, neighbour_of
-from schemas import Fact, ItemMemory, Taker, compound_key
-from streams.kafka.packed import pack_item
+from schemas import Fact, ItemMemory, Taker, compound_key, encode
 from streams.worker.items.shared import Items
 from tests.builders import NOW
 from tests.fake_log import settings_in
@@ -21,7 +20,7 @@ def items_of(folder: Path, **domains: list[list[Taker]]) -> Items:
     for domain, takers in domains.items():
         for number, each in enumerate(takers):
             item = ItemMemory(domain=domain, item_id=f"i{number}", takers=tuple(each))
-            found.take(0, number, compound_key(item.item_id, domain), pack_item(item))
+            found.take(0, number, compound_key(item.item_id, domain), encode(item))
     return found
 
 
@@ -36,6 +35,6 @@ async def test_tastes_are_gone_with_their_takers(tmp_path: Path) -> None:
     items = items_of(tmp_path, food=[[a_taker("ann", TOFU), a_taker("bob", TOFU)]])
     without = ItemMemory(domain="food", item_id="i0", takers=(a_taker("bob", TOFU),))
 
-    items.take(0, 9, compound_key("i0", "food"), pack_item(without))
+    items.take(0, 9, compound_key("i0", "food"), encode(without))
 
     assert await items.tastes("food") == ()
