@@ -47,8 +47,7 @@ class Membership:
         self._confirmed_at, self._lost = asked_at, False
         if not rebalancing:
             self._settled_at = asked_at
-        lease_until = min(self._confirmed_at + self._session, self._settled_at + self._rebalance)
-        self.send_until = lease_until - self._delivery
+        self.send_until = min(asked_at + self._session, self._settled_at + self._rebalance) - self._delivery
 
     def lose(self) -> None:
         """The group has removed us; we are no member until we join again."""

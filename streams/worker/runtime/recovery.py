@@ -42,6 +42,7 @@ from streams.worker import metrics
 from streams.worker.runtime.dispatch import BatchConsumer, Reader
 from streams.worker.runtime.fence import Membership, watch
 from streams.worker.runtime.producer import AppProducer
+from streams.worker.runtime.state import LogFirstTable
 from streams.worker.runtime.watchdog import WorkerHealth
 
 logger = logging.getLogger("sager.worker")
@@ -143,14 +144,13 @@ class ChangelogConsumer(driver.Consumer):
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Records:  # noqa: ASYNC109 - Faust's
         records: Records = await super()._getmany(active_partitions, timeout)
-        tables = self.app.tables._changelogs
         # A user's own table is recovered Faust's way: it knows how to decode its keys and values.
+        tables = self.app.tables._changelogs
         changes = {
-            tp: batch for tp, batch in records.items() if batch and hasattr(tables.get(tp.topic), "apply_changelog")
+            tp: batch for tp, batch in records.items() if batch and isinstance(tables.get(tp.topic), LogFirstTable)
         }
-        if not changes:
-            return records
-        await self.app.tables.recovery.apply_changelog(changes)
+        if changes:
+            await self.app.tables.recovery.apply_changelog(changes)
         return {tp: batch for tp, batch in records.items() if tp not in changes}
 
 
@@ -279,8 +279,7 @@ class TrueEndTransport(SeekingTransport):
 class WorkerApp(faust.App):
     """The Faust app of a worker, with the repairs.
 
-    `prepare` does, once, what must be done before it joins its group. Commands that only describe the app, or send, do
-    not call it.
+    `prepare` does once what must be done before it joins its group. Commands that only describe the app skip it.
     """
 
     prepare: Callable[[], None]
