@@ -13,7 +13,7 @@ from streams.worker import metrics
 from streams.worker.deps import Deps
 from streams.worker.graph import send_touch
 from streams.worker.items.owner import Owner
-from streams.worker.runtime.dispatch import Batch, ConsumedRecord, batches_of, position_of
+from streams.worker.runtime.dispatch import Batch, ConsumedRecord, batches_of
 from streams.worker.runtime.executor import DeadLetters
 from streams.worker.runtime.fence import PartitionRevoked
 from streams.worker.runtime.producer import Producer
@@ -74,7 +74,7 @@ class Propagate:
             return
         metrics.labelled(metrics.EVENTS, STAGE, outcome).inc()
         self._flush_soon()
-        if owner.waiting > MOST_WAITING and self._flushing is not None:
+        if len(owner.events) > MOST_WAITING and self._flushing is not None:
             await asyncio.wait([self._flushing])
 
     def _give_up(self, partition: int, *more: ConsumedRecord) -> None:
@@ -104,7 +104,6 @@ class Propagate:
 
     async def _handle(self, owner: Owner, event: ConsumedRecord) -> str:
         """Apply or dead-letter the event; return its outcome."""
-        position = position_of(event)
         try:
             touch = decode(Touch, event.value)
             if touch.forgotten:
@@ -113,10 +112,10 @@ class Propagate:
         except PartitionRevoked:
             raise
         except BadRecord as error:
-            await self._letters.dead_letter(event, position, error.reason, error.detail)
+            await self._letters.dead_letter(event, event.position, error.reason, error.detail)
         except Exception as error:
-            logger.exception("%s: %s/%s@%s", STAGE, position.topic, position.partition, position.offset)
-            await self._letters.dead_letter(event, position, "internal-error", f"{type(error).__name__}: {error}")
+            logger.exception("%s: %s/%s@%s", STAGE, event.topic, event.partition, event.offset)
+            await self._letters.dead_letter(event, event.position, "internal-error", f"{type(error).__name__}: {error}")
         owner.add(event)
         return "dead-lettered"
 
@@ -137,19 +136,19 @@ class Propagate:
         self._reader.end(event)
 
     def _flush_soon(self) -> None:
-        self._unacked.set(sum(owner.waiting for owner in self._owners.values()))
+        self._unacked.set(sum(len(owner.events) for owner in self._owners.values()))
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush())
 
     async def _flush(self) -> None:
-        while any(owner.waiting for owner in self._owners.values()):
+        while any(owner.events for owner in self._owners.values()):
             # Wait for more, but not while a rebalance or shutdown waits for unacknowledged events.
             until = time.monotonic() + self._deps.settings.graph_flush_seconds
             while (remaining := until - time.monotonic()) > 0 and self._reader.flows:  # noqa: ASYNC110 - it has no event
                 await asyncio.sleep(min(remaining, LOOK_SECONDS))
             await asyncio.sleep(0)
             await asyncio.gather(*map(self._flush_one, list(self._owners.values())))
-            self._unacked.set(sum(owner.waiting for owner in self._owners.values()))
+            self._unacked.set(sum(len(owner.events) for owner in self._owners.values()))
 
     async def _flush_one(self, owner: Owner) -> None:
         try:

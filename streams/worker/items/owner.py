@@ -50,14 +50,9 @@ class Owner:
         self._dirty: set[bytes] = set()
         # The last value of each item and its offset: until the follower has read it, the store is behind.
         self._written: dict[bytes, tuple[bytes | None, int]] = {}
-        self._events: deque[ConsumedRecord] = deque()
+        self.events: deque[ConsumedRecord] = deque()
         self._is_abandoned = False
         self._writing = asyncio.Lock()
-
-    @property
-    def waiting(self) -> int:
-        """The number of unacknowledged events."""
-        return len(self._events)
 
     def take(self, event: ConsumedRecord, touch: Touch) -> str:
         """Apply a touch, which a flush acknowledges; return its outcome."""
@@ -67,14 +62,14 @@ class Owner:
             key = compound_key(item.item_id, item.domain)
             self._newer[key] = item
             self._dirty.add(key)
-        self._events.append(event)
+        self.events.append(event)
         return "gathered" if changed else "repeated"
 
     def add(self, event: ConsumedRecord) -> None:
         """Add an event without items, to be acknowledged in its turn, once."""
         self._check_kept()
-        if not (self._events and self._events[-1] is event):
-            self._events.append(event)
+        if not (self.events and self.events[-1] is event):
+            self.events.append(event)
 
     def _check_kept(self) -> None:
         """Raise PartitionRevoked if this owner was dropped: it never acknowledges, and a rebalance would wait."""
@@ -84,8 +79,8 @@ class Owner:
     def abandon(self) -> list[ConsumedRecord]:
         """Drop this owner; return its unacknowledged events."""
         self._is_abandoned = True
-        left = list(self._events)
-        self._events.clear()
+        left = list(self.events)
+        self.events.clear()
         return left
 
     def _item(self, key: bytes) -> ItemMemory | None:
@@ -101,16 +96,16 @@ class Owner:
         Raises PartitionRevoked if the partition has moved; nothing was acknowledged, and its new owner gets it again.
         """
         async with self._writing:
-            if not self._events:
+            if not self.events:
                 return
-            done = list(self._events)
+            done = list(self.events)
             await self._write(done[-1])
             if self.generation != self._producer.generation():
                 raise PartitionRevoked
             if self._is_abandoned:
                 return
             for event in done:
-                self._events.popleft()
+                self.events.popleft()
                 self._acknowledge(event)
             self._reader.touch()
 
@@ -185,7 +180,7 @@ class Owner:
             await self._write(event)
             if touch.forgotten and touch.forgotten != NOBODY_ASKS:
                 await self._producer.send(event, ItemMemory.TOPIC, FORGOTTEN, to_json(touch.forgotten), self.partition)
-            self._events.append(event)
+            self.events.append(event)
         await self.flush()
         return "forgotten"
 

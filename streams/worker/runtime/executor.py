@@ -28,7 +28,7 @@ from streams.kafka.clients import partition_of
 from streams.metrics import DEAD_LETTERS, report_clock
 from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.runtime.dispatch import Batch, ConsumedRecord, Reader, position_of
+from streams.worker.runtime.dispatch import Batch, ConsumedRecord, Reader
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
 from streams.worker.tables import Tables
@@ -106,7 +106,7 @@ class RecordDispatcher(DeadLetters):
     def route(self, event: ConsumedRecord) -> Task:
         """Return the owner of a record's event and what to do with it."""
         topic = self._topics[event.topic]
-        position = position_of(event)
+        position = event.position
         if topic.model is not ForgetRequest:
             self.reader.newest_ms = max(self.reader.newest_ms, position.timestamp_ms)
         metrics.labelled(metrics.TAKEN, topic.base).inc()
@@ -153,7 +153,7 @@ class RecordDispatcher(DeadLetters):
         """Dead-letter an event whose handler failed unexpectedly."""
         detail = f"{type(error).__name__}: {error}"
         try:
-            await self.dead_letter(event, position_of(event), "internal-error", detail)
+            await self.dead_letter(event, event.position, "internal-error", detail)
         except PartitionRevoked:
             metrics.STALE.labels(self.stage).inc()
 
@@ -187,7 +187,7 @@ class KeyedExecutor:
         for number in range(AT_ONCE):
             if self._in_flight >= self._limit or not self._backlog:
                 return
-            if number == 0 and not self._reader.flows:
+            if number == 0 and not self._reader.app.flow_control.is_active():
                 # Stale events are dropped if partitions have moved.
                 self._look_again(LOOK_AGAIN_SECONDS)
                 return
@@ -258,7 +258,7 @@ class KeyedExecutor:
 
     async def _guarded(self, event: ConsumedRecord, task: Task) -> None:
         try:
-            if event.is_stale:
+            if event.generation_id != event.progress.app.consumer_generation_id:
                 raise PartitionRevoked
             if event.progress.abandoned_at is not None:
                 raise Interrupted
