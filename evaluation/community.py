@@ -9,8 +9,8 @@ from evaluation.dataset import Sequences
 from evaluation.simulation import Progress
 from evaluation.split import Split
 from operators.global_skill import Population, global_skill
+from operators.graph import GraphLimits, heard, neighbour_of, sampled, takers_of, touches, with_taken
 from operators.neighbourhood import Gathered, Neighbourhood, near
-from operators.propagate import GraphLimits, heard, neighbour_of, sampled, takers_of, touches, with_taken
 from operators.retrieve import Retrieved
 from operators.statinit.parsers import facts_of, parser_for
 from operators.statinit.prior import observe

@@ -30,7 +30,7 @@ from .statements import MAX_STATEMENTS, MAX_WORDS, Statement, StatementChange
 
 MAX_HABITS = 64
 HabitName = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,39}$")]
-"""A question about how a person decides, such as `price`; `operators.habits` has them all."""
+"""A question about how a person decides, such as `price`; `operators.learning.habits` has them all."""
 _Parts = Annotated[int, Field(ge=0, lt=2**31)]
 
 

@@ -10,8 +10,9 @@ from typing import Any
 from evaluation.feedback.person import Kind, Reply
 from evaluation.feedback.scenarios import Scenario
 from evaluation.simulation import Turn
+from operators.admission import contrast_id
 from operators.attributes import fact_ids
-from operators.contrast import contrast_id, reverse_rank
+from operators.contrast import reverse_rank
 from operators.evolve import CountsReasoner
 from operators.fit.acceptance import Known
 from operators.language.corrections import understand

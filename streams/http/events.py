@@ -11,8 +11,7 @@ from typing import Any, Literal, TypeVar
 from fastapi import Response
 from pydantic import Field, ValidationError
 
-from operators.admit import refused
-from operators.clocks import TOLERANCE
+from operators.admission import TOLERANCE, reject_reason
 from operators.seals import authenticated
 from operators.stated import in_words
 from schemas import Candidate, Correction, Directive, Event, Model, Said, Scope, Topic, Wish, encode
@@ -325,7 +324,7 @@ def check(entry: Any, may_send: Callable[[str | None], bool], now: datetime) -> 
             if user is None:
                 raise _Refused("topic", "items belong to all users: sending them takes a token for all users")
             raise _Refused("user_id", "this token may not send events of that user")
-        if refused(event, None, now) is not None:
+        if reject_reason(event, None, now) is not None:
             minutes = TOLERANCE.seconds // 60
             raise _Refused("occurred_at", f"it is more than {minutes} minutes ahead of the server's time")
         if len(encode(event)) > (most := topic.max_message_bytes - OVERHEAD_BYTES):

@@ -16,7 +16,7 @@ from confluent_kafka import Message
 from pydantic import Field
 from pydantic_core import from_json, to_json
 
-from operators.propagate import neighbour_of
+from operators.graph import neighbour_of
 from schemas import TOPICS, DeadLetter, ItemMemory, Key, Model, Topic, Touch, moment_of, subject_of
 from schemas.codec import BadRecord, decode, encode
 from schemas.fields import UserIdField, UtcDatetime

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from operators.clocks import kafka_time, reached
+from operators.admission import kafka_time, reached
 from operators.contrast import SLOTS
 from operators.forget import (
     Held,
@@ -21,7 +21,7 @@ from operators.forget import (
     with_known,
     with_scope,
 )
-from operators.propagate import all_touches, forgotten_touch, neighbour_of
+from operators.graph import all_touches, forgotten_touch, neighbour_of
 from operators.seals import resealed
 from operators.steps.listen import unlearned
 from schemas.codec import ModelT, derived_id, encode

@@ -3,8 +3,7 @@
 import asyncio
 from typing import Any
 
-from operators.propagate import shared_out
-from operators.steps.graph import Remembered
+from operators.graph import Remembered, shared_out
 from schemas import Touch, compound_key, encode
 from streams.kafka.clients import partition_of
 from streams.worker.runtime.producer import Producer

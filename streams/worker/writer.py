@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from operators.chain import seal_all
+from operators.seals import seal_all
 from schemas import TOPICS, Card, PolicySkill, SlimSkill, encode
 from streams.settings import Settings
 from streams.worker.output_tail import DiffT, Newest, OutputTail, read_versions

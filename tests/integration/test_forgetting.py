@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from operators.propagate import neighbour_of
+from operators.graph import neighbour_of
 from schemas import TOPICS, Action, CardDiff, ItemMemory, Listening, SkillCommand, SkillDiff, Stated, Tier, encode
 from schemas.forgetting import ForgetRequest, Receipt, subject_of
 from streams.materializer import read

@@ -10,10 +10,8 @@ from collections.abc import AsyncIterable, Callable
 from functools import partial
 from typing import Any
 
-from operators.contrast import Outcome, Step, slot_of
-from operators.outcome import Arm, gain
+from operators.contrast import Arm, Outcome, State, Step, gain, on_ranking, on_selection, slot_of
 from operators.seals import authenticated
-from operators.steps.contrast import State, on_ranking, on_selection
 from schemas import Abstention, Contrast, Position, Ranking, Selection, compound_key, encode
 from streams.worker import metrics
 from streams.worker.deps import Deps

@@ -14,10 +14,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from operators.graph import Remembered
 from operators.language.ports import Understood
-from operators.steps.evolved import Outcome, State
-from operators.steps.graph import Remembered
-from operators.weigh import outcome_of
+from operators.steps.evolve import Outcome, State
+from operators.weights import outcome_of
 from schemas import Outcome as ChoiceOutcome
 from schemas.base import Model
 from schemas.codec import encode

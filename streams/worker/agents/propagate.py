@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterable
 from typing import Any
 
-from operators.propagate import shared_out
+from operators.graph import shared_out
 from schemas import BadRecord, Touch, decode
 from streams.kafka.clients import partition_of
 from streams.worker import metrics

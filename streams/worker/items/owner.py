@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 
 from pydantic_core import to_json
 
-from operators.propagate import NOBODY_ASKS
-from operators.steps.graph import forget, step
+from operators.graph import NOBODY_ASKS, add_taker, forget_taker
 from schemas import ItemMemory, Touch, compound_key, encode
 from streams.worker.deps import Deps
 from streams.worker.items.shared import FORGOTTEN
@@ -57,7 +56,7 @@ class Owner:
     def take(self, event: ConsumedRecord, touch: Touch) -> str:
         """Apply a touch, which a flush acknowledges; return its outcome."""
         self._check_kept()
-        changed = step(lambda item_id, domain: self._item(compound_key(item_id, domain)), touch, datetime.now(UTC))
+        changed = add_taker(lambda item_id, domain: self._item(compound_key(item_id, domain)), touch, datetime.now(UTC))
         for item in changed:
             key = compound_key(item.item_id, item.domain)
             self._newer[key] = item
@@ -172,7 +171,7 @@ class Owner:
             self._check_kept()
             for key in await self._keys_with(touch.taker):
                 item = self._item(key)
-                without = None if item is None else forget(item, touch)
+                without = None if item is None else forget_taker(item, touch)
                 if without is not None:
                     self._newer[key] = without if without.takers else None
                     self._dirty.add(key)

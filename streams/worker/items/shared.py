@@ -12,8 +12,8 @@ from confluent_kafka import Message
 from pydantic_core import from_json
 
 from operators.attributes import facts_named
+from operators.graph import GraphLimits, neighbour_of
 from operators.neighbourhood import Gathered, Neighbourhood, near
-from operators.propagate import GraphLimits, neighbour_of
 from schemas import BadRecord, Fact, ItemMemory, Memory, compound_key, decode
 from schemas.memory import epoch_of
 from streams.kafka.clients import partition_of

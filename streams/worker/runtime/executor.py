@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 
 from faust.streams import _current_event
 
-from operators.admit import Refused, id_of, refused
-from operators.clocks import TOLERANCE
+from operators.admission import TOLERANCE, RejectReason, id_of, reject_reason
 from schemas import BadRecord, DeadLetter, Event, ForgetRequest, Model, Position, encode
 from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of
@@ -122,13 +121,13 @@ class RecordDispatcher(DeadLetters):
 
     async def _handle(self, event: Any, record: Model, position: Position) -> None:
         why = self._refused(record, position)
-        if why is Refused.FROM_THE_FUTURE:
+        if why is RejectReason.FROM_THE_FUTURE:
             await self.dead_letter(event, position, why.value, AHEAD)
             return
         outcome = why.value if why else await self._handler(event, record, position)
         metrics.labelled(metrics.EVENTS, self.stage, outcome).inc()
 
-    def _refused(self, record: Model, position: Position) -> Refused | None:
+    def _refused(self, record: Model, position: Position) -> RejectReason | None:
         """Return the reason to reject an event before its handler sees it."""
         if id_of(record) is None:
             return None
@@ -137,11 +136,11 @@ class RecordDispatcher(DeadLetters):
         logged_at = position.moment if position.timestamp_ms else None
         if logged_at is not None:
             report_clock((logged_at - now).total_seconds(), TOLERANCE.total_seconds())
-        why = refused(record, logged_at, now, receipt, self._settings.event_key_bytes)
+        why = reject_reason(record, logged_at, now, receipt, self._settings.event_key_bytes)
         if why is not None or receipt is None:
             return why
         moments = [occurred_at] if logged_at is None else [occurred_at, logged_at]
-        return Refused.FORGOTTEN if receipt.covers(getattr(record, "domain", None), *moments) else None
+        return RejectReason.FORGOTTEN if receipt.covers(getattr(record, "domain", None), *moments) else None
 
     async def _reroute(self, event: Any, base: str, owner: str, right: int) -> None:
         """Forward a record to its user's partition: its producer does not hash with murmur2."""

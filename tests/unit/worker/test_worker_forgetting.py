@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
+from operators.admission import TOLERANCE
 from operators.attributes import fact_id
-from operators.chain import breaks
-from operators.clocks import TOLERANCE
-from operators.merge import fold
-from operators.propagate import neighbour_of
+from operators.audit import breaks
+from operators.graph import neighbour_of
+from operators.learning.fold import fold
 from operators.redact import placeholder
 from schemas.codec import DeadLetter
 from schemas.commands import Action, SkillCommand, Stated
