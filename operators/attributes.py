@@ -86,7 +86,7 @@ def from_fact(
     evidence: Evidence | None = None,
 ) -> Attribute:
     """Make the attribute for a fact that a user likes."""
-    return Attribute(
+    return Attribute.trusted(
         attribute_id=fact_id(fact),
         kind=_kind_of(fact.dimension),
         dimension=fact.dimension,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
-from typing import Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 import orjson
 
@@ -112,12 +112,12 @@ def _seal(diff: Diff, before: str | None, key: bytes) -> str:
     if isinstance(diff, CardDiff):
         key = derived_key(key, diff.TOPIC)  # the seal of a skill's version is never one of a card's
     # Without defaults: a field added by a later release does not break existing seals.
-    told = orjson.dumps(
-        diff.model_dump(mode="json", exclude={"chain"}, exclude_defaults=True), option=orjson.OPT_SORT_KEYS
-    )
-    return hmac.digest(key, f"{before or ''}\n".encode() + told, "sha256").hex()
+    plain = diff.model_dump(mode="json", exclude=_SEAL, exclude_defaults=True)
+    canonical = orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)
+    return hmac.digest(key, f"{before or ''}\n".encode() + canonical, "sha256").hex()
 
 
+_SEAL: Final = {"chain"}
 _MISSING = {"skill": Kind.SKILL_MISSING, "card": Kind.CARD_MISSING}
 _DIFFERS = {"skill": Kind.SKILL_DIFFERS, "card": Kind.CARD_DIFFERS}
 

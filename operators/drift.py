@@ -50,7 +50,7 @@ def drifted(line: Attribute, share: int, taken: bool) -> int:
 
 def has_shifted(line: Attribute, drift: int) -> bool:
     """True if the test detects that a taste is over."""
-    return drift >= ALARM and line.tier > Tier.SILENT
+    return drift >= ALARM and bool(line.tier)
 
 
 def away(skill: PolicySkill, now: datetime) -> int:

@@ -28,6 +28,9 @@ _WORTH = {Tier.LOW: (13, 10), Tier.MEDIUM: (2, 1), Tier.HIGH: (7, 2)}
 MOST = 1_024 * ONE
 COSTLY = 8 * ONE
 """A line that lately cost so many places is silent until it gains again."""
+_TIERS = tuple(Tier)
+_SILENT, _LOW, _STATED = Tier.SILENT, Tier.LOW, Source.STATED
+"""A member by way of its class takes seven times as long, and each choice compares hundreds."""
 _EARNED = frozenset({Source.PRIOR, Source.DISCOVERED})
 
 
@@ -48,17 +51,20 @@ class Shown:
 
         If the order is known, the second counts half as much as the first, the third a third.
         """
-        shares = [1 / place if in_order else 1.0 for place in range(1, len(chosen) + 1)]
-        names = [frozenset(fact_ids(item.facts)) for item in chosen]
+        names = [fact_ids(item.facts) for item in chosen]
         left = tuple([frozenset(fact_ids(item.facts)) for item in unchosen])
-        having = Counter(chain.from_iterable((*names, *left)))
+        having = Counter(chain.from_iterable((*map(frozenset, names), *left)))
         items = len(names) + len(left)
-        taken = dict.fromkeys(chain.from_iterable(fact_ids(item.facts) for item in chosen))
+        shares = {name: times * ONE // items for name, times in having.items()}
+        taken = tuple(dict.fromkeys(chain.from_iterable(names)))
+        if len(chosen) == 1:
+            return cls(taken, shares, left)
+        weights = [1 / place if in_order else 1.0 for place in range(1, len(chosen) + 1)]
         parts = {
-            name: round(ONE * sum(s for s, held in zip(shares, names, strict=True) if name in held) / sum(shares))
+            name: round(ONE * sum(w for w, held in zip(weights, names, strict=True) if name in held) / sum(weights))
             for name in taken
         }
-        return cls(tuple(taken), {name: times * ONE // items for name, times in having.items()}, left, parts)
+        return cls(taken, shares, left, parts)
 
     def part(self, name: str) -> int:
         """Return a taken fact's part of the choice, in 1/1024."""
@@ -90,16 +96,16 @@ def tier_of(taken: int, expected: int, source: Source, support: int, gained: int
     >>> tier_of(3_000, 3_000, Source.PRIOR, 5)
     <Tier.SILENT: 0>
     """
-    found = Tier.SILENT
+    found, taken, expected = _SILENT, taken + ONE, expected + ONE
     for tier, parts, of in CUTS:
-        if (taken + ONE) * of < parts * (expected + ONE):
+        if taken * of < parts * expected:
             break
         found = tier
     if source in _EARNED:
         if gained <= -COSTLY:
-            return Tier.SILENT
-        return min(found, Tier(min(support, Tier.HIGH)))
-    return max(found, Tier.LOW) if source is Source.STATED else found
+            return _SILENT
+        return found if support >= found else _TIERS[support]
+    return max(found, _LOW) if source is _STATED else found
 
 
 def worth(tier: Tier, expected: int = 0) -> int:

@@ -7,6 +7,7 @@ from operators.rank.weights import DEFAULT_WEIGHTS
 from schemas import ONE, Attribute, Kind
 
 _TINY = 1e-9
+_PATTERN = Kind.PATTERN
 
 
 def lifted(lines: Sequence[Attribute], shown: Shown) -> dict[str, int]:
@@ -16,30 +17,36 @@ def lifted(lines: Sequence[Attribute], shown: Shown) -> dict[str, int]:
     """
     if not shown.left:
         return {}
-    said = {
-        line.attribute_id: worth
-        for line in lines
-        if line.attribute_id in shown.shares
-        and line.kind is not Kind.PATTERN
-        and (worth := DEFAULT_WEIGHTS.of(line.dimension) * strength(line))
-    }
+    shares, of, items = shown.shares, DEFAULT_WEIGHTS.of, (frozenset(shown.taken), *shown.left)
     # In the order of the lines, so that equal items have equal sums.
-    by_item = [
-        [worth if name in names else 0.0 for name, worth in said.items()]
-        for names in (frozenset(shown.taken), *shown.left)
-    ]
-    chosen, *left = map(sum, by_item)
-    place = _place(chosen, left)
+    worths: dict[str, float] = {}
+    scores = [0.0] * len(items)
+    for line in lines:
+        name = line.attribute_id
+        if name in shares and line.tier and line.kind is not _PATTERN:
+            worth = of(line.dimension) * strength(line)
+            if worth:
+                worths[name] = worth
+                for place, names in enumerate(items):
+                    if name in names:
+                        scores[place] += worth
+    chosen, *rest = scores
+    ahead = [(score - chosen, names) for score, names in zip(rest, shown.left, strict=True)]
+    # Without a line that the chosen item has, others come closer; without another, those before it fall back.
+    behind = [(lead, names) for lead, names in ahead if lead <= _TINY]
+    before = [(lead, names) for lead, names in ahead if lead >= -_TINY]
     found = {}
-    for number, name in enumerate(said):
-        mine, *theirs = [score - worths[number] for score, worths in zip((chosen, *left), by_item, strict=True)]
-        without = _place(mine, theirs)
-        if without != place:
-            found[name] = without - place
+    for name, worth in worths.items():
+        if name in items[0]:
+            change = sum([_place(lead + worth) - _place(lead) for lead, names in behind if name not in names])
+        else:
+            change = sum([_place(lead - worth) - _place(lead) for lead, names in before if name in names])
+        if change:
+            found[name] = change
     return found
 
 
-def _place(score: float, others: Sequence[float]) -> int:
-    before = sum([other > score + _TINY for other in others])
-    beside = sum([abs(other - score) <= _TINY for other in others])
-    return before * ONE + beside * ONE // 2
+def _place(lead: float) -> int:
+    if lead > _TINY:
+        return ONE
+    return ONE // 2 if lead >= -_TINY else 0

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain
+from operator import attrgetter
 
 from operators.applied import remember, with_applied
-from operators.attributes import fact_id
+from operators.attributes import fact_ids
 from operators.clocks import kafka_time
 from schemas import (
     MAX_DAYS,
@@ -36,6 +38,7 @@ MAX_TITLE_CHARS = 80
 MAX_SEEN_WORDS = 4
 TRUSTED_DAYS = 4
 """An account counts fully after this many active days: an attacker makes forty accounts in one evening."""
+_OLDEST_FIRST = attrgetter("at", "neighbour")
 EPOCHS = 2**32
 """How many epochs there are; behind the last comes the first."""
 
@@ -71,7 +74,7 @@ def with_taken(
     if event_id in memory.recent:
         return memory.model_copy(update={"applied": applied})
     before = next((taken for taken in memory.taken if taken.item_id == item.item_id), None)
-    taken = Taken(
+    taken = Taken.trusted(
         item_id=item.item_id,
         title=item.title[:MAX_TITLE_CHARS],
         facts=item.facts[:MAX_MEMORY_FACTS],
@@ -105,14 +108,20 @@ def _is_new_day(memory: Memory, at: datetime, logged_at: datetime | None) -> boo
 
 def _with_seen(seen: Sequence[Fact], items: Iterable[ItemFacts]) -> tuple[Fact, ...]:
     """Add shown facts, the newest last, without long values, which people do not name in passing."""
-    found = dict.fromkeys(fact for item in items for fact in item.facts if fact.value.count(" ") < MAX_SEEN_WORDS)
-    kept = [fact for fact in seen if fact not in found]
-    return (*kept, *found)[-MAX_SEEN:]
+    # By texts: a model's hash takes longer, and a choice compares two hundred facts.
+    found = {
+        (fact.dimension, fact.value): fact
+        for item in items
+        for fact in item.facts
+        if fact.value.count(" ") < MAX_SEEN_WORDS
+    }
+    kept = [fact for fact in seen if (fact.dimension, fact.value) not in found]
+    return (*kept, *found.values())[-MAX_SEEN:]
 
 
 def tastes(taken: Iterable[Taken]) -> tuple[str, ...]:
     """Return the attributes of at least two items in memory, the most frequent first."""
-    counts = Counter(name for item in taken for name in {fact_id(fact) for fact in item.facts})
+    counts = Counter(chain.from_iterable([set(fact_ids(item.facts)) for item in taken]))
     common = [name for name in counts if counts[name] > 1]
     return tuple(sorted(common, key=lambda name: (-counts[name], name))[:MAX_TASTES])
 
@@ -135,7 +144,7 @@ def all_touches(memory: Memory, limits: GraphLimits = GraphLimits()) -> Touch:
 
 
 def _touch(memory: Memory, hearing: Sequence[Taken], limits: GraphLimits) -> Touch:
-    return Touch(
+    return Touch.trusted(
         domain=memory.domain,
         taker=neighbour_of(memory.user_id, limits.secret),
         version=memory.version,
@@ -143,7 +152,7 @@ def _touch(memory: Memory, hearing: Sequence[Taken], limits: GraphLimits) -> Tou
         days=min(memory.days, MAX_DAYS),
         newest=tuple(taken.item_id for taken in reversed(memory.taken))[:MAX_NEWEST],
         tastes=tastes(memory.taken),
-        items=tuple(Touched(item_id=taken.item_id, at=taken.at, times=taken.times) for taken in hearing),
+        items=tuple(Touched.trusted(item_id=taken.item_id, at=taken.at, times=taken.times) for taken in hearing),
     )
 
 
@@ -152,6 +161,8 @@ def shared_out(touch: Touch, partition_of: Callable[[str], int]) -> dict[int, To
     parts: dict[int, list[Touched]] = {}
     for each in touch.items:
         parts.setdefault(partition_of(each.item_id), []).append(each)
+    if len(parts) == 1:
+        return dict.fromkeys(parts, touch)
     return {partition: touch.model_copy(update={"items": tuple(items)}) for partition, items in parts.items()}
 
 
@@ -211,7 +222,7 @@ def on_touch(
     takers = [taker for taker in item.takers if taker is not held]
     arrived = heard(held, arrived)
     kept = sampled(item_id, [*takers, arrived])
-    if arrived not in kept:
+    if all(taker is not arrived for taker in reversed(kept)):
         return None
     return item.model_copy(update={"epoch": (item.epoch + 1) % EPOCHS, "takers": kept})
 
@@ -227,13 +238,18 @@ def sampled(item_id: str, takers: Sequence[Taker]) -> tuple[Taker, ...]:
     """
     if len(takers) > MAX_TAKERS:
         takers = sorted(takers, key=lambda taker: _priority(item_id, taker))[-MAX_TAKERS:]
-    return tuple(sorted(takers, key=lambda taker: (taker.at, taker.neighbour)))
+    return tuple(sorted(takers, key=_OLDEST_FIRST))
 
 
 def _priority(item_id: str, taker: Taker) -> tuple[int, str]:
-    draws = max(1, min(taker.days, TRUSTED_DAYS))
-    digest = blake2b(f"{taker.neighbour} {item_id}".encode(), digest_size=8 * TRUSTED_DAYS).digest()
-    return max(struct.unpack_from(f">{draws}Q", digest)), taker.neighbour
+    return _draw(item_id, taker.neighbour, max(1, min(taker.days, TRUSTED_DAYS))), taker.neighbour
+
+
+@lru_cache(maxsize=65_536)
+def _draw(item_id: str, neighbour: str, draws: int) -> int:
+    # A popular item compares the same takers at each touch.
+    digest = blake2b(f"{neighbour} {item_id}".encode(), digest_size=8 * TRUSTED_DAYS).digest()
+    return int(max(struct.unpack_from(f">{draws}Q", digest)))
 
 
 def heard(held: Taker | None, arrived: Taker) -> Taker:
@@ -243,8 +259,8 @@ def heard(held: Taker | None, arrived: Taker) -> Taker:
     """
     if held is None:
         return arrived
-    others = dict.fromkeys((*arrived.others, *held.others))
-    return replace(arrived, others=tuple(others)[:MAX_OTHERS])
+    others = tuple(dict.fromkeys((*arrived.others, *held.others)))[:MAX_OTHERS]
+    return arrived if others == arrived.others else replace(arrived, others=others)
 
 
 def neighbour_of(user_id: str, secret: bytes = b"") -> str:

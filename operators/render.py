@@ -1,7 +1,8 @@
 """The size of a policy skill as a document (paper 2.3: about 1,500 characters), and its strategy."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 
 from schemas import Attribute, Kind, Strategy, Tier
 
@@ -17,6 +18,9 @@ _HEADING_CHARS = len("## \n")
 _TIER_CHARS = tuple(len(f"-  (, {tier})\n") for tier in sorted(Tier))
 """The length of a line without its words, by the tier's number."""
 MUST_INCLUDE = 3
+_MEDIUM, _PREFERENCE, _CRITERION = Tier.MEDIUM, Kind.PREFERENCE, Kind.CRITERION
+_AS_THEY_ARE: Mapping[str, Tier] = {}
+_SUREST_FIRST = itemgetter(0, 1, 2)
 
 
 @lru_cache(maxsize=16_384)
@@ -36,24 +40,29 @@ def line_of(attribute: Attribute) -> str:
     return f"- {clip(attribute.value)} ({attribute.dimension}, {attribute.tier}{pinned})"
 
 
-def characters(attributes: Sequence[Attribute], strategy: Strategy) -> int:
+def characters(attributes: Sequence[Attribute], strategy: Strategy, tiers: Mapping[str, Tier] = _AS_THEY_ARE) -> int:
     """Return the length of the document of these attributes, without writing it."""
-    attributes = [a for a in attributes if a.tier]
-    lengths = [
-        len(clip(a.value)) + len(a.dimension) + _TIER_CHARS[a.tier] + (_PINNED_CHARS if a.pinned else 0)
-        for a in attributes
-    ]
-    kinds = [a.kind for a in attributes]
-    headings = [len(heading) + _HEADING_CHARS for kind, heading in SECTIONS.items() if kind in kinds]
+    length, kinds = 0, set()
+    for line in attributes:
+        tier = tiers.get(line.attribute_id, line.tier)
+        if tier:
+            length += len(clip(line.value)) + len(line.dimension) + _TIER_CHARS[tier]
+            length += _PINNED_CHARS if line.pinned else 0
+            kinds.add(line.kind)
+    for kind in kinds:
+        length += len(SECTIONS[kind]) + _HEADING_CHARS
     if strategy.must_include:
-        lengths.append(len(_strategy_lines(strategy)) + 1)
+        length += len(_strategy_lines(strategy)) + 1
     # Each line and each heading ends with a line break, but for the last.
-    return max(0, sum(lengths) + sum(headings) - 1)
+    return max(0, length - 1)
 
 
-def fits(attributes: Sequence[Attribute], most: int) -> bool:
-    """True if the document of these attributes and their strategy has at most `most` characters."""
-    return characters(attributes, strategy_of(attributes)) <= most
+def fits(attributes: Sequence[Attribute], most: int, tiers: Mapping[str, Tier] = _AS_THEY_ARE) -> bool:
+    """True if the document of these attributes and their strategy has at most `most` characters.
+
+    `tiers` replace those of some lines, by id.
+    """
+    return characters(attributes, strategy_of(attributes, tiers=tiers), tiers) <= most
 
 
 def _strategy_lines(strategy: Strategy) -> str:
@@ -63,16 +72,22 @@ def _strategy_lines(strategy: Strategy) -> str:
     return "\n".join(told)
 
 
-def strategy_of(attributes: Iterable[Attribute], unwanted: Collection[str] = ()) -> Strategy:
+def strategy_of(
+    attributes: Iterable[Attribute], unwanted: Collection[str] = (), tiers: Mapping[str, Tier] = _AS_THEY_ARE
+) -> Strategy:
     """Return how to use these attributes (App. E.3): likes to include, and a tie breaker.
 
     No other line takes the place of an `unwanted` one, which a statement avoids, so that the document never exceeds the
     size that the merge has reserved.
     """
-    medium = Tier.MEDIUM
-    sure = sorted([a for a in attributes if a.tier >= medium], key=lambda a: (-a.tier, -a.support, a.attribute_id))
-    likes = [a for a in sure if a.kind is Kind.PREFERENCE]
-    criteria = [a for a in sure if a.kind is Kind.CRITERION]
+    sure = [
+        (-tier, -line.support, line.attribute_id, line)
+        for line in attributes
+        if (tier := tiers.get(line.attribute_id, line.tier)) >= _MEDIUM
+    ]
+    sure.sort(key=_SUREST_FIRST)
+    likes = [each[-1] for each in sure if each[-1].kind is _PREFERENCE]
+    criteria = [each[-1] for each in sure if each[-1].kind is _CRITERION]
     breaks = (criteria or likes[MUST_INCLUDE:])[:1]
     included, tie_breaker = (
         tuple([a.value for a in lines if a.attribute_id not in unwanted]) for lines in (likes[:MUST_INCLUDE], breaks)

@@ -118,7 +118,8 @@ class Vouching:
 
     def of_line(self, line: Attribute) -> Held | None:
         """Return the reason to hold a line back, counting the items among its evidence."""
-        return self.held(line.dimension, line.value, self.items_of(line))
+        held = self.held(line.dimension, line.value)
+        return held and self.held(line.dimension, line.value, self.items_of(line))
 
     @staticmethod
     def items_of(line: Attribute) -> int:

@@ -1,7 +1,7 @@
 """The base of all models: frozen, unknown fields ignored, numbers read strictly; and the envelope of events."""
 
 from collections.abc import Mapping
-from functools import partial
+from functools import lru_cache, partial
 from operator import is_, not_
 from typing import Annotated, Any, ClassVar, Self, cast, get_type_hints
 
@@ -20,7 +20,9 @@ is_none = partial(is_, None)
 is_nothing = not_
 """True for an empty value. Serialization calls it for many fields of each line, so it is a C function."""
 
-_set = object.__setattr__
+_slots = vars(BaseModel)
+_set_values, _set_known = _slots["__dict__"].__set__, _slots["__pydantic_fields_set__"].__set__
+_set_extra, _set_private = _slots["__pydantic_extra__"].__set__, _slots["__pydantic_private__"].__set__
 
 
 def array_schema(cls: type[Any], source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -89,17 +91,39 @@ class Model(BaseModel):
         return schema
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """As pydantic's, in half of its time: no model has private attributes or extra fields to copy."""
-        if deep:
-            return super().model_copy(update=update, deep=True)
-        copied = self.__class__.__new__(self.__class__)
-        _set(copied, "__dict__", {**self.__dict__, **update} if update else self.__dict__.copy())
-        # A frozen model never changes its set: copies may share it.
-        known = self.__pydantic_fields_set__
-        _set(copied, "__pydantic_fields_set__", known.union(update) if update and not update.keys() <= known else known)
-        _set(copied, "__pydantic_extra__", None)
-        _set(copied, "__pydantic_private__", None)
-        return copied
+        """As pydantic's, in a third of its time: no model has private attributes or extra fields to copy.
+
+        A deep copy shares its parts too: they are frozen.
+        """
+        values = self.__dict__.copy()
+        if update:
+            values.update(update)
+        return self.of_fields(values, self.__pydantic_fields_set__)
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Return the model itself: it is frozen. Else pydantic copies an unhashable default for each record."""
+        return self
+
+    @classmethod
+    def trusted(cls, **values: Any) -> Self:
+        """Build a model from values of our own code, without validation. The caller answers for types and bounds."""
+        return cls.of_fields({**_defaults(cls), **values})
+
+    @classmethod
+    def of_fields(cls, values: dict[str, Any], known: set[str] | None = None) -> Self:
+        """Build a model from trusted values of all its fields, in their order."""
+        made = cls.__new__(cls)
+        _set_values(made, values)
+        _set_known(made, set(values) if known is None else known)
+        _set_extra(made, None)
+        _set_private(made, None)
+        return made
+
+
+@lru_cache(maxsize=256)
+def _defaults(model: type[Model]) -> dict[str, Any]:
+    # In the order of the fields, which is that of the JSON. Models are frozen: they may share an empty dictionary.
+    return {name: field.get_default(call_default_factory=True) for name, field in model.model_fields.items()}
 
 
 class Event(Model):

@@ -1,9 +1,10 @@
 """Skill diffs, the log of truth, and the policy skill that they fold into (paper 2.5)."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema
 
 from .base import Event, Model, ReasonedBy, array_schema, is_none, is_nothing
 from .events import MAX_CANDIDATES, SignalName
@@ -44,7 +45,9 @@ class HabitCounts(NamedTuple):
     expected: _Parts = 0
     asked: _Parts = 0
 
-    __get_pydantic_core_schema__ = classmethod(array_schema)
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return array_schema(cls, source, handler)
 
 
 HabitAdded = tuple[Annotated[int, Field(ge=0, le=1_024)], Annotated[int, Field(ge=1, le=1_023)]]

@@ -1,9 +1,10 @@
 """Items as apps send them, and the facts that a parser finds in them."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema
 
 from .base import Event, Model, array_schema, is_nothing
 from .fields import DomainField, ItemIdField, Label, Metadata, Text, Title
@@ -47,7 +48,9 @@ class Fact(NamedTuple):
     dimension: Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[a-z][a-z0-9_]*$")]
     value: Label
 
-    __get_pydantic_core_schema__ = classmethod(array_schema)
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return array_schema(cls, source, handler)
 
 
 Amount = Annotated[float, Field(ge=0, le=MAX_MEASURE)]

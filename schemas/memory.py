@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import starmap
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field, GetCoreSchemaHandler, NonNegativeInt
 from pydantic_core import CoreSchema, core_schema
@@ -135,7 +135,7 @@ class Takers(Model):
     days: Column[Days]
 
     @classmethod
-    def of(cls, takers: Sequence[Taker]) -> Self:
+    def of(cls, takers: Sequence[Taker]) -> "Takers":
         """Return these takers in columns."""
         places: dict[str, int] = {}
         columns: dict[str, Any] = {name: [getattr(taker, name) for taker in takers] for name in Taker.__slots__}
@@ -144,7 +144,8 @@ class Takers(Model):
             columns[column] = [
                 tuple([places.setdefault(name, len(places)) for name in names]) for names in columns[column]
             ]
-        return cls.model_construct(names=tuple(places), **{name: tuple(column) for name, column in columns.items()})
+        made: dict[str, Any] = {name: tuple(column) for name, column in columns.items()}
+        return cls.model_construct(None, names=tuple(places), **made)
 
     def rows(self) -> tuple[Taker, ...]:
         """Return the takers; ValueError if columns differ in length, or a position has no name."""

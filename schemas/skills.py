@@ -99,7 +99,9 @@ class Evidence(NamedTuple):
     event_id: Identifier
     item_id: ItemIdField | None = None
 
-    __get_pydantic_core_schema__ = classmethod(array_schema)
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return array_schema(cls, source, handler)
 
 
 class Attribute(Model):

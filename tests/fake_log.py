@@ -27,10 +27,11 @@ from schemas.topics import by_name
 from streams.kafka.clients import partition_of
 from streams.settings import Settings
 from streams.worker import output_tail
-from streams.worker.app import Worker, create
+from streams.worker.create import Worker, create
 from streams.worker.items.shared import FORGOTTEN, Items
 from streams.worker.reasoning.domains import LearnedWeights
-from streams.worker.runtime.outlet import Delivered
+from streams.worker.runtime.dispatch import Batch, BatchTopic
+from streams.worker.runtime.producer import Delivered
 
 PARTITIONS = 2
 PREFIX = "t."
@@ -301,7 +302,7 @@ class FakeWorker:
         self.parts: Worker = create(self.settings)
         self.parts.deps.items._log = log  # type: ignore[assignment]
         log.follow(self.parts.deps.items, self.parts.deps.learned_weights)
-        self.parts.producer.outlet = _Outlet(self)  # type: ignore[assignment]
+        self.parts.producer.kafka = _Outlet(self)  # type: ignore[assignment]
         self.parts.app.consumer = _Consumer(self)
         self.sources = {PREFIX + base for base in read_by(self.parts)}
         self.next_offset: dict[TP, int] = {}
@@ -310,9 +311,9 @@ class FakeWorker:
         self.assign()
         self.parts.app.reader.on_ack(self.ack)  # type: ignore[arg-type]
         for agent in self.parts.app.agents.values():
-            task = asyncio.create_task(self._read(agent.channel.topics), name=agent.name)
-            self._agents.add(task)
-            log.agents.add(task)
+            tasks = agent.fun(_elements(agent.channel)), self._read(agent.channel.topics)
+            self._agents.update(asyncio.create_task(task, name=agent.name) for task in tasks)
+        log.agents.update(self._agents)
 
     def assign(self) -> None:
         """Join the group, or a rebalance: a new generation, tables recovered, reading from what is committed."""
@@ -331,16 +332,16 @@ class FakeWorker:
         self.log.wake()
 
     async def _read(self, topics: Sequence[str]) -> None:
-        """Give the reader what there is of these topics, some of a partition at a time, as a fetch does."""
+        """Dispatch what there is of these topics, some of a partition at a time, as a fetch brings it."""
         while True:
             tp = self._some(topics)
             if tp is None:
                 await self.log.more()
                 continue
             start = self.next_offset[tp]
-            batch = self.log.records[tp][start : start + self._rng.randint(1, 3)]
-            self.next_offset[tp] += len(batch)
-            self.parts.app.reader.take(tp, batch)
+            fetched = self.log.records[tp][start : start + self._rng.randint(1, 3)]
+            self.next_offset[tp] += len(fetched)
+            self.parts.app.reader.dispatch(tp, fetched)
             await asyncio.sleep(0)
 
     def revoke(self) -> None:
@@ -475,6 +476,12 @@ class FakeWorker:
         return self._rng.choice(ready) if ready else None
 
 
+async def _elements(channel: BatchTopic) -> AsyncIterator[Batch]:
+    """What a stream gives its agent."""
+    while True:
+        yield await channel.queue.get()
+
+
 def read_by(parts: Worker) -> set[str]:
     """Which topics the agents read, by the registry's names."""
     topics = {topic for agent in parts.app.agents.values() for topic in agent.channel.topics}
@@ -533,7 +540,7 @@ class FakeDeployment:
         self.log = FakeLog(settings)
         patch.setattr(output_tail, "Scanner", lambda _: FakeScanner(self.log))
         # Only saves time.
-        patch.setattr("streams.worker.producer.FIRST_RETRY_SECONDS", 0.001, raising=False)
+        patch.setattr("streams.worker.runtime.producer.FIRST_RETRY_SECONDS", 0.001, raising=False)
         self._workers: list[FakeWorker] = []
 
     def worker(self, seed: int = 0, **how: Any) -> FakeWorker:

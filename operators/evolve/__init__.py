@@ -2,7 +2,7 @@
 
 from operators.evolve.proposal import Proposal, Reasoner, ReasonerUnavailable
 from operators.evolve.reasoners import CountsReasoner, GatedReasoner, RulesReasoner, without_model
-from operators.evolve.validate import validate
+from operators.evolve.validate import Validated, validate
 
 __all__ = ["CountsReasoner", "GatedReasoner", "Proposal", "Reasoner", "ReasonerUnavailable", "RulesReasoner"]
-__all__ += ["validate", "without_model"]
+__all__ += ["Validated", "validate", "without_model"]

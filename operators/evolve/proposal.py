@@ -22,6 +22,12 @@ class Proposal:
     judged: tuple[Judgement, ...] = ()
     reasoned_by: ReasonedBy = field(default_factory=ReasonedBy)
 
+    @property
+    def is_empty(self) -> bool:
+        """True if the reasoner adds nothing to the counts."""
+        moves = self.reinforced or self.discovered or self.weakened
+        return not (moves or self.reasons or self.analysis or self.judged)
+
 
 class ReasonerUnavailable(Exception):
     """The reasoner cannot answer now: outage, budget or a reply that stayed invalid.

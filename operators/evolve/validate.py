@@ -14,7 +14,7 @@ class Validated:
     """The part of a proposal that has evidence, and what was refused."""
 
     proposal: Proposal
-    refused: tuple[Refused, ...]
+    refused: tuple[Refused, ...] = ()
 
 
 def encodable(text: str) -> str:

@@ -39,21 +39,19 @@ class Before:
     @classmethod
     def of(cls, lines: Iterable[Attribute]) -> "Before":
         """Read the lines of a skill."""
-        items: set[str | None] = set()
+        tastes_only = [line for line in lines if line.attribute_id not in POLE_OF]
+        items = {one.item_id for line in tastes_only for one in line.evidence}
         creators: dict[str, set[str]] = {}
         mains: dict[str, list[Attribute]] = {}
         tastes: dict[str, dict[str, float]] = {}
-        for line in lines:
-            if line.attribute_id in POLE_OF:
-                continue
-            for one in line.evidence:
-                items.add(one.item_id)
+        for line in tastes_only:
             dimension = line.dimension
-            if line.support:
-                if dimension in CREATORS:
+            if dimension in CREATORS:
+                if line.support:
                     creators.setdefault(dimension, set()).add(line.value)
-                elif dimension in MAIN:
-                    mains.setdefault(dimension, []).append(line)
+                continue
+            if dimension in MAIN and line.support:
+                mains.setdefault(dimension, []).append(line)
             # As `strength`, but pinned lines count only as far as they were taken.
             if line.taken > line.expected and dimension in _DECIDING and line.tier:
                 tastes.setdefault(dimension, {})[line.value] = weight(line.taken, line.expected)

@@ -4,12 +4,12 @@ Taken items count as taken, shown ones as expected, and every line forgets a lit
 counts. The diff has the additions; tiers move where the counts carry them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from operators.attributes import fact_ids, from_fact
 from operators.drift import FASTER, STIRRED, away, drifted, has_shifted
-from operators.evidence import FORGET, LEAST_FORGOTTEN, Shown, counts_of, first_expected, in_words, is_counted, tier_of
+from operators.evidence import FORGET, LEAST_FORGOTTEN, Shown, counts_of, first_expected, in_words, tier_of
 from operators.evolve.reasoners import COUNTS
 from operators.evolve.validate import Validated
 from operators.fit import learned
@@ -30,6 +30,7 @@ from schemas.skills import ONE, Attribute, Evidence, Position, Source, Tier
 Verdicts = Mapping[str, tuple[int, int]]
 Habits = Mapping[str, HabitAdded] | None
 Drift = Mapping[str, int]
+_HIGH, _STATED = Tier.HIGH, Source.STATED
 
 
 def resolve_counts(
@@ -149,24 +150,16 @@ class Counting:
         before, verdicts = self.skill.attributes, verdicts or {}
         taken = set(shown.taken)
         drift = _drift(before, shown) if tests_change else {}
-        over = {line.attribute_id for line in before if has_shifted(line, drift.get(line.attribute_id, 0))}
+        over = {line.attribute_id for line in before if drift and has_shifted(line, drift.get(line.attribute_id, 0))}
         if (over and sum(at >= STIRRED for at in drift.values()) > len(over)) or len(over) > 1:
             self.has_shifted, aged = True, aged + FASTER
         self.tally = _tally(before, shown, verdicts, habits, weight, aged, drift)
-        for line in before:
-            name = line.attribute_id
-            if name in POLE_OF:
-                continue
-            if name in over:
-                self._shift(line, counts_after(line, self.tally))
-                continue
-            is_supported = name in taken or (name in verdicts and verdicts[name][0] > 0)
-            # Only age can move a line that the list does not offer.
-            by_age = (ChangeKind.OVERTAKEN if self.has_shifted else ChangeKind.FADED) if aged else None
-            falls_as = None if name in shown.shares else by_age
-            self._move(line, counts_after(line, self.tally), is_supported, falls_as)
+        # Only age can move a line that the list does not offer.
+        by_age = (ChangeKind.OVERTAKEN if self.has_shifted else ChangeKind.FADED) if aged else ChangeKind.WEAKENED
+        supported = taken.union(name for name, (more, _) in verdicts.items() if more > 0)
+        self._recount(before, supported, over, shown.shares, by_age)
         held = self.taken.keys()
-        met = self.skill.contrasts + max((line.support for line in before), default=0)
+        met = self.skill.contrasts + max([line.support for line in before], default=0)
         unknown: dict[str, Fact] = {}
         for name, fact in zip(fact_ids(facts), facts, strict=True):
             if name not in held:
@@ -179,13 +172,44 @@ class Counting:
             # Global lines go once enough choices have not confirmed them (paper 2.3).
             for line in strangers:
                 self._evict(line, NEVER_CONFIRMED)
-            before = tuple(line for line in before if line not in strangers)
+            gone = {line.attribute_id for line in strangers}
+            before = tuple([line for line in before if line.attribute_id not in gone])
         if habits:
             moved, come = decided(before, habits_after(self.skill, self.tally), self.evidence, now)
             self.changes += moved
             over = {change.attribute_id for change in moved if change.after is None}
-            before, new = tuple(line for line in before if line.attribute_id not in over), [*come, *new]
+            if over:
+                before = tuple([line for line in before if line.attribute_id not in over])
+            new = [*come, *new]
         self._make_room(before, new)
+
+    def _recount(
+        self,
+        lines: Sequence[Attribute],
+        supported: Collection[str],
+        over: Collection[str],
+        offered: Collection[str],
+        by_age: ChangeKind,
+    ) -> None:
+        counts, taken_now = counts_after(lines, self.tally), self.taken
+        for line in lines:
+            name = line.attribute_id
+            if name not in counts:
+                continue
+            if name in over:
+                self._shift(line, counts[name])
+                continue
+            taken, expected, gained = counts[name]
+            taken_now[name] = taken
+            is_supported, tier = name in supported, line.tier
+            if taken or expected:
+                # A person, or a time before counts, may have given it the tier that it has.
+                tier = tier_of(taken, expected, line.source, max(line.support + is_supported, tier), gained)
+                if line.pinned:
+                    tier = max(tier, line.tier)
+            if is_supported or tier is not line.tier:  # most lines stay, and the tally has their counts
+                falls_as = ChangeKind.WEAKENED if name in offered else by_age
+                self._move(line, counts[name], tier, ChangeKind.REINFORCED if is_supported else falls_as)
 
     def _shift(self, line: Attribute, counts: Counts) -> None:
         # Silent until it is taken more often than by chance again.
@@ -202,23 +226,12 @@ class Counting:
             )
         )
 
-    def _move(self, line: Attribute, counts: Counts, is_supported: bool, falls_as: ChangeKind | None = None) -> None:
-        taken, expected, gained = counts
-        name, tier = line.attribute_id, line.tier
-        self.taken[name] = taken
-        if taken or expected:
-            # A person, or a time before counts, may have given it the tier that it has.
-            support = max(line.support + is_supported, line.tier)
-            tier = tier_of(taken, expected, line.source, support, gained)
-            if line.pinned:
-                tier = max(tier, line.tier)
-        if is_supported or tier is not line.tier:
-            kind = ChangeKind.REINFORCED if is_supported else falls_as or ChangeKind.WEAKENED
-            # Most lines stay, and a diff has many: the tally has their counts.
-            words = in_words(taken, expected) if tier is not line.tier else ""
-            self.changes.append(Change(kind=kind, attribute_id=name, before=line.tier, after=tier, reason=words))
+    def _move(self, line: Attribute, counts: Counts, tier: Tier, kind: ChangeKind) -> None:
+        name = line.attribute_id
+        words = in_words(*counts[:2]) if tier is not line.tier else ""
         self.tiers[name] = tier
-        if is_supported:
+        self.changes.append(Change.trusted(kind=kind, attribute_id=name, before=line.tier, after=tier, reason=words))
+        if kind is ChangeKind.REINFORCED:
             self.confirmed.add(name)
 
     def _discovered(self, name: str, fact: Fact, shown: Shown, met: int, now: int, weight: int) -> Attribute:
@@ -236,7 +249,7 @@ class Counting:
         after = [*lines, *new]
         gone: set[str] = set()
         if len(after) > room or not self._fits(after, gone):
-            going = iter(self._weakest_first(after))
+            going = self._weakest_first(after)
             while len(after) - len(gone) > room or not self._fits(after, gone):
                 line = next(going, None)
                 if line is None:
@@ -250,7 +263,7 @@ class Counting:
                 self.refused.append(full)
             else:
                 self.changes.append(
-                    Change(
+                    Change.trusted(
                         kind=ChangeKind.DISCOVERED,
                         attribute_id=line.attribute_id,
                         after=line.tier,
@@ -261,58 +274,57 @@ class Counting:
 
     def _fits(self, lines: Sequence[Attribute], gone: Collection[str]) -> bool:
         """True if these lines, at their new tiers, keep the size of the document."""
-        tiers = self.tiers
-        said = [
-            line
-            if tiers.get(line.attribute_id, line.tier) is line.tier
-            else line.model_copy(update={"tier": tiers[line.attribute_id]})
-            for line in lines
-            if line.attribute_id not in gone
-        ]
-        return fits(said, self.limits.characters)
+        left = [line for line in lines if line.attribute_id not in gone] if gone else lines
+        return fits(left, self.limits.characters, self.tiers)
 
-    def _weakest_first(self, lines: Sequence[Attribute]) -> list[Attribute]:
-        """Order the lines that may go: unconfirmed global lines, least taken, longest unconfirmed, rarest."""
-        loose = [line for line in lines if not line.pinned and line.source is not Source.STATED]
-        return sorted(
-            loose,
-            key=lambda line: (
+    def _weakest_first(self, lines: Sequence[Attribute]) -> Iterator[Attribute]:
+        """Yield the lines that may go: unconfirmed global lines, least taken, longest unconfirmed, rarest."""
+        taken, confirmed, usual = self.taken, self.confirmed, self.usual
+        loose = [
+            (
                 not unconfirmed(line),
-                self.taken.get(line.attribute_id, line.taken),
-                # After all others: confirmed by this event.
-                line.attribute_id in self.confirmed,
+                taken.get(name := line.attribute_id, line.taken),
+                name in confirmed,  # after all others: confirmed by this event
                 line.confirmed_at,
-                self.usual.get(line.attribute_id, 0),
-                line.attribute_id,
-            ),
-        )
+                usual.get(name, 0),
+                name,
+                place,
+            )
+            for place, line in enumerate(lines)
+            if not line.pinned and line.source is not _STATED
+        ]
+        loose.sort()
+        return (lines[each[-1]] for each in loose)
 
     def _evict(self, line: Attribute, reason: str = "") -> None:
         self.changes = [change for change in self.changes if change.attribute_id != line.attribute_id]
         before = next(was.tier for was in self.skill.attributes if was.attribute_id == line.attribute_id)
         self.changes.append(
-            Change(kind=ChangeKind.EVICTED, attribute_id=line.attribute_id, before=before, reason=reason)
+            Change.trusted(kind=ChangeKind.EVICTED, attribute_id=line.attribute_id, before=before, reason=reason)
         )
 
 
 def _tally(
     lines: Sequence[Attribute], shown: Shown, verdicts: Verdicts, habits: Habits, weight: int, aged: int, drift: Drift
 ) -> Tally:
-    begun, added = {}, {}
-    taken = set(shown.taken)
+    begun: dict[str, tuple[int, int]] = {}
+    added: dict[str, tuple[int, int]] = {}
+    taken, shares = frozenset(shown.taken), shown.shares
     for line in lines:
         name = line.attribute_id
         if name in POLE_OF:
             continue
-        if not is_counted(line) and line.tier is not Tier.SILENT:
+        if line.tier and not (line.taken or line.expected):
             begun[name] = counts_of(line)
-        more, less = verdicts.get(name, (0, 0))
-        to_taken = (shown.part(name) if name in taken else 0) * weight // ONE + more
-        to_expected = shown.shares.get(name, 0) * weight // ONE + less
+        to_taken = shown.part(name) * weight // ONE if name in taken else 0
+        to_expected = shares[name] * weight // ONE if name in shares else 0
+        if name in verdicts:
+            more, less = verdicts[name]
+            to_taken, to_expected = to_taken + more, to_expected + less
         if to_taken or to_expected:
             added[name] = (to_taken, to_expected)
     fading = {"habits_forget": HABITS_FORGET, "habits": habits} if habits else {}
-    return Tally(
+    return Tally.trusted(
         # An event of less weight than a choice forgets less, but at least a little.
         forget=min(FORGET * ONE // weight, LEAST_FORGOTTEN),
         aged=aged,
@@ -325,14 +337,14 @@ def _tally(
 
 
 def _drift(lines: Sequence[Attribute], shown: Shown) -> Drift:
-    taken = set(shown.taken)
+    taken, shares = frozenset(shown.taken), shown.shares
     found = {}
     for line in lines:
         name = line.attribute_id
-        share = shown.shares.get(name)
-        if share is None or name in POLE_OF or line.pinned:
+        is_tested = (line.tier is _HIGH or line.drift) and name in shares
+        if not is_tested or name in POLE_OF or line.pinned:
             continue
-        drift = drifted(line, share, name in taken)
+        drift = drifted(line, shares[name], name in taken)
         if drift != line.drift:
             found[name] = drift
     return found

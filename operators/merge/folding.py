@@ -24,6 +24,7 @@ from schemas.skills import (
 )
 from schemas.statements import Statement, StatementChange
 
+_STATED = Source.STATED
 MAX_REFUSED = 4 * MAX_ATTRIBUTES
 """A choice of a hundred items brings in thousands of facts."""
 
@@ -146,72 +147,85 @@ Counts = tuple[int, int, int]
 """Taken, expected and gained, in 1/1024."""
 
 
-def counts_after(line: Attribute, tally: Tally) -> Counts:
-    """Return a line's counts after an event."""
-    name, forget = line.attribute_id, tally.forget
-    taken, expected = tally.begun.get(name) or (line.taken, line.expected)
-    gained = line.gained
-    if forget and line.source is not Source.STATED:
-        for _ in range(1 + tally.aged):
-            taken -= taken // forget
-            expected -= expected // forget
-            # Towards nought from both sides.
-            gained -= gained // forget if gained >= 0 else -(-gained // forget)
-    more = tally.lines.get(name)
-    if more is not None:
-        taken = min(taken + more[0], MOST)
-        expected = min(expected + more[1], MOST)
-    places = tally.places.get(name)
-    if places is not None:
-        gained = max(-MOST, min(gained + places, MOST))
-    return taken, expected, gained
+def counts_after(lines: Iterable[Attribute], tally: Tally) -> dict[str, Counts]:
+    """Return the counts of all lines but habits after an event, by id."""
+    begun, added, places, forget = tally.begun, tally.lines, tally.places, tally.forget
+    rounds = range(1 + tally.aged) if forget else range(0)
+    found: dict[str, Counts] = {}
+    for line in lines:
+        name = line.attribute_id
+        if name in POLE_OF:
+            continue  # a habit's counts are the skill's own
+        taken, expected, gained = line.taken, line.expected, line.gained
+        if name in begun:
+            taken, expected = begun[name]
+        if line.source is not _STATED:
+            for _ in rounds:
+                taken -= taken // forget
+                expected -= expected // forget
+                # Towards nought from both sides.
+                gained -= gained // forget if gained >= 0 else -(-gained // forget)
+        if name in added:
+            more, also = added[name]
+            taken = min(taken + more, MOST)
+            expected = min(expected + also, MOST)
+        if name in places:
+            gained = max(-MOST, min(gained + places[name], MOST))
+        found[name] = (taken, expected, gained)
+    return found
 
 
 def apply_changes(
     lines: Sequence[Attribute], changes: Sequence[Change], evidence: Evidence, now: int, tally: Tally | None = None
 ) -> tuple[Attribute, ...]:
     """Return the lines after the counts and changes of an event; `now` is the number of the user's choices."""
-    updates: dict[str, dict[str, Any]] = {}
-    if tally is not None:
-        for line in lines:
-            if line.attribute_id in POLE_OF:
-                continue  # a habit's counts are the skill's own
-            taken, expected, gained = counts_after(line, tally)
-            if taken != line.taken or expected != line.expected or gained != line.gained:
-                updates[line.attribute_id] = {"taken": taken, "expected": expected, "gained": gained}
-            drift = tally.drift.get(line.attribute_id, line.drift)
-            if drift != line.drift:
-                updates.setdefault(line.attribute_id, {})["drift"] = drift
     held = {line.attribute_id: line for line in lines}
+    fields: dict[str, dict[str, Any]] = {}
+    """Of each line that changes, all fields."""
+    if tally is not None:
+        for name, (taken, expected, gained) in counts_after(lines, tally).items():
+            line = held[name]
+            if taken != line.taken or expected != line.expected or gained != line.gained:
+                fields[name] = of_line = line.__dict__.copy()
+                of_line["taken"], of_line["expected"], of_line["gained"] = taken, expected, gained
+        for name, drift in tally.drift.items():
+            if name in held and name not in POLE_OF:
+                _fields(held, fields, name)["drift"] = drift
     for change in changes:
         name = change.attribute_id
         if change.discovered is not None:
             held[name] = change.discovered
-            updates.pop(name, None)
+            fields.pop(name, None)
         elif name not in held:
             continue
         elif change.after is None:
             del held[name]
+            fields.pop(name, None)
         else:
-            _change(held[name], updates.setdefault(name, {}), change, evidence, now)
-    return tuple(line.model_copy(update=updates[name]) if name in updates else line for name, line in held.items())
+            _change(_fields(held, fields, name), change, evidence, now)
+    for name, of_line in fields.items():
+        held[name] = Attribute.of_fields(of_line, held[name].__pydantic_fields_set__)
+    return tuple(held.values())
 
 
-def _change(line: Attribute, update: dict[str, Any], change: Change, evidence: Evidence, now: int) -> None:
-    def held(name: str) -> Any:
-        return update[name] if name in update else getattr(line, name)
+def _fields(held: dict[str, Attribute], fields: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
+    if name not in fields:
+        fields[name] = held[name].__dict__.copy()
+    return fields[name]
 
+
+def _change(update: dict[str, Any], change: Change, evidence: Evidence, now: int) -> None:
     match change.kind:
         case ChangeKind.REINFORCED:
             update |= {
                 "tier": change.after,
-                "support": held("support") + 1,
+                "support": update["support"] + 1,
                 "contradictions": 0,
                 "confirmed_at": now,
-                "evidence": (*held("evidence"), evidence)[-MAX_EVIDENCE:],
+                "evidence": (*update["evidence"], evidence)[-MAX_EVIDENCE:],
             }
         case ChangeKind.WEAKENED if change.after == change.before:
-            update["contradictions"] = held("contradictions") + 1
+            update["contradictions"] = update["contradictions"] + 1
         case ChangeKind.WEAKENED | ChangeKind.FADED | ChangeKind.OVERTAKEN:
             update |= {"tier": change.after, "contradictions": 0, "weakened_at": now}
         case ChangeKind.SHIFTED:
@@ -222,6 +236,6 @@ def _change(line: Attribute, update: dict[str, Any], change: Change, evidence: E
             update |= {"tier": change.after, "contradictions": 0}
             if change.counts is not None:
                 update |= {"taken": change.counts[0], "expected": change.counts[1]}
-                update["support"] = max(held("support"), change.after or 0)
+                update["support"] = max(update["support"], change.after or 0)
         case ChangeKind.PINNED | ChangeKind.UNPINNED:
             update["pinned"] = change.kind is ChangeKind.PINNED

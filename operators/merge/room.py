@@ -43,7 +43,7 @@ def protected(line: Attribute) -> bool:
 
 def unconfirmed(line: Attribute) -> bool:
     """Return True for a line of the global skill that no choice of the person has confirmed."""
-    return line.source is Source.GLOBAL and not line.support
+    return not line.support and line.source is Source.GLOBAL
 
 
 def fit_seed(seed: Sequence[Attribute], limits: MergeLimits = DEFAULT_LIMITS) -> tuple[Attribute, ...]:

@@ -54,7 +54,8 @@ class RankWeights:
 
     def of(self, dimension: str) -> float:
         """Return the factor on the lines of a dimension."""
-        return self.dimensions.get(dimension, self.dimensions.get(UNKNOWN, UNKNOWN_DIMENSION))
+        factor = self.dimensions.get(dimension)
+        return self.dimensions.get(UNKNOWN, UNKNOWN_DIMENSION) if factor is None else factor
 
 
 DEFAULT_WEIGHTS = RankWeights()

@@ -137,23 +137,29 @@ def phrases(
         rarity = -math.log(max(shares.get(name, 0.0), 0.01)) if shares else 0.0
         return name not in relevant, place(line), -line.tier, -rarity, -line.confirmed_at, -line.support, name
 
-    said: dict[Kind, dict[str, Attribute]] = {kind: {} for kind in Kind}
+    likes: dict[str, Attribute] = {}
+    patterns: dict[str, Attribute] = {}
+    criteria: dict[str, Attribute] = {}
     habits: list[Attribute] = []
     for line in sorted(vouching.let_out(_sayable_lines(skill)), key=order):
         if line.attribute_id in PLACE_OF:
             habits.append(line)
         elif safe := phrase(line.dimension, line.value):
-            said[line.kind].setdefault(f"prefers {safe}" if line.kind is Kind.CRITERION else safe, line)
+            if line.kind is Kind.CRITERION:
+                criteria.setdefault(f"prefers {safe}", line)
+            else:
+                (patterns if line.kind is Kind.PATTERN else likes).setdefault(safe, line)
     habits.sort(key=lambda line: (-line.tier, PLACE_OF[line.attribute_id]))
     # A habit tells more about a style than a criterion, and a bare "2000s" tells a model nothing.
-    styles = {**{line.value: line for line in habits}, **said[Kind.PATTERN], **said[Kind.CRITERION]}
+    styles = {**{line.value: line for line in habits}, **patterns, **criteria}
     held_first = sorted(styles.items(), key=lambda style: place(style[1]))
-    return said[Kind.PREFERENCE], dict(held_first)
+    return likes, dict(held_first)
 
 
 def _sayable_lines(skill: PolicySkill) -> list[Attribute]:
     """Medium and high lines (invariant 7, paper 2.3) and stated likes, without avoided ones."""
-    lines = [line for line in skill.attributes if line.tier >= Tier.MEDIUM]
+    medium = Tier.MEDIUM
+    lines = [line for line in skill.attributes if line.tier >= medium]
     if not skill.stated:
         return lines
     stated = {line.attribute_id: line for line in preferred(skill)}

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from operators.evolve import Proposal, validate
+from operators.evolve import Proposal, Validated, validate
 from operators.forget import fit_to_restore, said_still, what_remains
 from operators.language.ports import About, Understood
 from operators.merge import (
@@ -104,7 +104,7 @@ class Evolve(Versions):
     def finish(self, state: State, contrast: Contrast, answer: Proposal, source: Position | None = None) -> Effects:
         """Apply a reasoner's answer to the skill as it is now."""
         skill = state.skill
-        validated = validate(answer, skill, contrast, self.privacy)
+        validated = Validated(answer) if answer.is_empty else validate(answer, skill, contrast, self.privacy)
         if self.mode is EvolveMode.COUNTS:
             diff = resolve_counts(skill, validated, contrast, source, state.usual, self.limits, state.popularity)
         else:

@@ -33,7 +33,7 @@ def worker(bootstrap: Bootstrap = None) -> None:
     writable(chosen.data_dir, chosen.group)
     from streams import agreement  # noqa: PLC0415
     from streams.http import process_health  # noqa: PLC0415
-    from streams.worker.runtime.health import WorkerHealth  # noqa: PLC0415
+    from streams.worker.runtime.watchdog import WorkerHealth  # noqa: PLC0415
 
     health = WorkerHealth()
     agreement.publish(chosen, agreement.ALL)

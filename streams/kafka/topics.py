@@ -127,6 +127,11 @@ def _create(settings: Settings, missing: Sequence[TopicState]) -> None:
         )
         for state in missing
     ]
+    create(settings, wanted)
+
+
+def create(settings: Settings, wanted: Sequence[NewTopic]) -> None:
+    """Create topics that do not exist, and wait until they can be used."""
     client = admin(settings)  # held by name: its futures die with it
     futures = client.create_topics(wanted, operation_timeout=TIMEOUT_SECONDS, request_timeout=TIMEOUT_SECONDS)
     for name, future in futures.items():

@@ -10,8 +10,8 @@ from operators.steps.listen import erasures, newer
 from schemas import Card, CardChangeKind, CardDiff, Forgotten, Receipt, compound_key, key_start, subject_of
 from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.producer import Producer
-from streams.worker.runtime.reader import Reader
+from streams.worker.runtime.dispatch import Reader
+from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 from streams.worker.writer import LogIncomplete, VersionedWriter
 
@@ -47,7 +47,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
             diff = card.last_diff or diff
         await self.write(event, card, [diff])
         if forgets:
-            await self._tables.cards.scrub()
+            await self._tables.cards.table.scrub()
         count(diff)
 
     async def complete(self, event: Any, user_id: str, pending: Collection[str] = ()) -> None:

@@ -32,9 +32,9 @@ from streams.worker import metrics
 from streams.worker.agents.listen import Listener
 from streams.worker.deps import Deps
 from streams.worker.graph import send_touch, send_touches
-from streams.worker.producer import Producer
-from streams.worker.runtime.ordered import Abandoned, Stale
-from streams.worker.runtime.reader import position_of
+from streams.worker.runtime.dispatch import position_of
+from streams.worker.runtime.fence import Interrupted, PartitionRevoked
+from streams.worker.runtime.producer import Producer
 from streams.worker.skills import SkillWriter
 from streams.worker.tables import StateTable, Tables
 
@@ -145,7 +145,7 @@ class Forgetting:
         lines = () if card is None else forgotten_lines(card, request.domain, request.line)
         if card is None or not lines:
             return
-        position = position_of(event.message)
+        position = position_of(event)
         if request.line is not None:
             # First: a request that comes again finds the lines gone.
             scope = Forgotten(event_id=request.event_id, until=position.moment, actor=request.actor, done=True)
@@ -171,7 +171,7 @@ class Forgetting:
     async def _everywhere(self, event: Any, request: ForgetRequest) -> None:
         """Have every partition's owner take the user out of its items, and wait until all have."""
         items, partitions = self._deps.items, range(self._deps.settings.partitions)
-        source = position_of(event.message)
+        source = position_of(event)
         name = derived_id("forget", source.topic, str(source.partition), str(source.offset))
         touch = forgotten_touch(neighbour_of(request.user_id, self._deps.graph_limits.secret), request.domain, name)
         while waiting := [each for each in partitions if not items.has_forgotten(each, name)]:
@@ -180,9 +180,9 @@ class Forgetting:
             while time.monotonic() < ask_again and not all(items.has_forgotten(p, name) for p in waiting):
                 if not self._app.flow_control.is_active():
                     # A rebalance or shutdown waits for this request, which waits for records that are not read now.
-                    raise Abandoned
-                if event.message.generation_id != self._producer.generation():
-                    raise Stale
+                    raise Interrupted
+                if event.generation_id != self._producer.generation():
+                    raise PartitionRevoked
                 self._reader.touch()
                 await asyncio.sleep(LOOK_SECONDS)
 
@@ -210,7 +210,7 @@ class Forgetting:
         """Return the user's keys in a table, of one domain or all."""
         if request.domain is not None:
             return [compound_key(request.user_id, request.domain)]
-        return await table.keys_of(request.user_id)
+        return await table.table.keys_of(request.user_id)
 
 
 def _scope(receipt: Receipt, request: ForgetRequest) -> Forgotten | None:

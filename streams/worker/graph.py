@@ -7,7 +7,7 @@ from operators.propagate import shared_out
 from operators.steps.graph import Remembered
 from schemas import Touch, compound_key, encode
 from streams.kafka.clients import partition_of
-from streams.worker.producer import Producer
+from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 
 

@@ -22,8 +22,8 @@ from schemas.statements import Said, Stance, StatementChange
 from schemas.topics import compound_key, diff_key, key_start
 from streams.worker import metrics
 from streams.worker.deps import Deps
-from streams.worker.producer import Producer
-from streams.worker.runtime.reader import Reader
+from streams.worker.runtime.dispatch import Reader
+from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 from streams.worker.writer import LogIncomplete, VersionedWriter
 

@@ -14,9 +14,8 @@ from schemas.memory import Memory
 from schemas.state import OpenRankings, Profile
 from schemas.weights import Weights
 from streams.lru import LruCache
-from streams.worker.producer import Producer
-from streams.worker.runtime.outlet import Delivered, MessageSizeTooLarge
-from streams.worker.runtime.repairs import DeliveredTable
+from streams.worker.runtime.producer import Delivered, MessageSizeTooLarge, Producer
+from streams.worker.runtime.state import LogFirstTable
 
 DECODED_VALUES, PRIMED_RECORDS = 4_000, 1_000
 
@@ -31,7 +30,7 @@ class StateTable(Generic[ModelT]):
 
     def __init__(
         self,
-        table: DeliveredTable,
+        table: LogFirstTable,
         model: type[ModelT],
         producer: Producer,
         decoded: _Decoded,
@@ -58,11 +57,11 @@ class StateTable(Generic[ModelT]):
         return value
 
     async def write(self, event: Any, key: bytes, value: ModelT) -> None:
-        """Set a value once the changelog has it. Raises Stale, with nothing written, if the partition moved."""
+        """Set a value once the changelog has it. Raises PartitionRevoked, with nothing written, if it moved."""
         raw, before = encode(value), self.table.at_rest(key)
         sent = await self._send(event, key, raw)
         # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
-        if event.message.generation_id == self._producer.generation() or self.table.at_rest(key) == before:
+        if event.generation_id == self._producer.generation() or self.table.at_rest(key) == before:
             self.table.hold(key, raw, sent)
             if (stored := self.table.at_rest(key)) is not None:
                 self._decoded.put((self.name, key), (stored, value))
@@ -70,21 +69,13 @@ class StateTable(Generic[ModelT]):
     async def delete(self, event: Any, key: bytes) -> None:
         """Remove a value, also where there is none, once the changelog has the tombstone; raises as `write`."""
         sent = await self._send(event, key, None)
-        if event.message.generation_id == self._producer.generation():
+        if event.generation_id == self._producer.generation():
             self.table.hold(key, None, sent)
         self._decoded.drop((self.name, key))
         self._on_delete()
 
-    async def keys_of(self, owner: str) -> list[bytes]:
-        """Return the keys `[owner, ...]`."""
-        return await self.table.keys_of(owner)
-
-    async def scrub(self) -> None:
-        """Remove deleted values from the disk."""
-        await self.table.scrub()
-
     async def _send(self, event: Any, key: bytes, raw: bytes | None) -> Delivered:
-        partition = event.message.partition
+        partition = event.partition
         self.table.sends(partition, key)
         try:
             return await self._producer.send(event, self.name, key, raw, partition)
@@ -96,7 +87,7 @@ class StateTable(Generic[ModelT]):
 class Tables:
     """All tables of a worker, and its users' locks."""
 
-    def __init__(self, faust_tables: Mapping[str, DeliveredTable], producer: Producer) -> None:
+    def __init__(self, faust_tables: Mapping[str, LogFirstTable], producer: Producer) -> None:
         self.by_name = faust_tables
         decoded: _Decoded = LruCache(DECODED_VALUES)
         self._primed: LruCache[bytes, Model] = LruCache(PRIMED_RECORDS)

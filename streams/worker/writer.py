@@ -16,8 +16,8 @@ from operators.chain import seal_all
 from schemas import TOPICS, Card, PolicySkill, SlimSkill, encode
 from streams.settings import Settings
 from streams.worker.output_tail import DiffT, Newest, OutputTail, read_versions
-from streams.worker.producer import Producer
-from streams.worker.runtime.reader import Reader
+from streams.worker.runtime.dispatch import Reader
+from streams.worker.runtime.producer import Producer
 from streams.worker.tables import StateTable
 
 AT_ONCE = 200
@@ -64,7 +64,7 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
         self._tail.mark_sent(self._name(value), value.version)
 
     async def _send(self, event: Any, record: DiffT | SlimSkill, name: bytes) -> None:
-        topic, partition = TOPICS[record.TOPIC], event.message.partition
+        topic, partition = TOPICS[record.TOPIC], event.partition
         # A slim skill may be on its compacted topic twice: the newer one replaces the older.
         is_logged = None if isinstance(record, SlimSkill) else partial(self._is_logged, partition, record, name)
         await self._producer.send(event, topic.base, topic.key_of(record), encode(record), partition, is_logged)
@@ -85,7 +85,7 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
         if last.event_id not in pending and (last.source is None or self._reader.is_acknowledged(last.source)):
             return []
         # All ends at once: after a takeover, a partition's first choice waits for them.
-        where = event.message.partition, self._name(value), _answered_ms(last)
+        where = event.partition, self._name(value), _answered_ms(last)
         asks = [(f"reading the end of {topic}", partial(self._tail.newest, topic, *where)) for topic in topics]
         return await asyncio.gather(*(self._producer.retry(event, *ask) for ask in asks))
 
@@ -99,7 +99,7 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
 
     async def _log(self, event: Any, start: bytes, version: int) -> list[DiffT]:
         """Return the versions under keys with this start, up to the newest version."""
-        ask = partial(asyncio.to_thread, read_versions, self._settings, self._diff, event.message.partition, start)
+        ask = partial(asyncio.to_thread, read_versions, self._settings, self._diff, event.partition, start)
         log: list[DiffT] = await self._producer.retry(event, f"reading {self._diff.TOPIC}", ask)
         return [each for each in log if each.version <= version]
 
@@ -121,7 +121,7 @@ class VersionedWriter(ABC, Generic[ValueT, DiffT]):
         return value, sealed[-1]
 
     async def _send_all(self, event: Any, records: Sequence[tuple[str, bytes, bytes | None]]) -> None:
-        send, partition = self._producer.send, event.message.partition
+        send, partition = self._producer.send, event.partition
         for start in range(0, len(records), AT_ONCE):
             await asyncio.gather(*(send(event, *each, partition) for each in records[start : start + AT_ONCE]))
 

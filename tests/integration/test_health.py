@@ -16,8 +16,7 @@ from streams.kafka import topics
 from streams.local.broker import EmbeddedBroker, free_port
 from streams.materializer.run import IDLE_SECONDS, STUCK_SECONDS, MaterializerHealth
 from streams.settings import Settings
-from streams.worker.runtime.health import WorkerHealth
-from streams.worker.runtime.watchdog import Watchdog
+from streams.worker.runtime.watchdog import Watchdog, WorkerHealth
 from tests.harness import Harness
 from tests.patience import until
 from tests.probes import ask, is_ready, metric, why_not

@@ -8,8 +8,8 @@ from aiokafka import TopicPartition
 
 from schemas import SkillDiff
 from streams.settings import Settings
-from streams.worker import app as worker_app
-from streams.worker.runtime.repairs import TrueEndConsumerThread
+from streams.worker.create import create
+from streams.worker.runtime.recovery import TrueEndConsumerThread
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.worlds import slate
@@ -68,7 +68,7 @@ class _Unstarted(TrueEndConsumerThread):
         self._consumer = aiokafka.AIOKafkaConsumer(
             bootstrap_servers=settings.bootstrap, enable_auto_commit=False, group_id=group, auto_offset_reset="earliest"
         )
-        self.app = worker_app.create(settings).app
+        self.app = create(settings).app
         self.consumer = _Consumer(settings)
 
     async def claimed(self, partitions: list[Any]) -> dict[Any, int]:

@@ -28,7 +28,7 @@ from streams.kafka.clients import reach
 from streams.local.broker import free_port
 from streams.local.launch import environment
 from streams.settings import Settings
-from streams.worker import app as worker_app
+from streams.worker.create import credentials
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.openai_server import Act, Do, OpenAiServer, threaded
@@ -113,7 +113,7 @@ def sager(*args: str, settings: Settings) -> subprocess.CompletedProcess[str]:
 
 def fausts_client(settings: Settings) -> AIOKafkaClient:
     """A client with the credentials that Faust makes of a worker's."""
-    shown = credentials_to_aiokafka_auth(worker_app.credentials(settings))
+    shown = credentials_to_aiokafka_auth(credentials(settings))
     return AIOKafkaClient(bootstrap_servers=settings.bootstrap, **shown)
 
 

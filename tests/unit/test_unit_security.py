@@ -14,7 +14,7 @@ from streams.exceptions import SecurityMisconfigured
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.security import tls_context
 from streams.settings import Settings
-from streams.worker.app import credentials
+from streams.worker.create import credentials
 
 ROOT = Path(__file__).parents[2]
 USER = {"kafka_sasl_username": "ann", "kafka_sasl_password": "secret-of-ann"}
@@ -149,9 +149,15 @@ def test_every_client_is_made_from_the_common_settings() -> None:
             if isinstance(node, ast.Assign) and _is_common(node.value)
             for target in node.targets
         }
+        foreign = {
+            alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("confluent_kafka")
+            for alias in node.names
+        }
         for node in ast.walk(tree):
             made = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-            if made in ("Producer", "Consumer", "AdminClient") and isinstance(node, ast.Call):
+            if made in foreign & {"Producer", "Consumer", "AdminClient"} and isinstance(node, ast.Call):
                 is_common = _is_common(node.args[0]) or ast.unparse(node.args[0]) in known
                 own += [] if is_common else [file.relative_to(ROOT).as_posix()]
 

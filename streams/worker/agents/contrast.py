@@ -5,7 +5,8 @@ It is two Faust agents over one table, so that one topic can be held back while 
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import AsyncIterable, Callable
 from functools import partial
 from typing import Any
 
@@ -16,30 +17,46 @@ from operators.steps.contrast import State, on_ranking, on_selection
 from schemas import Abstention, Contrast, Position, Ranking, Selection, compound_key, encode
 from streams.worker import metrics
 from streams.worker.deps import Deps
-from streams.worker.producer import Producer
-from streams.worker.runtime.intake import Intake
-from streams.worker.runtime.reader import position_of
+from streams.worker.runtime.dispatch import Batch, batches_of, position_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 
 STAGE = "contrast"
 HOLD_SECONDS, LOOK_AGAIN_SECONDS = 30.0, 0.02
 
 
-def attach(app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
-    """Add the agents to the worker."""
-    agent = Contrasts(app, tables, producer, deps)
-    agent.rankings.attach("contrast-rankings")
-    agent.selections.attach("contrast-selections")
+def define(app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
+    """Define both agents.
+
+    Each partition has an executor: events that wait for the other topic of their partition cannot block other
+    partitions.
+    """
+    contrasts = Contrasts(app, tables, producer, deps)
+    of_rankings = defaultdict[int, KeyedExecutor](lambda: KeyedExecutor(contrasts.rankings))
+    of_selections = defaultdict[int, KeyedExecutor](lambda: KeyedExecutor(contrasts.selections))
+
+    @app.agent(batches_of(app, Ranking), name="contrast-rankings")
+    async def rankings(batches: AsyncIterable[Batch]) -> None:
+        """Join rankings to selections that came first, or keep them until one comes."""
+        async for batch in batches:
+            of_rankings[batch[0].partition].submit(batch)
+
+    @app.agent(batches_of(app, Selection), name="contrast-selections")
+    async def selections(batches: AsyncIterable[Batch]) -> None:
+        """Join selections to their rankings."""
+        async for batch in batches:
+            of_selections[batch[0].partition].submit(batch)
 
 
 class Contrasts:
-    """The join's two handlers."""
+    """The join: handles rankings and selections."""
 
     def __init__(self, app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
         self._reader, self._tables, self._producer, self._deps = app.reader, tables, producer, deps
         parts = app, tables, producer, deps.settings
-        self.rankings = Intake(*parts, STAGE, {Ranking.TOPIC: self._on_ranking}, by_partition=True)
-        self.selections = Intake(*parts, STAGE, {Selection.TOPIC: self._on_selection}, by_partition=True)
+        self.rankings = RecordDispatcher(*parts, STAGE, self._on_ranking, Ranking)
+        self.selections = RecordDispatcher(*parts, STAGE, self._on_selection, Selection)
 
     async def _on_ranking(self, event: Any, ranking: Ranking, position: Position) -> str:
         ranking = authenticated(ranking, self._deps.ranking_key)
@@ -96,7 +113,7 @@ class Contrasts:
         for waiting, outcome in step.refused:
             taken = ", ".join(waiting.selection.taken) or "none"
             detail = f"ranking {waiting.selection.ranking_id}, item {taken}"
-            original = None if waiting.source == position_of(event.message) else encode(waiting.selection)
+            original = None if waiting.source == position_of(event) else encode(waiting.selection)
             await self.selections.dead_letter(event, waiting.source, outcome.value, detail, original)
         await self._tables.open_rankings.write(event, key, step.state)
         metrics.EXPIRED.inc(step.expired)

@@ -8,6 +8,7 @@ asked, which takes long.
 import asyncio
 import math
 import time
+from collections.abc import AsyncIterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ from operators.steps.evolved import Outcome, State
 from operators.steps.graph import Remembered
 from operators.weigh import outcome_of
 from schemas import Outcome as ChoiceOutcome
+from schemas.base import Model
 from schemas.codec import encode
 from schemas.commands import SkillCommand
 from schemas.corrections import Correction
@@ -37,23 +39,32 @@ from streams.worker.deps import Deps
 from streams.worker.forgetting import Forgetting
 from streams.worker.graph import remember
 from streams.worker.output_tail import OutputTail
-from streams.worker.producer import Producer
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
-from streams.worker.runtime.intake import Handler, Intake
+from streams.worker.runtime.dispatch import Batch, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.producer import Producer
 from streams.worker.skills import SkillWriter
 from streams.worker.tables import Tables
 from streams.worker.writer import LogIncomplete
 
+READS = (Contrast, Feedback, Correction, Abstention, SkillCommand, ForgetRequest)
 AHEAD = 0.5
 """Events beyond those that may ask a model, as a share of them."""
 
 
-def attach(
+def define(
     app: Any, tables: Tables, producer: Producer, deps: Deps, reasoning: Reasoning, listener: Listener
 ) -> "Evolve":
-    """Add the agent to the worker; `listener` writes the cards."""
+    """Define the agent; `listener` writes the cards."""
     agent = Evolve(app, tables, producer, deps, reasoning, listener)
-    agent.intake.attach()
+    executor = KeyedExecutor(agent.records, under_way(deps.settings))
+
+    @app.agent(batches_of(app, *READS), name="evolve")
+    async def evolve(batches: AsyncIterable[Batch]) -> None:
+        """Evolve skills from contrasts, signals, corrections and commands; the only writer of skills."""
+        async for batch in batches:
+            executor.submit(batch)
+
     return agent
 
 
@@ -64,7 +75,7 @@ def under_way(settings: Settings) -> int:
 
 
 class Evolve:
-    """The agent's handlers."""
+    """Handles the agent's events."""
 
     def __init__(
         self, app: Any, tables: Tables, producer: Producer, deps: Deps, reasoning: Reasoning, listener: Listener
@@ -77,15 +88,23 @@ class Evolve:
         self._skills = SkillWriter(app.reader, tables, producer, deps, self._step)
         self._outcomes_tail = OutputTail(settings, producer.generation)
         self._forgetting = Forgetting(app, tables, producer, deps, self._skills, listener)
-        handlers: dict[str, Handler] = {
-            Contrast.TOPIC: self._on_contrast,
-            Feedback.TOPIC: self._on_feedback,
-            Correction.TOPIC: self._on_correction,
-            Abstention.TOPIC: self._on_abstention,
-            SkillCommand.TOPIC: self._on_command,
-            ForgetRequest.TOPIC: self._on_forget_request,
-        }
-        self.intake = Intake(app, tables, producer, settings, "evolve", handlers, under_way(settings))
+        self.records = RecordDispatcher(app, tables, producer, settings, "evolve", self._handle, *READS)
+
+    async def _handle(self, event: Any, record: Model, position: Position) -> str:
+        match record:
+            case Contrast():
+                return await self._on_contrast(event, record, position)
+            case Feedback():
+                return await self._on_feedback(event, record, position)
+            case Correction():
+                return await self._on_correction(event, record, position)
+            case Abstention():
+                return await self._on_abstention(event, record, position)
+            case SkillCommand():
+                return await self._on_command(event, record, position)
+            case ForgetRequest():
+                return await self._on_forget_request(event, record, position)
+        raise TypeError(type(record))
 
     async def visit(self, event: Any, visit: Interaction, item: ItemFacts, position: Position) -> None:
         """Apply an interaction that is in the profile to a skill that has begun, for the agent `prior`."""
@@ -120,7 +139,7 @@ class Evolve:
         try:
             answer = await self._reasoning.reason(contrast, skill)
         except GivenUp as error:
-            await self.intake.dead_letter(event, position, "reasoner-unavailable", str(error))
+            await self.records.dead_letter(event, position, "reasoner-unavailable", str(error))
             return "given-up"
         async with self._tables.user_lock(contrast.user_id):
             effects = self._step.finish(self._skills.read(contrast), contrast, answer, position)
@@ -204,5 +223,5 @@ class Evolve:
             try:
                 return await self._forgetting.on_request(event, request, position)
             except LogIncomplete as error:
-                await self.intake.dead_letter(event, position, "log-incomplete", str(error))
+                await self.records.dead_letter(event, position, "log-incomplete", str(error))
                 return "given-up"

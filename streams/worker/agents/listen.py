@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +30,7 @@ from operators.language.chunks import (
 )
 from operators.language.ports import Heard
 from operators.steps.listen import Listen, Outcome, State, Taken, forgotten_until, gone_from, has_more, is_said
+from schemas.base import Model
 from schemas.cards import MAX_OPEN, Card, CardAction, CardCommand, Chunk, Listening, Thought, Turn
 from schemas.codec import DeadLetter, derived_id, encode
 from schemas.corrections import Utterance
@@ -42,18 +43,18 @@ from streams.worker import metrics
 from streams.worker.cards import CardWriter
 from streams.worker.conversations import Conversations
 from streams.worker.deps import Deps
-from streams.worker.producer import Producer
 from streams.worker.reasoning.reasoner import GivenUp
-from streams.worker.runtime.intake import Handler, Intake
-from streams.worker.runtime.ordered import Abandoned, Stale
-from streams.worker.runtime.reader import Head
-from streams.worker.runtime.reader import Taken as Fetched
+from streams.worker.runtime.dispatch import Batch, ConsumedRecord, PartitionProgress, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.fence import Interrupted, PartitionRevoked
+from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 from streams.worker.writer import LogIncomplete
 
 logger = logging.getLogger("sager.listen")
 
 STAGE = "listen"
+READS = (Utterance, CardCommand)
 Understands = Callable[[Sequence[Turn], Card | None, Callable[[str], Sequence[Fact]]], Awaitable[Heard]]
 """Extracts a chunk's statements about the user. Raises GivenUp."""
 LOOKS = 10
@@ -63,10 +64,17 @@ LONG_CHARS = 2_000
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.1, 5.0
 
 
-def attach(app: Any, tables: Tables, producer: Producer, deps: Deps, understands: Understands) -> "Listener":
-    """Add the agent to the worker, and its search for silent conversations to the timers."""
+def define(app: Any, tables: Tables, producer: Producer, deps: Deps, understands: Understands) -> "Listener":
+    """Define the agent, and add its search for silent conversations to the app's tasks."""
     agent = Listener(app, tables, producer, deps, understands)
-    agent.intake.attach()
+    executor = KeyedExecutor(agent.records, deps.settings.in_flight)
+
+    @app.agent(batches_of(app, *READS), name="listen")
+    async def listen(batches: AsyncIterable[Batch]) -> None:
+        """Turn conversations into cards, corrections and requests to forget; the only writer of cards."""
+        async for batch in batches:
+            executor.submit(batch)
+
     app.task(agent.keep_looking)
     return agent
 
@@ -82,9 +90,16 @@ class Listener:
         self._step = Listen(settings.listen_tokens, silence_ms, privacy=deps.privacy, extractor=RULES)
         self.cards = CardWriter(app.reader, tables, producer, settings)
         self.conversations = Conversations(app, tables.conversations, settings, self._step)
-        handlers: dict[str, Handler] = {Utterance.TOPIC: self._on_utterance, CardCommand.TOPIC: self._on_command}
-        self.intake = Intake(app, tables, producer, settings, STAGE, handlers, settings.in_flight)
+        self.records = RecordDispatcher(app, tables, producer, settings, STAGE, self._handle, *READS)
         self._thinking = asyncio.Semaphore(settings.in_flight)
+
+    async def _handle(self, event: Any, record: Model, position: Position) -> str:
+        match record:
+            case Utterance():
+                return await self._on_utterance(event, record, position)
+            case CardCommand():
+                return await self._on_command(event, record, position)
+        raise TypeError(type(record))
 
     async def _on_utterance(self, event: Any, utterance: Utterance, position: Position) -> str:
         user_id = utterance.user_id
@@ -117,7 +132,7 @@ class Listener:
                 if diff is not None:
                     await self.cards.apply(event, diff)
             except LogIncomplete as error:
-                await self.intake.dead_letter(event, position, "log-incomplete", str(error))
+                await self.records.dead_letter(event, position, "log-incomplete", str(error))
                 return "given-up"
         return outcome.value
 
@@ -135,7 +150,7 @@ class Listener:
         newer = await asyncio.to_thread(unsaid, listening, [value_of_line(*each) for each in gone.items()])
         if newer != listening:
             await self.conversations.write(event, newer)
-            await self._tables.conversations.scrub()
+            await self._tables.conversations.table.scrub()
 
     async def keep_looking(self) -> None:
         """Look for silent conversations for as long as the worker runs."""
@@ -159,7 +174,7 @@ class Listener:
             # An event without a record: time has passed. It has a partition and a generation as others have.
             tp = TP(self._deps.settings.topic(Utterance.TOPIC), partition)
             record = SimpleNamespace(offset=-1, timestamp=None, key=None, value=None)
-            event = Fetched(Head(tp, self._app.consumer_generation_id, self._app), record)
+            event = ConsumedRecord(PartitionProgress(tp, self._app.consumer_generation_id, self._app), record)
             # From it a RocksDB table takes the partition of a key, and `Reasoning` whether that is still ours.
             _current_event.set(weakref.ref(event))
             try:
@@ -169,7 +184,7 @@ class Listener:
                     if taken is not None:
                         await self._store(event, taken)
                 await self._process_chunks(event, user_id)
-            except (Stale, Abandoned):
+            except (PartitionRevoked, Interrupted):
                 metrics.STALE.labels(STAGE).inc()
             except Exception:
                 logger.exception("a silent conversation is not processed yet")
@@ -195,16 +210,16 @@ class Listener:
         async with self._tables.conversations.lock(user_id.encode()):
             while (chunk := first_closed(self.conversations.read(user_id))) is not None:
                 self._reader.touch()
-                if event.message.generation_id != self._producer.generation():
-                    raise Stale
+                if event.generation_id != self._producer.generation():
+                    raise PartitionRevoked
                 if not self._reader.flows:
                     # A rebalance or shutdown would wait for one question after the other.
-                    raise Abandoned
+                    raise Interrupted
                 try:
                     heard = await self._statements(event, user_id, chunk)
                     async with self._tables.user_lock(user_id):
                         await self._commit(event, user_id, chunk, heard)
-                except (Stale, Abandoned):
+                except (PartitionRevoked, Interrupted):
                     raise
                 except Exception as error:
                     # It would fail again with the user's every turn.
@@ -269,18 +284,18 @@ class Listener:
         except LogIncomplete as error:
             await self._dead_letter(event, user_id, chunk, str(error), "log-incomplete")
         for each in (*thought.corrections, *thought.forgets):
-            await self._producer.send(event, each.TOPIC, user_id.encode(), encode(each), event.message.partition)
+            await self._producer.send(event, each.TOPIC, user_id.encode(), encode(each), event.partition)
         listening = self.conversations.read(user_id)
         if listening is not None:
             await self.conversations.write(event, without(listening, chunk))
         if thought.lines:
-            await self._tables.conversations.scrub()
+            await self._tables.conversations.table.scrub()
 
     async def _drop(self, event: Any, user_id: str, chunk: Chunk, detail: str) -> None:
         async with self._tables.user_lock(user_id):
             try:
                 await self._dead_letter(event, user_id, chunk, detail, "internal-error")
-            except (Stale, Abandoned):
+            except (PartitionRevoked, Interrupted):
                 raise
             except Exception:
                 logger.exception("a chunk of a conversation is dropped, and cannot be dead-lettered")
@@ -298,7 +313,7 @@ class Listener:
         self, event: Any, user_id: str, chunk: Chunk, detail: str, reason: str = "reasoner-unavailable"
     ) -> None:
         """Dead-letter a chunk as utterances that can be replayed; applied ones are known by their ids."""
-        partition, topic = event.message.partition, self._deps.settings.topic(Utterance.TOPIC)
+        partition, topic = event.partition, self._deps.settings.topic(Utterance.TOPIC)
         listening = self.conversations.read(user_id)
         heard = () if listening is None else listening.applied
         nowhere = Position(topic=topic, partition=partition, offset=0, timestamp_ms=chunk.heard_ms)

@@ -1,5 +1,6 @@
 """Agent `prior`: counts interactions in profiles, from which StatInit seeds skills (paper 2.3)."""
 
+from collections.abc import AsyncIterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,14 +9,15 @@ from schemas import Interaction, Position, compound_key
 from streams.worker.agents.evolve import Evolve
 from streams.worker.deps import Deps
 from streams.worker.graph import remember
-from streams.worker.producer import Producer
-from streams.worker.runtime.intake import Intake
+from streams.worker.runtime.dispatch import Batch, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 
 
-def attach(app: Any, tables: Tables, producer: Producer, deps: Deps, evolve: Evolve) -> None:
-    """Add the agent to the worker; `evolve` writes the skills that have begun."""
-    prior = Prior(deps.graph)
+def define(app: Any, tables: Tables, producer: Producer, deps: Deps, evolve: Evolve) -> None:
+    """Define the agent; `evolve` writes the skills that have begun."""
+    step = Prior(deps.graph)
 
     async def on_interaction(event: Any, interaction: Interaction, position: Position) -> str:
         key = compound_key(interaction.user_id, interaction.domain)
@@ -27,7 +29,7 @@ def attach(app: Any, tables: Tables, producer: Producer, deps: Deps, evolve: Evo
                 tables.memories.read(key),
                 tables.receipt(interaction.user_id),
             )
-            effects = prior.step(state, interaction, item, position, datetime.now(UTC))
+            effects = step.step(state, interaction, item, position, datetime.now(UTC))
             await remember(tables, producer, event, effects.remembered)
             if effects.profile is not None:
                 await tables.profiles.write(event, key, effects.profile)
@@ -36,4 +38,12 @@ def attach(app: Any, tables: Tables, producer: Producer, deps: Deps, evolve: Evo
             await evolve.visit(event, interaction, item, position)
         return effects.outcome.value
 
-    Intake(app, tables, producer, deps.settings, "prior", {Interaction.TOPIC: on_interaction}).attach()
+    executor = KeyedExecutor(
+        RecordDispatcher(app, tables, producer, deps.settings, "prior", on_interaction, Interaction)
+    )
+
+    @app.agent(batches_of(app, Interaction), name="prior")
+    async def prior(batches: AsyncIterable[Batch]) -> None:
+        """Count interactions in profiles, from which StatInit seeds skills."""
+        async for batch in batches:
+            executor.submit(batch)

@@ -3,8 +3,7 @@
 import asyncio
 import logging
 import time
-from collections import deque
-from collections.abc import Sequence
+from collections.abc import AsyncIterable
 from typing import Any
 
 from operators.propagate import shared_out
@@ -14,10 +13,10 @@ from streams.worker import metrics
 from streams.worker.deps import Deps
 from streams.worker.graph import send_touch
 from streams.worker.items.owner import Owner
-from streams.worker.producer import Producer
-from streams.worker.runtime.intake import Intake, subscribe
-from streams.worker.runtime.ordered import BACKLOG, Stale
-from streams.worker.runtime.reader import Head, Taken, position_of
+from streams.worker.runtime.dispatch import Batch, ConsumedRecord, batches_of, position_of
+from streams.worker.runtime.executor import DeadLetters
+from streams.worker.runtime.fence import PartitionRevoked
+from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
 
 logger = logging.getLogger("sager.worker")
@@ -30,62 +29,46 @@ MOST_WAITING = 20_000
 """Unacknowledged touches of a partition, beyond which none are read."""
 
 
-def attach(app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
-    """Add the agent to the worker."""
-    propagate = Propagate(app, tables, producer, deps)
-    app.reader.attach([deps.settings.topic(Touch.TOPIC)], propagate.take)
-    subscribe(app, deps.settings, STAGE, Touch.TOPIC)
+def define(app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
+    """Define the agent."""
+    gathering = Propagate(app, producer, deps)
+
+    @app.agent(batches_of(app, Touch), name=STAGE)
+    async def propagate(batches: AsyncIterable[Batch]) -> None:
+        """Add takers to items, and write changed items at intervals."""
+        async for batch in batches:
+            await gathering.apply(batch)
 
 
 class Propagate:
-    """The agent: one owner of items for each of this worker's partitions."""
+    """One owner of items for each of this worker's partitions."""
 
-    def __init__(self, app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
+    def __init__(self, app: Any, producer: Producer, deps: Deps) -> None:
         self._reader, self._producer, self._deps = app.reader, producer, deps
-        self._letters = Intake(app, tables, producer, deps.settings, STAGE, {})
+        self._letters = DeadLetters(producer, deps.settings, STAGE)
         self._owners: dict[int, Owner] = {}
-        self._backlog: deque[Taken] = deque()
-        self._held: set[Head] = set()
-        self._working: asyncio.Task[None] | None = None
         self._flushing: asyncio.Task[None] | None = None
         self._unacked = metrics.UNACKED.labels(STAGE)
 
-    def take(self, events: Sequence[Taken]) -> None:
-        """Take what was fetched of a partition."""
-        self._backlog.extend(events)
-        if len(self._backlog) >= BACKLOG:
-            self._held.add(events[0].head)
-            self._reader.hold(events[0].head)
-        if self._working is None or self._working.done():
-            self._working = asyncio.create_task(self._work())
-
-    async def _work(self) -> None:
-        count = 0
-        while self._backlog:
-            if not self._reader.flows:
+    async def apply(self, batch: Batch) -> None:
+        """Apply touches, one after the other; they are acknowledged when their items are written."""
+        for number, event in enumerate(batch, 1):
+            while not self._reader.flows:  # noqa: ASYNC110 - it has no event
                 # Stale events are dropped if partitions have moved.
                 await asyncio.sleep(LOOK_SECONDS)
+            if event.progress.abandoned_at is not None or not self._reader.begin(event):
                 continue
-            event = self._backlog.popleft()
-            if self._held and len(self._backlog) < BACKLOG // 2:
-                for head in self._held:
-                    self._reader.release(head)
-                self._held.clear()
-            if self._reader.is_stale(event) or event.head.is_left:
-                continue
-            self._reader.begin()
             await self._on_event(event)
-            count += 1
-            if count % AT_ONCE == 0:
+            if number % AT_ONCE == 0:
                 await asyncio.sleep(0)
 
-    async def _on_event(self, event: Taken) -> None:
+    async def _on_event(self, event: ConsumedRecord) -> None:
         metrics.labelled(metrics.TAKEN, Touch.TOPIC).inc()
         try:
             owner = await self._owner(event)
             outcome = await self._handle(owner, event)
         except Exception as error:
-            if not isinstance(error, Stale):
+            if not isinstance(error, PartitionRevoked):
                 logger.exception("%s: %s/%s@%s", STAGE, event.topic, event.partition, event.offset)
             self._give_up(event.partition, event)
             return
@@ -94,16 +77,16 @@ class Propagate:
         if owner.waiting > MOST_WAITING and self._flushing is not None:
             await asyncio.wait([self._flushing])
 
-    def _give_up(self, partition: int, *more: Taken) -> None:
+    def _give_up(self, partition: int, *more: ConsumedRecord) -> None:
         """Drop a partition's owner: nothing more of it is committed in this generation, and its events come again."""
         owner = self._owners.pop(partition, None)
-        for event in dict.fromkeys([*(owner.leave() if owner else ()), *more]):
+        for event in dict.fromkeys([*(owner.abandon() if owner else ()), *more]):
             metrics.labelled(metrics.STALE, STAGE).inc()
-            event.head.leave(event)
+            event.progress.abandon(event)
             self._reader.end(event)
 
-    async def _owner(self, event: Taken) -> Owner:
-        """Return the owner of the event's partition; a new one begins where the log ends. Stale if it has moved."""
+    async def _owner(self, event: ConsumedRecord) -> Owner:
+        """Return the owner of the event's partition; a new one begins where the log ends. Raises PartitionRevoked."""
         partition, generation = event.partition, event.generation_id
         owner = self._owners.get(partition)
         if owner is not None and owner.generation == generation:
@@ -115,11 +98,11 @@ class Propagate:
         # The previous owner's last write is where this one begins.
         await self._deps.items.reach_end(partition)
         if generation != self._producer.generation():
-            raise Stale
+            raise PartitionRevoked
         self._owners[partition] = owner
         return owner
 
-    async def _handle(self, owner: Owner, event: Taken) -> str:
+    async def _handle(self, owner: Owner, event: ConsumedRecord) -> str:
         """Apply or dead-letter the event; return its outcome."""
         position = position_of(event)
         try:
@@ -127,7 +110,7 @@ class Propagate:
             if touch.forgotten:
                 return await owner.forget(event, touch)
             return await self._apply(owner, event, touch)
-        except Stale:
+        except PartitionRevoked:
             raise
         except BadRecord as error:
             await self._letters.dead_letter(event, position, error.reason, error.detail)
@@ -137,7 +120,7 @@ class Propagate:
         owner.add(event)
         return "dead-lettered"
 
-    async def _apply(self, owner: Owner, event: Taken, touch: Touch) -> str:
+    async def _apply(self, owner: Owner, event: ConsumedRecord, touch: Touch) -> str:
         """Apply the partition's part of a touch, and forward the rest: its sender counts other partitions."""
         parts = shared_out(touch, lambda item_id: partition_of(item_id, self._deps.settings.partitions))
         here = parts.pop(owner.partition, None)
@@ -149,7 +132,7 @@ class Propagate:
             return "rerouted"
         return owner.take(event, here)
 
-    def _acknowledge(self, event: Taken) -> None:
+    def _acknowledge(self, event: ConsumedRecord) -> None:
         event.is_done = True
         self._reader.end(event)
 
@@ -171,7 +154,7 @@ class Propagate:
     async def _flush_one(self, owner: Owner) -> None:
         try:
             await owner.flush()
-        except Stale:
+        except PartitionRevoked:
             if self._owners.get(owner.partition) is owner:
                 self._give_up(owner.partition)
         except Exception:

@@ -4,6 +4,7 @@ It never waits for evolutions. Where a model has no answer for a part, the rule 
 an app is waiting.
 """
 
+from collections.abc import AsyncIterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -20,9 +21,10 @@ from streams.lru import LruCache
 from streams.steps import rank_of
 from streams.worker import metrics
 from streams.worker.deps import Deps
-from streams.worker.producer import Producer
 from streams.worker.reasoning.llm import Models
-from streams.worker.runtime.intake import Intake
+from streams.worker.runtime.dispatch import Batch, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.producer import Producer
 from streams.worker.skills import newest
 from streams.worker.tables import Tables
 
@@ -31,8 +33,8 @@ KEPT = 2_000
 DETERMINISTIC = "deterministic"
 
 
-def attach(app: Any, tables: Tables, producer: Producer, deps: Deps, models: Models) -> None:
-    """Add the agent to the worker."""
+def define(app: Any, tables: Tables, producer: Producer, deps: Deps, models: Models) -> None:
+    """Define the agent."""
     answers = Answers(tables, deps, models)
 
     async def on_request(event: Any, request: RankRequest, position: Position) -> str:
@@ -44,9 +46,14 @@ def attach(app: Any, tables: Tables, producer: Producer, deps: Deps, models: Mod
         count(ranking)
         return "ranked"
 
-    Intake(
-        app, tables, producer, deps.settings, "rank", {RankRequest.TOPIC: on_request}, deps.settings.in_flight
-    ).attach()
+    records = RecordDispatcher(app, tables, producer, deps.settings, "rank", on_request, RankRequest)
+    executor = KeyedExecutor(records, deps.settings.in_flight)
+
+    @app.agent(batches_of(app, RankRequest), name="rank")
+    async def rank(batches: AsyncIterable[Batch]) -> None:
+        """Answer rank requests from local state."""
+        async for batch in batches:
+            executor.submit(batch)
 
 
 def count(ranking: Ranking) -> None:

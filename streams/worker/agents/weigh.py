@@ -7,31 +7,38 @@ the others come again, and the fence in the weights rejects repeats.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Callable
 from typing import Any
 
 from operators.seals import sealed
 from operators.weigh import commanded, in_use, learned, start
-from schemas import Mix, Outcome, Position, WeightCommand, Weights
+from schemas import Mix, Model, Outcome, Position, WeightCommand, Weights
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.deps import Deps
-from streams.worker.producer import Producer
 from streams.worker.reasoning.domains import genuine
-from streams.worker.runtime.intake import Handler, Intake
-from streams.worker.runtime.ordered import Stale
-from streams.worker.runtime.reader import Reader
+from streams.worker.runtime.dispatch import Batch, Reader, batches_of
+from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
+from streams.worker.runtime.fence import PartitionRevoked
+from streams.worker.runtime.producer import Producer
 from streams.worker.tables import StateTable, Tables
 
 STAGE = "weigh"
+READS = (Outcome, WeightCommand)
 MOST_WAITING = 512
 """The most outcomes that wait for a write; half of them start it."""
 LOOK_SECONDS = 0.1
 
 
-def attach(app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
-    """Add the agent to the worker."""
-    Weigh(app, tables, producer, deps).intake.attach()
+def define(app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
+    """Define the agent."""
+    executor = KeyedExecutor(Weigh(app, tables, producer, deps).records, MOST_WAITING)
+
+    @app.agent(batches_of(app, *READS), name="weigh")
+    async def weigh(batches: AsyncIterable[Batch]) -> None:
+        """Learn the domains' ranking weights; the only writer of weights."""
+        async for batch in batches:
+            executor.submit(batch)
 
 
 class Weigh:
@@ -40,18 +47,21 @@ class Weigh:
     def __init__(self, app: Any, tables: Tables, producer: Producer, deps: Deps) -> None:
         self._reader, self._table, self._settings = app.reader, tables.weights, deps.settings
         self._learners: dict[str, Learner] = {}
-        handlers: dict[str, Handler] = {Outcome.TOPIC: self._on_outcome, WeightCommand.TOPIC: self._on_command}
-        self.intake = Intake(app, tables, producer, deps.settings, STAGE, handlers, MOST_WAITING, by_owner=False)
+        self.records = RecordDispatcher(
+            app, tables, producer, deps.settings, STAGE, self._handle, *READS, by_owner=False
+        )
 
-    async def _on_outcome(self, event: Any, outcome: Outcome, position: Position) -> str:
-        was_frozen, is_news = await self._apply(event, outcome, lambda weights: learned(weights, outcome, position))
-        if not is_news:
-            return "repeated"
-        return "frozen" if was_frozen else "learned"
-
-    async def _on_command(self, event: Any, command: WeightCommand, position: Position) -> str:
-        _, is_news = await self._apply(event, command, lambda weights: commanded(weights, command, position))
-        return command.action.value if is_news else "repeated"
+    async def _handle(self, event: Any, record: Model, position: Position) -> str:
+        match record:
+            case Outcome():
+                was_frozen, is_news = await self._apply(event, record, lambda now: learned(now, record, position))
+                outcome = "frozen" if was_frozen else "learned"
+            case WeightCommand():
+                _, is_news = await self._apply(event, record, lambda now: commanded(now, record, position))
+                outcome = record.action.value
+            case _:
+                raise TypeError(type(record))
+        return outcome if is_news else "repeated"
 
     async def _apply(
         self, event: Any, record: Outcome | WeightCommand, step: Callable[[Weights], Weights]
@@ -89,11 +99,11 @@ class Learner:
     async def apply(self, event: Any, step: Callable[[Weights], Weights]) -> tuple[bool, bool]:
         """Apply an event, wait until it is on the log, and return whether weights were frozen, and whether it is new.
 
-        Raises Stale if the partition has moved; its new owner gets the event again.
+        Raises PartitionRevoked if the partition has moved; its new owner gets the event again.
         """
         if self._is_stale:
             # For the whole generation: weights with this event, without those before it, would skip them.
-            raise Stale
+            raise PartitionRevoked
         before = self._weights
         self._weights = step(before)
         is_news = self._weights is not before
@@ -130,7 +140,7 @@ class Learner:
     def _give_up(self, waiting: list["asyncio.Future[None]"], error: Exception) -> None:
         """Fail all waiting events: they come again, or are dead-lettered."""
         self._waiting = []
-        self._is_stale = isinstance(error, Stale)
+        self._is_stale = isinstance(error, PartitionRevoked)
         self.is_over = not self._is_stale
         for each in waiting:
             _resolve(each, error)

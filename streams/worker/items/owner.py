@@ -17,10 +17,9 @@ from operators.steps.graph import forget, step
 from schemas import ItemMemory, Touch, compound_key, encode
 from streams.worker.deps import Deps
 from streams.worker.items.shared import FORGOTTEN
-from streams.worker.producer import Producer
-from streams.worker.runtime.ordered import Stale
-from streams.worker.runtime.outlet import MessageSizeTooLarge
-from streams.worker.runtime.reader import Reader, Taken
+from streams.worker.runtime.dispatch import ConsumedRecord, Reader
+from streams.worker.runtime.fence import PartitionRevoked
+from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
 
 logger = logging.getLogger("sager.worker")
 
@@ -41,7 +40,7 @@ class Owner:
         deps: Deps,
         partition: int,
         generation: int,
-        acknowledge: Callable[[Taken], None],
+        acknowledge: Callable[[ConsumedRecord], None],
     ) -> None:
         self.generation, self.partition = generation, partition
         self._reader, self._producer, self._settings, self._items = reader, producer, deps.settings, deps.items
@@ -51,8 +50,8 @@ class Owner:
         self._dirty: set[bytes] = set()
         # The last value of each item and its offset: until the follower has read it, the store is behind.
         self._written: dict[bytes, tuple[bytes | None, int]] = {}
-        self._events: deque[Taken] = deque()
-        self._is_left = False
+        self._events: deque[ConsumedRecord] = deque()
+        self._is_abandoned = False
         self._writing = asyncio.Lock()
 
     @property
@@ -60,7 +59,7 @@ class Owner:
         """The number of unacknowledged events."""
         return len(self._events)
 
-    def take(self, event: Taken, touch: Touch) -> str:
+    def take(self, event: ConsumedRecord, touch: Touch) -> str:
         """Apply a touch, which a flush acknowledges; return its outcome."""
         self._check_kept()
         changed = step(lambda item_id, domain: self._item(compound_key(item_id, domain)), touch, datetime.now(UTC))
@@ -71,20 +70,20 @@ class Owner:
         self._events.append(event)
         return "gathered" if changed else "repeated"
 
-    def add(self, event: Taken) -> None:
+    def add(self, event: ConsumedRecord) -> None:
         """Add an event without items, to be acknowledged in its turn, once."""
         self._check_kept()
         if not (self._events and self._events[-1] is event):
             self._events.append(event)
 
     def _check_kept(self) -> None:
-        """Raise Stale if this owner was dropped: it would never acknowledge the event, and a rebalance would wait."""
-        if self._is_left:
-            raise Stale
+        """Raise PartitionRevoked if this owner was dropped: it never acknowledges, and a rebalance would wait."""
+        if self._is_abandoned:
+            raise PartitionRevoked
 
-    def leave(self) -> list[Taken]:
+    def abandon(self) -> list[ConsumedRecord]:
         """Drop this owner; return its unacknowledged events."""
-        self._is_left = True
+        self._is_abandoned = True
         left = list(self._events)
         self._events.clear()
         return left
@@ -99,7 +98,7 @@ class Owner:
     async def flush(self) -> None:
         """Write changed items, and acknowledge their events.
 
-        Raises Stale if the partition has moved; nothing was acknowledged, and its new owner gets all of it again.
+        Raises PartitionRevoked if the partition has moved; nothing was acknowledged, and its new owner gets it again.
         """
         async with self._writing:
             if not self._events:
@@ -107,15 +106,15 @@ class Owner:
             done = list(self._events)
             await self._write(done[-1])
             if self.generation != self._producer.generation():
-                raise Stale
-            if self._is_left:
+                raise PartitionRevoked
+            if self._is_abandoned:
                 return
             for event in done:
                 self._events.popleft()
                 self._acknowledge(event)
             self._reader.touch()
 
-    async def _write(self, event: Taken) -> None:
+    async def _write(self, event: ConsumedRecord) -> None:
         """Write each changed item once, and remove items beyond the bound."""
         self._drop_what_came_back()
         for key in self._beyond_the_bound():
@@ -133,7 +132,7 @@ class Owner:
             self._dirty.update(dirty)
             raise
 
-    async def _send(self, event: Taken, key: bytes) -> None:
+    async def _send(self, event: ConsumedRecord, key: bytes) -> None:
         item = self._newer.get(key)
         raw = None if item is None else encode(item)
         try:
@@ -169,10 +168,10 @@ class Owner:
             count += (item is not None) - (store.get(partition, key) is not None)
         return store.oldest(partition, count - most, self._newer) if count > most else ()
 
-    async def forget(self, event: Taken, touch: Touch) -> str:
+    async def forget(self, event: ConsumedRecord, touch: Touch) -> str:
         """Take a user out of all items at once, and report that on the log.
 
-        Raises Stale if the partition has moved; its new owner does it.
+        Raises PartitionRevoked if the partition has moved; its new owner does it.
         """
         async with self._writing:
             self._check_kept()

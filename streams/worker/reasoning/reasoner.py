@@ -25,7 +25,7 @@ from streams.llm import EndpointAway
 from streams.privacy import DEFAULT
 from streams.settings import OnLlmFailure
 from streams.worker import metrics
-from streams.worker.runtime.ordered import Abandoned, Stale
+from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 
 logger = logging.getLogger("sager.reasoning")
 
@@ -146,7 +146,8 @@ class Reasoning:
     async def _retry(self, ask: Callable[[], Awaitable[_Answer]], by_rules: Callable[[ReasonedBy], _Answer]) -> _Answer:
         """Ask until there is an answer, or let the rules answer.
 
-        Raises GivenUp if an event without an answer is to be dead-lettered, Stale or Abandoned if its partition moves.
+        Raises GivenUp if an event without an answer is to be dead-lettered, PartitionRevoked or Interrupted if its
+        partition moves.
         """
         delay = FIRST_WAIT_SECONDS
         while True:
@@ -194,8 +195,8 @@ class Reasoning:
 class Places:
     """Limits concurrent questions (first in, first out).
 
-    An event that had to wait while a rebalance or shutdown began raises `Stale` or `Abandoned`: it has asked nothing
-    yet, and both would wait for one more call.
+    An event that had to wait while a rebalance or shutdown began raises `PartitionRevoked` or `Interrupted`: it has
+    asked nothing yet, and both would wait for one more call.
     """
 
     def __init__(self, count: int) -> None:
@@ -216,12 +217,12 @@ class Places:
 
 
 def _assert_wanted() -> None:
-    """Raise Stale if another worker has the current event's partition, Abandoned if a rebalance or shutdown waits."""
+    """Raise PartitionRevoked if the event's partition has moved, Interrupted if a rebalance or shutdown waits."""
     event = current_event()
     if event is None:
         return
     if event.message.generation_id != event.app.consumer_generation_id:
-        raise Stale
+        raise PartitionRevoked
     # Faust stops the flow before it waits for running events, and resumes it after the rebalance.
     if not event.app.flow_control.is_active():
-        raise Abandoned
+        raise Interrupted

@@ -1,30 +1,57 @@
-"""Recovery of tables: records of their changelogs go from a fetch straight into the stores, in batches.
+"""Our repairs of Faust 0.15.3; tests: unit/worker/test_worker_repairs.py and integration/test_repairs.py.
 
-Faust makes a message and an event of each record, and passes them through two queues: 180 us a record, and 4 this way.
-Faust still decides on assignment, start offsets and the end of recovery.
+1. faust-streaming #596: when table recovery ends, source partitions are resumed and fetched before the queues
+   are cleared, and records fetched in between are lost. Flow is stopped before recovery completes
+   (`QuietRecovery`).
+2. The embedded broker's ListOffsets reports the base offset of the last batch plus one, so that recovery stops
+   short of the last records. The high watermark of a fetch response is right, and is used instead.
+3. When the flow stops during a fetch (at every rebalance, and by repair 1), Faust drops the fetched records and relies
+   on a seek to the committed offsets to get them again. aiokafka does nothing for a partition that has none, or 0: a
+   fresh group could skip all records from before the worker joined. Such partitions are read from their beginning.
+4. Faust changes a table first and sends to its changelog later. A worker that dies in between leaves a RocksDB that is
+   ahead of the changelog: events count as applied there that a worker with an empty disk has never seen. We write the
+   changelog first (`StateTable.write`), and the table once the broker has it.
+5. Faust's producer costs more than a choice's operators, and is idempotent only together with its exactly-once mode,
+   which is not fit for use (faust-streaming #136, #177, #323). `producer.AppProducer` takes its place.
+6. Faust's livelock detector only logs, and wrongly: it reports every idle partition every few seconds, a thousand lines
+   a minute. During a seek it dies of an assertion in aiokafka and takes the worker with it. It is off: our own watchdog
+   acts on lag without progress.
 
-A record is applied while its partition is this worker's, active or standby, even if the flow has stopped meanwhile: the
-next fetch goes on behind it. Records that are fetched twice are skipped by their offset.
+Recovery of our tables: records of their changelogs go from a fetch straight into the stores, in batches. Faust makes a
+message and an event of each record, and passes them through two queues: 180 us a record, and 4 this way. Faust still
+decides on assignment, start offsets and the end of recovery. A record is applied while its partition is this worker's,
+active or standby, even if the flow has stopped meanwhile: the next fetch goes on behind it. Records that are fetched
+twice are skipped by their offset.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import aiokafka
+import faust
 from faust.tables.manager import TableManager
 from faust.tables.recovery import Recovery
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
+from streams.settings import Settings
 from streams.worker import metrics
+from streams.worker.runtime.dispatch import BatchConsumer, Reader
+from streams.worker.runtime.fence import Membership, watch
+from streams.worker.runtime.producer import AppProducer
+from streams.worker.runtime.watchdog import WorkerHealth
 
 logger = logging.getLogger("sager.worker")
 
 LOG_EVERY_SECONDS = 2.0
 
 Records = Mapping[TP, Sequence[Any]]
+HIGH_WATERMARK_SECONDS = 10.0
+SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, PAUSE_GROWTH = 0.01, 0.1, 1.3
+SHORTEST_WAIT_MS, LONGEST_WAIT_MS = 1, 512
 
 
 class QuietRecovery(Recovery):
@@ -71,6 +98,7 @@ class QuietRecovery(Recovery):
             if self.need_recovery():
                 self._log_progress()
             else:
+                self.flush_buffers()  # of a user's own tables
                 self._set_recovery_ended()
                 self.signal_recovery_end.set()
         if not self.tables.standbys_ready and not self.standby_remaining_total():
@@ -111,12 +139,164 @@ class QuietTableManager(TableManager):
 
 
 class AbsorbingConsumer(driver.Consumer):
-    """A consumer whose fetches pass changelog records to the recovery, and return only the others."""
+    """A consumer whose fetches pass changelog records of our tables to the recovery, and return only the others."""
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Records:  # noqa: ASYNC109 - Faust's
         records: Records = await super()._getmany(active_partitions, timeout)
-        changes = {tp: batch for tp, batch in records.items() if batch and self._is_changelog_tp(tp)}
+        tables = self.app.tables._changelogs
+        # A user's own table is recovered Faust's way: it knows how to decode its keys and values.
+        changes = {tp: batch for tp, batch in records.items() if batch and hasattr(tables.get(tp.topic), "absorb")}
         if not changes:
             return records
         await self.app.tables.recovery.absorb(changes)
         return {tp: batch for tp, batch in records.items() if tp not in changes}
+
+
+class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
+    """Repairs 3 and 6: a partition without a committed offset is read again from its beginning."""
+
+    async def on_start(self) -> None:
+        """Start the consumer and watch its group membership."""
+        await super().on_start()
+        watch(self._consumer, self.app.membership)
+
+    async def seek_to_committed(self) -> Mapping[Any, int]:
+        """Seek every partition to its committed offset, or to its beginning if there is none."""
+        consumer = self._ensure_consumer()
+        committed: Mapping[Any, int] = await self.call_thread(consumer.seek_to_committed)
+        fresh = [tp for tp, offset in committed.items() if not offset and not self.consumer._is_changelog_tp(tp)]
+        if fresh:
+            await self.call_thread(consumer.seek_to_beginning, *fresh)
+        return committed
+
+    def verify_event_path(self, now: float, tp: Any) -> None:
+        """Repair 6: Faust's livelock detector is off."""
+
+    def verify_recovery_event_path(self, now: float, tp: Any) -> None:
+        """Repair 6: off during recovery too."""
+
+
+class SeekingConsumer(BatchConsumer, AbsorbingConsumer):
+    """The consumer of Apache Kafka."""
+
+    thread = SeekingConsumerThread
+
+    def _new_consumer_thread(self) -> SeekingConsumerThread:
+        return self.thread(self, loop=self.loop, beacon=self.beacon)
+
+
+class SeekingTransport(driver.Transport):
+    """The transport to Apache Kafka."""
+
+    Consumer = SeekingConsumer
+    Producer = AppProducer
+
+
+class PacedFetches:
+    """Fetches of the embedded broker, with a pause after each that finds no record; replaces `_proc_fetch_request`.
+
+    The broker looks at all partitions again and again until a fetch's wait is over, which takes a fifth of a core at
+    50 ms. So a fetch waits 1 ms, and the pause is ours. On a busy machine the broker does not reach a partition with
+    records within 1 ms and answers with none: the next fetch then waits twice as long, or the worker would stand still.
+    """
+
+    def __init__(self, fetcher: Any) -> None:
+        self._fetcher, self._fetch = fetcher, fetcher._proc_fetch_request
+        self._pause = SHORTEST_PAUSE_SECONDS
+        fetcher._fetch_max_wait_ms = SHORTEST_WAIT_MS
+
+    async def __call__(self, assignment: Any, node_id: int, request: Any) -> bool:
+        """Fetch, and pause where there is no record; true where records came."""
+        if await self._fetch(assignment, node_id, request):
+            self._pause = SHORTEST_PAUSE_SECONDS
+            return True
+        wait_ms = self._fetcher._fetch_max_wait_ms
+        if wait_ms < LONGEST_WAIT_MS and _are_records_left(assignment, request):
+            self._fetcher._fetch_max_wait_ms = 2 * wait_ms
+            return False
+        self._fetcher._fetch_max_wait_ms = SHORTEST_WAIT_MS
+        try:
+            await asyncio.sleep(self._pause)
+        except asyncio.CancelledError:
+            return False  # as aiokafka's own fetch answers: whoever closes the fetcher awaits it
+        self._pause = min(LONGEST_PAUSE_SECONDS, self._pause * PAUSE_GROWTH)
+        return False
+
+
+def _are_records_left(assignment: Any, request: Any) -> bool:
+    """Return true if a partition ends behind the offset that was fetched, as the answer reports its end."""
+    return any(
+        (assignment.state_value(aiokafka.TopicPartition(topic, partition)).highwater or 0) > offset
+        for topic, partitions in request.topics
+        for partition, offset, _ in partitions
+    )
+
+
+class TrueEndConsumerThread(SeekingConsumerThread):
+    """Repair 2: the end of a partition, by a fetch."""
+
+    async def on_start(self) -> None:
+        """Start the consumer, and pace its fetches."""
+        await super().on_start()
+        fetcher = self._ensure_consumer()._fetcher
+        fetcher._proc_fetch_request = PacedFetches(fetcher)
+
+    async def _highwaters(self, partitions: list[Any]) -> Mapping[Any, int]:
+        claimed: Mapping[Any, int] = await super()._highwaters(partitions)
+        live = {aiokafka.TopicPartition(tp.topic, tp.partition): end for tp, end in claimed.items() if end}
+        if not live:
+            return claimed
+        transport = self.consumer.transport
+        reader = self._create_client_consumer(transport)  # without a group, and with the worker's credentials
+        await reader.start()
+        try:
+            reader.assign(list(live))
+            for tp, end in live.items():
+                reader.seek(tp, end - 1)
+            give_up = time.monotonic() + HIGH_WATERMARK_SECONDS
+            while any(reader.highwater(tp) is None for tp in live) and time.monotonic() < give_up:
+                await reader.getmany(timeout_ms=200)
+            seen = {(tp.topic, tp.partition): reader.highwater(tp) or 0 for tp in live}
+        finally:
+            await reader.stop()
+        return {tp: max(end, seen.get((tp.topic, tp.partition), 0)) for tp, end in claimed.items()}
+
+
+class TrueEndConsumer(SeekingConsumer):
+    """The consumer of the embedded broker."""
+
+    thread = TrueEndConsumerThread
+
+
+class TrueEndTransport(SeekingTransport):
+    """The transport to the embedded broker."""
+
+    Consumer = TrueEndConsumer
+
+
+class WorkerApp(faust.App):
+    """The Faust app of a worker, with the repairs.
+
+    `prepare` does, once, what must be done before it joins its group. Commands that only describe the app, or send, do
+    not call it.
+    """
+
+    prepare: Callable[[], None]
+
+    def __init__(self, settings: Settings, membership: Membership, **options: Any) -> None:
+        super().__init__(settings.app_id, **options)
+        # `faust worker` would switch it on: it shows tables, people and all, without a token.
+        self.boot_strategy.enable_web = False
+        self.settings, self.membership = settings, membership
+        self.health = WorkerHealth()
+        self.reader = Reader(self)
+
+    async def on_first_start(self) -> None:
+        """Prepare, unless the app only sends or asks."""
+        await super().on_first_start()
+        if not (self.client_only or self.producer_only):
+            await asyncio.to_thread(self.prepare)
+
+    def _new_transport(self) -> driver.Transport:
+        transport = TrueEndTransport if self.settings.embedded else SeekingTransport
+        return transport(self.conf.broker_consumer, self)

@@ -2,8 +2,11 @@
 
 Faust can stop fetching silently (aiokafka #625, #720, #1187; faust-streaming #175, #594). The watchdog reads the lag
 with a client of its own, so that it does not depend on the part that it watches.
+
+Health, for liveness and readiness: the event loop, the group membership, the watchdog.
 """
 
+import asyncio
 import logging
 import os
 import threading
@@ -11,6 +14,7 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from itertools import count
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -28,6 +32,8 @@ logger = logging.getLogger("sager.watchdog")
 REQUEST_SECONDS, OLDEST_SECONDS = 10.0, 2.0
 BEAT_SECONDS = 1.0
 """How often the event loop beats on a machine that is not busy."""
+LOOP_SECONDS = 30.0
+"""An event loop that has not turned for so long answers no heartbeat, no signal and no event."""
 
 
 def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = WORKED_OFF) -> dict[TopicPartition, int]:
@@ -46,7 +52,7 @@ def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = WORKED
     return waiting
 
 
-class Oldest:
+class OldestRecordProbe:
     """Reads the first unprocessed record of each late partition, without joining the group."""
 
     def __init__(self, settings: Settings) -> None:
@@ -78,13 +84,13 @@ class Oldest:
         return found
 
 
-class Patience:
+class StallDetector:
     """Counts how long nothing has changed, in time in which the worker could have moved: a busy machine is no verdict.
 
     The clock is the event loop's own beat, of about a second each. An event loop that does not beat at all is stuck in
     one handler: then the looks of the watchdog, `look_seconds` apart at most, are counted instead.
 
-    >>> patience = Patience(seconds=2, look_seconds=1)
+    >>> patience = StallDetector(seconds=2, look_seconds=1)
     >>> [patience.is_over("same", now=float(at), beats=at) for at in range(4)]
     [False, False, True, True]
     >>> patience.is_over("other", now=4, beats=4)
@@ -140,8 +146,8 @@ class Watchdog(threading.Thread):
         self._beats = beats or count().__next__
         self._client = AdminClient(client_config(settings))
         self._pause = min(10.0, settings.watchdog_seconds / 4)
-        self._patience = Patience(settings.watchdog_seconds, self._pause)
-        self._oldest = Oldest(settings)
+        self._patience = StallDetector(settings.watchdog_seconds, self._pause)
+        self._oldest = OldestRecordProbe(settings)
         self._oldest_by_topic: dict[str, float] = {}
         for base in WORKED_OFF:
             metrics.LAG.labels(base)
@@ -199,3 +205,77 @@ class Watchdog(threading.Thread):
     def _oldest_of(self, base: str) -> float:
         now = time.time()
         return min(now, self._oldest_by_topic.get(base, now))
+
+
+def standing_of(app: Any) -> Hashable:
+    """Return a value that changes with every step of a worker's rebalance or table recovery."""
+    recovery = getattr(app.tables, "_recovery", None)
+    # Copied at once: the event loop's thread goes on while the watchdog's reads.
+    recovered = sum(list(recovery.active_offsets.values())) if recovery is not None else 0
+    settled = bool(app.rebalancing), bool(app.tables.actives_ready), bool(app.flow_control.is_active())
+    return app.consumer_generation_id, settled, recovered, frozenset(app.consumer.assignment())
+
+
+class WorkerHealth:
+    """Updated by the worker as it starts and stops; read by the HTTP server's threads."""
+
+    def __init__(self, loop_seconds: float = LOOP_SECONDS) -> None:
+        self._loop_seconds = loop_seconds
+        self._doing = "starting"
+        self._is_ending = False
+        self._app: Any = None
+        self._guard: threading.Thread | None = None
+        self._beat_at: float | None = None
+        self.beats = 0
+
+    def starts(self, doing: str) -> None:
+        """Set the worker's activity before it joins its group."""
+        self._doing = doing
+
+    def runs(self, app: Any) -> None:
+        """Note that the worker is about to join its group."""
+        self._app, self._doing = app, ""
+
+    def ends(self) -> None:
+        """Note that shutdown has begun."""
+        self._is_ending = True
+
+    def guarded_by(self, watchdog: threading.Thread) -> None:
+        """Set the running watchdog; its thread ends only if the worker is stuck or the watchdog has failed."""
+        self._guard = watchdog
+
+    def beat(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Measure the event loop's delay every second from now on."""
+        now = time.monotonic()
+        if self._beat_at is not None:
+            metrics.LOOP_DELAY.observe(max(0.0, now - self._beat_at - BEAT_SECONDS))
+        self._beat_at = now
+        self.beats += 1
+        loop.call_later(BEAT_SECONDS, self.beat, loop)
+
+    def why_not_live(self) -> list[str]:
+        """Return reasons to restart this worker; none if it is live."""
+        reasons = []
+        if self._beat_at is not None and (still := time.monotonic() - self._beat_at) > self._loop_seconds:
+            reasons.append(f"the event loop has not turned for {still:.0f} s")
+        if self._guard is not None and not self._guard.is_alive():
+            reasons.append("the watchdog has ended: it found the worker stuck, or cannot find that any more")
+        return reasons
+
+    def why_not_ready(self) -> list[str]:
+        """Return reasons why it processes no events; none if it is ready."""
+        reasons = self.why_not_live()
+        if self._is_ending:
+            reasons.append("shutting down")
+        if self._doing:
+            reasons.append(self._doing)
+        if self._app is None:
+            return reasons
+        app = self._app
+        if not app.rebalancing_count:
+            reasons.append("waiting for the group to let it in")
+        elif app.rebalancing or not app.tables.actives_ready:
+            reasons.append("the group rebalances, or tables are being recovered")
+        if not app.membership.is_sure:
+            reasons.append("the group has not confirmed this worker for a while: does a broker answer?")
+        return reasons

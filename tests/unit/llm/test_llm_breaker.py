@@ -23,7 +23,7 @@ from streams.worker import metrics
 from streams.worker.reasoning import reasoner as reasoning
 from streams.worker.reasoning.llm import llm_client, models_of, reasoner_of, shared_client
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
-from streams.worker.runtime.ordered import Stale
+from streams.worker.runtime.fence import PartitionRevoked
 from tests.builders import a_contrast, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.patience import PATIENCE_SECONDS
@@ -302,7 +302,7 @@ async def test_who_waits_for_a_partition_that_has_moved_leaves(server: OpenAiSer
     await until(lambda: metrics.LLM_CIRCUIT._value.get() == 2)
     app.consumer_generation_id = 8
 
-    with pytest.raises(Stale):
+    with pytest.raises(PartitionRevoked):
         await asyncio.wait_for(waiting, PATIENCE_SECONDS)
 
 

@@ -6,7 +6,7 @@ from faust.types import TP
 from operators.contrast import SLOTS, RingLimits
 from schemas import Contrast, Ranking, Selection
 from streams.kafka.clients import partition_of
-from streams.worker.runtime.intake import IN_FLIGHT
+from streams.worker.runtime.executor import IN_FLIGHT
 from tests.fake_log import PREFIX, FakeDeployment
 from tests.unit.worker.test_worker_exactly_once import choice
 

@@ -62,9 +62,8 @@ def waiting(log: FakeLog) -> list[list[str]]:
 
 def listener(worker: FakeWorker) -> Listener:
     """What looks for silence."""
-    [timer] = worker.parts.app._app_tasks
-    agent = timer.__wrapped__.__self__  # type: ignore[attr-defined]
-    assert isinstance(agent, Listener)
+    tasks = [getattr(task.__wrapped__, "__self__", None) for task in worker.parts.app._app_tasks]
+    [agent] = [found for found in tasks if isinstance(found, Listener)]
     return agent
 
 

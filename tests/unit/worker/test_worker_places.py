@@ -12,7 +12,7 @@ from schemas import Contrast, PolicySkill
 from streams.settings import OnLlmFailure, Settings
 from streams.worker.agents.evolve import under_way
 from streams.worker.reasoning.reasoner import Reasoning
-from streams.worker.runtime.ordered import Abandoned
+from streams.worker.runtime.fence import Interrupted
 from tests.builders import a_contrast, a_skill, an_attribute
 
 SKILL = a_skill(an_attribute("genre: noir"))
@@ -62,7 +62,7 @@ async def test_who_waited_for_a_place_while_a_rebalance_began_asks_nobody() -> N
     slow.gate.set()
 
     assert await asks is not None, "what was asked is finished"
-    with pytest.raises(Abandoned):
+    with pytest.raises(Interrupted):
         await waits
     assert slow.asked == 1
 

@@ -11,10 +11,9 @@ from faust.types import TP
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.worker import app as worker_app
-from streams.worker.runtime.outlet import Delivered
-from streams.worker.runtime.repairs import DeliveredTable
-from streams.worker.runtime.stores import Writes
+from streams.worker.create import create
+from streams.worker.runtime.producer import Delivered
+from streams.worker.runtime.state import InflightWrites, LogFirstTable
 from tests.fake_log import settings_in
 
 TOPIC = "t.skills"
@@ -34,23 +33,23 @@ def changes(first: int, *values: tuple[bytes | None, bytes | None]) -> list[Chan
 
 
 @pytest.fixture(params=["memory", "rocksdb"])
-def table(request: pytest.FixtureRequest, tmp_path: Path) -> DeliveredTable:
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> LogFirstTable:
     if request.param == "rocksdb":
         pytest.importorskip("rocksdict")
-    made = worker_app.create(settings_in(tmp_path, store=request.param))
+    made = create(settings_in(tmp_path, store=request.param))
     made.app.assignor.assigned_actives = lambda: {HERE}
     made.app.assignor.assigned_standbys = set
     return made.tables.skills.table
 
 
-async def assigned(table: DeliveredTable, active: set[TP], standby: set[TP]) -> None:
+async def assigned(table: LogFirstTable, active: set[TP], standby: set[TP]) -> None:
     table.app.assignor.assigned_actives = lambda: active
     table.app.assignor.assigned_standbys = lambda: standby
     held = active | standby
     await table.on_rebalance(held, {HERE, THERE} - held, set())
 
 
-async def test_a_batch_is_held_with_the_offset_that_it_reaches(table: DeliveredTable) -> None:
+async def test_a_batch_is_held_with_the_offset_that_it_reaches(table: LogFirstTable) -> None:
     table.absorb(HERE, changes(3, (b"a", b"1"), (b"b", b"\xff no json"), (b"a", None), (None, b"stray"), (b"c", b"3")))
 
     assert {key: table.data[key] for key in (b"b", b"c")} == {b"b": b"\xff no json", b"c": b"3"}
@@ -58,7 +57,7 @@ async def test_a_batch_is_held_with_the_offset_that_it_reaches(table: DeliveredT
     assert table.persisted_offset(HERE) == 7
 
 
-async def test_a_store_is_no_further_than_what_it_holds_without_a_gap(table: DeliveredTable) -> None:
+async def test_a_store_is_no_further_than_what_it_holds_without_a_gap(table: LogFirstTable) -> None:
     """A later write that is acknowledged first: a worker that dies now needs the earlier one from the changelog."""
     table.absorb(HERE, changes(0, (b"x", b"0")))
     table.sends(0, b"first")
@@ -81,7 +80,7 @@ async def test_a_store_is_no_further_than_what_it_holds_without_a_gap(table: Del
     assert table.persisted_offset(HERE) == 4
 
 
-async def test_what_was_on_its_way_at_a_rebalance_says_nothing(table: DeliveredTable) -> None:
+async def test_what_was_on_its_way_at_a_rebalance_says_nothing(table: LogFirstTable) -> None:
     table.absorb(HERE, changes(0, (b"x", b"0")))
     table.sends(0, b"a")
     await assigned(table, {HERE}, set())
@@ -92,7 +91,7 @@ async def test_what_was_on_its_way_at_a_rebalance_says_nothing(table: DeliveredT
     assert table.persisted_offset(HERE) == 0, "recovery reads on from there"
 
 
-async def test_a_partition_that_went_is_not_written_to_and_comes_back_whole(table: DeliveredTable) -> None:
+async def test_a_partition_that_went_is_not_written_to_and_comes_back_whole(table: LogFirstTable) -> None:
     table.absorb(HERE, changes(0, (b"a", b"1"), (b"b", b"1")))
     await assigned(table, {THERE}, set())
     table.hold(b"c", b"late", (HERE, 2))
@@ -109,7 +108,7 @@ async def test_a_partition_that_went_is_not_written_to_and_comes_back_whole(tabl
     } == {b"a": b"1", b"e": b"2"}
 
 
-async def test_what_arrives_when_its_partition_is_a_standby_is_left_to_the_changelog(table: DeliveredTable) -> None:
+async def test_what_arrives_when_its_partition_is_a_standby_is_left_to_the_changelog(table: LogFirstTable) -> None:
     """It was on its way at the rebalance. No agent may see it, and it may be older than what the standby holds."""
     await assigned(table, {HERE, THERE}, set())
     table.sends(THERE.partition, b"key")
@@ -120,7 +119,7 @@ async def test_what_arrives_when_its_partition_is_a_standby_is_left_to_the_chang
     assert b"key" not in set(table.data)
 
 
-async def test_a_key_that_stands_on_two_partitions_stops_no_rebalance(table: DeliveredTable) -> None:
+async def test_a_key_that_stands_on_two_partitions_stops_no_rebalance(table: LogFirstTable) -> None:
     """Somebody wrote to a changelog by hand."""
     await assigned(table, {HERE, THERE}, set())
     for tp in (HERE, THERE):
@@ -132,7 +131,7 @@ async def test_a_key_that_stands_on_two_partitions_stops_no_rebalance(table: Del
 
 
 async def test_what_a_standby_holds_is_seen_once_it_takes_over(tmp_path: Path) -> None:
-    table = worker_app.create(settings_in(tmp_path)).tables.skills.table
+    table = create(settings_in(tmp_path)).tables.skills.table
     await assigned(table, {HERE}, {THERE})
     table.absorb(HERE, changes(0, (b"a", b"1")))
     table.absorb(THERE, changes(5, (b"b", b"1"), (b"c", b"1"), (b"c", None)))
@@ -151,7 +150,7 @@ async def test_what_a_standby_holds_is_seen_once_it_takes_over(tmp_path: Path) -
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=30), st.randoms(use_true_random=False))
 def test_whatever_the_order_of_answers_nothing_unheld_is_passed(steps: list[tuple[int, bool]], rng: Any) -> None:
     """Sends get their offsets in any order from when they began on; none that is not held is passed."""
-    writes, offsets, unsent, unheld = Writes(), itertools.count(), dict[bytes, None](), dict[bytes, int]()
+    writes, offsets, unsent, unheld = InflightWrites(), itertools.count(), dict[bytes, None](), dict[bytes, int]()
     for number, answers in steps:
         key = b"%d" % number
         if not answers and key not in unsent and key not in unheld:
@@ -172,7 +171,7 @@ class Fetched:
     """A recovery that is fed by hand."""
 
     def __init__(self, folder: Path) -> None:
-        self.app = worker_app.create(settings_in(folder)).app
+        self.app = create(settings_in(folder)).app
         self.app.consumer_generation_id = 1
         self.recovery = self.app.tables.recovery
         self.table = self.app.tables["skills"]
@@ -222,7 +221,7 @@ async def test_a_fetch_leaves_the_changelogs_with_the_recovery_and_brings_the_re
     assert list(fetched.table.data) == [b"a", b"s"], "another worker's partition is passed over"
 
 
-async def test_the_end_of_one_recovery_is_not_that_of_the_next(table: DeliveredTable) -> None:
+async def test_the_end_of_one_recovery_is_not_that_of_the_next(table: LogFirstTable) -> None:
     """A worker that is given partitions twice waits for their tables each time."""
     recovery = table.app.tables.recovery
     recovery.active_tps.add(HERE)

@@ -15,11 +15,10 @@ from aiokafka import TopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
-from schemas import Memory, Taken
-from streams.worker import app as worker_app
+from streams.worker.create import create
 from streams.worker.metrics import MOST_NAMES, OTHER, Names
 from streams.worker.run import RateLimitFilter
-from streams.worker.runtime.repairs import (
+from streams.worker.runtime.recovery import (
     LONGEST_PAUSE_SECONDS,
     SHORTEST_PAUSE_SECONDS,
     SHORTEST_WAIT_MS,
@@ -27,12 +26,11 @@ from streams.worker.runtime.repairs import (
     SeekingConsumerThread,
     TrueEndConsumerThread,
 )
-from tests.builders import DOMAIN, NOW, USER
 from tests.fake_log import settings_in
 
 
 def app_of(folder: Path, *, embedded: bool = False) -> faust.App:
-    return worker_app.create(settings_in(folder, embedded=embedded)).app
+    return create(settings_in(folder, embedded=embedded)).app
 
 
 TP_OF_NOBODY = TP("t.contrasts", 0)
@@ -186,11 +184,6 @@ async def test_a_fetch_that_is_cancelled_in_its_pause_answers_as_aiokafkas_own_d
     asked.cancel()
 
     assert await asked is False
-
-
-MEMORY = Memory(
-    user_id=USER, domain=DOMAIN, taken=tuple(Taken(item_id=f"i{n}", title=f"Film {n}", at=NOW) for n in range(20))
-)
 
 
 def record(name: str, text: str, *args: object, exc_info: object = None) -> logging.LogRecord:

@@ -9,8 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from streams.settings import Settings
 from streams.worker.runtime import watchdog
-from streams.worker.runtime.health import standing_of
-from streams.worker.runtime.watchdog import Patience
+from streams.worker.runtime.watchdog import StallDetector, standing_of
 from tests.fake_log import FakeDeployment, settings_in
 
 MINUTES = 120.0
@@ -21,7 +20,7 @@ def seconds_until_over(
     beats_per_second: float, pauses: list[float] | None = None, most: float = 10_000
 ) -> float | None:
     """After how long by the clock a worker that does nothing is given up; None if never."""
-    patience = Patience(MINUTES, LOOK)
+    patience = StallDetector(MINUTES, LOOK)
     now, turned = 0.0, 0.0
     for look in range(100_000):
         if now > most:
@@ -48,7 +47,7 @@ def test_an_event_loop_that_does_not_turn_at_all_is_stuck_in_a_handler() -> None
 
 def test_a_process_that_was_not_scheduled_has_had_no_chance() -> None:
     """It stands still for ten minutes, and looks once: a frozen machine, a laptop that slept."""
-    patience = Patience(MINUTES, LOOK)
+    patience = StallDetector(MINUTES, LOOK)
     patience.is_over("the same", 0, 0)
 
     assert not patience.is_over("the same", 600, 1)
@@ -75,7 +74,7 @@ class World:
         self.where = (settings.topic("forget-requests"), 1)
         self.assigned = {self.where}
         patch.setattr(watchdog, "lag", self.lag)
-        patch.setattr(watchdog, "Oldest", Unhurried)
+        patch.setattr(watchdog, "OldestRecordProbe", Unhurried)
         clock = SimpleNamespace(monotonic=lambda: self.now, time=time.time)
         patch.setattr("streams.worker.runtime.watchdog.time", clock)
         more = settings.model_copy(update={"watchdog_seconds": MINUTES})

@@ -11,7 +11,7 @@ import pytest
 
 from streams.kafka import topics
 from streams.settings import Settings
-from streams.worker.runtime.outlet import Delivered, Outlet
+from streams.worker.runtime.producer import Delivered, KafkaProducer
 from tests.harness import Harness
 from tests.patience import PATIENCE_SECONDS, until
 
@@ -23,22 +23,22 @@ SESSION_SECONDS, RECORDS = 2.0, 20
 FROZEN = """
 import asyncio, os, signal, sys
 from streams.settings import Settings
-from streams.worker.runtime.outlet import Outlet
+from streams.worker.runtime.producer import KafkaProducer
 
 async def main():
-    outlet = Outlet(Settings(), **{"linger.ms": 500})
-    await outlet.send(sys.argv[1], 0, b"before", b"")
-    sends = [outlet.send(sys.argv[1], 0, b"frozen", b"%d" % n) for n in range(int(sys.argv[2]))]
+    producer = KafkaProducer(Settings(), **{"linger.ms": 500})
+    await producer.send(sys.argv[1], 0, b"before", b"")
+    sends = [producer.send(sys.argv[1], 0, b"frozen", b"%d" % n) for n in range(int(sys.argv[2]))]
     print("holds", flush=True)
     os.kill(os.getpid(), signal.SIGSTOP)
     outcomes = await asyncio.gather(*sends, return_exceptions=True)
     print(" ".join(type(each).__name__ for each in outcomes), flush=True)
-    print(type(await send_again(outlet)).__name__, flush=True)
+    print(type(await send_again(producer)).__name__, flush=True)
 
-async def send_again(outlet):
+async def send_again(producer):
     while True:
         try:
-            return await outlet.send(sys.argv[1], 0, b"after", b"")
+            return await producer.send(sys.argv[1], 0, b"after", b"")
         except Exception:
             await asyncio.sleep(0.2)
 
@@ -69,7 +69,7 @@ def test_what_waited_through_a_freeze_longer_than_the_session_is_never_sent(harn
 
         process.send_signal(signal.SIGCONT)
 
-        assert process.stdout.readline().split() == ["Undelivered"] * RECORDS
+        assert process.stdout.readline().split() == ["DeliveryFailed"] * RECORDS
         assert process.stdout.readline().strip() == Delivered.__name__, "and a producer that works takes its place"
     keys = [message.key() for message in harness.quiet().records["contrasts"] if message.partition() == 0]
     assert keys == [b"before", b"successor", b"after"]
@@ -77,14 +77,14 @@ def test_what_waited_through_a_freeze_longer_than_the_session_is_never_sent(harn
 
 async def test_a_producer_that_is_broken_is_replaced_and_loses_nothing_that_is_sent_again(settings: Settings) -> None:
     topics.ensure(settings)
-    outlet = Outlet(settings)
-    first = (await outlet.send(settings.topic("contrasts"), 0, b"first", b"")).offset
-    [broken] = outlet._producers.values()
+    producer = KafkaProducer(settings)
+    first = (await producer.send(settings.topic("contrasts"), 0, b"first", b"")).offset
+    [broken] = producer._producers.values()
 
     from confluent_kafka import KafkaError  # noqa: PLC0415 - only to make one up
 
-    outlet._failure(broken, KafkaError(KafkaError.PRODUCER_FENCED))
-    second = (await outlet.send(settings.topic("contrasts"), 0, b"second", b"")).offset
+    producer._failure(broken, KafkaError(KafkaError.PRODUCER_FENCED))
+    second = (await producer.send(settings.topic("contrasts"), 0, b"second", b"")).offset
 
-    assert broken not in outlet._producers.values()
+    assert broken not in producer._producers.values()
     assert second == first + 1

@@ -4,16 +4,24 @@ A store knows up to which offset of each partition of its changelog it is comple
 start on a kept disk, after a rebalance, and where a standby takes over.
 """
 
+import asyncio
+from collections import defaultdict
 from collections.abc import ItemsView, Sequence
 from itertools import islice
 from typing import Any
 
+import faust
 from faust.stores import memory, rocksdb
 from faust.types import TP
+from yarl import URL
 
+from schemas import key_start
 from streams.compressed import compressed, decompressed
+from streams.worker.runtime.producer import Delivered
 
 SAMPLE = 1_000
+SCANNED_AT_ONCE = 20_000
+"""Keys that are scanned before other tasks run."""
 
 
 class MemoryStore(memory.Store[bytes, bytes]):
@@ -152,7 +160,7 @@ STORES = {"memory": MemoryStore, "rocksdb": RocksdbStore}
 """By the scheme of Faust's setting `store`."""
 
 
-class Writes:
+class InflightWrites:
     """The writes that are being sent to one partition of a changelog.
 
     A store is complete up to an offset only once it has everything before: of two writes the later one can be
@@ -181,3 +189,89 @@ class Writes:
     def ends(self, key: bytes) -> None:
         """Note that a value will not be on the changelog: the broker accepts none of its size."""
         self._behind.pop(key, None)
+
+
+class LogFirstTable(faust.Table):
+    """Repair 4: a table that never holds a value that its changelog does not; its store is one of ours."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._writes: defaultdict[int, InflightWrites] = defaultdict(InflightWrites)
+        self._lost: set[int] = set()
+        self._standby: set[int] = set()
+
+    def _new_store_by_url(self, url: Any) -> Any:
+        return STORES[URL(url).scheme](
+            url,
+            self.app,
+            self,
+            table_name=self.name,
+            key_type=self.key_type,
+            key_serializer=self.key_serializer,
+            value_type=self.value_type,
+            value_serializer=self.value_serializer,
+            options=self.options,
+        )
+
+    async def on_rebalance(self, assigned: Any, revoked: Any, newly_assigned: Any, generation_id: int = 0) -> None:
+        """Keep the values of this worker's partitions; writes that were being sent are read again, if they arrived."""
+        active, standby = (
+            {tp.partition for tp in tps if tp.topic == self.changelog_topic_name}
+            for tps in (self.app.assignor.assigned_actives(), self.app.assignor.assigned_standbys())
+        )
+        self._writes.clear()
+        self._lost = set(range(self.partitions)) - active - standby
+        self._standby = standby
+        self.data.assign(active, standby)
+        await super().on_rebalance(assigned, revoked, newly_assigned, generation_id)
+
+    def absorb(self, tp: TP, records: Sequence[Any]) -> bool:
+        """Apply records of the changelog; return false if the partition is another worker's now."""
+        if tp.partition in self._lost:
+            return False
+        self.data.absorb(tp, records)
+        return True
+
+    def at_rest(self, key: bytes) -> bytes | None:
+        """Return a value as its store has it: enough to see whether it has changed."""
+        found: bytes | None = self.data.at_rest(key)
+        return found
+
+    def sends(self, partition: int, key: bytes) -> None:
+        """Note that a value or a tombstone is about to be sent to the changelog."""
+        self._writes[partition].begins(key)
+
+    def is_refused(self, partition: int, key: bytes) -> None:
+        """Note that it will not be on the changelog."""
+        self._writes[partition].ends(key)
+
+    def hold(self, key: bytes, value: bytes | None, sent: Delivered) -> None:
+        """Set or drop a value that is in the changelog, unless its partition is another worker's, or a standby here."""
+        tp, offset = sent
+        if tp.partition not in self._lost and tp.partition not in self._standby:
+            self.data.hold(tp, key, value, self._writes[tp.partition].complete_to(key, offset))
+
+    async def keys_of(self, owner: str) -> list[bytes]:
+        """Return the keys `[owner, ...]`, by a scan: tables have neither order nor index."""
+        start, found = key_start(owner), []
+        for number, key in enumerate(tuple(self.data), 1):
+            if key.startswith(start):
+                found.append(key)
+            if number % SCANNED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return found
+
+    async def scrub(self) -> None:
+        """Compact RocksDB, so that deleted values leave the disk: until then they are only marked."""
+        for database in list(getattr(self.data, "_dbs", {}).values()):
+            await asyncio.to_thread(_compact, database)
+
+
+def _compact(database: Any) -> None:
+    from rocksdict import BottommostLevelCompaction, CompactOptions  # noqa: PLC0415 - an optional extra
+
+    options = CompactOptions()
+    # By default files of the last level are moved, and deleted values stay in them.
+    options.set_bottommost_level_compaction(BottommostLevelCompaction.force())
+    database.flush()
+    database.compact_range(None, None, options)

@@ -22,6 +22,14 @@ LOOK_AGAIN_SECONDS = 0.05
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
+class PartitionRevoked(Exception):
+    """The event's partition has moved: another worker processes it, and this one must not write."""
+
+
+class Interrupted(Exception):
+    """The event is unfinished, although its partition has not moved yet: it comes again, here or elsewhere."""
+
+
 class Membership:
     """What is known of our membership. Updated by the consumer's thread, read by the others.
 

@@ -4,15 +4,15 @@ import asyncio
 
 import pytest
 
-from streams.worker.runtime import membership
-from streams.worker.runtime.membership import Membership
+from streams.worker.runtime import fence
+from streams.worker.runtime.fence import Membership
 from tests.patience import PATIENCE_SECONDS
 
 
 class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.at = 1_000.0
-        monkeypatch.setattr(membership, "now", lambda: self.at)
+        monkeypatch.setattr(fence, "now", lambda: self.at)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from streams.kafka.clients import PARTITIONER
 from streams.settings import Compression
-from streams.worker.runtime.outlet import Delivered, Full, MessageSizeTooLarge, Outlet, Undelivered
+from streams.worker.runtime.producer import Delivered, DeliveryFailed, KafkaProducer, MessageSizeTooLarge, QueueFull
 from tests.fake_log import FakeDeployment, settings_in
 from tests.unit.worker.test_worker_exactly_once import assert_undisturbed, choices, put
 
@@ -28,8 +28,9 @@ async def test_it_neither_loses_nor_repeats_and_compresses_by_topic(
     tmp_path: Path, topic: str, compression: Compression, used: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: dict[str, Any] = {}
-    monkeypatch.setattr("streams.worker.runtime.outlet.Producer", lambda config: made.update(config) or MagicMock())
-    Outlet(settings_in(tmp_path, session_seconds=10, compression=compression)).send(f"t.{topic}", 0, b"key", b"value")
+    monkeypatch.setattr("confluent_kafka.Producer", lambda config: made.update(config) or MagicMock())
+    producer = KafkaProducer(settings_in(tmp_path, session_seconds=10, compression=compression))
+    producer.send(f"t.{topic}", 0, b"key", b"value")
 
     assert (made["enable.idempotence"], made["acks"], made["partitioner"]) == (True, "all", PARTITIONER)
     assert made["max.in.flight.requests.per.connection"] == 1
@@ -38,24 +39,24 @@ async def test_it_neither_loses_nor_repeats_and_compresses_by_topic(
 
 
 async def test_what_no_broker_takes_is_given_up(tmp_path: Path) -> None:
-    outlet = Outlet(settings_in(tmp_path, session_seconds=1))
+    outlet = KafkaProducer(settings_in(tmp_path, session_seconds=1))
 
-    with pytest.raises(Undelivered):
+    with pytest.raises(DeliveryFailed):
         await outlet.send("t.contrasts", 0, b"key", b"value")
 
 
 async def test_a_record_that_no_topic_takes_is_refused_at_once(tmp_path: Path) -> None:
-    outlet = Outlet(settings_in(tmp_path))
+    outlet = KafkaProducer(settings_in(tmp_path))
 
     with pytest.raises(MessageSizeTooLarge):
         await outlet.send("t.contrasts", 0, b"key", bytes(5 * 1024 * 1024))
 
 
 async def test_a_full_queue_takes_nothing_and_says_so(tmp_path: Path) -> None:
-    outlet = Outlet(settings_in(tmp_path), **{"queue.buffering.max.messages": 2})
+    outlet = KafkaProducer(settings_in(tmp_path), **{"queue.buffering.max.messages": 2})
     taken = [outlet.send("t.contrasts", 0, b"key", b"value") for _ in range(2)]
 
-    with pytest.raises(Full):
+    with pytest.raises(QueueFull):
         outlet.send("t.contrasts", 0, b"key", b"value")
 
     for each in taken:
@@ -66,15 +67,15 @@ async def test_a_full_queue_is_waited_for_and_nothing_is_dropped(
     deployment: FakeDeployment, caplog: pytest.LogCaptureFixture
 ) -> None:
     worker = deployment.worker()
-    send, held = worker.parts.producer.outlet.send, [0]
+    send, held = worker.parts.producer.kafka.send, [0]
 
     def now_and_then_full(*record: Any) -> asyncio.Future[Delivered]:
         held[0] += 1
         if held[0] % 3:
-            raise Full
+            raise QueueFull
         return send(*record)
 
-    worker.parts.producer.outlet.send = now_and_then_full  # type: ignore[method-assign, assignment]
+    worker.parts.producer.kafka.send = now_and_then_full  # type: ignore[method-assign, assignment]
     made = choices(6)
     with caplog.at_level(logging.WARNING):
         put(deployment.log, made)

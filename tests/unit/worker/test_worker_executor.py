@@ -6,14 +6,16 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from faust.types import TP
 from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.evolve import RulesReasoner
 from streams.settings import OnLlmFailure
 from streams.worker.reasoning.reasoner import Reasoning
-from streams.worker.runtime.ordered import BACKLOG, Abandoned, KeyOrdered, Stale, Work
-from streams.worker.runtime.reader import Reader
+from streams.worker.runtime.dispatch import BACKLOG, Reader
+from streams.worker.runtime.executor import KeyedExecutor, Task
+from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 
 KEYS = st.sampled_from(["ann", "bob", "cem", None])
 EVENTS = st.lists(st.tuples(st.integers(0, 2), KEYS), min_size=1, max_size=12)
@@ -40,12 +42,11 @@ class Run:
         self.events: list[tuple[int, int]] = []
         self.full: set[Any] = set()
         self._ends: dict[int, asyncio.Future[None]] = {}
-        self._works: dict[tuple[int, int, int], Work] = {}
+        self._works: dict[tuple[int, int, int], Task] = {}
         self._offsets: dict[int, int] = defaultdict(int)
-        self.progress = 0
         self.reader = Reader(self)
-        self.ordered = KeyOrdered(self.reader, "a stage", in_flight, self.route, self.on_error, self.on_progress)
-        self.reader.attach(["t"], self.ordered.take)
+        self.stage = "a stage"
+        self.ordered = KeyedExecutor(self, in_flight)
         self.reader.on_ack(lambda event: self.acked[event.partition].append(event.offset))
 
     def on_buffer_full(self, tp: Any) -> None:
@@ -54,26 +55,27 @@ class Run:
     def on_buffer_drop(self, tp: Any) -> None:
         self.full.discard(tp)
 
-    def route(self, event: Any) -> Work:
+    def route(self, event: Any) -> Task:
         return self._works[event.generation_id, event.partition, event.offset]
 
     async def on_error(self, event: Any, error: Exception) -> None:
         self.errors.append(error)
 
-    def on_progress(self) -> None:
-        self.progress += 1
-
-    async def fetch(self, partition: int, *works: Work) -> None:
+    async def fetch(self, partition: int, *works: Task) -> None:
         """A fetch brings so many records of a partition."""
         first = self._offsets[partition]
         self._offsets[partition] += len(works)
         for offset, work in enumerate(works, first):
             self._works[self.consumer_generation_id, partition, offset] = work
             self.events.append((partition, offset))
-        self.reader.take(("t", partition), [Fetched(offset) for offset in range(first, first + len(works))])
+        self.take(partition, *(Fetched(offset) for offset in range(first, first + len(works))))
         await turn()
 
-    def work(self, key: str | None, number: int) -> Work:
+    def take(self, partition: int, *fetched: Fetched) -> None:
+        """Submit what a fetch has brought."""
+        self.ordered.submit(self.reader.batch(TP("t", partition), fetched))
+
+    def work(self, key: str | None, number: int) -> Task:
         """Work that ends when the test says so."""
         self._ends[number] = asyncio.get_running_loop().create_future()
 
@@ -82,7 +84,7 @@ class Run:
             await self._ends[number]
             self.finished.add(number)
 
-        return Work(key, handle)
+        return Task(key, handle)
 
     async def submit(self, partition: int, key: str | None) -> int:
         """Submit an event; its number."""
@@ -134,7 +136,6 @@ def test_acknowledged_in_order_and_never_before_it_is_done(
                 done = [n in world.finished for n in mine]
                 head = done.index(False) if False in done else len(done)
                 assert world.acked[partition] == list(range(head)), "all that is done at the head, and no more"
-        assert world.progress == len(events)
         assert len(world.errors) == sum(outcome == "error" for outcome in outcomes[: len(events)])
 
     run(play)
@@ -224,7 +225,7 @@ async def test_what_a_seek_brings_again_is_not_given_out_again() -> None:
     world = Run()
     await world.submit(0, "ann")
 
-    world.reader.take(("t", 0), [Fetched(0)])
+    world.take(0, Fetched(0))
     await turn()
     await world.end(0)
 
@@ -245,7 +246,7 @@ async def test_gaps_between_offsets_are_passed_over() -> None:
 
 async def test_an_event_for_which_no_work_is_found_is_an_error_and_not_lost() -> None:
     world = Run()
-    world.reader.take(("t", 0), [Fetched(0)])
+    world.take(0, Fetched(0))
     await turn()
 
     assert [type(error) for error in world.errors] == [KeyError]
@@ -281,7 +282,7 @@ async def test_an_event_that_comes_again_is_not_acknowledged_by_its_old_self() -
 async def test_what_is_stale_is_no_error_and_not_done_even_if_its_partition_has_not_moved_yet() -> None:
     """A rebalance that has waited too long: what was given up must not be committed on the way out of it."""
     world = Run()
-    await world.end(await world.submit(0, "ann"), Stale())
+    await world.end(await world.submit(0, "ann"), PartitionRevoked())
     behind = await world.submit(0, "bob")
 
     assert world.errors == []
@@ -296,7 +297,7 @@ async def test_behind_an_abandoned_event_nothing_of_its_partition_is_acknowledge
     other = await world.submit(1, "cem")
 
     await world.end(second)
-    await world.end(first, Abandoned())
+    await world.end(first, Interrupted())
     third = await world.submit(0, "dee")
     await world.end(other)
 
@@ -310,7 +311,7 @@ async def test_what_stands_before_an_abandoned_event_is_acknowledged_though_it_e
     world = Run()
     first, second, third = [await world.submit(0, name) for name in ("ann", "bob", "cem")]
 
-    await world.end(second, Abandoned())
+    await world.end(second, Interrupted())
     await world.end(third)
     await world.end(first)
 
@@ -347,11 +348,11 @@ async def test_who_waits_for_a_model_learns_that_the_event_is_no_longer_its_own(
     async def refused() -> None:
         try:
             await reasoning._pause(0.001)
-        except (Stale, Abandoned) as error:
+        except (PartitionRevoked, Interrupted) as error:
             raised.append(type(error))
 
-    await world.fetch(0, Work("ann", handle))
+    await world.fetch(0, Task("ann", handle))
     await asyncio.wait_for(done.wait(), 60)
 
     assert world.errors == []
-    assert raised == [Abandoned, Stale]
+    assert raised == [Interrupted, PartitionRevoked]

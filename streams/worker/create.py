@@ -1,0 +1,243 @@
+"""The worker: its Faust app with settings decided by measurement, tables and agents, and its life beside these."""
+
+import asyncio
+import gc
+import logging
+from functools import cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import faust
+
+from operators.tokens import count_tokens
+from schemas import ItemMemory
+from schemas.topics import TOPICS
+from streams import private, shutdown
+from streams.exceptions import MissingExtra
+from streams.kafka import topics
+from streams.kafka.security import protocol_of, tls_context
+from streams.pseudonyms import FILE, is_shared
+from streams.settings import By, RankerName, ReasonerName, Settings, Store
+from streams.worker import metrics
+from streams.worker.agents import contrast, evolve, listen, prior, propagate, rank, weigh
+from streams.worker.deps import Deps
+from streams.worker.reasoning.llm import close_clients, listener_of, models_of, reader_of, reasoner_of
+from streams.worker.reasoning.reasoner import Reasoning
+from streams.worker.runtime.dispatch import RegisteredTopic
+from streams.worker.runtime.fence import Membership
+from streams.worker.runtime.producer import Producer, delivery_seconds
+from streams.worker.runtime.recovery import QuietTableManager, WorkerApp
+from streams.worker.runtime.state import LogFirstTable
+from streams.worker.runtime.watchdog import Watchdog, standing_of
+from streams.worker.tables import Tables
+
+logger = logging.getLogger("sager.worker")
+
+TABLES = ("skills", "profiles", "open-rankings", "memories", "receipts", "weights", "cards", "conversations")
+NEVER_SECONDS = 7 * 86_400.0
+REQUEST_BYTES = 4 * 1024 * 1024
+RECORDS_AT_ONCE = 1_000
+"""A fetch is decompressed as its records are taken: all at once, 4 MB a partition become gigabytes."""
+MARGIN_SECONDS, MEASURE_SECONDS = 30.0, 10.0
+COLLECT_AFTER = (100_000, 20, 10)
+"""Thresholds of the garbage collector's generations. Python's own 700 start it several times per event."""
+
+
+class Worker(NamedTuple):
+    """A worker's parts: the app with all agents, and what the agents share."""
+
+    app: WorkerApp
+    tables: Tables
+    producer: Producer
+    deps: Deps
+
+
+def create(settings: Settings) -> Worker:
+    """Return the worker's parts, with an app of all agents that is not started yet."""
+    datadir = settings.data_dir / "worker"
+    private.make(datadir)
+    app, deps = _app(settings, datadir), Deps(settings)
+    producer = Producer(app, settings)
+    tables = Tables({base: _table(app, settings, base) for base in TABLES}, producer)
+    worker = Worker(app, tables, producer, deps)
+    app.prepare = cache(partial(prepare, app, deps))
+    add_tasks(app, tables, deps)
+    rank.define(*worker, models_of(settings))
+    contrast.define(*worker)
+    propagate.define(*worker)
+    weigh.define(*worker)
+    reasoning = Reasoning(
+        reasoner_of(settings),
+        settings.on_llm_failure,
+        app.reader.touch,
+        settings.evolve_mode,
+        reader_of(settings),
+        settings.in_flight if settings.reasoner is ReasonerName.LLM else None,
+        listener_of(settings),
+        deps.privacy,
+    )
+    listener = listen.define(*worker, reasoning.listen)
+    prior.define(*worker, evolve.define(*worker, reasoning, listener))
+    return worker
+
+
+def _app(settings: Settings, datadir: Path) -> WorkerApp:
+    if settings.store is Store.ROCKSDB and find_spec("rocksdict") is None:
+        raise MissingExtra(
+            "SAGER_STORE=rocksdb needs an extra: pip install '.[rocksdb]' in a clone of the repository, "
+            "or set SAGER_STORE=memory"
+        )
+    under_way = delivery_seconds(settings.session_seconds)
+    rebalance_seconds = max(settings.rebalance_seconds, longest_question_seconds(settings)) + under_way
+    return WorkerApp(
+        settings,
+        Membership(settings.session_seconds, rebalance_seconds, under_way),
+        broker=[f"kafka://{server.strip()}" for server in settings.bootstrap.split(",")],
+        broker_credentials=credentials(settings),
+        store=f"{settings.store.value}://",
+        datadir=str(datadir),
+        # A table's changelog must have as many partitions as its source, or every write is lost.
+        topic_partitions=settings.partitions,
+        topic_replication_factor=settings.replication,
+        topic_disable_leader=True,
+        table_standby_replicas=settings.standby_replicas,
+        TableManager=QuietTableManager,
+        Worker=PunctualWorker,
+        broker_session_timeout=settings.session_seconds,
+        broker_heartbeat_interval=min(1.0, settings.session_seconds / 8),
+        broker_rebalance_timeout=rebalance_seconds,
+        broker_commit_interval=settings.commit_seconds,
+        # Faust counts time without a fetch, and never comes back from it: our own watchdog looks at progress.
+        broker_max_poll_interval=NEVER_SECONDS,
+        stream_wait_empty=True,
+        consumer_max_fetch_size=REQUEST_BYTES,
+        broker_max_poll_records=RECORDS_AT_ONCE,
+        consumer_auto_offset_reset="earliest",
+        web_enabled=False,
+        web_tables_enabled=False,
+    )
+
+
+def credentials(settings: Settings) -> faust.SASLCredentials | faust.SSLCredentials | None:
+    """Return the credentials of Faust's consumer; None for a plain connection."""
+    context = tls_context(settings)
+    if protocol_of(settings).sasl:
+        password = settings.kafka_sasl_password
+        return faust.SASLCredentials(
+            username=settings.kafka_sasl_username,
+            password=password.get_secret_value() if password else None,
+            mechanism=settings.kafka_sasl_mechanism.value,
+            ssl_context=context,
+        )
+    return faust.SSLCredentials(context) if context else None
+
+
+def _table(app: faust.App, settings: Settings, base: str) -> LogFirstTable:
+    """Return a table whose changelog is the registry's topic of that name."""
+    table = LogFirstTable(
+        app,
+        name=base,
+        key_type=bytes,
+        value_type=bytes,
+        partitions=settings.partitions,
+        changelog_topic=RegisteredTopic(app, topics=[settings.topic(base)], compacting=True, internal=True),
+        help=(TOPICS[base].model.__doc__ or "").partition("\n")[0],
+    )
+    app.tables.add(table)
+    return table
+
+
+def prepare(app: Any, deps: Deps) -> None:
+    """Do what a worker needs before it joins its group; blocks until it is done."""
+    health = app.health
+    health.starts("looking at the topics")
+    if made := topics.ensure(deps.settings):
+        logger.info("created %s", ", ".join(made))
+    if not is_shared(deps.settings):
+        logger.warning(
+            "neither SAGER_PSEUDONYM_KEY nor SAGER_CHAIN_KEY is set: workers that do not share %s give one user "
+            "several pseudonyms in the graph",
+            deps.settings.data_dir / FILE,
+        )
+    health.starts("reading the global skills")
+    deps.global_skills.start()
+    health.starts("reading the weights")
+    deps.learned_weights.start()
+    health.starts("reading the items of the graph")
+    deps.items.start()
+    # The tokenizer reads its table on first use, for half a second: not while a group waits for this worker.
+    count_tokens("")
+    health.runs(app)
+
+
+def longest_question_seconds(settings: Settings) -> float:
+    """Return how long one event can keep a model busy, with all retries: partitions and the watchdog wait for it."""
+    calls, pauses = settings.llm_attempts + 1, settings.llm_attempts
+    question = calls * settings.llm_timeout_seconds + pauses * settings.llm_retry_seconds
+    evolving = int(settings.reasoner is ReasonerName.LLM)
+    orders = settings.rank_orders + 1 if settings.ranker is not RankerName.DETERMINISTIC else 0
+    ranking = (settings.extract_by is By.LLM) + orders
+    return question * max(evolving, ranking)
+
+
+def add_tasks(app: Any, tables: Tables, deps: Deps) -> None:
+    """Add the tasks that start with the app: Faust makes its consumer in the thread that asks for it first."""
+    metrics.LLM_BUDGET.set(deps.settings.llm_daily_budget)
+
+    def assigned() -> set[tuple[str, int]]:
+        return {(tp.topic, tp.partition) for tp in app.consumer.assignment()}
+
+    async def on_guard() -> None:
+        app.reader.touch()
+        settings = deps.settings
+        patience = max(settings.watchdog_seconds, longest_question_seconds(settings) + MARGIN_SECONDS)
+        patient = settings.model_copy(update={"watchdog_seconds": patience})
+        standing, beats = partial(standing_of, app), lambda: app.health.beats
+        watchdog = Watchdog(patient, lambda: app.reader.progressed, assigned, standing=standing, beats=beats)
+        watchdog.start()
+        app.health.guarded_by(watchdog)
+        logger.info("watching for lag without progress for %.0f s", patience)
+
+    async def measure_state() -> None:
+        while True:
+            try:
+                sizes = {name: table.data.size() for name, table in tables.by_name.items()}
+                sizes[ItemMemory.TOPIC] = deps.items.store.size()
+                for name, (entries, size) in sizes.items():
+                    metrics.STATE_ENTRIES.labels(name).set(entries)
+                    metrics.STATE_BYTES.labels(name).set(size)
+            except Exception as error:  # a task that raises ends the worker
+                logger.warning("cannot measure the tables: %s", error)
+            await asyncio.sleep(MEASURE_SECONDS)
+
+    async def collect_seldom() -> None:
+        # The objects of imports, agents and recovery stay for good, so the collector need not visit them again. Events
+        # leave few cycles, and reference counts free the rest at once.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*COLLECT_AFTER)
+
+    for task in (collect_seldom, on_guard, measure_state):
+        app.task(task)
+
+
+class PunctualWorker(faust.Worker):
+    """A Faust worker that ends in time after a signal, also without Kafka: Faust would wait to commit."""
+
+    async def on_first_start(self) -> None:
+        """Observe the event loop from its first turn on."""
+        self.app.health.beat(self.loop)
+        await super().on_first_start()
+
+    async def on_shutdown(self) -> None:
+        """Close the connections to models."""
+        await super().on_shutdown()
+        await close_clients()
+
+    def _schedule_shutdown(self, signal: Any) -> None:
+        seconds = self.app.settings.shutdown_seconds
+        self.app.health.ends()
+        shutdown.begin(seconds)
+        logger.info("%s: finishing what is in flight, for at most %.0f s", signal.name, seconds)
+        super()._schedule_shutdown(signal)

@@ -1,0 +1,276 @@
+"""Executors: one user's events one after another, many users at once, acknowledged in the order of offsets.
+
+Faust's own `concurrency=N` loses table updates (the documentation forbids it), and acknowledging out of order lets a
+commit pass over an event in flight (faust-streaming #606). So a task per user works off that user's events, and a
+partition counts as done up to its first unfinished event (`dispatch.Reader`).
+
+A handler gets events of the right type on the right partition, not from the future and not erased. Other records are
+re-routed (invariant 13), dead-lettered (invariant 9) or dropped.
+"""
+
+import asyncio
+import logging
+import time
+import weakref
+from collections import deque
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, NamedTuple
+
+from faust.streams import _current_event
+
+from operators.admit import Refused, id_of, refused
+from operators.clocks import TOLERANCE
+from schemas import BadRecord, DeadLetter, Event, ForgetRequest, Model, Position, encode
+from schemas.topics import TOPICS
+from streams.kafka.clients import partition_of
+from streams.metrics import DEAD_LETTERS, report_clock
+from streams.settings import Settings
+from streams.worker import metrics
+from streams.worker.runtime.dispatch import Batch, ConsumedRecord, Reader, position_of
+from streams.worker.runtime.fence import Interrupted, PartitionRevoked
+from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
+from streams.worker.tables import Tables
+
+logger = logging.getLogger("sager.executor")
+
+Handler = Callable[[Any, Any, Position], Awaitable[str]]
+"""Takes the consumed record, the event in it and its position; returns the outcome for the metrics."""
+IN_FLIGHT = 256
+"""Events that run at once, unless an agent asks for another number."""
+AT_ONCE = 16
+"""Events that begin before other tasks run: each is decoded then, which takes a while."""
+LOOK_AGAIN_SECONDS, SMALL_BYTES = 0.05, 4_096
+AHEAD = f"its time is more than {TOLERANCE.seconds // 60} minutes ahead of its record's or of the worker's clock"
+
+
+class Task(NamedTuple):
+    """The handler of an event, and its owner, of whom one event is handled at a time; None: no owner."""
+
+    key: str | None
+    handle: Callable[[], Awaitable[None]]
+
+
+class DeadLetters:
+    """Keeps records that a stage cannot process."""
+
+    def __init__(self, producer: Producer, settings: Settings, stage: str) -> None:
+        self.stage = stage
+        self._producer, self._settings = producer, settings
+
+    async def dead_letter(
+        self, event: Any, position: Position, reason: str, detail: str, value: bytes | None = None
+    ) -> None:
+        """Dead-letter a record with its position, the reason and its bytes."""
+        if value is None:
+            value = event.value or b""
+        try:
+            await self._send_letter(event, DeadLetter.of(self.stage, position, reason, detail, event.key, value))
+        except MessageSizeTooLarge:
+            # A broker with a lower limit than ours. Position and beginning are better than a partition that stops here.
+            small = DeadLetter.of(self.stage, position, reason, detail, event.key, value, limit=SMALL_BYTES)
+            await self._send_letter(event, small)
+        DEAD_LETTERS.labels(self.stage, reason).inc()
+        metrics.EVENTS.labels(self.stage, "dead-lettered").inc()
+
+    async def _send_letter(self, event: Any, letter: DeadLetter) -> None:
+        # Not by the key: hashing a hostile one takes 0.7 s a megabyte, and all agents would wait.
+        partition = letter.source.partition
+        await self._producer.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
+
+
+class RecordDispatcher(DeadLetters):
+    """The records of one agent, its `stage` in metrics and dead letters: decodes and checks them for its handler.
+
+    An owner's events run one after another. Without `by_owner` each begins in its turn, runs to its first wait, and
+    then they overlap.
+    """
+
+    def __init__(
+        self,
+        app: Any,
+        tables: Tables,
+        producer: Producer,
+        settings: Settings,
+        stage: str,
+        handle: Handler,
+        *models: type[Event],
+        by_owner: bool = True,
+    ) -> None:
+        super().__init__(producer, settings, stage)
+        self.reader: Reader = app.reader
+        self._tables, self._handler, self._by_owner = tables, handle, by_owner
+        self._topics = {settings.topic(model.TOPIC): TOPICS[model.TOPIC] for model in models}
+
+    def route(self, event: ConsumedRecord) -> Task:
+        """Return the owner of a record's event and what to do with it."""
+        topic = self._topics[event.topic]
+        position = position_of(event)
+        if topic.model is not ForgetRequest:
+            self.reader.newest_ms = max(self.reader.newest_ms, position.timestamp_ms)
+        metrics.labelled(metrics.TAKEN, topic.base).inc()
+        try:
+            record = self._tables.decode(topic.model, event.value)
+        except BadRecord as error:
+            return Task(None, partial(self.dead_letter, event, position, error.reason, error.detail))
+        owner = topic.owner_of(record)
+        right = partition_of(owner, self._settings.partitions)
+        if right != position.partition:
+            return Task(owner, partial(self._reroute, event, topic.base, owner, right))
+        return Task(owner if self._by_owner else None, partial(self._handle, event, record, position))
+
+    async def _handle(self, event: Any, record: Model, position: Position) -> None:
+        why = self._refused(record, position)
+        if why is Refused.FROM_THE_FUTURE:
+            await self.dead_letter(event, position, why.value, AHEAD)
+            return
+        outcome = why.value if why else await self._handler(event, record, position)
+        metrics.labelled(metrics.EVENTS, self.stage, outcome).inc()
+
+    def _refused(self, record: Model, position: Position) -> Refused | None:
+        """Return the reason to reject an event before its handler sees it."""
+        if id_of(record) is None:
+            return None
+        user_id, occurred_at = record.user_id, record.occurred_at  # type: ignore[attr-defined]
+        receipt, now = self._tables.receipt(user_id), datetime.now(UTC)
+        logged_at = position.moment if position.timestamp_ms else None
+        if logged_at is not None:
+            report_clock((logged_at - now).total_seconds(), TOLERANCE.total_seconds())
+        why = refused(record, logged_at, now, receipt, self._settings.event_key_bytes)
+        if why is not None or receipt is None:
+            return why
+        moments = [occurred_at] if logged_at is None else [occurred_at, logged_at]
+        return Refused.FORGOTTEN if receipt.covers(getattr(record, "domain", None), *moments) else None
+
+    async def _reroute(self, event: Any, base: str, owner: str, right: int) -> None:
+        """Forward a record to its user's partition: its producer does not hash with murmur2."""
+        await self._producer.send(event, base, owner.encode(), event.value, partition=right)
+        metrics.REROUTED.labels(self.stage).inc()
+        metrics.EVENTS.labels(self.stage, "rerouted").inc()
+
+    async def on_error(self, event: Any, error: Exception) -> None:
+        """Dead-letter an event whose handler failed unexpectedly."""
+        detail = f"{type(error).__name__}: {error}"
+        try:
+            await self.dead_letter(event, position_of(event), "internal-error", detail)
+        except PartitionRevoked:
+            metrics.STALE.labels(self.stage).inc()
+
+
+class KeyedExecutor:
+    """Runs one agent's handlers, at most `in_flight` at once.
+
+    `records` returns an event's owner and handler, and dead-letters an event whose handler raised.
+    """
+
+    def __init__(self, records: RecordDispatcher, in_flight: int = IN_FLIGHT) -> None:
+        self._records, self._reader, self._limit = records, records.reader, in_flight
+        self._backlog: deque[ConsumedRecord] = deque()
+        self._lines: dict[str, deque[tuple[ConsumedRecord, Task]]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._in_flight = 0
+        self._will_look = False
+        stage = records.stage
+        metrics.IN_FLIGHT_LIMIT.labels(stage).inc(in_flight)
+        self._running, self._queued = metrics.IN_FLIGHT.labels(stage), metrics.QUEUED.labels(stage)
+        self._unacked, self._stale = metrics.UNACKED.labels(stage), metrics.STALE.labels(stage)
+        self._seconds = metrics.STAGE_SECONDS.labels(stage)
+
+    def submit(self, batch: Batch) -> None:
+        """Take events of a partition, and begin as many as there is room for."""
+        self._backlog.extend(batch)
+        self._queued.inc(len(batch))
+        self._begin()
+
+    def _begin(self) -> None:
+        for number in range(AT_ONCE):
+            if self._in_flight >= self._limit or not self._backlog:
+                return
+            if number == 0 and not self._reader.flows:
+                # Stale events are dropped if partitions have moved.
+                self._look_again(LOOK_AGAIN_SECONDS)
+                return
+            self._begin_one()
+        self._look_again(0.0)
+
+    def _begin_one(self) -> None:
+        event = self._backlog.popleft()
+        if not self._reader.begin(event):
+            self._queued.dec()
+            return
+        task = self._routed(event)
+        self._in_flight += 1
+        self._unacked.inc()
+        line = None if task.key is None else self._lines.get(task.key)
+        if line is not None:
+            line.append((event, task))
+            return
+        line = deque([(event, task)])
+        if task.key is not None:
+            self._lines[task.key] = line
+        serving = asyncio.create_task(self._serve(task.key, line))
+        self._tasks.add(serving)
+        serving.add_done_callback(self._tasks.discard)
+
+    def _routed(self, event: ConsumedRecord) -> Task:
+        try:
+            return self._records.route(event)
+        except Exception as error:
+            return Task(None, partial(_fail, error))
+
+    def _look_again(self, seconds: float) -> None:
+        if self._will_look:
+            return
+        self._will_look = True
+
+        def look() -> None:
+            self._will_look = False
+            self._begin()
+
+        asyncio.get_running_loop().call_later(seconds, look)
+
+    async def _serve(self, key: str | None, line: deque[tuple[ConsumedRecord, Task]]) -> None:
+        try:
+            while line:
+                event, task = line[0]
+                # From it a RocksDB table takes the partition of a key.
+                _current_event.set(weakref.ref(event))
+                self._queued.dec()
+                with self._running.track_inprogress():
+                    began = time.perf_counter()
+                    await self._guarded(event, task)
+                    self._seconds.observe(time.perf_counter() - began)
+                # Not in the finally: an event that was cancelled must come again after the restart.
+                event.is_done = True
+                line.popleft()
+                self._end(event)
+                self._begin()
+        finally:
+            if key is not None:
+                self._lines.pop(key, None)
+            for event, _ in line:  # cancelled: none of them is done
+                self._end(event)
+
+    def _end(self, event: ConsumedRecord) -> None:
+        self._in_flight -= 1
+        self._unacked.dec(self._reader.end(event))
+
+    async def _guarded(self, event: ConsumedRecord, task: Task) -> None:
+        try:
+            if event.is_stale:
+                raise PartitionRevoked
+            if event.progress.abandoned_at is not None:
+                raise Interrupted
+            await task.handle()
+        except (PartitionRevoked, Interrupted):
+            # Also where its partition has not moved yet: it is not done, and must not be committed in this generation.
+            self._stale.inc()
+            event.progress.abandon(event)
+        except Exception as error:
+            logger.exception("%s: %s/%s@%s", self._records.stage, event.topic, event.partition, event.offset)
+            await self._records.on_error(event, error)
+
+
+async def _fail(error: Exception) -> None:
+    raise error

@@ -1,0 +1,326 @@
+"""Producers: one for all of a worker's records, its tables' changelogs included, and the app's for a user's own.
+
+Faust's own producer costs a CPU millisecond and a half per choice: a buffer, a task and a wake-up per record. Ours is
+librdkafka's, with a future per record. While any is open, the event loop polls it every few milliseconds.
+
+**The fence.** The sender has checked its `membership`. After a freeze the producer would still send its queued records,
+behind those that a successor has written since. So a record that is not delivered within `delivery_seconds` is dropped,
+and membership must be certain for that much longer.
+
+A user's own agents and tables send through `AppProducer`, which keeps Faust's promise instead: as many attempts as fit
+into `producer_request_timeout`, and no fence.
+
+A dropped record may be in the log all the same, if only its acknowledgement was lost. Sending it again is harmless
+where a newer value replaces an older one, and `evolve` looks for a diff in the log first.
+"""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+import confluent_kafka
+from aiokafka.partitioner import murmur2
+from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka.admin import NewTopic
+from faust.transport import producer as faust_producer
+from faust.types import TP
+from faust.types.tuples import RecordMetadata
+from mode import want_seconds
+
+from schemas.topics import TOPICS
+from streams.kafka import topics
+from streams.kafka.clients import partition_of, producer_config
+from streams.settings import Compression, Settings
+from streams.worker import metrics
+from streams.worker.runtime.fence import Membership, PartitionRevoked
+
+logger = logging.getLogger("sager.producer")
+
+SHARE_OF_SESSION, POLL_SECONDS = 0.7, 0.002
+METADATA_SECONDS = 10.0
+BATCH_BYTES = 256 * 1024
+"""No more than the smallest limit of a topic: a batch that is refused is refused with all its records."""
+QUEUE_KIBIBYTES = 64 * 1024
+FASTEST, USUAL = 1, -1
+"""Levels of compression: gzip's highest take five times the CPU."""
+BY_KEY = -1
+BROKEN = frozenset(
+    {
+        KafkaError._FATAL,
+        KafkaError.PRODUCER_FENCED,
+        KafkaError.INVALID_PRODUCER_EPOCH,
+        KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        KafkaError.UNKNOWN_PRODUCER_ID,
+    }
+)
+"""After these a producer delivers nothing more. The embedded broker answers the second after any dropped record."""
+FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS, FULL_SECONDS = 0.2, 10.0, 0.01
+
+_Result = TypeVar("_Result")
+
+
+class Delivered(NamedTuple):
+    """The place of a record in its log."""
+
+    topic_partition: TP
+    offset: int
+
+
+class DeliveryFailed(Exception):
+    """A record was not acknowledged in time, or was refused; it may be sent again."""
+
+
+class MessageSizeTooLarge(Exception):
+    """A record is larger than the topic takes, so another attempt would fail too."""
+
+
+class QueueFull(Exception):
+    """The producer's queue is full: retry after checking the fence again."""
+
+
+def delivery_seconds(session_seconds: float) -> float:
+    """Return how long a record may take: it expires, with the lease that it was sent under, before the session."""
+    return SHARE_OF_SESSION * session_seconds
+
+
+class KafkaProducer:
+    """A librdkafka producer per codec, bound to the event loop of its first use.
+
+    `more` are further librdkafka settings.
+    """
+
+    def __init__(self, settings: Settings, **more: Any) -> None:
+        self._codecs = {
+            settings.topic(base): Compression(topic.compression or settings.compression)
+            for base, topic in TOPICS.items()
+        }
+        self._settings = settings
+        self._own = {
+            "acks": "all",
+            "linger.ms": 1_000 * settings.linger_seconds,
+            "batch.size": BATCH_BYTES,
+            "queue.buffering.max.kbytes": QUEUE_KIBIBYTES,
+            "message.timeout.ms": int(1_000 * delivery_seconds(settings.session_seconds)),
+            **more,
+        }
+        self._producers: dict[Compression, confluent_kafka.Producer] = {}
+        self._retired: list[confluent_kafka.Producer] = []
+        self._under_way = 0
+        self._polls = False
+
+    def producer_of(self, topic: str) -> confluent_kafka.Producer:
+        """Return the librdkafka producer that compresses as this topic does, made on first use."""
+        codec = self._codecs.get(topic, self._settings.compression)
+        if codec not in self._producers:
+            level = FASTEST if codec is Compression.GZIP else USUAL
+            compression = {"compression.type": codec.value, "compression.level": level}
+            config = producer_config(self._settings, **self._own, **compression)
+            self._producers[codec] = confluent_kafka.Producer(config)
+        return self._producers[codec]
+
+    def send(
+        self, topic: str, partition: int, key: bytes | None, value: bytes | None, **more: Any
+    ) -> "asyncio.Future[Delivered]":
+        """Send a record; the future is done once all replicas have it, or fails with one of the errors below.
+
+        `more` are a timestamp and headers.
+
+        Raises QueueFull if nothing was sent, MessageSizeTooLarge if no topic of ours takes it, and DeliveryFailed if
+        the producer is broken; the next record goes to a new one.
+        """
+        loop = asyncio.get_running_loop()
+        producer = self.producer_of(topic)
+        future: asyncio.Future[Delivered] = loop.create_future()
+        delivered = partial(self._on_delivery, producer, future, topic)
+        try:
+            producer.produce(topic, value, key, partition, delivered, **more)
+        except BufferError as error:
+            raise QueueFull from error
+        except KafkaException as error:
+            raise self._failure(producer, error.args[0]) from error
+        self._under_way += 1
+        if not self._polls:
+            self._polls = True
+            loop.call_later(POLL_SECONDS, self._poll, loop)
+        return future
+
+    def _poll(self, loop: asyncio.AbstractEventLoop) -> None:
+        for each in (*self._producers.values(), *self._retired):
+            each.poll(0)
+        self._retired = [old for old in self._retired if len(old)]
+        self._polls = self._under_way > 0
+        if self._polls:
+            loop.call_later(POLL_SECONDS, self._poll, loop)
+
+    def _on_delivery(
+        self,
+        producer: confluent_kafka.Producer,
+        future: "asyncio.Future[Delivered]",
+        topic: str,
+        error: KafkaError | None,
+        message: Message,
+    ) -> None:
+        self._under_way -= 1
+        failed = None if error is None else self._failure(producer, error)
+        if future.done():  # its task was cancelled
+            return
+        if failed is not None:
+            future.set_exception(failed)
+        else:
+            future.set_result(Delivered(TP(topic, message.partition()), message.offset() or 0))
+
+    def _failure(self, producer: confluent_kafka.Producer, error: KafkaError) -> Exception:
+        """Return our exception for an error, and replace a producer that it breaks."""
+        if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            return MessageSizeTooLarge(error.str())
+        if producer not in self._retired and (error.fatal() or error.code() in BROKEN):
+            logger.warning("a new producer takes the place of one that is broken: %s", error.str())
+            self._producers = {codec: each for codec, each in self._producers.items() if each is not producer}
+            self._retired.append(producer)
+            producer.purge(in_queue=True, in_flight=True, blocking=False)
+        return DeliveryFailed(error.str())
+
+
+class Producer:
+    """All sends of a worker."""
+
+    def __init__(self, app: Any, settings: Settings) -> None:
+        self._app = app
+        self.kafka = KafkaProducer(settings)
+        self.partitions = settings.partitions
+        self._names = {base: settings.topic(base) for base in TOPICS}
+
+    def generation(self) -> int:
+        """Return the consumer generation, which changes with every rebalance."""
+        return int(self._app.consumer_generation_id)
+
+    async def send(
+        self,
+        event: Any,
+        base: str,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int | None = None,
+        is_logged: Callable[[], Awaitable[bool]] | None = None,
+    ) -> Delivered:
+        """Produce a record, or a tombstone, on the topic `base`, and wait through outages until the broker has it.
+
+        `partition` is by default that of the key. `is_logged`, for a record that must not be in the log twice, is
+        called before another attempt: true if the log has it already. Raises as `retry` does.
+        """
+        if partition is None:
+            partition = partition_of((key or b"").decode(), TOPICS[base].partitions(self.partitions))
+        topic, has_tried = self._names[base], False
+
+        async def attempt() -> Delivered:
+            nonlocal has_tried
+            if has_tried and is_logged is not None and await is_logged():
+                return Delivered(TP(topic, partition), 0)
+            sending = self.kafka.send(topic, partition, key, value)
+            has_tried = True
+            return await sending
+
+        sent = await self.retry(event, base, attempt)
+        metrics.labelled(metrics.SENT, base).inc()
+        return sent
+
+    async def retry(self, event: Any, purpose: str, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
+        """Return the result of an attempt that needs the broker, repeated while it fails.
+
+        Raises PartitionRevoked if the event's partition has moved, and MessageSizeTooLarge if the topic takes no such
+        record.
+        """
+        delay = FIRST_RETRY_SECONDS
+        while True:
+            # Only while the partition is certainly ours.
+            member: Membership = self._app.membership
+            if not (member.may_send or await member.confirmed()):
+                raise PartitionRevoked
+            if event.generation_id != self._app.consumer_generation_id:
+                raise PartitionRevoked
+            try:
+                return await attempt()
+            except MessageSizeTooLarge:
+                raise
+            except QueueFull:
+                await asyncio.sleep(FULL_SECONDS)
+            except Exception as error:
+                logger.warning("%s failed, again in %.1f s: %s", purpose, delay, error)
+                await asyncio.sleep(delay)
+                delay = min(2 * delay, LAST_RETRY_SECONDS)
+
+
+class AppProducer(faust_producer.Producer):
+    """The app's producer, for `topic.send`, `agent.send` and a user's own tables: retries for longer."""
+
+    def __post_init__(self) -> None:
+        milliseconds = int(1_000 * self.request_timeout)
+        self._kafka = KafkaProducer(self.app.settings, **{"message.timeout.ms": milliseconds})
+        self._open: set[asyncio.Future[Any]] = set()
+        self._counts: dict[str, int] = {}
+        self._turns = itertools.count()
+
+    async def send(
+        self, topic: str, key: Any, value: Any, partition: int | None, timestamp: float | None, headers: Any, **_: Any
+    ) -> "asyncio.Future[RecordMetadata]":
+        """Send a record; the future is done once all replicas have it. Waits while the queue is full."""
+        more: dict[str, Any] = {} if timestamp is None else {"timestamp": int(1_000 * timestamp)}
+        if headers:
+            more["headers"] = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
+        while True:
+            try:
+                sending = self._kafka.send(topic, BY_KEY if partition is None else partition, key, value, **more)
+                break
+            except QueueFull:
+                await asyncio.sleep(FULL_SECONDS)
+        future = asyncio.ensure_future(_metadata(sending, timestamp))
+        self._open.add(future)
+        future.add_done_callback(self._open.discard)
+        return future
+
+    async def send_and_wait(self, *record: Any, **more: Any) -> RecordMetadata:
+        """Send a record, and wait until all replicas have it."""
+        return await (await self.send(*record, **more))
+
+    async def flush(self) -> None:
+        """Wait until every record was acknowledged or has failed."""
+        await self.buffer.flush()
+        if self._open:
+            await asyncio.wait(self._open)
+
+    def key_partition(self, topic: str, key: bytes | None) -> TP:
+        """Return the partition of a key, as Java's clients find it; any partition for no key."""
+        count = self._counts.get(topic)
+        if count is None:
+            listed = self._kafka.producer_of(topic).list_topics(topic, timeout=METADATA_SECONDS)
+            count = self._counts[topic] = len(listed.topics[topic].partitions)
+        chosen = next(self._turns) % count if key is None else int(murmur2(key) & 0x7FFFFFFF) % count
+        return TP(topic, chosen)
+
+    async def create_topic(self, topic: str, partitions: int, replication: int, **how: Any) -> None:
+        """Create a user's own topic, or the changelog of their own table; do nothing if it exists."""
+        kept = how.get("retention") and int(1_000 * want_seconds(how["retention"]))
+        config = self.transport._topic_config(kept, how.get("compacting"), how.get("deleting"))
+        config = {name: str(value) for name, value in (config | dict(how.get("config") or {})).items()}
+        wanted = NewTopic(topic, partitions, replication, config=config)
+        await asyncio.to_thread(topics.create, self.app.settings, [wanted])
+
+    def supports_headers(self) -> bool:
+        """Return true."""
+        return True
+
+    async def _no_transactions(self, *_: Any, **__: Any) -> NoReturn:
+        raise NotImplementedError(
+            "a worker sends without transactions: leave Faust's processing_guarantee at at_least_once"
+        )
+
+    begin_transaction = commit_transaction = abort_transaction = stop_transaction = _no_transactions
+    maybe_begin_transaction = commit_transactions = _no_transactions
+
+
+async def _metadata(sending: "asyncio.Future[Delivered]", timestamp: float | None) -> RecordMetadata:
+    tp, offset = await sending
+    return RecordMetadata(tp.topic, tp.partition, tp, offset, timestamp, None)
