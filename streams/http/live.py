@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from operators.steps.rank import Rank
 from schemas import BadRecord, Card, Event, GlobalSkill, PolicySkill, SlimSkill, compound_key, decode
 from schemas.topics import TOPICS
+from streams.compressed import compressed, decompressed
 from streams.http import answers
 from streams.http.problems import Problem
 from streams.kafka.clients import client_config, no_group
@@ -45,7 +46,7 @@ EventT = TypeVar("EventT", bound=Event)
 class Held:
     """The newest record of a key."""
 
-    value: bytes | None  # None is a tombstone
+    value: bytes | None  # None is a tombstone; compressed once it is kept
     partition: int
     offset: int
     at_ms: int  # when it was written, in milliseconds since 1970
@@ -148,7 +149,7 @@ class Live:
         if held is None or held.value is None:
             return None
         try:
-            found = decode(kind, held.value)
+            found = decode(kind, decompressed(held.value))
         except BadRecord:  # the materializer, which reads these topics too, makes it a dead letter
             return None
         return found if topic.key_of(found) == key else None
@@ -200,7 +201,7 @@ class Live:
         if held.value is None:
             table.pop(key, None)
         else:
-            table[key] = held
+            table[key] = replace(held, value=compressed(held.value))
         if is_slim:
             with self._lock:
                 self._changes.append((key, Held(None, held.partition, held.offset, held.at_ms)))

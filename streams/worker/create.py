@@ -37,7 +37,7 @@ logger = logging.getLogger("sager.worker")
 TABLES = ("skills", "profiles", "open-rankings", "memories", "receipts", "weights", "cards", "conversations")
 NEVER_SECONDS = 7 * 86_400.0
 REQUEST_BYTES = 4 * 1024 * 1024
-RECORDS_AT_ONCE = 1_000
+RECORDS_AT_ONCE = 5_000
 """A fetch is decompressed as its records are taken: all at once, 4 MB a partition become gigabytes."""
 MARGIN_SECONDS, MEASURE_SECONDS = 30.0, 10.0
 COLLECT_AFTER = (100_000, 20, 10)
