@@ -26,9 +26,9 @@ from schemas.codec import ModelT, encode
 from schemas.topics import by_name
 from streams.kafka.clients import partition_of
 from streams.settings import Settings
-from streams.worker import output_tail
+from streams.worker import writer
 from streams.worker.create import Worker, create
-from streams.worker.items.shared import FORGOTTEN, Items
+from streams.worker.items import FORGOTTEN, Items
 from streams.worker.reasoning.domains import LearnedWeights
 from streams.worker.runtime.dispatch import Batch, BatchTopic
 from streams.worker.runtime.producer import Delivered
@@ -538,7 +538,7 @@ class FakeDeployment:
     def __init__(self, settings: Settings, patch: pytest.MonkeyPatch) -> None:
         self.settings = settings
         self.log = FakeLog(settings)
-        patch.setattr(output_tail, "Scanner", lambda _: FakeScanner(self.log))
+        patch.setattr(writer, "Scanner", lambda _: FakeScanner(self.log))
         # Only saves time.
         patch.setattr("streams.worker.runtime.producer.FIRST_RETRY_SECONDS", 0.001, raising=False)
         self._workers: list[FakeWorker] = []

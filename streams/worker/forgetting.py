@@ -31,7 +31,7 @@ from schemas.topics import compound_key
 from streams.worker import metrics
 from streams.worker.agents.listen import Listener
 from streams.worker.deps import Deps
-from streams.worker.graph import send_touch, send_touches
+from streams.worker.items import send_touch, send_touches
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 from streams.worker.runtime.producer import Producer
 from streams.worker.skills import SkillWriter

@@ -13,7 +13,7 @@ from schemas.forgetting import Receipt, subject_of
 from schemas.memory import Memory
 from schemas.state import OpenRankings, Profile
 from schemas.weights import Weights
-from streams.lru import LruCache
+from streams.memory import LruCache
 from streams.worker.runtime.producer import Delivered, MessageSizeTooLarge, Producer
 from streams.worker.runtime.state import LogFirstTable
 

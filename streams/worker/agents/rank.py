@@ -17,7 +17,7 @@ from operators.slim import Slimmed
 from operators.steps.rank import Heard, State, answer
 from operators.weights import RankWeights
 from schemas import Features, Injected, Position, Ranking, RankRequest, ReasonedBy, compound_key, encode
-from streams.lru import LruCache
+from streams.memory import LruCache
 from streams.steps import rank_of
 from streams.worker import metrics
 from streams.worker.deps import Deps

@@ -16,7 +16,7 @@ from faust.types import TP
 from yarl import URL
 
 from schemas import key_start
-from streams.compressed import compressed, decompressed
+from streams.memory import compressed, decompressed
 from streams.worker.runtime.producer import Delivered
 
 SAMPLE = 1_000

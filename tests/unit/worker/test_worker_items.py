@@ -16,7 +16,7 @@ from schemas import ItemMemory, Touch, Touched, compound_key
 from streams.kafka.clients import partition_of
 from streams.kafka.follower import Follower
 from streams.pseudonyms import secret_of
-from streams.worker.items.shared import FORGOTTEN, ItemStore
+from streams.worker.items import FORGOTTEN, ItemStore
 from streams.worker.runtime.producer import Delivered, MessageSizeTooLarge
 from tests.builders import a_candidate, a_time, an_interaction
 from tests.fake_log import FakeDeployment, FakeWorker, settings_in
