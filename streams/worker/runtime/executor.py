@@ -100,6 +100,7 @@ class RecordDispatcher(DeadLetters):
         super().__init__(producer, settings, stage)
         self.reader: Reader = app.reader
         self._tables, self._handler, self._by_owner = tables, handle, by_owner
+        self._event_key = settings.event_key_bytes
         self._topics = {settings.topic(model.TOPIC): TOPICS[model.TOPIC] for model in models}
 
     def route(self, event: ConsumedRecord) -> Task:
@@ -136,7 +137,7 @@ class RecordDispatcher(DeadLetters):
         logged_at = position.moment if position.timestamp_ms else None
         if logged_at is not None:
             report_clock((logged_at - now).total_seconds(), TOLERANCE.total_seconds())
-        why = reject_reason(record, logged_at, now, receipt, self._settings.event_key_bytes)
+        why = reject_reason(record, logged_at, now, receipt, self._event_key)
         if why is not None or receipt is None:
             return why
         moments = [occurred_at] if logged_at is None else [occurred_at, logged_at]
