@@ -302,7 +302,7 @@ class FakeWorker:
         self.parts: Worker = create(self.settings)
         self.parts.deps.items._log = log  # type: ignore[assignment]
         log.follow(self.parts.deps.items, self.parts.deps.learned_weights)
-        self.parts.producer.kafka = _Outlet(self)  # type: ignore[assignment]
+        self.parts.producer.kafka = _Producer(self)  # type: ignore[assignment]
         self.parts.app.consumer = _Consumer(self)
         self.sources = {PREFIX + base for base in read_by(self.parts)}
         self.next_offset: dict[TP, int] = {}
@@ -495,7 +495,7 @@ def position(record: Record) -> Position:
     )
 
 
-class _Outlet:
+class _Producer:
     """What stands for the worker's producer."""
 
     def __init__(self, worker: FakeWorker) -> None:
