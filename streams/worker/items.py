@@ -19,6 +19,7 @@ from operators.graph import GraphLimits, Remembered, neighbour_of, shared_out
 from operators.neighbourhood import Gathered, Neighbourhood, near
 from schemas import BadRecord, Fact, ItemMemory, Memory, Touch, compound_key, decode, encode
 from schemas.memory import epoch_of
+from streams.compressed import compressed, decompressed
 from streams.kafka.clients import partition_of
 from streams.kafka.follower import Follower
 from streams.kafka.scanner import int_of
@@ -40,7 +41,7 @@ TASTES_SECONDS, TASTES_ITEMS, TASTES, MAX_DOMAINS = 60.0, 2_000, 512, 64
 
 
 class ItemStore:
-    """A worker's copy of `item-memories`: items' bytes by partition and key, and how far each partition has been read.
+    """A worker's copy of `item-memories`: compressed items by partition and key, and how far each partition is read.
 
     One thread writes, that which reads the log; the event loop reads. Entries stand in the order in which they were
     last written to the log, so that the item that has been silent longest is the first.
@@ -54,7 +55,8 @@ class ItemStore:
 
     def get(self, partition: int, key: bytes) -> bytes | None:
         """Return a value."""
-        return self._shares[partition].get(key)
+        value = self._shares[partition].get(key)
+        return None if value is None else decompressed(value)
 
     def keys(self, partition: int) -> list[bytes]:
         """Return a partition's keys, the one that was written longest ago first."""
@@ -90,6 +92,7 @@ class ItemStore:
 
     def put(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
         """Apply a record of the log; None removes."""
+        value = None if value is None else compressed(value)
         with self._lock:
             share = self._shares[partition]
             before = share.get(key)
