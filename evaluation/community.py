@@ -17,7 +17,7 @@ from operators.statinit.prior import observe
 from operators.steps import Start
 from operators.steps import rank as ranking
 from schemas import Candidate, Contrast, GlobalSkill, Interaction, ItemFacts, Profile, derived_id
-from schemas.fields import Domain, UserId
+from schemas.base import Domain, UserId
 from schemas.memory import ItemMemory, Memory, Taker
 from streams.importers.dataset import BEGINNING, Visit
 from streams.privacy import DEFAULT as PRIVACY

@@ -21,7 +21,7 @@ from operators.steps import prior as interactions
 from operators.steps import rank as ranking
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
 from schemas import Contrast, Features, Interaction, PolicySkill, Position, Profile, Weights, derived_id
-from schemas.fields import Domain, UserId
+from schemas.base import Domain, UserId
 from streams.importers import Visit
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING

@@ -153,7 +153,7 @@ def join_ranking(
     fenced = state.model_copy(update={"applied": with_applied(state.applied, source, ranking.occurred_at)})
     if _answer(state, ranking.ranking_id) or any(r.ranking_id == ranking.ranking_id for r in state.rankings):
         return Step(fenced, Outcome.REPEATED)
-    opened = OpenRanking(
+    opened = OpenRanking.trusted(
         ranking_id=ranking.ranking_id,
         domain=ranking.domain,
         instruction="" if wish else ranking.instruction,
@@ -203,7 +203,7 @@ def join_selection(
 ) -> Step:
     """Match a selection with its ranking, or let it wait for a ranking that is not here yet."""
     fenced = state.model_copy(update={"applied": with_applied(state.applied, source, selection.occurred_at)})
-    arrived = WaitingSelection(selection=selection, source=source)
+    arrived = WaitingSelection.trusted(selection=selection, source=source)
     name = selection.ranking_id
     first: Answered | Selection | None = _answer(state, name)
     ranking = next((r for r in state.rankings if r.ranking_id == name), None)
@@ -231,10 +231,11 @@ def _answer(state: OpenRankings, ranking_id: str) -> Answered | None:
 
 def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection, limits: RingLimits) -> Step:
     selection = waiting.selection
+    all_taken = selection.taken
     shown = {item.item_id: item for item in ranking.candidates}
-    if not shown.keys() >= set(selection.taken):
+    if not shown.keys() >= set(all_taken):
         return Step(state, Outcome.NOT_IN_RANKING)
-    answer = Answered(ranking_id=ranking.ranking_id, item_id=selection.item_id, others=selection.others)
+    answer = Answered.trusted(ranking_id=ranking.ranking_id, item_id=selection.item_id, others=selection.others)
     settled = state.model_copy(
         update={
             "rankings": tuple(r for r in state.rankings if r.ranking_id != ranking.ranking_id),
@@ -244,7 +245,7 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
     if ranking.wish is not None:
         return Step(settled, Outcome(ranking.wish.value))
     readable = tuple(item for item in ranking.candidates if not item.unreadable)
-    taken = [name for name in selection.taken if not shown[name].unreadable]
+    taken = [name for name in all_taken if not shown[name].unreadable]
     if not (taken or (readable and selection.item_id is None)):
         return Step(settled, Outcome.UNREADABLE)
     about: dict[str, Any] = {
@@ -262,7 +263,7 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
         return Step(settled, Outcome.ABSTAINED, abstention=Abstention(event_id=name, shown=readable, **about))
     names = [item.item_id for item in ranking.candidates]
     chosen, *others = taken
-    contrast = Contrast(
+    contrast = Contrast.trusted(
         event_id=contrast_id(state.user_id, ranking.ranking_id),
         chosen=shown[chosen],
         chosen_rank=names.index(chosen) + 1,

@@ -14,9 +14,10 @@ from operators.learning.statements import Subject
 from operators.redact import is_placeholder
 from operators.stated import statement_id
 from schemas.cards import MAX_PENDING, Card, CardLine, Listening
+from schemas.codec import line_of
 from schemas.commands import SkillCommand
 from schemas.diffs import PolicySkill
-from schemas.forgetting import MAX_DOMAINS, MAX_KNOWN, MAX_LINES, ForgetRequest, Forgotten, Receipt, line_of
+from schemas.forgetting import MAX_DOMAINS, MAX_KNOWN, MAX_LINES, ForgetRequest, Forgotten, Receipt
 from schemas.items import Fact, ItemFacts
 from schemas.memory import Memory
 from schemas.state import OpenRankings, Profile

@@ -22,8 +22,8 @@ from operators.statinit.parsers import facts_of, parser_for
 from operators.steps import Evolve, Start, State, learn
 from operators.steps import rank as ranking
 from schemas import Abstention, Candidate, Contrast, Fit, ItemFacts, PolicySkill, Question, Stance, derived_id
+from schemas.base import Domain, UserId
 from schemas.corrections import Correction, Directive
-from schemas.fields import Domain, UserId
 from streams.language import RULES
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY

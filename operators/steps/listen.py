@@ -46,8 +46,9 @@ from schemas.cards import (
     Strength,
     Thought,
 )
+from schemas.codec import line_of
 from schemas.corrections import Role, Utterance
-from schemas.forgetting import ForgetRequest, Receipt, line_of
+from schemas.forgetting import ForgetRequest, Receipt
 from schemas.items import Fact
 from schemas.skills import Position, moment_of
 from schemas.state import Wish

@@ -15,10 +15,10 @@ from operators.admission import TOLERANCE, reject_reason
 from operators.seals import authenticated
 from operators.stated import in_words
 from schemas import Candidate, Correction, Directive, Event, Model, Said, Scope, Topic, Wish, encode
+from schemas.base import DomainField, Identifier, Instruction, ItemIdField, UserIdField
 from schemas.corrections import MAX_DIRECTIVES, Language
 from schemas.diffs import NotUnderstood, SkillDiff
 from schemas.events import MAX_CANDIDATES, RankedBy, Ranking, RankRequest
-from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
 from schemas.topics import FROM_APPS, TOPICS
 from streams.dry_run import lessons
 from streams.http import metrics

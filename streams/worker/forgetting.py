@@ -24,8 +24,8 @@ from operators.forget import (
 from operators.graph import all_touches, forgotten_touch, neighbour_of
 from operators.seals import resealed
 from operators.steps.listen import unlearned
-from schemas.codec import ModelT, derived_id, encode
-from schemas.forgetting import ForgetRequest, Forgotten, Receipt, known_as, subject_of
+from schemas.codec import ModelT, derived_id, encode, known_as, subject_of
+from schemas.forgetting import ForgetRequest, Forgotten, Receipt
 from schemas.skills import Position, moment_of
 from schemas.topics import compound_key
 from streams.worker import metrics

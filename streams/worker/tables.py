@@ -7,9 +7,9 @@ from weakref import WeakValueDictionary
 
 from schemas.base import Model
 from schemas.cards import Card, Listening
-from schemas.codec import ModelT, decode, encode
+from schemas.codec import ModelT, decode, encode, subject_of
 from schemas.diffs import PolicySkill
-from schemas.forgetting import Receipt, subject_of
+from schemas.forgetting import Receipt
 from schemas.memory import Memory
 from schemas.state import OpenRankings, Profile
 from schemas.weights import Weights

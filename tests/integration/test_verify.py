@@ -19,7 +19,8 @@ from operators.steps.evolve import Evolve, State, Version
 from sager_client import SlimSkills
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, compound_key, diff_key, encode, topic_of
 from schemas.cards import CardChange, CardChangeKind
-from schemas.forgetting import ForgetRequest, Forgotten, Receipt, subject_of
+from schemas.codec import subject_of
+from schemas.forgetting import ForgetRequest, Forgotten, Receipt
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox

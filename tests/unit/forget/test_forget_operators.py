@@ -20,8 +20,9 @@ from operators.seals import seal
 from operators.statinit import observe
 from operators.steps import Evolve, State
 from schemas import Action, Answered, Attribute, Evidence, Fact, ItemFacts, OpenRankings, encode
+from schemas.codec import line_of, subject_of
 from schemas.diffs import Judgement, SkillDiff, Verdict
-from schemas.forgetting import MAX_DOMAINS, MAX_LINES, ForgetRequest, Forgotten, Receipt, line_of, subject_of
+from schemas.forgetting import MAX_DOMAINS, MAX_LINES, ForgetRequest, Forgotten, Receipt
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_command, a_contrast, an_attribute, an_interaction

@@ -40,7 +40,7 @@ from schemas import (
     decode,
     encode,
 )
-from schemas.fields import UtcDatetime
+from schemas.base import UtcDatetime
 from streams.llm.replies import BadReply, read
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING

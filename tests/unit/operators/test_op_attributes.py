@@ -14,7 +14,7 @@ from operators.statinit import read_item
 from operators.statinit.parsers import BUILT_IN
 from operators.tokens import count_tokens
 from schemas import Attribute, Candidate, Fact, ItemFacts, Kind, Ranking, Source, Tier, decode, encode
-from schemas.fields import AttributeId
+from schemas.base import AttributeId
 from streams.privacy import DEFAULT
 from tests.builders import (
     DOMAIN,

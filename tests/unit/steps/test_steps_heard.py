@@ -16,11 +16,10 @@ from operators.stated import live
 from operators.steps import Evolve, Outcome, State
 from operators.steps.evolve import Effects
 from operators.steps.rank import Rank
-from schemas.codec import encode
+from schemas.codec import encode, line_of
 from schemas.corrections import Correction, Directive
 from schemas.diffs import ChangeKind, PolicySkill, SkillDiff
 from schemas.events import Abstention, Contrast, Feedback
-from schemas.forgetting import line_of
 from schemas.items import Candidate, ItemFacts, Measure
 from schemas.skills import ONE, Source, Tier
 from schemas.statements import Bound, Said, Scope, Stance
