@@ -19,11 +19,10 @@ from operators.graph import GraphLimits, Remembered, neighbour_of, shared_out
 from operators.neighbourhood import Gathered, Neighbourhood, near
 from schemas import BadRecord, Fact, ItemMemory, Memory, Touch, compound_key, decode, encode
 from schemas.memory import epoch_of
-from streams.compressed import compressed, decompressed
 from streams.kafka.clients import partition_of
 from streams.kafka.follower import Follower
 from streams.kafka.scanner import int_of
-from streams.memory import LruCache
+from streams.memory import LruCache, compressed, decompressed
 from streams.settings import Settings
 from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
