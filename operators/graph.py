@@ -31,9 +31,9 @@ from schemas import (
     Contrast,
     Interaction,
 )
+from schemas.base import Position
 from schemas.items import Fact, ItemFacts
 from schemas.memory import ItemMemory, Memory, Taken, Taker, Touch, Touched
-from schemas.skills import Position
 
 MAX_TITLE_CHARS = 80
 MAX_SEEN_WORDS = 4

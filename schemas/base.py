@@ -5,7 +5,7 @@ Models are frozen, ignore unknown fields and read numbers strictly. Every value 
 
 import unicodedata
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from math import isfinite
 from operator import is_, not_
@@ -271,3 +271,29 @@ class ReasonedBy(Model):
     latency_ms: int = Field(0, ge=0)
     fallback: Annotated[str, Field(max_length=200)] | None = Field(None, description="Why another reasoner answered.")
     gated: bool = Field(False, description="True if the LLM call was skipped: there was nothing to judge.")
+
+
+_EPOCH, _LAST_MS = datetime(1970, 1, 1, tzinfo=UTC), 253_402_300_799_999
+
+
+class Position(Model):
+    """A record's position in Kafka: enough to recognise the same record when it is delivered again."""
+
+    topic: Annotated[str, Field(max_length=249)]
+    partition: int = Field(ge=0)
+    offset: int = Field(ge=0)
+    timestamp_ms: int = Field(ge=0)
+
+    @property
+    def moment(self) -> datetime:
+        """The record's timestamp in UTC."""
+        return moment_of(self.timestamp_ms)
+
+
+def moment_of(timestamp_ms: int) -> datetime:
+    """Return a Kafka timestamp in UTC. Producers choose it freely: it is clipped to the years 1970 to 9999.
+
+    >>> moment_of(1_000).isoformat(), moment_of(-1).year, moment_of(2**62).year
+    ('1970-01-01T00:00:01+00:00', 1970, 9999)
+    """
+    return _EPOCH + timedelta(milliseconds=min(max(0, timestamp_ms), _LAST_MS))

@@ -12,6 +12,7 @@ from .base import (
     Identifier,
     Label,
     Model,
+    Position,
     ReasonedBy,
     UserIdField,
     UtcDatetime,
@@ -20,7 +21,7 @@ from .base import (
 )
 from .corrections import MAX_TURN, MAX_UTTERANCE_CHARS, Correction, Role
 from .forgetting import Digest, ForgetRequest
-from .skills import MAX_RECENT, Count, Position
+from .skills import MAX_RECENT, Count
 from .statements import MAX_WORDS, Stance
 
 MAX_CARD_LINES = 40

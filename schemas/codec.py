@@ -11,8 +11,7 @@ from typing import Annotated, ClassVar, Self, TypeVar, cast
 from pydantic import ConfigDict, Field, ValidationError
 from pydantic_core import to_json
 
-from .base import Event, Identifier, Model
-from .skills import Position
+from .base import Event, Identifier, Model, Position
 
 ModelT = TypeVar("ModelT", bound=Model)
 

@@ -15,9 +15,19 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import Field, GetCoreSchemaHandler, NonNegativeInt
 from pydantic_core import CoreSchema, core_schema
 
-from .base import AttributeId, DomainField, Identifier, ItemIdField, Model, Title, UserIdField, UtcDatetime, is_nothing
+from .base import (
+    AttributeId,
+    DomainField,
+    Identifier,
+    ItemIdField,
+    Model,
+    Position,
+    Title,
+    UserIdField,
+    UtcDatetime,
+    is_nothing,
+)
 from .items import Fact
-from .skills import Position
 
 MAX_TAKEN = 20
 MAX_NEWEST = 13

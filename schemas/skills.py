@@ -1,6 +1,6 @@
 """The policy skill: how one user decides in one domain, line by line (paper 2.3)."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -37,8 +37,6 @@ MAX_SESSIONS = 2
 MAX_SESSION_LINES = 24
 ONE = 1_024
 """A whole count in fixed point: counts of evidence are integers, so that every fold gives the same bytes."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST_MS = 253_402_300_799_999
 _TIER_NAMES = ("silent", "low", "medium", "high")
 """By the tier's number."""
 
@@ -175,29 +173,6 @@ class Session(Model):
     until: UtcDatetime
     events: int = Field(0, ge=0)
     lines: tuple[SessionLine, ...] = Field((), max_length=MAX_SESSION_LINES)
-
-
-class Position(Model):
-    """A record's position in Kafka: enough to recognise the same record when it is delivered again."""
-
-    topic: Annotated[str, Field(max_length=249)]
-    partition: int = Field(ge=0)
-    offset: int = Field(ge=0)
-    timestamp_ms: int = Field(ge=0)
-
-    @property
-    def moment(self) -> datetime:
-        """The record's timestamp in UTC."""
-        return moment_of(self.timestamp_ms)
-
-
-def moment_of(timestamp_ms: int) -> datetime:
-    """Return a Kafka timestamp in UTC. Producers choose it freely: it is clipped to the years 1970 to 9999.
-
-    >>> moment_of(1_000).isoformat(), moment_of(-1).year, moment_of(2**62).year
-    ('1970-01-01T00:00:01+00:00', 1970, 9999)
-    """
-    return _EPOCH + timedelta(milliseconds=min(max(0, timestamp_ms), _LAST_MS))
 
 
 _UNSEEN = r"\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"

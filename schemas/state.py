@@ -8,11 +8,10 @@ from typing import ClassVar
 
 from pydantic import Field, NonNegativeInt
 
-from .base import DomainField, Identifier, Instruction, ItemIdField, Model, UserIdField, is_nothing
+from .base import DomainField, Identifier, Instruction, ItemIdField, Model, Position, UserIdField, is_nothing
 from .events import MAX_CANDIDATES, Selection
 from .fit import MAX_FACETS, Facet
 from .items import Fact, ItemFacts
-from .skills import Position
 from .weights import Features
 
 

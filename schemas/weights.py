@@ -10,9 +10,8 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from .base import DomainField, Event, Label, Model
+from .base import DomainField, Event, Label, Model, Position
 from .forgetting import Digest
-from .skills import Position
 
 FEATURE_ONE = 1 << 10
 WEIGHT_ONE = 1 << 20

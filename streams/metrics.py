@@ -27,10 +27,3 @@ UNREADABLE = ("empty", "not-json", "invalid", "unknown-version")
 """Why a record can be no event at all: the reasons of `schemas.BadRecord`."""
 
 BUILD_INFO.labels(version=distribution_version()).set(1)
-
-
-def report_clock(ahead_seconds: float, tolerated_seconds: float) -> None:
-    """Report how far a record is ahead of this process's clock; negative for a record of the past."""
-    CLOCK_SKEW.set(max(0.0, ahead_seconds))
-    if ahead_seconds > tolerated_seconds:
-        FROM_THE_FUTURE.inc()

@@ -11,8 +11,9 @@ from operators.learning.fold import SECTIONS, _strategy_lines, line_of, merge
 from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve
 from operators.vouch import Held, Vouching
 from schemas import Action, Candidate, Fact, ItemFacts, OpenRankings, PolicySkill, SkillCommand, SkillDiff, Stated
+from schemas.base import Position
 from schemas.events import Contrast, Interaction, Ranking, RankRequest, Selection
-from schemas.skills import Attribute, Kind, Position, Source, Tier
+from schemas.skills import Attribute, Kind, Source, Tier
 from streams.language import RULES
 from streams.privacy import DEFAULT as PRIVACY
 

@@ -10,10 +10,10 @@ from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, make_room
 from operators.privacy import Privacy
 from operators.stated import statement_id
 from operators.vouch import Vouching, without_count
-from schemas.base import ReasonedBy
+from schemas.base import Position, ReasonedBy
 from schemas.commands import Action, SkillCommand
 from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff
-from schemas.skills import Attribute, Evidence, Position, Source, Tier
+from schemas.skills import Attribute, Evidence, Source, Tier
 from schemas.statements import Said, Stance, StatementChange
 
 _PROPOSED = {

@@ -16,12 +16,12 @@ from operators.privacy import Privacy
 from operators.prompts import visible
 from operators.signals import STRONG
 from operators.stated import item_attribute, live, speaks_against, statement_id
-from schemas.base import ReasonedBy
+from schemas.base import Position, ReasonedBy
 from schemas.corrections import Correction
 from schemas.diffs import ChangeKind, Heard, PolicySkill, Refusal, Refused, SkillDiff, Tally
 from schemas.events import Abstention, Feedback
 from schemas.items import Fact, ItemFacts
-from schemas.skills import ONE, Evidence, Position
+from schemas.skills import ONE, Evidence
 from schemas.statements import MAX_WORDS, Said, Scope, Stance
 
 SAME_CHANGE = 64

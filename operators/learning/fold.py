@@ -15,7 +15,7 @@ from operators.learning.habits import habits_after, in_step
 from operators.learning.questions import DIRECTION_OF
 from operators.stated import lasting, unwanted
 from schemas import Kind, Strategy, Tier
-from schemas.base import Event
+from schemas.base import Event, Position
 from schemas.diffs import Change, ChangeKind, PolicySkill, SkillDiff, Tally
 from schemas.skills import (
     MAX_ATTRIBUTES,
@@ -24,7 +24,6 @@ from schemas.skills import (
     MAX_SESSIONS,
     Attribute,
     Evidence,
-    Position,
     Session,
     Source,
 )

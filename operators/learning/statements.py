@@ -21,12 +21,12 @@ from operators.stated import (
     speaks_against,
     statement_id,
 )
-from schemas.base import Event
+from schemas.base import Event, Position
 from schemas.corrections import Correction, Directive
 from schemas.diffs import PolicySkill
 from schemas.events import Abstention, Contrast, Feedback
 from schemas.items import ItemFacts
-from schemas.skills import MAX_SESSION_LINES, ONE, Evidence, Kind, Position, Session, SessionLine
+from schemas.skills import MAX_SESSION_LINES, ONE, Evidence, Kind, Session, SessionLine
 from schemas.statements import MAX_STATEMENTS, Bound, Said, Scope, Stance, Statement, StatementChange
 
 UNTITLED = "one item"

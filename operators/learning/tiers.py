@@ -8,9 +8,10 @@ from operators.attributes import from_fact
 from operators.evolve.proposals import Validated
 from operators.learning.fold import apply_changes, characters, fits, next_diff, strategy_of
 from operators.stated import SESSION
+from schemas.base import Position
 from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff
 from schemas.events import Contrast
-from schemas.skills import Attribute, Evidence, Position, Source, Tier
+from schemas.skills import Attribute, Evidence, Source, Tier
 
 
 @dataclass(frozen=True)

@@ -33,10 +33,11 @@ from operators.learning.statements import ended, session_after
 from operators.learning.tiers import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, unconfirmed, weakest_first
 from operators.stated import live
 from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION
+from schemas.base import Position
 from schemas.diffs import Change, ChangeKind, HabitAdded, PolicySkill, Refusal, Refused, SkillDiff, Tally
 from schemas.events import Contrast, Interaction
 from schemas.items import Fact, ItemFacts
-from schemas.skills import ONE, Attribute, Evidence, Position, Source, Tier
+from schemas.skills import ONE, Attribute, Evidence, Source, Tier
 
 Verdicts = Mapping[str, tuple[int, int]]
 Habits = Mapping[str, HabitAdded] | None

@@ -32,7 +32,7 @@ from operators.language.ports import Effect, Extractor, Finding, Heard
 from operators.privacy import Privacy
 from operators.seals import seal
 from operators.stated import statement_id
-from schemas.base import ReasonedBy
+from schemas.base import Position, ReasonedBy, moment_of
 from schemas.cards import (
     MAX_FINDINGS,
     MAX_PENDING,
@@ -50,7 +50,6 @@ from schemas.codec import line_of
 from schemas.corrections import Role, Utterance
 from schemas.forgetting import ForgetRequest, Receipt
 from schemas.items import Fact
-from schemas.skills import Position, moment_of
 from schemas.state import Wish
 
 ERASED = (CardChangeKind.FORGOTTEN, CardChangeKind.REMOVED)

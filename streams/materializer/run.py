@@ -22,7 +22,7 @@ from streams.materializer.rows import read
 from streams.materializer.snapshot import Publisher
 from streams.materializer.source import Source
 from streams.materializer.store import Progress, Store, open_store, replace_damaged
-from streams.metrics import report_clock
+from streams.metrics import CLOCK_SKEW, FROM_THE_FUTURE
 from streams.privacy import privacy_of
 from streams.pseudonyms import ranking_key_if_any
 from streams.settings import Settings
@@ -190,7 +190,8 @@ class _Loop:
         now = time.time()
         stamps = [record.timestamp_ms / 1_000 for record in records if record.timestamp_ms]
         for stamp in stamps:
-            report_clock(stamp - now, TOLERANCE.total_seconds())
+            CLOCK_SKEW.set(max(0.0, stamp - now))
+            FROM_THE_FUTURE.inc(stamp - now > TOLERANCE.total_seconds())
         if stamps:
             metrics.DELAY_SECONDS.observe(max(0.0, now - min(stamps)))
         # A clock that ran ahead must not make the file look newer than it is.

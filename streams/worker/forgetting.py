@@ -24,9 +24,9 @@ from operators.forget import (
 from operators.graph import all_touches, forgotten_touch, neighbour_of
 from operators.seals import resealed
 from operators.steps.listen import unlearned
+from schemas.base import Position, moment_of
 from schemas.codec import ModelT, derived_id, encode, known_as, subject_of
 from schemas.forgetting import ForgetRequest, Forgotten, Receipt
-from schemas.skills import Position, moment_of
 from schemas.topics import compound_key
 from streams.worker import metrics
 from streams.worker.agents.listen import Listener

@@ -9,14 +9,14 @@ from operators.redact import of_line, placeholder, redacted
 from operators.steps import Evolve
 from operators.steps.evolve import Effects, Outcome, State, Version
 from operators.vouch import Vouching
-from schemas.base import ReasonedBy
+from schemas.base import Position, ReasonedBy
 from schemas.commands import SkillCommand
 from schemas.corrections import Correction
 from schemas.diffs import Change, ChangeKind, PolicySkill, SkillDiff
 from schemas.events import Abstention, Contrast, Feedback, Interaction, RankRequest
 from schemas.forgetting import ForgetRequest, Receipt
 from schemas.memory import Memory
-from schemas.skills import Evidence, Position, SlimSkill
+from schemas.skills import Evidence, SlimSkill
 from schemas.statements import Said, Stance, StatementChange
 from schemas.topics import compound_key, diff_key, key_start
 from streams.worker import metrics

@@ -19,11 +19,12 @@ from operators.evolve import CountsReasoner
 from operators.graph import takers_of, touches
 from operators.statinit import facts_of, parser_for
 from operators.steps import Evolve, Start, State
+from schemas.base import Position
 from schemas.codec import decode
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Contrast, Ranking, Selection
 from schemas.memory import ItemMemory, Memory
-from schemas.skills import Position, SlimSkill
+from schemas.skills import SlimSkill
 from schemas.state import OpenRankings
 from schemas.topics import compound_key
 from streams.privacy import DEFAULT as PRIVACY

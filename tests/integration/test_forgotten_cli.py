@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from operators.forget import with_scope
-from schemas.base import Model
+from schemas.base import Model, Position
 from schemas.codec import DeadLetter, encode, subject_of
 from schemas.forgetting import ForgetRequest, Forgotten, Receipt
-from schemas.skills import Position, SlimSkill
+from schemas.skills import SlimSkill
 from schemas.topics import compound_key
 from streams.cli import app
 from streams.kafka.clients import partition_of

@@ -10,11 +10,12 @@ from pydantic import SecretStr
 from operators.contrast import slot_of
 from operators.graph import neighbour_of
 from operators.learning.fold import fold
+from schemas.base import Position
 from schemas.codec import DeadLetter, decode, encode
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Selection
 from schemas.memory import ItemMemory, Taker
-from schemas.skills import Position, SlimSkill
+from schemas.skills import SlimSkill
 from schemas.topics import compound_key
 from streams.exceptions import StreamsError
 from streams.kafka.clients import partition_of

@@ -25,8 +25,9 @@ from operators.steps.rank import Rank
 from operators.steps.rank import State as RankState
 from operators.vouch import Vouching
 from schemas import Action, Candidate, Fact, Item, ItemFacts, Memory, PolicySkill, SkillCommand, encode
+from schemas.base import Position
 from schemas.events import Contrast, Injected, Interaction, Ranking, RankRequest, Selection
-from schemas.skills import Position, SlimSkill, Source, Tier
+from schemas.skills import SlimSkill, Source, Tier
 from schemas.topics import TOPICS
 from streams.materializer.records import Put, Record
 from streams.materializer.rows import read

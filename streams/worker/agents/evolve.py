@@ -19,7 +19,7 @@ from operators.language.ports import Understood
 from operators.steps.evolve import Outcome, State
 from operators.weights import outcome_of
 from schemas import Outcome as ChoiceOutcome
-from schemas.base import Model
+from schemas.base import Model, Position
 from schemas.codec import encode
 from schemas.commands import SkillCommand
 from schemas.corrections import Correction
@@ -27,7 +27,6 @@ from schemas.diffs import PolicySkill
 from schemas.events import Abstention, Contrast, Feedback, Interaction
 from schemas.forgetting import ForgetRequest
 from schemas.items import ItemFacts
-from schemas.skills import Position
 from schemas.state import Wish
 from schemas.topics import compound_key
 from streams.kafka.clients import partition_of
@@ -151,6 +150,8 @@ class Evolve:
         self, event: Any, contrast: Contrast, position: Position, nth: int, *, is_repeat: bool = False
     ) -> None:
         """Send what the user's `nth` choice teaches the weights, once and without the user; its skill is written."""
+        if contrast.features is None:  # the app ranked, by weights of its own
+            return
         used = self._deps.learned_weights.of(contrast.domain)
         outcome = outcome_of(contrast, used.weights, nth, self._deps.graph_limits.secret, used.version)
         if outcome is None:

@@ -30,13 +30,12 @@ from operators.language.chunks import (
 )
 from operators.language.ports import Heard
 from operators.steps.listen import Listen, Outcome, State, Taken, forgotten_until, gone_from, has_more, is_said
-from schemas.base import Model
+from schemas.base import Model, Position
 from schemas.cards import MAX_OPEN, Card, CardAction, CardCommand, Chunk, Listening, Thought, Turn
 from schemas.codec import DeadLetter, derived_id, encode
 from schemas.corrections import Utterance
 from schemas.forgetting import Forgotten
 from schemas.items import Fact
-from schemas.skills import Position
 from streams.language import RULES
 from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics

@@ -24,7 +24,7 @@ from operators.admission import TOLERANCE, RejectReason, id_of, reject_reason
 from schemas import BadRecord, DeadLetter, Event, ForgetRequest, Model, Position, encode
 from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of
-from streams.metrics import DEAD_LETTERS, report_clock
+from streams.metrics import CLOCK_SKEW, DEAD_LETTERS, FROM_THE_FUTURE
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.runtime.dispatch import Batch, ConsumedRecord, Reader
@@ -136,7 +136,8 @@ class RecordDispatcher(DeadLetters):
         receipt, now = self._tables.receipt(user_id), datetime.now(UTC)
         logged_at = position.moment if position.timestamp_ms else None
         if logged_at is not None:
-            report_clock((logged_at - now).total_seconds(), TOLERANCE.total_seconds())
+            CLOCK_SKEW.set(max(0.0, (logged_at - now).total_seconds()))
+            FROM_THE_FUTURE.inc(logged_at - now > TOLERANCE)
         why = reject_reason(record, logged_at, now, receipt, self._event_key)
         if why is not None or receipt is None:
             return why

@@ -23,13 +23,13 @@ from operators.learning.update import resolve_counts
 from operators.rank import rank
 from operators.rank.ranking import repair
 from operators.statinit import observe, statinit
-from schemas.base import ReasonedBy
+from schemas.base import Position, ReasonedBy
 from schemas.codec import decode, encode
 from schemas.commands import Action, SkillCommand, Stated
 from schemas.diffs import ChangeKind, PolicySkill, SkillDiff
 from schemas.events import Contrast
 from schemas.items import Fact, ItemFacts
-from schemas.skills import Attribute, Kind, Position, Source, Tier
+from schemas.skills import Attribute, Kind, Source, Tier
 from schemas.state import OpenRankings, Profile
 from schemas.topics import TOPICS
 from streams.privacy import DEFAULT as PRIVACY
