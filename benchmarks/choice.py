@@ -25,12 +25,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar, cast
 
-from operators.admit import refused
+from operators import contrast as join
+from operators.admission import reject_reason
 from operators.contrast import Step, slot_of
 from operators.evolve import CountsReasoner
 from operators.steps import Evolve, State
-from operators.steps import contrast as join
-from operators.steps.evolved import Version
+from operators.steps.evolve import Version
 from schemas import OpenRankings, PolicySkill, Position, SkillDiff, compound_key, decode, encode
 from schemas.events import Contrast, Ranking, Selection
 from streams.demo import catalogue
@@ -157,7 +157,7 @@ class Worker:
     def _admit(self, record: Ranking | Selection | Contrast) -> None:
         now = datetime.now(UTC)
         compound_key(record.user_id, "")
-        refused(record, now, now, None, b"")
+        reject_reason(record, now, now, None, b"")
 
     def _position(self, topic: str) -> Position:
         self._offset += 1

@@ -10,7 +10,7 @@ from confluent_kafka import OFFSET_END, Consumer, TopicPartition
 
 from benchmarks.choices import choices
 from benchmarks.surroundings import reached_as
-from operators.contrast import contrast_id
+from operators.admission import contrast_id
 from sager_client import EventProducer
 from schemas import SkillDiff, SlimSkill
 from streams.kafka.clients import client_config, no_group

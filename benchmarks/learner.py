@@ -4,11 +4,11 @@ from collections.abc import MutableMapping
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+from operators import contrast as join
 from operators.contrast import Outcome, RingLimits, Step, slot_of
 from operators.evolve import CountsReasoner
 from operators.statinit import parser_for, read_item
 from operators.steps import Evolve, Start, State
-from operators.steps import contrast as join
 from schemas import Candidate, ItemFacts, Model, OpenRankings, Position, SlimSkill, decode, encode
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Contrast, Ranking, Selection

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from operators import contrast as join
 from operators.contrast import Outcome, RingLimits, slot_of
 from operators.evolve import CountsReasoner
-from operators.propagate import GraphLimits
+from operators.graph import GraphLimits
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
 from operators.steps import Evolve, Start, State
-from operators.steps import contrast as join
 from operators.steps import prior as past
 from schemas import Candidate, Memory, Model, OpenRankings, Position, Profile, compound_key, encode
 from schemas.codec import ModelT

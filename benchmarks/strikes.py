@@ -37,7 +37,7 @@ from uuid import uuid4
 from confluent_kafka import Producer
 
 from benchmarks.processes import children_of, end_in_order
-from operators.contrast import contrast_id
+from operators.admission import contrast_id
 from schemas import DeadLetter, Ranking, Selection, SkillDiff, decode, encode
 from schemas.topics import TOPICS
 from streams.demo import catalogue

@@ -9,15 +9,15 @@ from evaluation.dataset import Sequences
 from evaluation.simulation import Progress
 from evaluation.split import Split
 from operators.global_skill import Population, global_skill
+from operators.graph import GraphLimits, heard, neighbour_of, sampled, takers_of, touches, with_taken
 from operators.neighbourhood import Gathered, Neighbourhood, near
-from operators.propagate import GraphLimits, heard, neighbour_of, sampled, takers_of, touches, with_taken
 from operators.retrieve import Retrieved
 from operators.statinit.parsers import facts_of, parser_for
 from operators.statinit.prior import observe
 from operators.steps import Start
 from operators.steps import rank as ranking
 from schemas import Candidate, Contrast, GlobalSkill, Interaction, ItemFacts, Profile, derived_id
-from schemas.fields import Domain, UserId
+from schemas.base import Domain, UserId
 from schemas.memory import ItemMemory, Memory, Taker
 from streams.importers.dataset import BEGINNING, Visit
 from streams.privacy import DEFAULT as PRIVACY

@@ -21,7 +21,7 @@ from evaluation.skill_arms import INCREMENTAL, By, Ranked, Rule, SkillArm
 from evaluation.stream import took
 from operators.evolve import CountsReasoner, GatedReasoner, ReasonerUnavailable
 from operators.evolve.llm import LlmReasoner
-from operators.merge import MergeLimits
+from operators.learning.tiers import MergeLimits
 from operators.rank import Task
 from operators.rank.listwise import ListwiseRanker
 from operators.steps import Evolve, Reason, learn

@@ -8,19 +8,20 @@ from evaluation.community import event_at_beginning
 from evaluation.exceptions import UnknownArm
 from evaluation.plans import Choice, Plan
 from evaluation.simulation import Turn
-from operators import weigh
-from operators.contrast import contrast_id, reverse_rank
-from operators.evidence import fixed
+from operators import weights as weigh
+from operators.admission import contrast_id
+from operators.contrast import reverse_rank
 from operators.evolve import CountsReasoner, RulesReasoner
+from operators.learning.evidence import fixed
 from operators.options import EvolveMode
 from operators.privacy import OFF
 from operators.rank import RankSkill
-from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
 from operators.steps import Evolve, Reason, Start, State, learn
 from operators.steps import prior as interactions
 from operators.steps import rank as ranking
+from operators.weights import DEFAULT_WEIGHTS, RankWeights
 from schemas import Contrast, Features, Interaction, PolicySkill, Position, Profile, Weights, derived_id
-from schemas.fields import Domain, UserId
+from schemas.base import Domain, UserId
 from streams.importers import Visit
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING

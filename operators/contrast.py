@@ -12,13 +12,56 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
+from math import log2
 from typing import Any
 
-from operators.applied import with_applied
-from operators.outcome import arm_of
-from schemas import Abstention, Candidate, Contrast, Features, ItemFacts, Position, derived_id, encode
+from operators.admission import abstention_id, contrast_id, is_applied, with_applied
+from schemas import (
+    Abstention,
+    Candidate,
+    Contrast,
+    Features,
+    Injected,
+    ItemFacts,
+    Position,
+    Receipt,
+    derived_id,
+    encode,
+)
 from schemas.events import RankedBy, Ranking, Selection
 from schemas.state import Answered, OpenRanking, OpenRankings, WaitingSelection, Wish
+
+
+class Arm(StrEnum):
+    """The arm of a ranking that names none."""
+
+    NO_SKILL = "no-skill"
+    PRIOR = "prior"
+    """A skill that no choice has changed yet."""
+    EVOLVED = "evolved"
+    """A skill that choices have changed."""
+
+
+def arm_of(injected: Injected) -> str:
+    """Return the arm that a ranking names, or the one that its injected skill implies.
+
+    >>> arm_of(Injected()), arm_of(Injected(skill_version=3, slim_skill="likes: noir")), arm_of(Injected(arm="b"))
+    ('no-skill', 'evolved', 'b')
+    """
+    if injected.arm is not None:
+        return injected.arm
+    if not injected.slim_skill:
+        return Arm.NO_SKILL.value
+    return (Arm.EVOLVED if injected.skill_version else Arm.PRIOR).value
+
+
+def gain(rank: int, at: int) -> float:
+    """Return NDCG@`at` of one choice, the only relevant item, shown at place `rank` (paper 3.1).
+
+    >>> gain(1, at=5), gain(3, at=5), gain(6, at=5)
+    (1.0, 0.5, 0.0)
+    """
+    return 1 / log2(rank + 1) if rank <= at else 0.0
 
 
 class Outcome(StrEnum):
@@ -95,17 +138,7 @@ def slot_of(ranking_id: str) -> int:
     return int(derived_id("slot", ranking_id), 16) % SLOTS
 
 
-def contrast_id(user_id: str, ranking_id: str) -> str:
-    """Return the id of the contrast from a user's selection in this ranking."""
-    return derived_id("contrast", user_id, ranking_id)
-
-
-def abstention_id(user_id: str, ranking_id: str) -> str:
-    """Return the id of the abstention from a list of which a user took nothing."""
-    return derived_id("abstention", user_id, ranking_id)
-
-
-def on_ranking(
+def join_ranking(
     state: OpenRankings,
     ranking: Ranking,
     facts_of: Callable[[Candidate], ItemFacts],
@@ -120,13 +153,11 @@ def on_ranking(
     fenced = state.model_copy(update={"applied": with_applied(state.applied, source, ranking.occurred_at)})
     if _answer(state, ranking.ranking_id) or any(r.ranking_id == ranking.ranking_id for r in state.rankings):
         return Step(fenced, Outcome.REPEATED)
-    opened = OpenRanking(
+    opened = OpenRanking.trusted(
         ranking_id=ranking.ranking_id,
         domain=ranking.domain,
         instruction="" if wish else ranking.instruction,
-        candidates=tuple(
-            ItemFacts(item_id=candidate.item_id) if wish else facts_of(candidate) for candidate in ranking.candidates
-        ),
+        candidates=tuple(map(_id_alone if wish else facts_of, ranking.candidates)),
         skill_version=ranking.injected.skill_version,
         arm=arm_of(ranking.injected),
         wish=wish,
@@ -142,9 +173,13 @@ def on_ranking(
         if not step.outcome.refused:
             return step
         # The selection names an item that was never shown; the ranking stays open.
-        reopened = _open(step.state, opened, limits)
+        reopened = _with_ranking(step.state, opened, limits)
         return replace(reopened, outcome=Outcome.OPENED, refused=((waiting, step.outcome),))
-    return _open(fenced, opened, limits)
+    return _with_ranking(fenced, opened, limits)
+
+
+def _id_alone(candidate: Candidate) -> ItemFacts:
+    return ItemFacts(item_id=candidate.item_id)
 
 
 def _features(ranking: Ranking) -> Features | None:
@@ -153,7 +188,7 @@ def _features(ranking: Ranking) -> Features | None:
     return told if told is not None and told.candidates == len(ranking.candidates) else None
 
 
-def _open(state: OpenRankings, opened: OpenRanking, limits: RingLimits) -> Step:
+def _with_ranking(state: OpenRankings, opened: OpenRanking, limits: RingLimits) -> Step:
     rankings = (*state.rankings, opened)
     kept = rankings[-limits.rankings :]
     if len(kept) > 1:  # most rankings are answered before their slot gets another one, and need no size
@@ -163,12 +198,12 @@ def _open(state: OpenRankings, opened: OpenRanking, limits: RingLimits) -> Step:
     return Step(state.model_copy(update={"rankings": kept}), Outcome.OPENED, expired=len(rankings) - len(kept))
 
 
-def on_selection(
+def join_selection(
     state: OpenRankings, selection: Selection, source: Position, limits: RingLimits = RingLimits()
 ) -> Step:
     """Match a selection with its ranking, or let it wait for a ranking that is not here yet."""
     fenced = state.model_copy(update={"applied": with_applied(state.applied, source, selection.occurred_at)})
-    arrived = WaitingSelection(selection=selection, source=source)
+    arrived = WaitingSelection.trusted(selection=selection, source=source)
     name = selection.ranking_id
     first: Answered | Selection | None = _answer(state, name)
     ranking = next((r for r in state.rankings if r.ranking_id == name), None)
@@ -196,10 +231,11 @@ def _answer(state: OpenRankings, ranking_id: str) -> Answered | None:
 
 def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection, limits: RingLimits) -> Step:
     selection = waiting.selection
+    all_taken = selection.taken
     shown = {item.item_id: item for item in ranking.candidates}
-    if not shown.keys() >= set(selection.taken):
+    if not shown.keys() >= set(all_taken):
         return Step(state, Outcome.NOT_IN_RANKING)
-    answer = Answered(ranking_id=ranking.ranking_id, item_id=selection.item_id, others=selection.others)
+    answer = Answered.trusted(ranking_id=ranking.ranking_id, item_id=selection.item_id, others=selection.others)
     settled = state.model_copy(
         update={
             "rankings": tuple(r for r in state.rankings if r.ranking_id != ranking.ranking_id),
@@ -209,7 +245,7 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
     if ranking.wish is not None:
         return Step(settled, Outcome(ranking.wish.value))
     readable = tuple(item for item in ranking.candidates if not item.unreadable)
-    taken = [name for name in selection.taken if not shown[name].unreadable]
+    taken = [name for name in all_taken if not shown[name].unreadable]
     if not (taken or (readable and selection.item_id is None)):
         return Step(settled, Outcome.UNREADABLE)
     about: dict[str, Any] = {
@@ -227,7 +263,7 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
         return Step(settled, Outcome.ABSTAINED, abstention=Abstention(event_id=name, shown=readable, **about))
     names = [item.item_id for item in ranking.candidates]
     chosen, *others = taken
-    contrast = Contrast(
+    contrast = Contrast.trusted(
         event_id=contrast_id(state.user_id, ranking.ranking_id),
         chosen=shown[chosen],
         chosen_rank=names.index(chosen) + 1,
@@ -240,3 +276,38 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
         **about,
     )
     return Step(settled, Outcome.MATCHED, contrast=contrast)
+
+
+@dataclass(frozen=True)
+class State:
+    """The slot of the user's rings in which rankings and selections meet, and the receipt of erasures."""
+
+    rings: OpenRankings | None = None
+    receipt: Receipt | None = None
+
+
+def on_ranking(
+    state: State,
+    ranking: Ranking,
+    facts_of: Callable[[Candidate], ItemFacts],
+    source: Position,
+    limits: RingLimits,
+    wish: Wish | None = None,
+) -> Step | Outcome:
+    """Join a ranking; returns the outcome alone if it is erased or a repeat."""
+    held = _open(state, ranking, ranking.domain, source)
+    return held if isinstance(held, Outcome) else join_ranking(held, ranking, facts_of, source, limits, wish)
+
+
+def on_selection(state: State, selection: Selection, source: Position, limits: RingLimits) -> Step | Outcome:
+    """Join a selection; returns the outcome alone if it is erased or a repeat."""
+    held = _open(state, selection, None, source)
+    return held if isinstance(held, Outcome) else join_selection(held, selection, source, limits)
+
+
+def _open(state: State, event: Ranking | Selection, domain: str | None, source: Position) -> OpenRankings | Outcome:
+    if state.receipt is not None and state.receipt.covers(domain, event.occurred_at, source.moment):
+        return Outcome.FORGOTTEN
+    if state.rings is None:
+        return OpenRankings(user_id=event.user_id, slot=slot_of(event.ranking_id))
+    return Outcome.REPEATED if is_applied(state.rings.applied, source) else state.rings

@@ -5,18 +5,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
+from operators.admission import TOLERANCE, abstention_id, contrast_id
 from operators.attributes import fact_id
 from operators.cards.lines import SAME_LETTERS, Words, words_of
-from operators.clocks import TOLERANCE
-from operators.contrast import RingLimits, abstention_id, contrast_id
+from operators.contrast import RingLimits
 from operators.language.ports import Read, Understood
-from operators.merge.statements import Subject
+from operators.learning.statements import Subject
 from operators.redact import is_placeholder
 from operators.stated import statement_id
 from schemas.cards import MAX_PENDING, Card, CardLine, Listening
+from schemas.codec import line_of
 from schemas.commands import SkillCommand
 from schemas.diffs import PolicySkill
-from schemas.forgetting import MAX_DOMAINS, MAX_KNOWN, MAX_LINES, ForgetRequest, Forgotten, Receipt, line_of
+from schemas.forgetting import MAX_DOMAINS, MAX_KNOWN, MAX_LINES, ForgetRequest, Forgotten, Receipt
 from schemas.items import Fact, ItemFacts
 from schemas.memory import Memory
 from schemas.state import OpenRankings, Profile

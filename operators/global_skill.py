@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from operators.attributes import fact_ids
 from operators.statinit import statinit
 from schemas import MAX_POPULAR, Attribute, GlobalSkill, Memory, Profile, ReasonedBy, Source, Tier
-from schemas.fields import Domain
+from schemas.base import Domain
 
 MAX_SHARES = 512
 MAX_USUAL = 256

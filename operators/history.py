@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from operators.evidence import is_counted
-from operators.merge import fold, merge, start
+from operators.learning.evidence import is_counted
+from operators.learning.fold import fold, merge, start
 from schemas import Attribute, Change, ChangeKind, Judgement, PolicySkill, SkillDiff, StatementChange
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from operators.propagate import TRUSTED_DAYS, GraphLimits
+from operators.graph import TRUSTED_DAYS, GraphLimits
 from schemas import MAX_COMPANIONS, MAX_CROWD, MAX_TASTES, ItemMemory, Taker
 
 FULL_CHOICES = 64

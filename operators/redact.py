@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from operators.attributes import fact_id
-from operators.habits.axes import POLES
+from operators.learning.questions import DIRECTIONS
 from schemas import Attribute, Change, Evidence, SkillDiff, Statement, StatementChange, Tally, line_of
 
 FORGOTTEN = "forgotten"
@@ -151,6 +151,6 @@ def _tally_without(tally: Tally, is_meant: Callable[[str], bool], instead: str) 
         for counts in ("begun", "lines", "places", "drift")
     }
     # The counts of a habit reveal it, so that none stay.
-    gone = {pole.axis for pole in POLES if pole.axis in tally.habits and is_meant(pole.attribute_id)}
+    gone = {pole.axis for pole in DIRECTIONS if pole.axis in tally.habits and is_meant(pole.attribute_id)}
     kept["habits"] = {axis: added for axis, added in tally.habits.items() if axis not in gone}
     return tally.model_copy(update=kept)

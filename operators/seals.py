@@ -1,21 +1,25 @@
-"""Seals of single records: rankings, slim skills, receipts, weights. For logs see `operators.chain`.
+"""Seals of single records (rankings, slim skills, receipts, weights), and the chain of seals in a log.
 
 A seal is an HMAC-SHA256 over the record's canonical JSON, with a key per kind of record derived from the deployment's
-secret. Without a secret a seal detects careless edits only.
+secret. That of a diff also covers the seal before it. Without a secret, seals detect only careless edits.
 """
 
 import hmac
 import json
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import orjson
 
-from schemas import Injected, Model, RankedBy, Ranking, Receipt, SlimSkill, Weights
+from schemas import CardDiff, Injected, Model, RankedBy, Ranking, Receipt, SkillDiff, SlimSkill, Weights
 
+DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
+Diff = SkillDiff | CardDiff
 Sealed = Ranking | SlimSkill | Receipt | Weights
 SealedT = TypeVar("SealedT", Ranking, SlimSkill, Receipt, Weights)
+_SEAL: Final = {"chain"}
 
 _NOTHING = Injected()
 _OUR_FIELDS = {
@@ -121,3 +125,30 @@ def _seal(record: Sealed, key: bytes) -> str:
         told["candidates"] = [candidate.item_id for candidate in record.candidates]
     canonical = orjson.dumps(told, option=orjson.OPT_SORT_KEYS)
     return hmac.digest(derived_key(key, record.TOPIC), canonical, "sha256").hex()
+
+
+def seal(diff: DiffT, before: str | None, key: bytes = b"") -> DiffT:
+    """Seal a diff."""
+    return diff.model_copy(update={"chain": _chained(diff, before, key)})
+
+
+def seal_all(diffs: Sequence[DiffT], key: bytes = b"") -> list[DiffT]:
+    """Seal a rewritten log anew."""
+    sealed: list[DiffT] = []
+    for diff in diffs:
+        sealed.append(seal(diff, sealed[-1].chain if sealed else None, key))
+    return sealed
+
+
+def is_sealed(diff: Diff, before: str | None, key: bytes = b"") -> bool:
+    """Return True if a version has the right seal."""
+    return diff.chain is not None and hmac.compare_digest(diff.chain, _chained(diff, before, key))
+
+
+def _chained(diff: Diff, before: str | None, key: bytes) -> str:
+    if isinstance(diff, CardDiff):
+        key = derived_key(key, diff.TOPIC)  # the seal of a skill's version is never one of a card's
+    # Without defaults: a field added by a later release does not break existing seals.
+    plain = diff.model_dump(mode="json", exclude=_SEAL, exclude_defaults=True)
+    canonical = orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)
+    return hmac.digest(key, f"{before or ''}\n".encode() + canonical, "sha256").hex()

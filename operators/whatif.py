@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from operators.contrast import gain
 from operators.evolve import ReasonerUnavailable
-from operators.merge import merge, start
-from operators.outcome import gain
+from operators.learning.fold import merge, start
 from operators.rank import facet_weights, rank
 from operators.steps import Evolve, Reason, State
 from schemas import Attribute, BadRecord, Contrast, PolicySkill, SkillCommand, SkillDiff, decode

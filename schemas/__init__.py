@@ -11,7 +11,6 @@ from .commands import *
 from .corrections import *
 from .diffs import *
 from .events import *
-from .fields import *
 from .fit import *
 from .forgetting import *
 from .items import *

@@ -5,9 +5,20 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from .base import Event, Model, ReasonedBy, is_none, is_nothing
+from .base import (
+    AttributeId,
+    DomainField,
+    Event,
+    Identifier,
+    Label,
+    Model,
+    ReasonedBy,
+    UserIdField,
+    UtcDatetime,
+    is_none,
+    is_nothing,
+)
 from .corrections import MAX_TURN, MAX_UTTERANCE_CHARS, Correction, Role
-from .fields import AttributeId, DomainField, Identifier, Label, UserIdField, UtcDatetime
 from .forgetting import Digest, ForgetRequest
 from .skills import MAX_RECENT, Count, Position
 from .statements import MAX_WORDS, Stance

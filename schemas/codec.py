@@ -4,13 +4,14 @@ A record that cannot be processed becomes a dead letter: it is kept whole, with 
 """
 
 import hashlib
+import hmac
 from datetime import datetime
 from typing import Annotated, ClassVar, Self, TypeVar, cast
 
 from pydantic import ConfigDict, Field, ValidationError
+from pydantic_core import to_json
 
-from .base import Event, Model
-from .fields import Identifier
+from .base import Event, Identifier, Model
 from .skills import Position
 
 ModelT = TypeVar("ModelT", bound=Model)
@@ -87,6 +88,27 @@ def derived_id(*parts: str) -> str:
         raw = part.encode()
         digest.update(len(raw).to_bytes(4, "big") + raw)
     return digest.hexdigest()
+
+
+def subject_of(user_id: str) -> str:
+    """Return the digest of a person in a receipt: one-way, the same everywhere, and computable in DuckDB.
+
+    It hides the id, but anyone with a list of ids can still match them.
+    """
+    return hashlib.sha256(b"sager " + user_id.encode()).hexdigest()
+
+
+def line_of(user_id: str, domain: str, attribute_id: str) -> str:
+    """Return the digest of a line to forget, so that the line is not quoted."""
+    return hashlib.sha256(to_json([user_id, domain, attribute_id])).hexdigest()
+
+
+def known_as(user_id: str, event_id: str, secret: bytes = b"") -> str:
+    """Return the digest of an erased event or of a completed request in a receipt.
+
+    Without the deployment's secret, guessed ids cannot be tested against it.
+    """
+    return hmac.digest(secret, to_json(["forgotten event", user_id, event_id]), "sha256").hex()[:16]
 
 
 class DeadLetter(Event):

@@ -5,8 +5,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from .base import Event, Model
-from .fields import AttributeId, DomainField, Label, UserIdField
+from .base import AttributeId, DomainField, Event, Label, Model, UserIdField
 from .skills import MAX_ATTRIBUTES, Attribute, Kind, Tier
 
 

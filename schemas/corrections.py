@@ -6,9 +6,8 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from .base import Event, Model
+from .base import DomainField, Event, Identifier, Instruction, ItemIdField, Label, Model, UserIdField
 from .events import MAX_CANDIDATES, distinct
-from .fields import DomainField, Identifier, Instruction, ItemIdField, Label, UserIdField
 from .items import Candidate
 from .statements import Bound, Scope, Stance
 

@@ -6,9 +6,22 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
-from .base import Event, Model, ReasonedBy, array_schema, is_none, is_nothing
+from .base import (
+    AttributeId,
+    DomainField,
+    Event,
+    Identifier,
+    Label,
+    Model,
+    ReasonedBy,
+    Text,
+    UserIdField,
+    UtcDatetime,
+    array_schema,
+    is_none,
+    is_nothing,
+)
 from .events import MAX_CANDIDATES, SignalName
-from .fields import AttributeId, DomainField, Identifier, Label, Text, UserIdField, UtcDatetime
 from .fit import Beliefs
 from .forgetting import Digest
 from .items import Fact
@@ -30,7 +43,7 @@ from .statements import MAX_STATEMENTS, MAX_WORDS, Statement, StatementChange
 
 MAX_HABITS = 64
 HabitName = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,39}$")]
-"""A question about how a person decides, such as `price`; `operators.habits` has them all."""
+"""A question about how a person decides, such as `price`; `operators.learning.habits` has them all."""
 _Parts = Annotated[int, Field(ge=0, lt=2**31)]
 
 

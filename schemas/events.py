@@ -6,8 +6,19 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from .base import Event, Model, ReasonedBy, is_nothing
-from .fields import DomainField, Identifier, Instruction, ItemIdField, Share, Text, UserIdField
+from .base import (
+    DomainField,
+    Event,
+    Identifier,
+    Instruction,
+    ItemIdField,
+    Model,
+    ReasonedBy,
+    Share,
+    Text,
+    UserIdField,
+    is_nothing,
+)
 from .fit import MAX_FACETS, Facet, Fit
 from .forgetting import Digest
 from .items import Candidate, ItemFacts

@@ -4,8 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from .base import Model, is_nothing
-from .fields import AttributeId, Identifier, ItemIdField, Label, Share
+from .base import AttributeId, Identifier, ItemIdField, Label, Model, Share, is_nothing
 
 MAX_OPTIONS = 4
 MAX_BELIEFS = 16

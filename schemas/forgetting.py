@@ -1,15 +1,11 @@
 """Erasure: the request, the receipt that remains, and digests in place of names."""
 
-import hashlib
-import hmac
 from datetime import datetime
 from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
-from pydantic_core import to_json
 
-from .base import Event, Model
-from .fields import DomainField, Identifier, Label, UserIdField, UtcDatetime
+from .base import DomainField, Event, Identifier, Label, Model, UserIdField, UtcDatetime
 
 MAX_DOMAINS = 64
 MAX_LINES = 256
@@ -17,27 +13,6 @@ MAX_KNOWN = 2_048
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """A SHA-256 in hexadecimal digits."""
 ShortDigest = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
-
-
-def subject_of(user_id: str) -> str:
-    """Return the digest of a person in a receipt: one-way, the same everywhere, and computable in DuckDB.
-
-    It hides the id, but anyone with a list of ids can still match them.
-    """
-    return hashlib.sha256(b"sager " + user_id.encode()).hexdigest()
-
-
-def line_of(user_id: str, domain: str, attribute_id: str) -> str:
-    """Return the digest of a line to forget, so that the line is not quoted."""
-    return hashlib.sha256(to_json([user_id, domain, attribute_id])).hexdigest()
-
-
-def known_as(user_id: str, event_id: str, secret: bytes = b"") -> str:
-    """Return the digest of an erased event or of a completed request in a receipt.
-
-    Without the deployment's secret, guessed ids cannot be tested against it.
-    """
-    return hmac.digest(secret, to_json(["forgotten event", user_id, event_id]), "sha256").hex()[:16]
 
 
 class ForgetRequest(Event):

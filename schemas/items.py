@@ -6,8 +6,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
-from .base import Event, Model, array_schema, is_nothing
-from .fields import DomainField, ItemIdField, Label, Metadata, Text, Title
+from .base import DomainField, Event, ItemIdField, Label, Metadata, Model, Text, Title, array_schema, is_nothing
 
 MAX_FACTS = 32
 MAX_MEASURE = 1e9

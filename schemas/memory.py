@@ -15,8 +15,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import Field, GetCoreSchemaHandler, NonNegativeInt
 from pydantic_core import CoreSchema, core_schema
 
-from .base import Model, is_nothing
-from .fields import AttributeId, DomainField, Identifier, ItemIdField, Title, UserIdField, UtcDatetime
+from .base import AttributeId, DomainField, Identifier, ItemIdField, Model, Title, UserIdField, UtcDatetime, is_nothing
 from .items import Fact
 from .skills import Position
 

@@ -8,8 +8,22 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from .base import Event, Model, ReasonedBy, array_schema, is_nothing
-from .fields import AttributeId, DomainField, Identifier, ItemIdField, Label, Share, Text, UserIdField, UtcDatetime
+from .base import (
+    AttributeId,
+    DomainField,
+    Event,
+    Identifier,
+    ItemIdField,
+    Label,
+    Model,
+    ReasonedBy,
+    Share,
+    Text,
+    UserIdField,
+    UtcDatetime,
+    array_schema,
+    is_nothing,
+)
 from .forgetting import Digest
 
 MAX_ATTRIBUTES = 64

@@ -8,9 +8,8 @@ from typing import ClassVar
 
 from pydantic import Field, NonNegativeInt
 
-from .base import Model, is_nothing
+from .base import DomainField, Identifier, Instruction, ItemIdField, Model, UserIdField, is_nothing
 from .events import MAX_CANDIDATES, Selection
-from .fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
 from .fit import MAX_FACETS, Facet
 from .items import Fact, ItemFacts
 from .skills import Position

@@ -5,8 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from .base import Model, is_nothing
-from .fields import AttributeId, Identifier, ItemIdField, Label, UtcDatetime
+from .base import AttributeId, Identifier, ItemIdField, Label, Model, UtcDatetime, is_nothing
 from .items import Amount, Measure
 from .skills import Evidence
 

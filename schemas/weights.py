@@ -10,8 +10,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from .base import Event, Model
-from .fields import DomainField, Label
+from .base import DomainField, Event, Label, Model
 from .forgetting import Digest
 from .skills import Position
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from operators import contrast as joining
 from operators.cards.lines import in_words, why_not
 from operators.cards.merge import resolve as resolve_card
 from operators.contrast import Outcome as Joined
@@ -16,8 +17,7 @@ from operators.stated import in_words as stated_in_words
 from operators.statinit import read_item
 from operators.statinit.parsers import parser_for, vocabulary_for
 from operators.steps import Evolve, Start, State
-from operators.steps import contrast as joining
-from operators.steps.evolved import Effects
+from operators.steps.evolve import Effects
 from schemas import Correction, Event, Feedback, OpenRankings, Position, Role, Turn, Utterance, Wish
 from schemas.diffs import ChangeKind, PolicySkill
 from schemas.events import Interaction, Ranking, RankRequest, Selection

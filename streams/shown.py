@@ -12,7 +12,7 @@ def plain(skill: "PolicySkill") -> dict[str, Any]:
     Each line has its counts in words (`counted`), and `unwanted` if a statement silences it. Each statement has
     `doubtful`: whether the person's tastes have changed since.
     """
-    from operators.evidence import in_words, is_counted  # noqa: PLC0415
+    from operators.learning.evidence import in_words, is_counted  # noqa: PLC0415
     from operators.stated import is_doubtful, lasting, unwanted  # noqa: PLC0415
 
     silent = unwanted(lasting(skill.stated))

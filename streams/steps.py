@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from operators.merge import DEFAULT_LIMITS, MergeLimits
+from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
 from operators.signals import Signals
 from operators.steps import Evolve
 from operators.steps.rank import Rank

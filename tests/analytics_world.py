@@ -11,21 +11,24 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from operators.contrast import contrast_id, on_ranking, on_selection, slot_of
-from operators.evidence import fixed
+from operators.admission import contrast_id
+from operators.contrast import arm_of, join_ranking, join_selection, slot_of
 from operators.evolve import CountsReasoner, Proposal, RulesReasoner, validate
 from operators.global_skill import Population
+from operators.graph import GraphLimits, neighbour_of, on_touch, takers_of, touches, with_taken
 from operators.language.corrections import understand
-from operators.merge import fit_seed, merge, resolve_abstention, resolve_command, resolve_counts, start
+from operators.learning.commands import resolve_command
+from operators.learning.evidence import fixed
+from operators.learning.feedback import resolve_abstention
+from operators.learning.fold import merge, start
+from operators.learning.tiers import fit_seed
+from operators.learning.update import resolve_counts
 from operators.neighbourhood import Gathered, Neighbourhood, near
-from operators.outcome import arm_of
-from operators.propagate import GraphLimits, neighbour_of, on_touch, takers_of, touches, with_taken
 from operators.retrieve import retrieve
 from operators.seals import sealed
 from operators.slim import slim
 from operators.statinit import facts_of, observe, parser_for, statinit
-from operators.steps.evolve import Evolve
-from operators.steps.evolved import State
+from operators.steps.evolve import Evolve, State
 from operators.steps.rank import UNHEARD, Rank
 from schemas import BadRecord, Event, OpenRankings, Position, ReasonedBy, Source, Stance, encode, topic_of
 from schemas.commands import Action, SkillCommand
@@ -208,8 +211,8 @@ class _Builder:
         self._world.rankings.append(ranking)
         self._world.selections.append(selection)
         ring = OpenRankings(user_id=key[0], slot=slot_of(name))
-        opened = on_ranking(ring, ranking, self._read, _position(2 * turn)).state
-        contrast = on_selection(opened, selection, _position(2 * turn + 1)).contrast
+        opened = join_ranking(ring, ranking, self._read, _position(2 * turn)).state
+        contrast = join_selection(opened, selection, _position(2 * turn + 1)).contrast
         assert contrast is not None
         self._send(contrast, later)
         self._world.contrasts.append(contrast)

@@ -7,8 +7,8 @@ from typing import Any
 
 from operators.attributes import attribute_id
 from operators.evolve import Proposal, validate
-from operators.merge import DEFAULT_LIMITS, MergeLimits, merge, resolve
-from operators.render import SECTIONS, _strategy_lines, line_of
+from operators.learning.fold import SECTIONS, _strategy_lines, line_of, merge
+from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve
 from operators.vouch import Held, Vouching
 from schemas import Action, Candidate, Fact, ItemFacts, OpenRankings, PolicySkill, SkillCommand, SkillDiff, Stated
 from schemas.events import Contrast, Interaction, Ranking, RankRequest, Selection
@@ -198,7 +198,7 @@ def open_rankings(**more: Any) -> OpenRankings:
 
 
 def render(skill: PolicySkill) -> str:
-    """The document whose length `operators.render.characters` computes: strongest lines first."""
+    """The document whose length `operators.learning.fold.characters` computes: strongest lines first."""
     parts: list[str] = []
     for kind, heading in SECTIONS.items():
         lines = [a for a in skill.attributes if a.kind is kind and a.tier]

@@ -26,9 +26,9 @@ from schemas.codec import ModelT, encode
 from schemas.topics import by_name
 from streams.kafka.clients import partition_of
 from streams.settings import Settings
-from streams.worker import output_tail
+from streams.worker import writer
 from streams.worker.create import Worker, create
-from streams.worker.items.shared import FORGOTTEN, Items
+from streams.worker.items import FORGOTTEN, Items
 from streams.worker.reasoning.domains import LearnedWeights
 from streams.worker.runtime.dispatch import Batch, BatchTopic
 from streams.worker.runtime.producer import Delivered
@@ -302,7 +302,7 @@ class FakeWorker:
         self.parts: Worker = create(self.settings)
         self.parts.deps.items._log = log  # type: ignore[assignment]
         log.follow(self.parts.deps.items, self.parts.deps.learned_weights)
-        self.parts.producer.kafka = _Outlet(self)  # type: ignore[assignment]
+        self.parts.producer.kafka = _Producer(self)  # type: ignore[assignment]
         self.parts.app.consumer = _Consumer(self)
         self.sources = {PREFIX + base for base in read_by(self.parts)}
         self.next_offset: dict[TP, int] = {}
@@ -495,7 +495,7 @@ def position(record: Record) -> Position:
     )
 
 
-class _Outlet:
+class _Producer:
     """What stands for the worker's producer."""
 
     def __init__(self, worker: FakeWorker) -> None:
@@ -538,7 +538,7 @@ class FakeDeployment:
     def __init__(self, settings: Settings, patch: pytest.MonkeyPatch) -> None:
         self.settings = settings
         self.log = FakeLog(settings)
-        patch.setattr(output_tail, "Scanner", lambda _: FakeScanner(self.log))
+        patch.setattr(writer, "Scanner", lambda _: FakeScanner(self.log))
         # Only saves time.
         patch.setattr("streams.worker.runtime.producer.FIRST_RETRY_SECONDS", 0.001, raising=False)
         self._workers: list[FakeWorker] = []

@@ -12,7 +12,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from pydantic import BaseModel, SecretStr
 
 from benchmarks.surroundings import reached_as
-from operators.merge import fold
+from operators.learning.fold import fold
 from sager_client import EventProducer
 from schemas import TOPICS, DeadLetter, Event, PolicySkill, SkillDiff, compound_key, decode, encode
 from schemas.codec import ModelT

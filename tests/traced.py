@@ -42,13 +42,20 @@ class Tracer:
         self._last = name
 
 
-def choose(log: FakeLog, number: int) -> None:
-    """Put a ranking and the selection that answers it on the log."""
+def show(log: FakeLog, number: int) -> None:
+    """Put a ranking on the log."""
     items = tuple(ITEMS[number % 3 :] + ITEMS[: number % 3])
-    now = datetime.now(UTC)
-    names = {"ranking_id": f"r{number}", "user_id": "ann", "occurred_at": now}
-    log.put(Ranking(event_id=f"e{number}", domain="films", candidates=items, **names))
-    log.put(Selection(event_id=f"s{number}", item_id="i3", **names))
+    log.put(Ranking(event_id=f"e{number}", domain="films", candidates=items, **names(number)))
+
+
+def take(log: FakeLog, number: int) -> None:
+    """Put the selection that answers a ranking on the log."""
+    log.put(Selection(event_id=f"s{number}", item_id="i3", **names(number)))
+
+
+def names(number: int) -> dict[str, Any]:
+    """Return the fields that a ranking and its selection share."""
+    return {"ranking_id": f"r{number}", "user_id": "ann", "occurred_at": datetime.now(UTC)}
 
 
 async def trace(folder: Path) -> Tracer:
@@ -56,10 +63,13 @@ async def trace(folder: Path) -> Tracer:
     log = FakeLog(settings_in(folder))
     worker = FakeWorker(log)
     for number in range(WARM):
-        choose(log, number)
+        show(log, number)
+        take(log, number)
         await worker.quiet()
     tracer = Tracer()
-    choose(log, WARM)
+    show(log, WARM)
+    await worker.quiet()
+    take(log, WARM)
     sys.setprofile(tracer)
     await worker.quiet()
     sys.setprofile(None)

@@ -10,8 +10,9 @@ from typing import Any
 from evaluation.feedback.person import Kind, Reply
 from evaluation.feedback.scenarios import Scenario
 from evaluation.simulation import Turn
+from operators.admission import contrast_id
 from operators.attributes import fact_ids
-from operators.contrast import contrast_id, reverse_rank
+from operators.contrast import reverse_rank
 from operators.evolve import CountsReasoner
 from operators.fit.acceptance import Known
 from operators.language.corrections import understand
@@ -21,8 +22,8 @@ from operators.statinit.parsers import facts_of, parser_for
 from operators.steps import Evolve, Start, State, learn
 from operators.steps import rank as ranking
 from schemas import Abstention, Candidate, Contrast, Fit, ItemFacts, PolicySkill, Question, Stance, derived_id
+from schemas.base import Domain, UserId
 from schemas.corrections import Correction, Directive
-from schemas.fields import Domain, UserId
 from streams.language import RULES
 from streams.privacy import DEFAULT
 from streams.privacy import DEFAULT as PRIVACY

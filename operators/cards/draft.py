@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from operators.cards.lines import certainty, faded, quotes
+from schemas.base import UserId
 from schemas.cards import (
     MAX_CARD_LINES,
     MAX_LINE_EVIDENCE,
@@ -17,7 +18,6 @@ from schemas.cards import (
     NotKept,
     Strength,
 )
-from schemas.fields import UserId
 
 NO_ROOM: Final = "there is no room for more, and of this least is known"
 TOO_LONG_AGO: Final = "it was not confirmed for long"

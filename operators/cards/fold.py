@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from operators.applied import remember, with_applied
+from operators.admission import remember, with_applied
 from operators.attributes import normalise
 from operators.cards.lines import quotes
 from operators.redact import is_placeholder, placeholder

@@ -16,9 +16,8 @@ import orjson
 from operators.asks import MAX_PROMPT_TOKENS, Asker, strict_object
 from operators.attributes import fact_id
 from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, Quote, block, quoting, words
-from operators.evolve.proposal import Proposal
-from operators.evolve.reasoners import Choice
-from operators.habits import is_habit
+from operators.evolve.proposals import Choice, Proposal
+from operators.learning.questions import is_habit
 from operators.prompts import as_data, template
 from operators.vouch import Vouching
 from schemas import Attribute, Contrast, Fact, Judgement, PolicySkill, ReasonedBy, Verdict

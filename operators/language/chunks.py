@@ -11,9 +11,9 @@ from operators.cards.lines import Words, all_words, has_word, words_of
 from operators.language.ports import Effect, Finding
 from operators.tokens import count_tokens
 from schemas.cards import FREE, MAX_OPEN, Chunk, Listening, Thought, Turn
-from schemas.codec import derived_id
+from schemas.codec import derived_id, line_of
 from schemas.corrections import Correction, Directive, Role, Utterance
-from schemas.forgetting import ForgetRequest, line_of
+from schemas.forgetting import ForgetRequest
 from schemas.items import Fact
 from schemas.statements import Stance
 

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Final
 
 from operators.attributes import normalise
-from operators.habits import is_habit
 from operators.language.ports import About, CorrectionReader, Read, Understood
+from operators.learning.questions import is_habit
 from operators.privacy import Privacy
 from operators.statinit.generic import dimension_of
 from schemas import Correction, Fact, ItemFacts, NotUnderstood, PolicySkill

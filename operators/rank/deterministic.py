@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from operators.rank.features import Spoken
 from operators.rank.said import NOTHING, Said
-from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
+from operators.weights import DEFAULT_WEIGHTS, RankWeights
 from operators.words import words
 from schemas import Attribute, Facet, ItemFacts
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from operators.attributes import fact_id
-from operators.evidence import strength
-from operators.habits import habit_scores
-from operators.rank.weights import RankWeights, weighed_as
+from operators.learning.evidence import strength
+from operators.learning.habits import habit_scores
+from operators.weights import RankWeights, weighed_as
 from schemas import Attribute, Features, ItemFacts, Kind, Mix
 from schemas.weights import FEATURE_ONE, MAX_OUTCOME_DIMENSIONS, WIDEST
 

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from operators.asks import MAX_PROMPT_TOKENS, Asker, Asks, reply_tokens, strict_object
-from operators.evolve.proposal import ReasonerUnavailable
+from operators.evolve.proposals import ReasonerUnavailable
 from operators.rank.question import keys, rendered
 from operators.rank.ranking import LlmRanking, Task, by_mean_place, presentations, repair, together
 from schemas import ItemFacts, ReasonedBy

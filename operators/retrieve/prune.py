@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from operators.attributes import fact_id, normalise
+from operators.graph import tastes
 from operators.neighbourhood import Crowd, ItemSignal, Neighbourhood
-from operators.propagate import tastes
 from operators.retrieve.rules import Signals, rule_for
 from schemas import Fact, Memory, Taken, derived_id
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from operators.evidence import strength
-from operators.habits.axes import PLACE_OF
+from operators.learning.evidence import strength
+from operators.learning.questions import PLACE_OF
 from operators.slim.said import MAX_NOW, avoided, of_session, passing, phrase, preferred, typed
 from operators.stated import lasting, unwanted
 from operators.tokens import count_tokens
@@ -120,6 +120,20 @@ def select(skill: PolicySkill, budget: int = 30, population: Shares = None, *, v
         changed = fitting(like if each == weakest else each for each in line.likes)
         line = changed if like in changed.likes else line
     return tuple(of.attribute_id for of in (*(likes[like] for like in line.likes), *(styles[s] for s in line.styles)))
+
+
+def reads_else(before: PolicySkill, now: PolicySkill, budget: int, vouching: Vouching) -> bool:
+    """Return True if apps have to read the slim skill again."""
+    if any(vouching.held(said.dimension, said.value) for said in now.stated):
+        return True  # The operator's list or a release may allow these words at one version and not at the next.
+    is_known = _to_read(slim(before, budget, vouching=vouching)) if before.version else ()
+    return _to_read(slim(now, budget, vouching=vouching)) != is_known
+
+
+def _to_read(short: SlimSkill) -> tuple[object, ...]:
+    if not (short.text or short.now):
+        return ()
+    return short.text, short.session_id, short.session_until, short.now, short.session_text
 
 
 def phrases(

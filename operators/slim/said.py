@@ -6,9 +6,9 @@ from datetime import datetime
 from functools import lru_cache
 
 from operators.attributes import MAX_ID_CHARS
-from operators.evidence import tier_of, weight, worth
+from operators.learning.evidence import counts_for_tier, tier_of, weight
+from operators.learning.fold import clip
 from operators.prompts import visible
-from operators.render import clip
 from operators.stated import is_doubtful, lasting, unwanted
 from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Scope, SessionLine, SlimLine, Source, Stance, Statement, Tier
@@ -160,7 +160,7 @@ def _as_line(
     attribute_id: str, dimension: str, value: str, tier: Tier, now: int, counts: tuple[int, int] | None = None
 ) -> Attribute:
     kind = Kind.CRITERION if attribute_id.startswith(Kind.CRITERION.value) else Kind.PREFERENCE
-    taken, expected = counts or (worth(tier), 0)
+    taken, expected = counts or (counts_for_tier(tier), 0)
     return Attribute(
         attribute_id=attribute_id[:MAX_ID_CHARS],
         kind=kind,

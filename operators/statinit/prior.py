@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from operators.applied import remember, with_applied
+from operators.admission import remember, with_applied
 from operators.attributes import fact_id, from_fact
-from operators.evidence import FORGET, MOST, first_expected, kept, tier_of, weight
+from operators.learning.evidence import FORGET, MOST, decay, first_expected, tier_of, weight
 from schemas import MAX_FACTS, ONE, Attribute, Fact, Interaction, Position, Profile, Source
 
 RECENT = 15
@@ -76,7 +76,7 @@ class _Line:
 def statinit(profile: Profile | None, usual: Mapping[str, int] | None = None) -> tuple[Attribute, ...]:
     """Return the attributes of a user's statistics, strongest first; none for a user without history.
 
-    The visits are counted by the step that counts choices (`operators.evidence`). As they have no list, `usual` takes
+    The step that counts choices counts the visits (`operators.learning.evidence`). As they have no list, `usual` takes
     its place: the population's share of taken items that have a fact, in 1/1024, by attribute id. Of visits before the
     last 15 only counts are known: they are taken to be spread evenly.
     """
@@ -115,13 +115,13 @@ def _remembered(visits: int) -> int:
     """The count, with decay, after so many visits that each raise it."""
     count = 0
     for _ in range(min(visits, 16 * FORGET)):
-        count = kept(count) + ONE
+        count = decay(count) + ONE
     return count
 
 
 def _visit(lines: dict[str, _Line], facts: Sequence[Fact], usual: Mapping[str, int], before: int) -> None:
     for name, line in lines.items():
-        line.taken, line.expected = kept(line.taken), kept(line.expected) + usual.get(name, 0)
+        line.taken, line.expected = decay(line.taken), decay(line.expected) + usual.get(name, 0)
     for fact in facts:
         name = fact_id(fact)
         known = lines.get(name)

@@ -4,8 +4,7 @@ An agent reads the state, steps once, and applies the effects. The worker, the e
 the oracle of the fault tests call the same steps.
 """
 
-from operators.steps.evolve import Evolve, Reason, learn
-from operators.steps.evolved import Begun, Effects, Outcome, State
+from operators.steps.evolve import Effects, Evolve, Outcome, Prepared, Reason, State, learn
 from operators.steps.prior import Start
 
-__all__ = ["Begun", "Effects", "Evolve", "Outcome", "Reason", "Start", "State", "learn"]
+__all__ = ["Effects", "Evolve", "Outcome", "Prepared", "Reason", "Start", "State", "learn"]

@@ -4,36 +4,156 @@ Between the halves of a choice a reasoner is asked, which may take long. So `fin
 the answer comes: a read-modify-write never spans a question (invariant 3).
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
 from operators.evolve import Proposal, Validated, validate
 from operators.forget import fit_to_restore, said_still, what_remains
+from operators.graph import GraphLimits, Remembered, remember_choice
 from operators.language.ports import About, Understood
-from operators.merge import (
-    DEFAULT_LIMITS,
-    MergeLimits,
-    holds,
-    resolve,
-    resolve_abstention,
-    resolve_command,
-    resolve_correction,
-    resolve_counts,
-    resolve_feedback,
-    resolve_unheard,
-    resolve_visit,
-)
+from operators.learning.commands import resolve_command
+from operators.learning.feedback import resolve_abstention, resolve_correction, resolve_feedback, resolve_unheard
+from operators.learning.fold import holds, merge
+from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, resolve
+from operators.learning.update import resolve_counts, resolve_visit
 from operators.options import EvolveMode
 from operators.privacy import Privacy
-from operators.propagate import GraphLimits
+from operators.seals import seal, sealed
 from operators.signals import DEFAULT as SIGNALS
 from operators.signals import Signals
-from operators.steps.evolved import Begun, Effects, Outcome, State, Versions
-from operators.steps.graph import Remembered, remember
+from operators.slim.rules import reads_else, select, slim
 from operators.vouch import Vouching
-from schemas import Correction, Event, ItemFacts, PolicySkill, Position, SkillCommand
+from schemas import Correction, Event, ItemFacts, Memory, Position, Receipt, SkillCommand, SlimSkill
+from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Abstention, Contrast, Feedback, Interaction
+
+
+class Outcome(StrEnum):
+    """The outcome of an event; a metric's label."""
+
+    EVOLVED = "evolved"
+    COUNTED = "counted"  # an interaction, counted in the skill or in the profile that it will begin with
+    COMMANDED = "commanded"
+    HEARD = "heard"  # a signal on an item
+    UNKNOWN_SIGNAL = "unknown-signal"  # a signal of a kind that is not configured
+    CORRECTED = "corrected"
+    NOT_UNDERSTOOD = "not-understood"
+    FOR_ANOTHER = "for-another"  # a correction about another person's taste
+    ABSTAINED = "abstained"
+    FROZEN = "frozen"
+    REPEATED = "repeated"
+    FORGOTTEN = "forgotten"
+
+
+@dataclass(frozen=True)
+class State:
+    """The state of a user in a domain.
+
+    `skill` is the seed at version 0 before the first choice. `shares` are those of the domain's users that hold an
+    attribute, `usual` those of taken items that have a fact, in 1/1024. `popularity` counts the users who took an item
+    lately.
+    """
+
+    skill: PolicySkill
+    receipt: Receipt | None = None
+    memory: Memory | None = None
+    shares: Mapping[str, float] | None = None
+    usual: Mapping[str, int] | None = None
+    popularity: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The first half of a choice, without private and erased details; without an `outcome`, ask a reasoner."""
+
+    contrast: Contrast | None
+    outcome: Outcome | None = None
+    remembered: Remembered | None = None
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a skill, to be written first and sent then.
+
+    `diff` is None if the log has it; `slim` is None if apps have the right one.
+    """
+
+    skill: PolicySkill
+    diff: SkillDiff | None = None
+    slim: SlimSkill | None = None
+
+
+@dataclass(frozen=True)
+class Effects:
+    """The outcome of an event, the skill after it, and its version to be applied, if any."""
+
+    outcome: Outcome
+    skill: PolicySkill
+    version: Version | None = None
+
+    @property
+    def diff(self) -> SkillDiff | None:
+        """The diff of the event."""
+        return None if self.version is None else self.version.diff
+
+
+@dataclass(frozen=True, kw_only=True)
+class Versions:
+    """How versions of skills are made.
+
+    `slim_tokens` is the slim skill's budget, None for no slim skill. `chain_key` is the secret of all seals, empty for
+    seals without a secret, None for no seals.
+    """
+
+    slim_tokens: int | None = None
+    chain_key: bytes | None = None
+    vouching: Vouching = field(kw_only=True)
+
+    def evolved(self, outcome: Outcome, state: State, diff: SkillDiff) -> Effects:
+        """Return the effects of an event with its diff."""
+        version = self.version(state, diff)
+        return Effects(outcome, version.skill, version)
+
+    def version(self, state: State, diff: SkillDiff, *, always: bool = False) -> Version:
+        """Return the version after a diff, with a slim skill if apps would read another one, or `always`.
+
+        The diff is sealed here, and gets the lines of the slim skill if they change.
+        """
+        skill = state.skill
+        evolved = merge(skill, diff)
+        if self.slim_tokens is not None:
+            lines = select(evolved, self.slim_tokens, state.shares, vouching=self.vouching)
+            if lines != skill.slim_lines:
+                diff = diff.model_copy(update={"slim_lines": lines})
+                evolved = evolved.model_copy(update={"slim_lines": lines})
+        if self.chain_key is not None:
+            diff = seal(diff, skill.chain, self.chain_key)
+        # The merge of the whole diff, without merging twice.
+        evolved = evolved.model_copy(update={"last_diff": diff, "chain": diff.chain})
+        is_news = always or diff.slim_lines is not None
+        # Statements or a session may change the text, though the same lines are selected.
+        if not is_news and self.slim_tokens is not None:
+            parts = skill.stated or evolved.stated or skill.sessions or evolved.sessions
+            is_news = bool(parts) and reads_else(skill, evolved, self.slim_tokens, self.vouching)
+        return Version(evolved, diff, self.slim(evolved) if is_news else None)
+
+    def unsent(self, state: State, diff_version: int, slim_version: int, slim_text: str | None) -> Version:
+        """Return the part of the newest version that a worker may not have sent before it died."""
+        skill = state.skill
+        now = self.slim(skill)
+        is_as_before = now is not None and now.text == slim_text and now.session_until is None
+        is_told = slim_version >= skill.version or is_as_before
+        return Version(skill, None if diff_version >= skill.version else skill.last_diff, None if is_told else now)
+
+    def slim(self, skill: PolicySkill) -> SlimSkill | None:
+        """Return the skill as an app injects it; None where slim skills are off."""
+        if self.slim_tokens is None:
+            return None
+        short = slim(skill, self.slim_tokens, vouching=self.vouching)
+        return short if self.chain_key is None else sealed(short, self.chain_key)
+
 
 Reason = Callable[[Contrast, PolicySkill], Awaitable[Proposal]]
 
@@ -49,6 +169,8 @@ def _is_forgotten(event: Correction | Abstention | SkillCommand, state: State, s
 def _left_of(
     items: Iterable[ItemFacts], event: Contrast | Correction | Abstention, state: State, source: Position | None
 ) -> tuple[ItemFacts, ...]:
+    if state.receipt is None:
+        return tuple(items)
     moments = _moments(event, source)
     known = (what_remains(item, event.user_id, event.domain, state.receipt, *moments) for item in items)
     return tuple(item for item in known if item is not None)
@@ -63,7 +185,6 @@ class Evolve(Versions):
 
     limits: MergeLimits = DEFAULT_LIMITS
     privacy: Privacy = field(kw_only=True)
-    vouching: Vouching = field(kw_only=True)
     warmup_rounds: int | None = None
     graph: GraphLimits | None = None
     mode: EvolveMode = EvolveMode.COUNTS
@@ -71,23 +192,29 @@ class Evolve(Versions):
 
     def begin(
         self, state: State, contrast: Contrast, source: Position | None = None, now: datetime | None = None
-    ) -> Begun:
+    ) -> Prepared:
         """Filter a choice by privacy and erasures, and check the fence.
 
         Here, and nowhere behind it, the chosen item loses its private details.
         """
         chosen, _ = self.privacy.item(contrast.chosen, contrast.domain)
-        moments = _moments(contrast, source)
-        known = what_remains(chosen, contrast.user_id, contrast.domain, state.receipt, *moments)
+        known: ItemFacts | None = chosen
+        if state.receipt is not None:
+            moments = _moments(contrast, source)
+            known = what_remains(chosen, contrast.user_id, contrast.domain, state.receipt, *moments)
         if known is None:
-            return Begun(None, Outcome.FORGOTTEN)
+            return Prepared(None, Outcome.FORGOTTEN)
         facets = self.privacy.facets(contrast.facets, contrast.domain)
         if known is not contrast.chosen or len(facets) < len(contrast.facets):
             contrast = contrast.model_copy(update={"chosen": known, "facets": facets})
         if contrast.also:
             others = [self.privacy.item(item, contrast.domain)[0] for item in contrast.also]
             contrast = contrast.model_copy(update={"also": _left_of(others, contrast, state, source)})
-        return Begun(contrast, self.fence(state.skill, contrast, source), self._remember(state, contrast, source, now))
+        remembered = None
+        if self.graph is not None:
+            shown = _left_of(contrast.unchosen, contrast, state, source)
+            remembered = remember_choice(state.memory, contrast, known, source, now, self.graph, shown)
+        return Prepared(contrast, self.fence(state.skill, contrast, source), remembered)
 
     def fence(
         self, skill: PolicySkill, event: Contrast | Feedback | Abstention, source: Position | None = None
@@ -201,14 +328,6 @@ class Evolve(Versions):
         diff = resolve_command(state.skill, command, source, self.limits, privacy=self.privacy, vouching=self.vouching)
         return self.evolved(Outcome.COMMANDED, state, diff)
 
-    def _remember(
-        self, state: State, contrast: Contrast, source: Position | None, now: datetime | None
-    ) -> Remembered | None:
-        if self.graph is None:
-            return None
-        shown = _left_of(contrast.unchosen, contrast, state, source)
-        return remember(state.memory, contrast, contrast.chosen, source, now, self.graph, shown)
-
 
 async def learn(
     step: Evolve, reason: Reason, state: State, contrast: Contrast, source: Position | None = None
@@ -218,7 +337,7 @@ async def learn(
     Raises:
         ReasonerUnavailable: there is no answer; nothing has changed.
     """
-    begun = step.begin(state, contrast, source)
-    if begun.contrast is None or begun.outcome is not None:
-        return Effects(begun.outcome or Outcome.FORGOTTEN, state.skill)
-    return step.finish(state, begun.contrast, await reason(begun.contrast, state.skill), source)
+    prepared = step.begin(state, contrast, source)
+    if prepared.contrast is None or prepared.outcome is not None:
+        return Effects(prepared.outcome or Outcome.FORGOTTEN, state.skill)
+    return step.finish(state, prepared.contrast, await reason(prepared.contrast, state.skill), source)

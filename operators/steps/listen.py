@@ -10,13 +10,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
-from operators.applied import is_applied, remember, with_applied
+from operators.admission import TOLERANCE, is_applied, remember, with_applied
 from operators.attributes import fact_id
 from operators.cards.fold import with_diff
 from operators.cards.lines import line_id, words_of
 from operators.cards.merge import resolve, resolve_command
-from operators.chain import seal
-from operators.clocks import TOLERANCE
 from operators.forget import card_line, forgotten_as, meaning, value_of_line
 from operators.language.chunks import (
     CHUNK_CHARS,
@@ -32,6 +30,7 @@ from operators.language.chunks import (
 )
 from operators.language.ports import Effect, Extractor, Finding, Heard
 from operators.privacy import Privacy
+from operators.seals import seal
 from operators.stated import statement_id
 from schemas.base import ReasonedBy
 from schemas.cards import (
@@ -47,8 +46,9 @@ from schemas.cards import (
     Strength,
     Thought,
 )
+from schemas.codec import line_of
 from schemas.corrections import Role, Utterance
-from schemas.forgetting import ForgetRequest, Receipt, line_of
+from schemas.forgetting import ForgetRequest, Receipt
 from schemas.items import Fact
 from schemas.skills import Position, moment_of
 from schemas.state import Wish

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from operators.applied import is_applied
+from operators.admission import is_applied
 from operators.forget import what_remains
-from operators.merge import DEFAULT_LIMITS, MergeLimits, fit_seed, start
+from operators.graph import GraphLimits, Remembered, remember_choice
+from operators.learning.fold import start
+from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed
 from operators.privacy import Privacy
-from operators.propagate import GraphLimits
 from operators.statinit import observe, statinit
-from operators.steps.graph import Remembered, remember
 from schemas import Attribute, Event, Interaction, ItemFacts, Memory, PolicySkill, Position, Profile, Receipt
 
 
@@ -60,7 +60,7 @@ class Prior:
             return Effects(Outcome.FORGOTTEN)
         remembered = None
         if self.graph is not None:
-            remembered = remember(state.memory, interaction, known, source, now, self.graph)
+            remembered = remember_choice(state.memory, interaction, known, source, now, self.graph)
         if state.profile is not None and is_applied(state.profile.applied, source):
             return Effects(Outcome.REPEATED, remembered=remembered)
         profile = observe(state.profile, interaction, known.facts, source)

@@ -12,12 +12,12 @@ from operators.rank import facet_weights
 from operators.rank.deterministic import instructed, ordered
 from operators.rank.features import Spoken
 from operators.rank.said import NOTHING, Said
-from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
 from operators.retrieve import Retrieved, retrieve
 from operators.slim import Slimmed, lines_of, relevant_to, slimmed
 from operators.slim.said import with_session
 from operators.stated import is_doubtful, lasting, live, session_on, speaking
 from operators.vouch import Vouching
+from operators.weights import DEFAULT_WEIGHTS, RankWeights
 from operators.words import words
 from schemas import Attribute, Candidate, Facet, Features, Fit, ItemFacts, Memory, PolicySkill, derived_id
 from schemas.events import Injected, RankedBy, Ranking, RankRequest
@@ -25,7 +25,7 @@ from schemas.events import Injected, RankedBy, Ranking, RankRequest
 
 @dataclass(frozen=True)
 class State:
-    """The state of a user in a domain, as in `operators.steps.evolved`, with the other takers of their items."""
+    """The state of a user in a domain, as in `operators.steps.evolve`, with the other takers of their items."""
 
     skill: PolicySkill
     memory: Memory | None = None

@@ -9,7 +9,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from schemas.fields import AttributeId, DomainField, UserIdField
+from schemas.base import AttributeId, DomainField, UserIdField
 from streams.console.rendering import address, render
 from streams.console.session import Session
 from streams.http.api import Api

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from operators.evidence import is_counted, number_of
+from operators.learning.evidence import is_counted, number_of
 from schemas import Tier
 from streams.http.tokens import Scope
 from streams.rights.sentences import day

@@ -7,8 +7,8 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 from starlette.responses import Response
 
-from operators.evidence import is_counted
 from operators.history import at_version, difference
+from operators.learning.evidence import is_counted
 from operators.stated import is_doubtful, is_over, live, unwanted
 from operators.vouch import Vouching
 from schemas import ONE, Attribute, ChangeKind, Kind, PolicySkill, Refused, SkillDiff

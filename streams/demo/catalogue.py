@@ -11,7 +11,7 @@ from types import MappingProxyType
 from pydantic import JsonValue
 
 from schemas import Candidate
-from schemas.fields import ItemId
+from schemas.base import ItemId
 
 DOMAINS = ("films", "books", "restaurants")
 _LISTS = frozenset({"genres", "moods", "categories", "ambience", "meal"})

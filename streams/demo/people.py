@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from operators.attributes import fact_id
 from schemas import Candidate, Fact, Tier
-from schemas.fields import Domain, ItemId, UserId
+from schemas.base import Domain, ItemId, UserId
 
 FactsOf = Callable[[Candidate], tuple[Fact, ...]]
 """Returns the facts of an item. It is called at every choice, so that a cache pays."""

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from operators.render import line_of
+from operators.learning.fold import line_of
 from operators.whatif import history, place
 from schemas import Attribute, Contrast, SkillDiff, Tier
 from streams.demo.run import Hits, Result

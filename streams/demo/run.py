@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from operators.merge import fold
+from operators.learning.fold import fold
 from schemas.base import Event
 from schemas.codec import encode
 from schemas.corrections import Correction, Directive, Utterance

@@ -11,7 +11,7 @@ from operators.cards.lines import why_not
 from operators.cards.merge import is_as_it_was, resolve_command
 from operators.cards.views import as_text
 from schemas import Card, CardCommand, CardDiff
-from schemas.fields import Text
+from schemas.base import Text
 from streams.http.api import Api, TheApi
 from streams.http.problems import Problem, not_valid
 from streams.http.routing import DomainQuery, TheToken, UserPath, as_json, needs, refuse, router

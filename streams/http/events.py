@@ -11,15 +11,14 @@ from typing import Any, Literal, TypeVar
 from fastapi import Response
 from pydantic import Field, ValidationError
 
-from operators.admit import refused
-from operators.clocks import TOLERANCE
+from operators.admission import TOLERANCE, reject_reason
 from operators.seals import authenticated
 from operators.stated import in_words
 from schemas import Candidate, Correction, Directive, Event, Model, Said, Scope, Topic, Wish, encode
+from schemas.base import DomainField, Identifier, Instruction, ItemIdField, UserIdField
 from schemas.corrections import MAX_DIRECTIVES, Language
 from schemas.diffs import NotUnderstood, SkillDiff
 from schemas.events import MAX_CANDIDATES, RankedBy, Ranking, RankRequest
-from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
 from schemas.topics import FROM_APPS, TOPICS
 from streams.dry_run import lessons
 from streams.http import metrics
@@ -325,7 +324,7 @@ def check(entry: Any, may_send: Callable[[str | None], bool], now: datetime) -> 
             if user is None:
                 raise _Refused("topic", "items belong to all users: sending them takes a token for all users")
             raise _Refused("user_id", "this token may not send events of that user")
-        if refused(event, None, now) is not None:
+        if reject_reason(event, None, now) is not None:
             minutes = TOLERANCE.seconds // 60
             raise _Refused("occurred_at", f"it is more than {minutes} minutes ahead of the server's time")
         if len(encode(event)) > (most := topic.max_message_bytes - OVERHEAD_BYTES):

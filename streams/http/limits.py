@@ -12,7 +12,7 @@ from typing import Final
 from streams.exceptions import StreamsError
 from streams.http import metrics
 from streams.http.tokens import Scope, Token, TokensFile, find
-from streams.lru import LruCache
+from streams.memory import LruCache
 from streams.settings import Settings
 
 KIB, MIB = 1024, 1024 * 1024

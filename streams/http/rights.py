@@ -15,7 +15,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from schemas import Receipt
-from schemas.fields import DomainField, UserIdField
+from schemas.base import DomainField, UserIdField
 from streams.exceptions import NotProduced
 from streams.http.api import Api, TheApi
 from streams.http.problems import RETRY, Problem, not_valid

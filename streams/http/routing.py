@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic_core import from_json
 
 from schemas import Model
-from schemas.fields import DomainField, UserIdField
+from schemas.base import DomainField, UserIdField
 from streams.http import metrics
 from streams.http.problems import Problem
 from streams.http.tokens import EVERYBODY, Scope, Token

@@ -14,8 +14,8 @@ from pydantic import Field, ValidationError
 
 from operators.history import at_version
 from schemas import Action, Model, PolicySkill, Refused, SkillCommand, SkillDiff, Stated
+from schemas.base import AttributeId, DomainField, Label
 from schemas.commands import SaidTier
-from schemas.fields import AttributeId, DomainField, Label
 from streams.http.api import TheApi
 from streams.http.problems import Problem, not_valid
 from streams.http.routing import Body, DomainPath, DomainQuery, LinePath, TheToken, UserPath, as_json, needs, router

@@ -15,7 +15,7 @@ from starlette.types import Receive, Send
 from starlette.types import Scope as ASGIScope
 
 from schemas import Model, SlimLine, SlimSkill, compound_key
-from schemas.fields import Identifier, Label, Text
+from schemas.base import Identifier, Label, Text
 from streams.http.api import Api, TheApi
 from streams.http.live import Place, shown
 from streams.http.problems import Problem

@@ -25,7 +25,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from schemas.fields import Label, UserIdField, UtcDatetime
+from schemas.base import Label, UserIdField, UtcDatetime
 from streams.exceptions import StreamsError
 
 EVERYBODY = "*"  # in place of a user: the token may act for all users

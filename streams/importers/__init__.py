@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from schemas.fields import DomainField
+from schemas.base import DomainField
 from streams.importers.dataset import Dataset, DataSetError, Visit
 from streams.importers.layouts import LAYOUTS
 

@@ -10,7 +10,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from schemas import Candidate, Interaction, Item, derived_id
-from schemas.fields import UserIdField
+from schemas.base import UserIdField
 from streams.exceptions import StreamsError
 from streams.kafka.scanner import Scanner
 from streams.settings import Settings

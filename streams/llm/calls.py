@@ -9,7 +9,7 @@ from enum import StrEnum
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from operators.evolve.proposal import ReasonerUnavailable
+from operators.evolve.proposals import ReasonerUnavailable
 from schemas import ReasonedBy
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from openai import APIConnectionError, APIResponseValidationError, APIStatusErro
 from openai.types.chat import ChatCompletion
 
 from operators.asks import prompt_hash
-from operators.evolve.proposal import ReasonerUnavailable
+from operators.evolve.proposals import ReasonerUnavailable
 from streams.llm.breaker import BreakerState, CircuitBreaker
 from streams.llm.calls import CallFailed, CallRecord, EndpointAway, Outcome, Reply, status_failure
 from streams.llm.endpoint import connect

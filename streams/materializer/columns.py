@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from operators.outcome import arm_of
+from operators.contrast import arm_of
 from schemas import ChangeKind, Ranking, ReasonedBy, SkillDiff, Tier
 from streams.materializer.records import Row
 

@@ -10,8 +10,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from operators.admit import Refused, refused
-from operators.clocks import TOLERANCE, after, is_ahead
+from operators.admission import TOLERANCE, RejectReason, after, is_ahead, reject_reason
 from schemas import BadRecord, DeadLetter, Model, Receipt, decode, subject_of
 from streams.kafka.scanner import Scanner
 from streams.materializer.records import Put, utc
@@ -58,8 +57,8 @@ class Barrier:
         user_id, occurred_at = getattr(event, "user_id", None), getattr(event, "occurred_at", None)
         if user_id is None or occurred_at is None:
             return False
-        why = refused(event, logged_at, datetime.now(UTC), self._receipt_of(user_id), self._secret)
-        if why is Refused.FROM_THE_FUTURE:
+        why = reject_reason(event, logged_at, datetime.now(UTC), self._receipt_of(user_id), self._secret)
+        if why is RejectReason.FROM_THE_FUTURE:
             raise BadRecord(why.value, "it is ahead of Kafka's time")
         return why is not None or self.covers_moment(user_id, getattr(event, "domain", None), occurred_at, logged_at)
 

@@ -1,6 +1,6 @@
 """Redacts free text for rows: the topics keep the apps' own bytes, but analysts need not read them."""
 
-from operators.evolve.validate import named
+from operators.evolve.proposals import named
 from operators.privacy import Privacy
 from schemas import Correction, Item, Model, SkillCommand, Wish
 from schemas.events import Abstention, Contrast, Feedback, Injected, Interaction, Ranking, RankRequest

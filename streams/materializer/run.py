@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import duckdb
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
-from operators.clocks import TOLERANCE
+from operators.admission import TOLERANCE
 from schemas import BadRecord, Receipt, decode, moment_of
 from streams import private
 from streams.materializer import Damaged, metrics

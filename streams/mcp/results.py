@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 from schemas import Candidate, Question
-from schemas.fields import DomainField, Identifier, Instruction, UserIdField
+from schemas.base import DomainField, Identifier, Instruction, UserIdField
 from streams.views.llm import Told
 
 User = Annotated[

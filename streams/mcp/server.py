@@ -14,8 +14,8 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from schemas import Candidate, Ranking, Scope, Selection, derived_id
+from schemas.base import Identifier, Instruction, ItemIdField
 from schemas.corrections import MAX_TURN, MAX_UTTERANCE_CHARS, Directive, Role, Utterance
-from schemas.fields import Identifier, Instruction, ItemIdField
 from streams.mcp import results
 from streams.mcp.api import ANSWER_SECONDS, CONNECT_SECONDS, TARGET, Api, Ctx, NotDone, Target
 from streams.mcp.results import About, Candidates, Domain, Request, Session, User

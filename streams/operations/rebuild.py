@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 import orjson
 from confluent_kafka import Message, TopicPartition
 
-from operators.chain import is_sealed
-from operators.merge import OutOfOrder, merge
-from operators.propagate import without_foreign
-from operators.seals import Seal, is_plain, seal_of, sealed
+from operators.graph import without_foreign
+from operators.learning.fold import OutOfOrder, merge
+from operators.seals import Seal, is_plain, is_sealed, seal_of, sealed
 from operators.slim import slim
 from schemas import BadRecord, ItemMemory, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, encode
 from streams.exceptions import NotProduced, TopicsDiffer

@@ -13,8 +13,8 @@ from operators.cards.views import chosen
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import Card, CardChange, CardDiff, CardLine, Model
+from schemas.base import UtcDatetime
 from schemas.cards import MAX_CARD_LINES
-from schemas.fields import UtcDatetime
 
 MOST_FOR_A_REQUEST = 12
 DIGITS = 3

@@ -11,8 +11,8 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 from pydantic import BaseModel, ConfigDict
 
-from operators.evidence import is_counted, number_of
 from operators.history import Step, at_version, counted, statement_steps, steps
+from operators.learning.evidence import is_counted, number_of
 from operators.stated import is_over, unwanted
 from operators.vouch import Vouching
 from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement, StatementChange

@@ -16,10 +16,10 @@ from confluent_kafka import Message
 from pydantic import Field
 from pydantic_core import from_json, to_json
 
-from operators.propagate import neighbour_of
+from operators.graph import neighbour_of
 from schemas import TOPICS, DeadLetter, ItemMemory, Key, Model, Topic, Touch, moment_of, subject_of
+from schemas.base import UserIdField, UtcDatetime
 from schemas.codec import BadRecord, decode, encode
-from schemas.fields import UserIdField, UtcDatetime
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.materializer import read

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import orjson
 from confluent_kafka import Message, TopicPartition
 
-from operators.chain import Kind
+from operators.audit import Kind
 from operators.seals import Seal, is_plain, seal_of
 from schemas import BadRecord, Card, CardDiff, Model, Receipt, SlimSkill, decode, subject_of, topic_of
 from schemas.diffs import PolicySkill, SkillDiff

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from operators.chain import Kind, audit, audit_card
+from operators.audit import Kind, audit, audit_card
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill
 from streams.exceptions import TopicsDiffer
 from streams.kafka.clients import partition_of

@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from operators.evidence import in_words, is_counted
+from operators.learning.evidence import in_words, is_counted
+from operators.learning.fold import MAX_VALUE_CHARS
 from operators.prompts import as_data
-from operators.render import MAX_VALUE_CHARS
 from operators.skill_document import skill_document
 from operators.stated import is_doubtful, live, speaking
 from operators.vouch import Vouching

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from schemas.fields import DomainField, UserIdField
+from schemas.base import DomainField, UserIdField
 from streams.exceptions import StreamsError
 from streams.http.limits import is_loopback
 from streams.http.tokens import read_secrets

@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 from confluent_kafka import TopicPartition
 
-from operators.chain import unsealed
-from operators.merge import OutOfOrder
+from operators.audit import unsealed
+from operators.learning.fold import OutOfOrder
 from operators.whatif import Lines, Moment, Series, replay, series
 from schemas import BadRecord, Contrast, ReasonedBy, Receipt, SkillCommand, compound_key, decode, subject_of
 from schemas.codec import ModelT

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from operators.evidence import fixed
 from operators.evolve import RulesReasoner, without_model
-from operators.merge import DEFAULT_LIMITS, MergeLimits
+from operators.learning.evidence import fixed
+from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
 from operators.options import EvolveMode
 from operators.steps import Reason
 from operators.whatif import Side

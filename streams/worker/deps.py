@@ -4,19 +4,19 @@ import logging
 from collections.abc import Mapping
 
 from operators.contrast import SLOTS, RingLimits
-from operators.propagate import GraphLimits
+from operators.graph import GraphLimits
 from operators.statinit import parser_for, read_item, vocabulary_for
 from operators.steps import Start
 from schemas.items import Candidate, Fact, ItemFacts
 from schemas.topics import compound_key
 from streams.language import joined_vocabulary
-from streams.lru import LruCache
+from streams.memory import LruCache
 from streams.privacy import privacy_of
 from streams.pseudonyms import ranking_key, secret_of
 from streams.settings import Settings
 from streams.steps import limits_of
 from streams.worker import metrics
-from streams.worker.items.shared import Items
+from streams.worker.items import Items
 from streams.worker.reasoning.domains import GlobalSkills, LearnedWeights
 from streams.worker.tables import Tables
 

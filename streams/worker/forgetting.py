@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from operators.clocks import kafka_time, reached
+from operators.admission import kafka_time, reached
 from operators.contrast import SLOTS
 from operators.forget import (
     Held,
@@ -21,18 +21,17 @@ from operators.forget import (
     with_known,
     with_scope,
 )
-from operators.propagate import all_touches, forgotten_touch, neighbour_of
+from operators.graph import all_touches, forgotten_touch, neighbour_of
 from operators.seals import resealed
 from operators.steps.listen import unlearned
-from schemas.codec import ModelT, derived_id, encode
-from schemas.forgetting import ForgetRequest, Forgotten, Receipt, known_as, subject_of
+from schemas.codec import ModelT, derived_id, encode, known_as, subject_of
+from schemas.forgetting import ForgetRequest, Forgotten, Receipt
 from schemas.skills import Position, moment_of
 from schemas.topics import compound_key
 from streams.worker import metrics
 from streams.worker.agents.listen import Listener
 from streams.worker.deps import Deps
-from streams.worker.graph import send_touch, send_touches
-from streams.worker.runtime.dispatch import position_of
+from streams.worker.items import send_touch, send_touches
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 from streams.worker.runtime.producer import Producer
 from streams.worker.skills import SkillWriter
@@ -145,7 +144,7 @@ class Forgetting:
         lines = () if card is None else forgotten_lines(card, request.domain, request.line)
         if card is None or not lines:
             return
-        position = position_of(event)
+        position = event.position
         if request.line is not None:
             # First: a request that comes again finds the lines gone.
             scope = Forgotten(event_id=request.event_id, until=position.moment, actor=request.actor, done=True)
@@ -171,7 +170,7 @@ class Forgetting:
     async def _everywhere(self, event: Any, request: ForgetRequest) -> None:
         """Have every partition's owner take the user out of its items, and wait until all have."""
         items, partitions = self._deps.items, range(self._deps.settings.partitions)
-        source = position_of(event)
+        source = event.position
         name = derived_id("forget", source.topic, str(source.partition), str(source.offset))
         touch = forgotten_touch(neighbour_of(request.user_id, self._deps.graph_limits.secret), request.domain, name)
         while waiting := [each for each in partitions if not items.has_forgotten(each, name)]:

@@ -11,12 +11,11 @@ from typing import TypeVar
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.metrics import MetricWrapperBase
 
-from operators.contrast import Outcome
+from operators.contrast import Arm, Outcome
 from operators.language.chunks import Closed
-from operators.outcome import Arm
 from operators.privacy import UNREADABLE as UNREADABLE_ITEM
 from operators.retrieve import Reason
-from operators.steps.evolved import Outcome as Evolved
+from operators.steps.evolve import Outcome as Evolved
 from operators.steps.listen import Outcome as Listened
 from operators.vouch import Held
 from schemas import CardChangeKind, ChangeKind, Refusal, Tier, WeightAction, Wish

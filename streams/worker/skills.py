@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from operators.merge import OutOfOrder, fold, next_diff
+from operators.learning.fold import OutOfOrder, characters, fold, next_diff
 from operators.redact import of_line, placeholder, redacted
-from operators.render import characters
 from operators.steps import Evolve
-from operators.steps.evolved import Effects, Outcome, State, Version
+from operators.steps.evolve import Effects, Outcome, State, Version
 from operators.vouch import Vouching
 from schemas.base import ReasonedBy
 from schemas.commands import SkillCommand

@@ -7,13 +7,13 @@ from weakref import WeakValueDictionary
 
 from schemas.base import Model
 from schemas.cards import Card, Listening
-from schemas.codec import ModelT, decode, encode
+from schemas.codec import ModelT, decode, encode, subject_of
 from schemas.diffs import PolicySkill
-from schemas.forgetting import Receipt, subject_of
+from schemas.forgetting import Receipt
 from schemas.memory import Memory
 from schemas.state import OpenRankings, Profile
 from schemas.weights import Weights
-from streams.lru import LruCache
+from streams.memory import LruCache
 from streams.worker.runtime.producer import Delivered, MessageSizeTooLarge, Producer
 from streams.worker.runtime.state import LogFirstTable
 

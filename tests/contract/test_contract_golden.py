@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from operators.audit import breaks
 from operators.cards.fold import fold as fold_cards
 from operators.cards.lines import line_id
-from operators.chain import breaks, is_sealed, seal
 from operators.evolve import Proposal, validate
-from operators.merge import fold, merge, resolve_counts
+from operators.learning.fold import fold, merge
+from operators.learning.update import resolve_counts
+from operators.seals import is_sealed, seal
 from operators.slim import slim
 from schemas import TOPICS, Card, CardChangeKind, CardDiff, Contrast, DeadLetter, PolicySkill, SkillDiff, Tier, Topic
 from schemas.codec import BadRecord, decode, encode

@@ -1,12 +1,16 @@
 """The code base stays within the limits of pyproject.toml."""
 
 import ast
+import asyncio
 import subprocess
+import tempfile
 import tomllib
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.traced import Tracer, trace
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("schemas", "operators", "streams", "clients/python")
@@ -36,10 +40,17 @@ def long_functions() -> int:
     return sum((node.end_lineno or 0) - node.lineno + 1 > 50 for node in functions)
 
 
+@cache
+def traced() -> Tracer:
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(trace(Path(folder)))
+
+
 MEASURES = {
     "product_lines": lambda: lines(files(*PRODUCT)),
     "product_files": lambda: len(files(*PRODUCT)),
     "operators_lines": lambda: lines(files("operators")),
+    "worker_lines": lambda: lines(files("streams/worker", "streams/kafka")),
     "list_lines": lambda: lines(files(*PRODUCT, suffixes=LISTS)),
     "test_lines": lambda: lines(files("tests")),
     "tracked_files": lambda: len(tracked()),
@@ -47,6 +58,8 @@ MEASURES = {
     "benchmarks_lines": lambda: lines(files("benchmarks")),
     "modules_over_350_lines": lambda: sum(lines([file]) > 350 for file in files(*PRODUCT)),
     "functions_over_50_lines": long_functions,
+    "files_of_a_selection": lambda: len(traced().files),
+    "changes_of_file_of_a_selection": lambda: traced().changes,
 }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.processes import children_of
-from operators.contrast import contrast_id
+from operators.admission import contrast_id
 from sager_client import EventProducer
 from schemas import ForgetRequest, Selection, decode
 from streams.local.journal import frames, read

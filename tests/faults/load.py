@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from benchmarks.surroundings import reached_as
-from operators.contrast import abstention_id
+from operators.admission import abstention_id
 from sager_client import EventProducer
 from schemas import Ranking, Selection
 from streams.settings import Settings

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from operators.chain import breaks, unsealed
-from operators.contrast import on_ranking, on_selection
+from operators.audit import breaks, unsealed
+from operators.contrast import join_ranking, join_selection
 from operators.evolve import CountsReasoner
-from operators.propagate import takers_of, touches
+from operators.graph import takers_of, touches
 from operators.statinit import facts_of, parser_for
 from operators.steps import Evolve, Start, State
 from schemas.codec import decode
@@ -77,8 +77,8 @@ def expected_contrasts(rankings: Sequence[Ranking], selections: Sequence[Selecti
         parser = parser_for(ranking.domain, {})
         at = Position(topic="offline", partition=0, offset=0, timestamp_ms=0)
         empty = OpenRankings(user_id=ranking.user_id, slot=0)
-        opened = on_ranking(empty, ranking, lambda item, parser=parser: facts_of(item, parser), at).state
-        contrast = on_selection(opened, selection, at).contrast
+        opened = join_ranking(empty, ranking, lambda item, parser=parser: facts_of(item, parser), at).state
+        contrast = join_selection(opened, selection, at).contrast
         assert contrast is not None
         made[contrast.event_id] = contrast
     return made

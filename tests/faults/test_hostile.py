@@ -8,10 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from operators.admit import Refused
-from operators.clocks import TOLERANCE, is_ahead
-from operators.contrast import abstention_id
-from operators.propagate import neighbour_of
+from operators.admission import TOLERANCE, RejectReason, abstention_id, is_ahead
+from operators.graph import neighbour_of
 from schemas import CLIPPED, MAX_KEY_BYTES, MAX_TAKEN, MAX_TAKERS, Correction, Event, Item, Profile, SkillDiff
 from schemas.codec import DeadLetter, decode, encode
 from schemas.events import Contrast, Feedback, Interaction, Ranking, RankRequest, Selection
@@ -132,7 +130,7 @@ def test_wrong_clocks_and_repeats_on_every_topic_change_nothing(harness: Harness
     )
     harness.quiet()
 
-    assert {letter.reason for letter in outputs.dead_letters} == {Refused.FROM_THE_FUTURE}
+    assert {letter.reason for letter in outputs.dead_letters} == {RejectReason.FROM_THE_FUTURE}
     learned = Counter(diff.event_id for diff in outputs.diffs)
     assert sum(diff.is_contrast for diff in outputs.diffs) == choices
     assert heard <= set(learned)

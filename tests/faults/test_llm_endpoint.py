@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from operators.attributes import fact_id
-from operators.merge import merge, start
+from operators.learning.fold import merge, start
 from operators.statinit import facts_of, parser_for
 from schemas import Candidate, ChangeKind, Contrast, SkillDiff
 from streams.local.broker import free_port

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from operators.forget import with_scope
 from schemas.base import Model
-from schemas.codec import DeadLetter, encode
-from schemas.forgetting import ForgetRequest, Forgotten, Receipt, subject_of
+from schemas.codec import DeadLetter, encode, subject_of
+from schemas.forgetting import ForgetRequest, Forgotten, Receipt
 from schemas.skills import Position, SlimSkill
 from schemas.topics import compound_key
 from streams.cli import app

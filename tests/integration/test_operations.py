@@ -8,8 +8,8 @@ import pytest
 from pydantic import SecretStr
 
 from operators.contrast import slot_of
-from operators.merge import fold
-from operators.propagate import neighbour_of
+from operators.graph import neighbour_of
+from operators.learning.fold import fold
 from schemas.codec import DeadLetter, decode, encode
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Selection

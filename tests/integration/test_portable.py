@@ -10,9 +10,9 @@ import pytest
 from pydantic import SecretStr
 from pydantic_core import to_json
 
-from operators.chain import seal
-from operators.merge import merge, start
-from operators.propagate import neighbour_of
+from operators.graph import neighbour_of
+from operators.learning.fold import merge, start
+from operators.seals import seal
 from schemas import TOPICS, DeadLetter, OpenRankings, PolicySkill, Profile, SkillDiff, Stance, encode, topic_of
 from schemas.memory import ItemMemory, Memory, Taker, Touch, Touched
 from streams.kafka import topics

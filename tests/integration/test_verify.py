@@ -10,17 +10,17 @@ import pytest
 from pydantic import SecretStr
 
 from benchmarks.surroundings import reached_as
+from operators.audit import Kind
 from operators.cards.fold import fold
-from operators.chain import Kind, seal_all
 from operators.forget import with_scope
-from operators.merge import start
-from operators.seals import sealed
-from operators.steps.evolve import Evolve
-from operators.steps.evolved import State, Version
+from operators.learning.fold import start
+from operators.seals import seal_all, sealed
+from operators.steps.evolve import Evolve, State, Version
 from sager_client import SlimSkills
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, compound_key, diff_key, encode, topic_of
 from schemas.cards import CardChange, CardChangeKind
-from schemas.forgetting import ForgetRequest, Forgotten, Receipt, subject_of
+from schemas.codec import subject_of
+from schemas.forgetting import ForgetRequest, Forgotten, Receipt
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox

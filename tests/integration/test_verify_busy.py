@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from operators.merge import fold
+from operators.learning.fold import fold
 from schemas import Action, Card, CardAction, CardCommand, ForgetRequest, SkillCommand, SkillDiff, Stated, Tier, line_of
 from streams.rights.commander import Commander
 from streams.rights.verify import verify

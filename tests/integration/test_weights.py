@@ -5,7 +5,7 @@ import random
 import pytest
 
 from operators.seals import sealed
-from operators.weigh import learned, start
+from operators.weights import learned, start
 from schemas import Contrast, Outcome, Position, Ranking, Weights, decode
 from tests.e2e.cli_user import answer, sager
 from tests.harness import Harness, Outputs

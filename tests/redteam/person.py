@@ -6,20 +6,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
+from operators import contrast as join
 from operators.attributes import from_fact
 from operators.contrast import RingLimits, Step
 from operators.evolve import CountsReasoner, Proposal
 from operators.evolve.llm import question as evolve_question
 from operators.global_skill import Population, global_skill
-from operators.merge import start
+from operators.graph import GraphLimits
+from operators.learning.fold import start
 from operators.privacy import Privacy
-from operators.propagate import GraphLimits
 from operators.rank import Task
 from operators.rank.question import rendered
 from operators.slim.llm import question as slim_question
 from operators.statinit import facts_of, generic
 from operators.steps import Effects, Evolve, Start, State
-from operators.steps import contrast as join
 from operators.steps import prior as history
 from operators.steps.rank import Rank
 from operators.steps.rank import State as RankState

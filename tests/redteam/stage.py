@@ -11,11 +11,11 @@ from typing import Any
 import orjson
 
 from operators.attributes import from_fact
-from operators.contrast import on_ranking, on_selection
+from operators.contrast import join_ranking, join_selection
 from operators.evolve import CountsReasoner, Proposal, Reasoner, ReasonerUnavailable
 from operators.evolve.llm import question
 from operators.language.corrections import understand
-from operators.merge import start
+from operators.learning.fold import start
 from operators.rank import Task, rank
 from operators.rank.listwise import ListwiseRanker
 from operators.rank.question import rendered
@@ -172,9 +172,9 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
         event_id="r", ranking_id="r", instruction=asked, candidates=tuple(by_id[i] for i in out.order), **USER
     )
     out.rows += [row(request), row(ranking.model_copy(update={"instruction": instruction}))]
-    opened = on_ranking(OpenRankings(user_id="u", slot=0), ranking, parse, AT, wish=DEFAULT.wish(asked))
+    opened = join_ranking(OpenRankings(user_id="u", slot=0), ranking, parse, AT, wish=DEFAULT.wish(asked))
     selection = Selection(event_id="s", occurred_at=NOW, user_id="u", ranking_id="r", item_id="attacked")
-    step = on_selection(opened.state, selection, AT)
+    step = join_selection(opened.state, selection, AT)
     out.outcome = step.outcome.value
     out.rows.append(orjson.loads(encode(opened.state)))
     if step.contrast is None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from operators.language.corrections import understand
-from operators.merge import start
+from operators.learning.fold import start
 from operators.stated import live
 from operators.steps import Effects, Outcome, State
 from operators.tokens import count_tokens

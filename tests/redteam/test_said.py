@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from operators.language.corrections import understand
-from operators.merge import start
+from operators.learning.fold import start
 from operators.statinit import facts_of, parser_for
 from operators.steps import Evolve, State
 from schemas import Candidate, Correction, Directive, Feedback, ItemFacts, PolicySkill, Stance, Wish

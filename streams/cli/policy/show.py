@@ -119,7 +119,7 @@ def _then(
 
 
 def _show_skill(skill: "PolicySkill") -> None:
-    from operators.evidence import is_counted  # noqa: PLC0415
+    from operators.learning.evidence import is_counted  # noqa: PLC0415
     from operators.stated import live, unwanted  # noqa: PLC0415
     from schemas import ONE  # noqa: PLC0415
 

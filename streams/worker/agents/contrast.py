@@ -10,14 +10,12 @@ from collections.abc import AsyncIterable, Callable
 from functools import partial
 from typing import Any
 
-from operators.contrast import Outcome, Step, slot_of
-from operators.outcome import Arm, gain
+from operators.contrast import Arm, Outcome, State, Step, gain, on_ranking, on_selection, slot_of
 from operators.seals import authenticated
-from operators.steps.contrast import State, on_ranking, on_selection
 from schemas import Abstention, Contrast, Position, Ranking, Selection, compound_key, encode
 from streams.worker import metrics
 from streams.worker.deps import Deps
-from streams.worker.runtime.dispatch import Batch, batches_of, position_of
+from streams.worker.runtime.dispatch import Batch, batches_of
 from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
 from streams.worker.runtime.producer import Producer
 from streams.worker.tables import Tables
@@ -113,7 +111,7 @@ class Contrasts:
         for waiting, outcome in step.refused:
             taken = ", ".join(waiting.selection.taken) or "none"
             detail = f"ranking {waiting.selection.ranking_id}, item {taken}"
-            original = None if waiting.source == position_of(event) else encode(waiting.selection)
+            original = None if waiting.source == event.position else encode(waiting.selection)
             await self.selections.dead_letter(event, waiting.source, outcome.value, detail, original)
         await self._tables.open_rankings.write(event, key, step.state)
         metrics.EXPIRED.inc(step.expired)

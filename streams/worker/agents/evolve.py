@@ -14,10 +14,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from operators.graph import Remembered
 from operators.language.ports import Understood
-from operators.steps.evolved import Outcome, State
-from operators.steps.graph import Remembered
-from operators.weigh import outcome_of
+from operators.steps.evolve import Outcome, State
+from operators.weights import outcome_of
 from schemas import Outcome as ChoiceOutcome
 from schemas.base import Model
 from schemas.codec import encode
@@ -37,15 +37,14 @@ from streams.worker import metrics
 from streams.worker.agents.listen import Listener
 from streams.worker.deps import Deps
 from streams.worker.forgetting import Forgetting
-from streams.worker.graph import remember
-from streams.worker.output_tail import OutputTail
+from streams.worker.items import remember
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
 from streams.worker.runtime.dispatch import Batch, batches_of
 from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
 from streams.worker.runtime.producer import Producer
 from streams.worker.skills import SkillWriter
 from streams.worker.tables import Tables
-from streams.worker.writer import LogIncomplete
+from streams.worker.writer import LogIncomplete, OutputTail
 
 READS = (Contrast, Feedback, Correction, Abstention, SkillCommand, ForgetRequest)
 AHEAD = 0.5

@@ -173,7 +173,7 @@ class Listener:
         async with self._thinking:
             # An event without a record: time has passed. It has a partition and a generation as others have.
             tp = TP(self._deps.settings.topic(Utterance.TOPIC), partition)
-            record = SimpleNamespace(offset=-1, timestamp=None, key=None, value=None)
+            record = SimpleNamespace(offset=0, timestamp=None, key=None, value=None)
             event = ConsumedRecord(PartitionProgress(tp, self._app.consumer_generation_id, self._app), record)
             # From it a RocksDB table takes the partition of a key, and `Reasoning` whether that is still ours.
             _current_event.set(weakref.ref(event))

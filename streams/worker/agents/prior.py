@@ -8,7 +8,7 @@ from operators.steps.prior import Outcome, Prior, State
 from schemas import Interaction, Position, compound_key
 from streams.worker.agents.evolve import Evolve
 from streams.worker.deps import Deps
-from streams.worker.graph import remember
+from streams.worker.items import remember
 from streams.worker.runtime.dispatch import Batch, batches_of
 from streams.worker.runtime.executor import KeyedExecutor, RecordDispatcher
 from streams.worker.runtime.producer import Producer

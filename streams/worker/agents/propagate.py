@@ -1,30 +1,39 @@
-"""Agent `propagate`: adds takers to items, and writes changed items at intervals (paper 2.2)."""
+"""Agent `propagate`: adds takers to items, and writes changed items at intervals (paper 2.2).
+
+A touch is acknowledged when its items are on the log. After a crash the other touches come again; they are states, and
+change nothing twice.
+"""
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterable
+from collections import deque
+from collections.abc import AsyncIterable, Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
-from operators.propagate import shared_out
-from schemas import BadRecord, Touch, decode
+from pydantic_core import to_json
+
+from operators.graph import NOBODY_ASKS, add_taker, forget_taker, shared_out
+from schemas import BadRecord, ItemMemory, Touch, compound_key, decode, encode
 from streams.kafka.clients import partition_of
 from streams.worker import metrics
 from streams.worker.deps import Deps
-from streams.worker.graph import send_touch
-from streams.worker.items.owner import Owner
-from streams.worker.runtime.dispatch import Batch, ConsumedRecord, batches_of, position_of
+from streams.worker.items import FORGOTTEN, send_touch
+from streams.worker.runtime.dispatch import Batch, ConsumedRecord, Reader, batches_of
 from streams.worker.runtime.executor import DeadLetters
 from streams.worker.runtime.fence import PartitionRevoked
-from streams.worker.runtime.producer import Producer
+from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
 from streams.worker.tables import Tables
 
 logger = logging.getLogger("sager.worker")
 
 STAGE = "propagate"
 LOOK_SECONDS, AGAIN_SECONDS = 0.1, 1.0
-AT_ONCE = 64
+APPLIED_AT_ONCE = 64
 """Touches that are applied before other tasks run."""
+SENT_AT_ONCE = 200
+"""Items that are encoded and sent at once."""
 MOST_WAITING = 20_000
 """Unacknowledged touches of a partition, beyond which none are read."""
 
@@ -59,7 +68,7 @@ class Propagate:
             if event.progress.abandoned_at is not None or not self._reader.begin(event):
                 continue
             await self._on_event(event)
-            if number % AT_ONCE == 0:
+            if number % APPLIED_AT_ONCE == 0:
                 await asyncio.sleep(0)
 
     async def _on_event(self, event: ConsumedRecord) -> None:
@@ -74,7 +83,7 @@ class Propagate:
             return
         metrics.labelled(metrics.EVENTS, STAGE, outcome).inc()
         self._flush_soon()
-        if owner.waiting > MOST_WAITING and self._flushing is not None:
+        if len(owner.events) > MOST_WAITING and self._flushing is not None:
             await asyncio.wait([self._flushing])
 
     def _give_up(self, partition: int, *more: ConsumedRecord) -> None:
@@ -85,7 +94,7 @@ class Propagate:
             event.progress.abandon(event)
             self._reader.end(event)
 
-    async def _owner(self, event: ConsumedRecord) -> Owner:
+    async def _owner(self, event: ConsumedRecord) -> "Owner":
         """Return the owner of the event's partition; a new one begins where the log ends. Raises PartitionRevoked."""
         partition, generation = event.partition, event.generation_id
         owner = self._owners.get(partition)
@@ -102,9 +111,8 @@ class Propagate:
         self._owners[partition] = owner
         return owner
 
-    async def _handle(self, owner: Owner, event: ConsumedRecord) -> str:
+    async def _handle(self, owner: "Owner", event: ConsumedRecord) -> str:
         """Apply or dead-letter the event; return its outcome."""
-        position = position_of(event)
         try:
             touch = decode(Touch, event.value)
             if touch.forgotten:
@@ -113,14 +121,14 @@ class Propagate:
         except PartitionRevoked:
             raise
         except BadRecord as error:
-            await self._letters.dead_letter(event, position, error.reason, error.detail)
+            await self._letters.dead_letter(event, event.position, error.reason, error.detail)
         except Exception as error:
-            logger.exception("%s: %s/%s@%s", STAGE, position.topic, position.partition, position.offset)
-            await self._letters.dead_letter(event, position, "internal-error", f"{type(error).__name__}: {error}")
+            logger.exception("%s: %s/%s@%s", STAGE, event.topic, event.partition, event.offset)
+            await self._letters.dead_letter(event, event.position, "internal-error", f"{type(error).__name__}: {error}")
         owner.add(event)
         return "dead-lettered"
 
-    async def _apply(self, owner: Owner, event: ConsumedRecord, touch: Touch) -> str:
+    async def _apply(self, owner: "Owner", event: ConsumedRecord, touch: Touch) -> str:
         """Apply the partition's part of a touch, and forward the rest: its sender counts other partitions."""
         parts = shared_out(touch, lambda item_id: partition_of(item_id, self._deps.settings.partitions))
         here = parts.pop(owner.partition, None)
@@ -137,21 +145,21 @@ class Propagate:
         self._reader.end(event)
 
     def _flush_soon(self) -> None:
-        self._unacked.set(sum(owner.waiting for owner in self._owners.values()))
+        self._unacked.set(sum(len(owner.events) for owner in self._owners.values()))
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush())
 
     async def _flush(self) -> None:
-        while any(owner.waiting for owner in self._owners.values()):
+        while any(owner.events for owner in self._owners.values()):
             # Wait for more, but not while a rebalance or shutdown waits for unacknowledged events.
             until = time.monotonic() + self._deps.settings.graph_flush_seconds
             while (remaining := until - time.monotonic()) > 0 and self._reader.flows:  # noqa: ASYNC110 - it has no event
                 await asyncio.sleep(min(remaining, LOOK_SECONDS))
             await asyncio.sleep(0)
             await asyncio.gather(*map(self._flush_one, list(self._owners.values())))
-            self._unacked.set(sum(owner.waiting for owner in self._owners.values()))
+            self._unacked.set(sum(len(owner.events) for owner in self._owners.values()))
 
-    async def _flush_one(self, owner: Owner) -> None:
+    async def _flush_one(self, owner: "Owner") -> None:
         try:
             await owner.flush()
         except PartitionRevoked:
@@ -160,3 +168,168 @@ class Propagate:
         except Exception:
             logger.exception("%s: the items of partition %d are written again", STAGE, owner.partition)
             await asyncio.sleep(AGAIN_SECONDS)
+
+
+class Owner:
+    """One partition's items, in one consumer generation.
+
+    It calls `acknowledge` with each event, in order, when its items are on the log.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        producer: Producer,
+        deps: Deps,
+        partition: int,
+        generation: int,
+        acknowledge: Callable[[ConsumedRecord], None],
+    ) -> None:
+        self.generation, self.partition = generation, partition
+        self._reader, self._producer, self._settings, self._items = reader, producer, deps.settings, deps.items
+        self._acknowledge = acknowledge
+        # Items newer than the log as this worker has read it; None for removed ones.
+        self._newer: dict[bytes, ItemMemory | None] = {}
+        self._dirty: set[bytes] = set()
+        # The last value of each item and its offset: until the follower has read it, the store is behind.
+        self._written: dict[bytes, tuple[bytes | None, int]] = {}
+        self.events: deque[ConsumedRecord] = deque()
+        self._is_abandoned = False
+        self._writing = asyncio.Lock()
+
+    def take(self, event: ConsumedRecord, touch: Touch) -> str:
+        """Apply a touch, which a flush acknowledges; return its outcome."""
+        self._check_kept()
+        changed = add_taker(lambda item_id, domain: self._item(compound_key(item_id, domain)), touch, datetime.now(UTC))
+        for item in changed:
+            key = compound_key(item.item_id, item.domain)
+            self._newer[key] = item
+            self._dirty.add(key)
+        self.events.append(event)
+        return "gathered" if changed else "repeated"
+
+    def add(self, event: ConsumedRecord) -> None:
+        """Add an event without items, to be acknowledged in its turn, once."""
+        self._check_kept()
+        if not (self.events and self.events[-1] is event):
+            self.events.append(event)
+
+    def _check_kept(self) -> None:
+        """Raise PartitionRevoked if this owner was dropped: it never acknowledges, and a rebalance would wait."""
+        if self._is_abandoned:
+            raise PartitionRevoked
+
+    def abandon(self) -> list[ConsumedRecord]:
+        """Drop this owner; return its unacknowledged events."""
+        self._is_abandoned = True
+        left = list(self.events)
+        self.events.clear()
+        return left
+
+    def _item(self, key: bytes) -> ItemMemory | None:
+        """Return an item as it was changed here, or else as it is on the log."""
+        if key in self._newer:
+            return self._newer[key]
+        known = self._items.held(key, self.partition)
+        return None if known is None else known.item
+
+    async def flush(self) -> None:
+        """Write changed items, and acknowledge their events.
+
+        Raises PartitionRevoked if the partition has moved; nothing was acknowledged, and its new owner gets it again.
+        """
+        async with self._writing:
+            if not self.events:
+                return
+            done = list(self.events)
+            await self._write(done[-1])
+            if self.generation != self._producer.generation():
+                raise PartitionRevoked
+            if self._is_abandoned:
+                return
+            for event in done:
+                self.events.popleft()
+                self._acknowledge(event)
+            self._reader.touch()
+
+    async def _write(self, event: ConsumedRecord) -> None:
+        """Write each changed item once, and remove items beyond the bound."""
+        self._drop_what_came_back()
+        for key in self._beyond_the_bound():
+            self._newer[key] = None
+            self._dirty.add(key)
+        dirty, self._dirty = list(self._dirty), set()
+        try:
+            for start in range(0, len(dirty), SENT_AT_ONCE):
+                sends = (self._send(event, key) for key in dirty[start : start + SENT_AT_ONCE])
+                # All of them, also if one fails: no send may outlive its flush.
+                for result in await asyncio.gather(*sends, return_exceptions=True):
+                    if isinstance(result, BaseException):
+                        raise result
+        except BaseException:
+            self._dirty.update(dirty)
+            raise
+
+    async def _send(self, event: ConsumedRecord, key: bytes) -> None:
+        item = self._newer.get(key)
+        raw = None if item is None else encode(item)
+        try:
+            sent = await self._producer.send(event, ItemMemory.TOPIC, key, raw, self.partition)
+        except MessageSizeTooLarge:
+            if raw is None:
+                raise
+            # A broker with a lower limit than ours. One item that begins again is better than a partition that stops.
+            logger.warning("an item of partition %d is too large for the broker, and begins again", self.partition)
+            if self._newer.get(key) is item:
+                self._newer[key] = None
+            raw, sent = None, await self._producer.send(event, ItemMemory.TOPIC, key, None, self.partition)
+        self._written[key] = raw, sent.offset
+
+    def _drop_what_came_back(self) -> None:
+        store, partition = self._items.store, self.partition
+        reached = store.position(partition)
+        # A missing item proves nothing before its tombstone is read: the value that it removes may be unread too.
+        came = [
+            key for key, (raw, offset) in self._written.items() if reached > offset and store.get(partition, key) == raw
+        ]
+        for key in came:
+            del self._written[key]
+            if key not in self._dirty:
+                self._newer.pop(key, None)
+
+    def _beyond_the_bound(self) -> Sequence[bytes]:
+        """Return the items that have been silent longest, as many as there are too many."""
+        store, partition = self._items.store, self.partition
+        most = -(-self._settings.graph_items // self._settings.partitions)
+        count = store.count(partition)
+        for key, item in self._newer.items():
+            count += (item is not None) - (store.get(partition, key) is not None)
+        return store.oldest(partition, count - most, self._newer) if count > most else ()
+
+    async def forget(self, event: ConsumedRecord, touch: Touch) -> str:
+        """Take a user out of all items at once, and report that on the log.
+
+        Raises PartitionRevoked if the partition has moved; its new owner does it.
+        """
+        async with self._writing:
+            self._check_kept()
+            for key in await self._keys_with(touch.taker):
+                item = self._item(key)
+                without = None if item is None else forget_taker(item, touch)
+                if without is not None:
+                    self._newer[key] = without if without.takers else None
+                    self._dirty.add(key)
+            # With all earlier changes: they are on the log when the report is.
+            await self._write(event)
+            if touch.forgotten and touch.forgotten != NOBODY_ASKS:
+                await self._producer.send(event, ItemMemory.TOPIC, FORGOTTEN, to_json(touch.forgotten), self.partition)
+            self.events.append(event)
+        await self.flush()
+        return "forgotten"
+
+    async def _keys_with(self, neighbour: str) -> list[bytes]:
+        """Return keys of the items that have this taker, on the log or in newer changes."""
+        newer = [
+            key for key, item in self._newer.items() if item and any(t.neighbour == neighbour for t in item.takers)
+        ]
+        return list(dict.fromkeys([*newer, *await self._items.holding(self.partition, neighbour)]))

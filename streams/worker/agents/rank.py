@@ -11,13 +11,13 @@ from typing import Any
 
 from operators.evolve import ReasonerUnavailable
 from operators.rank import LlmRanking, RankSkill, Task
-from operators.rank.weights import RankWeights
 from operators.retrieve import Retrieved
 from operators.seals import sealed
 from operators.slim import Slimmed
 from operators.steps.rank import Heard, State, answer
+from operators.weights import RankWeights
 from schemas import Features, Injected, Position, Ranking, RankRequest, ReasonedBy, compound_key, encode
-from streams.lru import LruCache
+from streams.memory import LruCache
 from streams.steps import rank_of
 from streams.worker import metrics
 from streams.worker.deps import Deps

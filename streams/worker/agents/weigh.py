@@ -11,7 +11,7 @@ from collections.abc import AsyncIterable, Callable
 from typing import Any
 
 from operators.seals import sealed
-from operators.weigh import commanded, in_use, learned, start
+from operators.weights import commanded, in_use, learned, start
 from schemas import Mix, Model, Outcome, Position, WeightCommand, Weights
 from streams.settings import Settings
 from streams.worker import metrics

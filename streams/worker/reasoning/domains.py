@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 from operators.attributes import facts_named
-from operators.evidence import fixed
-from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
+from operators.learning.evidence import fixed
 from operators.seals import Seal, seal_of
-from operators.weigh import in_use
+from operators.weights import DEFAULT_WEIGHTS, RankWeights, in_use
 from schemas import Attribute, BadRecord, Fact, GlobalSkill, Source, Tier, Weights, decode
 from streams.kafka.follower import Follower
 from streams.settings import Settings

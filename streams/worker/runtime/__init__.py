@@ -1,1 +1,1 @@
-"""The run of agents: intake, per-key order, membership, sending, tables and recovery, repairs of Faust, watchdog."""
+"""The run of agents: dispatch, executor, fence, producer, state, recovery with repairs of Faust, watchdog."""

@@ -61,6 +61,7 @@ class ConsumedRecord:
         "key",
         "offset",
         "partition",
+        "position",
         "progress",
         "timestamp",
         "topic",
@@ -75,6 +76,9 @@ class ConsumedRecord:
         self.timestamp: float = (record.timestamp or 0) / 1_000
         self.key: bytes | None = record.key
         self.value: bytes | None = record.value
+        self.position = Position(
+            topic=self.topic, partition=self.partition, offset=self.offset, timestamp_ms=max(0, record.timestamp or 0)
+        )
         self.is_done = False
 
     @property
@@ -86,11 +90,6 @@ class ConsumedRecord:
     def app(self) -> Any:
         """The app, by which long waits check that the partition has not moved."""
         return self.progress.app
-
-    @property
-    def is_stale(self) -> bool:
-        """True if its partition has moved since it was fetched."""
-        return bool(self.generation_id != self.progress.app.consumer_generation_id)
 
 
 Batch = list[ConsumedRecord]
@@ -154,7 +153,7 @@ class Reader:
     """
 
     def __init__(self, app: Any) -> None:
-        self._app = app
+        self.app = app
         self.channels: dict[str, BatchTopic] = {}
         self._progress: dict[TP, PartitionProgress] = {}
         self._unfinished, self._idle = 0, asyncio.Event()
@@ -175,10 +174,10 @@ class Reader:
 
     def batch(self, tp: TP, records: Iterable[Any]) -> Batch:
         """Return events of the records that were not dispatched yet in this generation."""
-        generation = self._app.consumer_generation_id
+        generation = self.app.consumer_generation_id
         progress = self._progress.get(tp)
         if progress is None or progress.generation != generation:
-            progress = self._progress[tp] = PartitionProgress(tp, generation, self._app)
+            progress = self._progress[tp] = PartitionProgress(tp, generation, self.app)
         events = [ConsumedRecord(progress, record) for record in records if record.offset >= progress.dispatched]
         if events:
             progress.dispatched = events[-1].offset + 1
@@ -187,23 +186,23 @@ class Reader:
             if progress.waiting >= BACKLOG and not progress.is_held:
                 progress.is_held = True
                 # Records that are fetched already still come.
-                self._app.consumer.on_buffer_full(tp)
+                self.app.consumer.on_buffer_full(tp)
         return events
 
     @property
     def flows(self) -> bool:
         """True if events may begin: not during a rebalance, a recovery or shutdown."""
-        return bool(self._app.flow_control.is_active())
+        return bool(self.app.flow_control.is_active())
 
     def begin(self, event: ConsumedRecord) -> bool:
         """Count an event as running, so that a rebalance waits for it; false if it is stale."""
         progress = event.progress
-        if progress.generation != self._app.consumer_generation_id:
+        if progress.generation != self.app.consumer_generation_id:
             return False
         progress.waiting -= 1
         if progress.is_held and progress.waiting < BACKLOG // 2:
             progress.is_held = False
-            self._app.consumer.on_buffer_drop(progress.tp)
+            self.app.consumer.on_buffer_drop(progress.tp)
         self._unfinished += 1
         self._idle.clear()
         return True
@@ -224,7 +223,7 @@ class Reader:
         return before - len(progress.pending)
 
     def _is_old(self, progress: PartitionProgress) -> bool:
-        return bool(progress.generation != self._app.consumer_generation_id)
+        return bool(progress.generation != self.app.consumer_generation_id)
 
     def done(self, tp: TP) -> int | None:
         """Return the offset to commit."""
@@ -250,7 +249,7 @@ class Reader:
         """Return true if a partition holds unfinished records, as of the last fetch."""
         tp = TP(topic, partition)
         try:
-            end = self._app.consumer.highwater(tp)
+            end = self.app.consumer.highwater(tp)
         except (AssertionError, LookupError):  # not assigned to this worker, or not any more
             return False
         if end is None:
@@ -258,21 +257,11 @@ class Reader:
         return int(end) > self._next_offset.get(tp, self._committed(tp))
 
     def _committed(self, tp: TP) -> int:
-        return int(self._app.consumer._committed_offset.get(tp) or 0)
+        return int(self.app.consumer._committed_offset.get(tp) or 0)
 
     async def wait_empty(self) -> None:
         """Wait until no event runs."""
         await self._idle.wait()
-
-
-def position_of(message: Any) -> Position:
-    """Return a message's place in Kafka."""
-    return Position(
-        topic=message.topic,
-        partition=message.partition,
-        offset=message.offset,
-        timestamp_ms=max(0, int((message.timestamp or 0) * 1000)),
-    )
 
 
 class BatchConsumer(driver.Consumer):

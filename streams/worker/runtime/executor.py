@@ -20,15 +20,14 @@ from typing import Any, NamedTuple
 
 from faust.streams import _current_event
 
-from operators.admit import Refused, id_of, refused
-from operators.clocks import TOLERANCE
+from operators.admission import TOLERANCE, RejectReason, id_of, reject_reason
 from schemas import BadRecord, DeadLetter, Event, ForgetRequest, Model, Position, encode
 from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of
 from streams.metrics import DEAD_LETTERS, report_clock
 from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.runtime.dispatch import Batch, ConsumedRecord, Reader, position_of
+from streams.worker.runtime.dispatch import Batch, ConsumedRecord, Reader
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
 from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
 from streams.worker.tables import Tables
@@ -101,12 +100,13 @@ class RecordDispatcher(DeadLetters):
         super().__init__(producer, settings, stage)
         self.reader: Reader = app.reader
         self._tables, self._handler, self._by_owner = tables, handle, by_owner
+        self._event_key = settings.event_key_bytes
         self._topics = {settings.topic(model.TOPIC): TOPICS[model.TOPIC] for model in models}
 
     def route(self, event: ConsumedRecord) -> Task:
         """Return the owner of a record's event and what to do with it."""
         topic = self._topics[event.topic]
-        position = position_of(event)
+        position = event.position
         if topic.model is not ForgetRequest:
             self.reader.newest_ms = max(self.reader.newest_ms, position.timestamp_ms)
         metrics.labelled(metrics.TAKEN, topic.base).inc()
@@ -122,13 +122,13 @@ class RecordDispatcher(DeadLetters):
 
     async def _handle(self, event: Any, record: Model, position: Position) -> None:
         why = self._refused(record, position)
-        if why is Refused.FROM_THE_FUTURE:
+        if why is RejectReason.FROM_THE_FUTURE:
             await self.dead_letter(event, position, why.value, AHEAD)
             return
         outcome = why.value if why else await self._handler(event, record, position)
         metrics.labelled(metrics.EVENTS, self.stage, outcome).inc()
 
-    def _refused(self, record: Model, position: Position) -> Refused | None:
+    def _refused(self, record: Model, position: Position) -> RejectReason | None:
         """Return the reason to reject an event before its handler sees it."""
         if id_of(record) is None:
             return None
@@ -137,11 +137,11 @@ class RecordDispatcher(DeadLetters):
         logged_at = position.moment if position.timestamp_ms else None
         if logged_at is not None:
             report_clock((logged_at - now).total_seconds(), TOLERANCE.total_seconds())
-        why = refused(record, logged_at, now, receipt, self._settings.event_key_bytes)
+        why = reject_reason(record, logged_at, now, receipt, self._event_key)
         if why is not None or receipt is None:
             return why
         moments = [occurred_at] if logged_at is None else [occurred_at, logged_at]
-        return Refused.FORGOTTEN if receipt.covers(getattr(record, "domain", None), *moments) else None
+        return RejectReason.FORGOTTEN if receipt.covers(getattr(record, "domain", None), *moments) else None
 
     async def _reroute(self, event: Any, base: str, owner: str, right: int) -> None:
         """Forward a record to its user's partition: its producer does not hash with murmur2."""
@@ -153,7 +153,7 @@ class RecordDispatcher(DeadLetters):
         """Dead-letter an event whose handler failed unexpectedly."""
         detail = f"{type(error).__name__}: {error}"
         try:
-            await self.dead_letter(event, position_of(event), "internal-error", detail)
+            await self.dead_letter(event, event.position, "internal-error", detail)
         except PartitionRevoked:
             metrics.STALE.labels(self.stage).inc()
 
@@ -187,7 +187,7 @@ class KeyedExecutor:
         for number in range(AT_ONCE):
             if self._in_flight >= self._limit or not self._backlog:
                 return
-            if number == 0 and not self._reader.flows:
+            if number == 0 and not self._reader.app.flow_control.is_active():
                 # Stale events are dropped if partitions have moved.
                 self._look_again(LOOK_AGAIN_SECONDS)
                 return
@@ -258,7 +258,7 @@ class KeyedExecutor:
 
     async def _guarded(self, event: ConsumedRecord, task: Task) -> None:
         try:
-            if event.is_stale:
+            if event.generation_id != event.progress.app.consumer_generation_id:
                 raise PartitionRevoked
             if event.progress.abandoned_at is not None:
                 raise Interrupted

@@ -19,7 +19,7 @@ from typing import Any
 LOOK_AGAIN_SECONDS = 0.05
 
 # Unlike the monotonic clock it goes on while the machine sleeps.
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class PartitionRevoked(Exception):
@@ -39,7 +39,7 @@ class Membership:
 
     def __init__(self, session_seconds: float, rebalance_seconds: float, delivery_seconds: float = 0.0) -> None:
         self._session, self._rebalance, self._delivery = session_seconds, rebalance_seconds, delivery_seconds
-        self._confirmed_at = self._settled_at = float("inf")
+        self._confirmed_at = self._settled_at = self.send_until = float("inf")
         self._lost = False
 
     def confirm(self, asked_at: float, *, rebalancing: bool = False) -> None:
@@ -47,31 +47,27 @@ class Membership:
         self._confirmed_at, self._lost = asked_at, False
         if not rebalancing:
             self._settled_at = asked_at
+        self.send_until = min(asked_at + self._session, self._settled_at + self._rebalance) - self._delivery
 
     def lose(self) -> None:
         """The group has removed us; we are no member until we join again."""
-        self._lost = True
+        self._lost, self.send_until = True, float("-inf")
 
     @property
     def is_sure(self) -> bool:
         """True if no other worker can have taken our place."""
-        return self._is_sure_at(now())
+        return now() - self._delivery < self.send_until
 
     @property
     def may_send(self) -> bool:
         """True if no other worker can take our place before a send has arrived or is given up."""
-        return self._is_sure_at(now() + self._delivery)
+        return now() < self.send_until
 
     @property
     def _is_overdue(self) -> bool:
-        """Whether the group confirms us still, in a rebalance that goes on without us soon."""
+        """True if the group confirms us still, in a rebalance that goes on without us soon."""
         at = now() + self._delivery
         return at - self._confirmed_at < self._session and at - self._settled_at >= self._rebalance
-
-    def _is_sure_at(self, at: float) -> bool:
-        if self._lost:
-            return False
-        return at - self._confirmed_at < self._session and at - self._settled_at < self._rebalance
 
     async def confirmed(self) -> bool:
         """Wait until something may be sent; false if the group has removed us, or may at any moment.
@@ -88,7 +84,7 @@ class Membership:
 
 def now() -> float:
     """Seconds on a clock that counts pauses of the process and sleep of the machine."""
-    return time.clock_gettime(_CLOCK)
+    return time.clock_gettime(CLOCK)
 
 
 def watch(consumer: Any, membership: Membership) -> None:

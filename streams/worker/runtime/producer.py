@@ -17,6 +17,7 @@ where a newer value replaces an older one, and `evolve` looks for a diff in the 
 import asyncio
 import itertools
 import logging
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -35,7 +36,7 @@ from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
 from streams.settings import Compression, Settings
 from streams.worker import metrics
-from streams.worker.runtime.fence import Membership, PartitionRevoked
+from streams.worker.runtime.fence import CLOCK, Membership, PartitionRevoked
 
 logger = logging.getLogger("sager.producer")
 
@@ -237,7 +238,7 @@ class Producer:
         while True:
             # Only while the partition is certainly ours.
             member: Membership = self._app.membership
-            if not (member.may_send or await member.confirmed()):
+            if time.clock_gettime(CLOCK) >= member.send_until and not await member.confirmed():
                 raise PartitionRevoked
             if event.generation_id != self._app.consumer_generation_id:
                 raise PartitionRevoked

@@ -42,6 +42,7 @@ from streams.worker import metrics
 from streams.worker.runtime.dispatch import BatchConsumer, Reader
 from streams.worker.runtime.fence import Membership, watch
 from streams.worker.runtime.producer import AppProducer
+from streams.worker.runtime.state import LogFirstTable
 from streams.worker.runtime.watchdog import WorkerHealth
 
 logger = logging.getLogger("sager.worker")
@@ -50,7 +51,7 @@ LOG_EVERY_SECONDS = 2.0
 
 Records = Mapping[TP, Sequence[Any]]
 HIGH_WATERMARK_SECONDS = 10.0
-SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, PAUSE_GROWTH = 0.01, 0.1, 1.3
+SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, PAUSE_GROWTH = 0.004, 0.1, 1.3
 SHORTEST_WAIT_MS, LONGEST_WAIT_MS = 1, 512
 
 
@@ -61,12 +62,12 @@ class QuietRecovery(Recovery):
     _first_at = 0.0
     _logged_at = 0.0
     _total = 0
-    _absorbed = 0
+    _applied = 0
 
     async def on_rebalance(self, *args: Any, **kwargs: Any) -> None:
         """Record when partitions were assigned, then let Faust recover their tables."""
         self._assigned_at = time.monotonic()
-        self._total = self._absorbed = 0
+        self._total = self._applied = 0
         metrics.REBALANCES.inc()
         await super().on_rebalance(*args, **kwargs)
 
@@ -75,9 +76,9 @@ class QuietRecovery(Recovery):
         self.signal_recovery_end.clear()
         super()._set_recovery_started()
 
-    async def absorb(self, changes: Records) -> None:
+    async def apply_changelog(self, changes: Records) -> None:
         """Apply records of changelogs to their tables' stores; skip those of others' partitions."""
-        if not self._absorbed:
+        if not self._applied:
             self._first_at = time.monotonic()
         for tp, records in changes.items():
             if tp in self.active_tps:
@@ -89,9 +90,9 @@ class QuietRecovery(Recovery):
             received_at[tp] = time.monotonic()
             seen = offsets.get(tp)
             new = records if seen is None or records[0].offset > seen else [r for r in records if r.offset > seen]
-            if new and self.tp_to_table[tp].absorb(tp, new):
+            if new and self.tp_to_table[tp].apply_changelog(tp, new):
                 offsets[tp] = new[-1].offset
-                self._absorbed += len(new)
+                self._applied += len(new)
             await asyncio.sleep(0)
         self._last_flush_at = time.monotonic()
         if self.in_recovery:
@@ -106,9 +107,9 @@ class QuietRecovery(Recovery):
 
     async def on_recovery_completed(self, generation_id: int = 0) -> None:
         """Stop the flow, then let Faust resume it at the committed offsets."""
-        if self._absorbed:
+        if self._applied:
             seconds = time.monotonic() - self._first_at
-            logger.info("tables recovered: %s records in %.1f s", f"{self._absorbed:,}", seconds)
+            logger.info("tables recovered: %s records in %.1f s", f"{self._applied:,}", seconds)
         self.app.consumer.stop_flow()
         self.app.flow_control.suspend()
         await super().on_recovery_completed(generation_id)
@@ -138,17 +139,18 @@ class QuietTableManager(TableManager):
         return self._recovery
 
 
-class AbsorbingConsumer(driver.Consumer):
+class ChangelogConsumer(driver.Consumer):
     """A consumer whose fetches pass changelog records of our tables to the recovery, and return only the others."""
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Records:  # noqa: ASYNC109 - Faust's
         records: Records = await super()._getmany(active_partitions, timeout)
-        tables = self.app.tables._changelogs
         # A user's own table is recovered Faust's way: it knows how to decode its keys and values.
-        changes = {tp: batch for tp, batch in records.items() if batch and hasattr(tables.get(tp.topic), "absorb")}
-        if not changes:
-            return records
-        await self.app.tables.recovery.absorb(changes)
+        tables = self.app.tables._changelogs
+        changes = {
+            tp: batch for tp, batch in records.items() if batch and isinstance(tables.get(tp.topic), LogFirstTable)
+        }
+        if changes:
+            await self.app.tables.recovery.apply_changelog(changes)
         return {tp: batch for tp, batch in records.items() if tp not in changes}
 
 
@@ -176,7 +178,7 @@ class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
         """Repair 6: off during recovery too."""
 
 
-class SeekingConsumer(BatchConsumer, AbsorbingConsumer):
+class SeekingConsumer(BatchConsumer, ChangelogConsumer):
     """The consumer of Apache Kafka."""
 
     thread = SeekingConsumerThread
@@ -277,8 +279,7 @@ class TrueEndTransport(SeekingTransport):
 class WorkerApp(faust.App):
     """The Faust app of a worker, with the repairs.
 
-    `prepare` does, once, what must be done before it joins its group. Commands that only describe the app, or send, do
-    not call it.
+    `prepare` does once what must be done before it joins its group. Commands that only describe the app skip it.
     """
 
     prepare: Callable[[], None]

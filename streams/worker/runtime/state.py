@@ -16,7 +16,7 @@ from faust.types import TP
 from yarl import URL
 
 from schemas import key_start
-from streams.compressed import compressed, decompressed
+from streams.memory import compressed, decompressed
 from streams.worker.runtime.producer import Delivered
 
 SAMPLE = 1_000
@@ -77,7 +77,7 @@ class MemoryStore(memory.Store[bytes, bytes]):
         if reached is not None:
             self._reached[tp.partition] = reached
 
-    def absorb(self, tp: TP, records: Sequence[Any]) -> None:
+    def apply_changelog(self, tp: TP, records: Sequence[Any]) -> None:
         """Apply records of the changelog."""
         partition = tp.partition
         standby = self._standby.get(partition)
@@ -138,7 +138,7 @@ class RocksdbStore(rocksdb.Store):
             batch.put(self.offset_key, b"%d" % reached)
         self._db_for_partition(tp.partition).write(batch)
 
-    def absorb(self, tp: TP, records: Sequence[Any]) -> None:
+    def apply_changelog(self, tp: TP, records: Sequence[Any]) -> None:
         """Apply records of the changelog, and their last offset: all or nothing."""
         batch = rocksdb.WriteBatch(raw_mode=True)
         for record in records:
@@ -225,11 +225,11 @@ class LogFirstTable(faust.Table):
         self.data.assign(active, standby)
         await super().on_rebalance(assigned, revoked, newly_assigned, generation_id)
 
-    def absorb(self, tp: TP, records: Sequence[Any]) -> bool:
+    def apply_changelog(self, tp: TP, records: Sequence[Any]) -> bool:
         """Apply records of the changelog; return false if the partition is another worker's now."""
         if tp.partition in self._lost:
             return False
-        self.data.absorb(tp, records)
+        self.data.apply_changelog(tp, records)
         return True
 
     def at_rest(self, key: bytes) -> bytes | None:

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from operators.evolve import Proposal
-from operators.evolve.reasoners import COUNTS
+from operators.evolve.proposals import COUNTS
 from operators.language.corrections import understand
-from operators.steps.evolve import Evolve
-from operators.steps.evolved import State
+from operators.steps.evolve import Evolve, State
 from schemas import ONE, Candidate, Correction, Directive, Event, PolicySkill, SkillDiff, Stance, Tier
 from schemas.events import Contrast, Feedback, Interaction, Ranking
 from streams.language import RULES

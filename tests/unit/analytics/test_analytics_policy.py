@@ -8,8 +8,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from operators.evidence import in_words
 from operators.history import at_version
+from operators.learning.evidence import in_words
 from schemas import SkillDiff, Tier
 from streams.cli import app
 from tests.analytics_world import PRICES, build, published

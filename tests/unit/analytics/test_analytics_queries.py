@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 import duckdb
 import pytest
 
-from operators.merge import fold
-from operators.outcome import arm_of, gain
+from operators.contrast import arm_of, gain
+from operators.learning.fold import fold
 from schemas import Tier
 from streams.materializer import schema
 from tests.analytics_world import build, published

@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from operators.cards.fold import with_diff
-from operators.merge import merge, start
+from operators.learning.fold import merge, start
 from schemas import Attribute, Card, CardChange, CardDiff, CardLine, Contrast, Event, Kind, Source, Tier
 from schemas.cards import CardChangeKind, NotKept
 from schemas.diffs import Change, ChangeKind, PolicySkill, SkillDiff

@@ -9,7 +9,7 @@ import pytest
 
 from operators.attributes import fact_id
 from schemas import Candidate, Fact, Tier
-from schemas.fields import Domain, ItemId, UserId
+from schemas.base import Domain, ItemId, UserId
 from streams.demo.catalogue import load
 from streams.demo.people import MAX_OVERLAP, MIN_ITEMS, Person, Policy, Want, agreement, candidates, offered, simulate
 

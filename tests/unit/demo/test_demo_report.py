@@ -1,7 +1,8 @@
 """The demo's curve: the skill at each choice, and the prior alone, on the same lists."""
 
 from operators.evolve import Proposal, validate
-from operators.merge import merge, resolve_counts, start
+from operators.learning.fold import merge, start
+from operators.learning.update import resolve_counts
 from schemas import Contrast, SkillDiff
 from streams.demo.report import curve
 from streams.privacy import DEFAULT as PRIVACY

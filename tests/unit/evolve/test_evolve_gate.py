@@ -5,8 +5,9 @@ from hypothesis import strategies as st
 
 from operators.attributes import fact_id, from_fact
 from operators.evolve import GatedReasoner, Proposal, RulesReasoner, validate
-from operators.evolve.reasoners import nothing_new
-from operators.merge import merge, resolve
+from operators.evolve.proposals import nothing_new
+from operators.learning.fold import merge
+from operators.learning.tiers import resolve
 from schemas import Contrast, Fact, ItemFacts, PolicySkill, ReasonedBy, Source, Tier
 from streams.privacy import DEFAULT as PRIVACY
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, line

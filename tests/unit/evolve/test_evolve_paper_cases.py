@@ -12,8 +12,8 @@ import pytest
 
 from operators.evolve import validate
 from operators.evolve.llm import LlmReasoner
-from operators.merge import merge, start
-from operators.merge.incremental import resolve
+from operators.learning.fold import merge, start
+from operators.learning.tiers import resolve
 from operators.slim import slim
 from operators.statinit import facts_of, observe, parser_for, statinit
 from schemas import Candidate, Interaction, ItemFacts, PolicySkill, Source, Tier, Verdict

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from operators.admit import id_of
+from operators.admission import id_of
 from operators.forget import with_known, with_scope
 from schemas import TOPICS, BadRecord, DeadLetter, Position, Selection, decode, encode
-from schemas.forgetting import ForgetRequest, Forgotten, Receipt, known_as, line_of, subject_of
+from schemas.codec import known_as, line_of, subject_of
+from schemas.forgetting import ForgetRequest, Forgotten, Receipt
 from streams.materializer import forgetting
 from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Batch, Record

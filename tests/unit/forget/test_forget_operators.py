@@ -5,20 +5,24 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operators.admission import abstention_id
 from operators.attributes import fact_id
-from operators.chain import breaks, seal
-from operators.contrast import abstention_id
+from operators.audit import breaks
 from operators.evolve import Proposal
-from operators.evolve.validate import Validated
+from operators.evolve.proposals import Validated
 from operators.forget import Held, scrubbed_memory, scrubbed_profile, what_remains, with_scope
-from operators.merge import fold, next_diff, resolve_command, resolve_counts, start
-from operators.propagate import neighbour_of, on_touch, takers_of, touches, with_taken, without_taker
+from operators.graph import neighbour_of, on_touch, takers_of, touches, with_taken, without_taker
+from operators.learning.commands import resolve_command
+from operators.learning.fold import fold, next_diff, start
+from operators.learning.update import resolve_counts
 from operators.redact import names_line, placeholder, redacted
+from operators.seals import seal
 from operators.statinit import observe
 from operators.steps import Evolve, State
 from schemas import Action, Answered, Attribute, Evidence, Fact, ItemFacts, OpenRankings, encode
+from schemas.codec import line_of, subject_of
 from schemas.diffs import Judgement, SkillDiff, Verdict
-from schemas.forgetting import MAX_DOMAINS, MAX_LINES, ForgetRequest, Forgotten, Receipt, line_of, subject_of
+from schemas.forgetting import MAX_DOMAINS, MAX_LINES, ForgetRequest, Forgotten, Receipt
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
 from tests.builders import DOMAIN, NOW, USER, a_command, a_contrast, an_attribute, an_interaction

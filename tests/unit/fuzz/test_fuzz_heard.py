@@ -10,12 +10,11 @@ from pydantic import ValidationError
 
 from operators.evolve import Proposal
 from operators.language.corrections import understand
-from operators.merge import merge
+from operators.learning.fold import merge
 from operators.signals import Signals
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
-from operators.steps.evolve import Evolve
-from operators.steps.evolved import State
+from operators.steps.evolve import Evolve, State
 from operators.steps.rank import Rank, answer
 from operators.steps.rank import State as RankState
 from operators.tokens import count_tokens

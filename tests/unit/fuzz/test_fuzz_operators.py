@@ -11,14 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from operators.applied import DAY_MS, is_applied, with_applied
+from operators.admission import DAY_MS, is_applied, with_applied
 from operators.attributes import MAX_FOLDED_CHARS, MAX_ID_CHARS, attribute_id, normalise
-from operators.contrast import on_ranking, on_selection
+from operators.contrast import join_ranking, join_selection
 from operators.evolve import RulesReasoner, validate
 from operators.evolve.llm import question
-from operators.merge import merge, resolve, start
+from operators.graph import GraphLimits, on_touch, takers_of, touches, with_taken
+from operators.learning.fold import merge, start
+from operators.learning.tiers import resolve
 from operators.prompts import as_data
-from operators.propagate import GraphLimits, on_touch, takers_of, touches, with_taken
 from operators.rank.deterministic import rank
 from operators.slim import slim
 from operators.statinit import facts_of
@@ -39,7 +40,7 @@ from schemas import (
     decode,
     encode,
 )
-from schemas.fields import UtcDatetime
+from schemas.base import UtcDatetime
 from streams.llm.replies import BadReply, read
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING
@@ -93,8 +94,8 @@ def test_any_choice_becomes_a_skill_within_its_bounds() -> None:
         chosen = {"event_id": "s", "occurred_at": NOW, "user_id": ranking.user_id, "item_id": taken}
         selection = Selection.model_validate({**chosen, "ranking_id": ranking.ranking_id})
         empty = OpenRankings(user_id=ranking.user_id, slot=0)
-        opened = on_ranking(empty, ranking, lambda candidate: facts_of(candidate, parser), AT).state
-        contrast = on_selection(opened, selection, AT).contrast
+        opened = join_ranking(empty, ranking, lambda candidate: facts_of(candidate, parser), AT).state
+        contrast = join_selection(opened, selection, AT).contrast
         assert contrast is not None
         skill = start(ranking.user_id, ranking.domain, (), contrast)
         proposal = RulesReasoner().propose(contrast, skill)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operators.graph import GraphLimits, neighbour_of, on_touch, shared_out, takers_of, touches, with_taken
 from operators.neighbourhood import Gathered, near, weights_of
-from operators.propagate import GraphLimits, neighbour_of, on_touch, shared_out, takers_of, touches, with_taken
 from operators.retrieve import retrieve
 from schemas import (
     MAX_TAKEN,

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
-from operators.habits import Pole, Sides
+from operators.learning.questions import Direction, Sides
 from schemas import Fact, ItemFacts
 from tests.unit.habits.habits_user import User
 
@@ -28,7 +28,7 @@ _SETS: Mapping[str, Mapping[str, tuple[int, int]]] = {
 """Made-up catalogues: of every dimension how many values there are, and how many an item has."""
 
 
-def set_of(pole: Pole) -> str:
+def set_of(pole: Direction) -> str:
     """The catalogue in which a habit can be seen."""
     dimension = pole.axis.partition("_")[2]
     return next((name for name, dimensions in _SETS.items() if dimension in dimensions), "books")
@@ -82,7 +82,7 @@ def blindly(rng: random.Random, _sides: Sides, size: int) -> int:
     return rng.randrange(size)
 
 
-def by_habit(pole: Pole, noise: float = NOISE) -> Choose:
+def by_habit(pole: Direction, noise: float = NOISE) -> Choose:
     """Any item on one side of an axis; a share of the times, and where the list has none, any item at all."""
 
     def choose(rng: random.Random, sides: Sides, size: int) -> int:
@@ -106,7 +106,7 @@ def play(choose: Choose, name: str, choices: int, seed: int, instruction: str = 
         yield user
 
 
-def found_after(pole: Pole, seed: int, most: int = MOST) -> int | None:
+def found_after(pole: Direction, seed: int, most: int = MOST) -> int | None:
     """How many choices a user with this habit makes until it is a line; None: more than `most`."""
     users = play(by_habit(pole), set_of(pole), most, seed)
     return next((number for number, user in enumerate(users, 1) if pole.attribute_id in user.habits), None)

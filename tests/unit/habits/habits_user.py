@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from operators.evolve import CountsReasoner
-from operators.habits import POLE_OF, Before, Sides, sides_of
+from operators.learning.questions import DIRECTION_OF, Before, Sides, sides_of
 from operators.steps import Evolve, Start, State
 from schemas import Attribute, Contrast, ItemFacts, PolicySkill
 from streams.privacy import DEFAULT as PRIVACY
@@ -29,7 +29,7 @@ class User:
     def habits(self) -> dict[str, Attribute]:
         """The lines about how they decide, by attribute id."""
         lines = () if self.skill is None else self.skill.attributes
-        return {line.attribute_id: line for line in lines if line.attribute_id in POLE_OF}
+        return {line.attribute_id: line for line in lines if line.attribute_id in DIRECTION_OF}
 
     def sides(
         self, items: Sequence[ItemFacts], instruction: str = "", popularity: Mapping[str, int] | None = None

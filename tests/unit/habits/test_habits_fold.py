@@ -4,8 +4,9 @@ import random
 
 import pytest
 
-from operators.habits import POLES, Before, sides_of
-from operators.merge import fold, merge, resolve_command
+from operators.learning.commands import resolve_command
+from operators.learning.fold import fold, merge
+from operators.learning.questions import DIRECTIONS, Before, sides_of
 from operators.redact import redacted
 from operators.slim import slim
 from schemas import Action, Attribute, PolicySkill, SkillDiff, decode, encode, line_of
@@ -15,7 +16,7 @@ from tests.builders import a_command
 from tests.unit.habits.habits_planted import by_habit, play, shown
 from tests.unit.habits.habits_user import User
 
-CHEAPER = next(pole for pole in POLES if pole.value == "picks cheaper than average")
+CHEAPER = next(pole for pole in DIRECTIONS if pole.value == "picks cheaper than average")
 
 
 def history(choices: int = 40, seed: int = 3) -> list[SkillDiff]:

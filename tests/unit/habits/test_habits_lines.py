@@ -6,16 +6,15 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.evidence import strength
-from operators.habits import POLES, Before, fold, habit_scores, learn, lines_of, nats, seen_from, sides_of
-from operators.habits.lines import proves_less
-from operators.habits.sides import Side
+from operators.learning.evidence import strength
+from operators.learning.habits import fold, habit_scores, learn, lines_of, nats, proves_less, seen_from
+from operators.learning.questions import DIRECTIONS, Before, Side, sides_of
 from operators.rank import rank
-from operators.rank.weights import RankWeights
+from operators.weights import RankWeights
 from schemas import ONE, Attribute, Evidence, HabitCounts, ItemFacts, Source, Tier
 from tests.builders import an_attribute, facts, item_facts
 
-CHEAPER = next(pole for pole in POLES if pole.value == "picks cheaper than average")
+CHEAPER = next(pole for pole in DIRECTIONS if pole.value == "picks cheaper than average")
 ADDED = st.tuples(st.sampled_from([0, ONE]), st.integers(1, ONE - 1))
 COUNTS = st.tuples(st.integers(0, 64 * ONE), st.integers(0, 64 * ONE), st.integers(0, 64 * ONE)).map(
     lambda parts: HabitCounts(min(parts[0], parts[2]), min(parts[1], parts[2]), parts[2])
@@ -71,7 +70,7 @@ def test_a_habit_is_a_line_when_it_is_sure_and_stays_one_until_it_is_not() -> No
 
 
 def a_habit(value: str, tier: Tier = Tier.MEDIUM) -> Attribute:
-    pole = next(pole for pole in POLES if pole.value == value)
+    pole = next(pole for pole in DIRECTIONS if pole.value == value)
     return Attribute(
         attribute_id=pole.attribute_id, kind=pole.kind, dimension=pole.dimension, value=pole.value, tier=tier,
         source=Source.DISCOVERED, taken=27 * ONE, expected=15 * ONE, support=1,

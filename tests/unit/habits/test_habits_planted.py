@@ -5,15 +5,15 @@ from itertools import count
 
 import pytest
 
-from operators.habits import POLES, Pole, Sides
+from operators.learning.questions import DIRECTIONS, Direction, Sides
 from tests.unit.habits.habits_planted import blindly, by_habit, ever_found, found_after, play, set_of
 
 WITHIN = 100
 """docs/habits.md has what is usual; this is for the unluckiest of a few."""
 
 
-@pytest.mark.parametrize("pole", POLES, ids=lambda pole: pole.value)
-def test_every_habit_is_found_behind_a_fifth_of_noise(pole: Pole) -> None:
+@pytest.mark.parametrize("pole", DIRECTIONS, ids=lambda pole: pole.value)
+def test_every_habit_is_found_behind_a_fifth_of_noise(pole: Direction) -> None:
     found = [found_after(pole, seed) for seed in range(2)]
 
     assert min(number or WITHIN + 1 for number in found) <= WITHIN, found
@@ -25,7 +25,7 @@ def test_who_chooses_blindly_has_no_habit() -> None:
 
 
 def test_habit_that_is_given_up_is_forgotten() -> None:
-    [cheaper] = [pole for pole in POLES if pole.value == "picks cheaper than average"]
+    [cheaper] = [pole for pole in DIRECTIONS if pole.value == "picks cheaper than average"]
     steady, numbers = by_habit(cheaper), count()
 
     def choose(rng: random.Random, sides: Sides, size: int) -> int:

@@ -12,7 +12,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Self
 
-from operators.merge import merge, resolve_command, start
+from operators.learning.commands import resolve_command
+from operators.learning.fold import merge, start
 from schemas import Action, Event, PolicySkill, SkillDiff, encode, topic_of
 from streams.http import tokens
 from streams.http.api import Api

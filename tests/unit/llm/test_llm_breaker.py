@@ -12,7 +12,7 @@ from faust import streams as faust_streams
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.evolve.proposal import ReasonerUnavailable
+from operators.evolve.proposals import ReasonerUnavailable
 from schemas import PolicySkill
 from streams.llm import BreakerState, CircuitBreaker, Outcome
 from streams.llm.breaker import LONGEST_RETRY_AFTER_SECONDS

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.evolve.proposal import ReasonerUnavailable
+from operators.evolve.proposals import ReasonerUnavailable
 from streams.llm import CallRecord, Outcome, Reply
 from streams.llm.calls import retry_after
 from streams.llm.client import LlmClient

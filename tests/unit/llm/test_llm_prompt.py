@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from operators.asks import CORRECTION_TOKENS
 from operators.evolve.draft import MAX_COMMUNITY, MAX_LEFT
 from operators.evolve.llm import Question, question
-from operators.evolve.reasoners import Choice
+from operators.evolve.proposals import Choice
 from operators.prompts import as_data
 from operators.tokens import count_tokens
 from schemas import Contrast, Facet, Fact, ItemFacts, Kind, PolicySkill, Tier

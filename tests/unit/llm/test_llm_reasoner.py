@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from operators.evolve.llm import LlmReasoner, proposal, question
-from operators.evolve.proposal import Proposal, ReasonerUnavailable
+from operators.evolve.proposals import Proposal, ReasonerUnavailable
 from schemas import ReasonedBy, Tier, Verdict
 from streams.llm.client import LlmClient
 from streams.vouching import DEFAULT as VOUCHING

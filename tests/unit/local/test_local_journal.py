@@ -8,7 +8,7 @@ import pytest
 from aiokafka.record.util import calc_crc32c
 from pydantic import SecretStr
 
-from operators.contrast import contrast_id
+from operators.admission import contrast_id
 from schemas import Forgotten, Receipt, Selection, decode, encode, known_as, subject_of
 from streams.local import batches
 from streams.local.batches import Record, anonymized, bounds, built, rebased, records, split

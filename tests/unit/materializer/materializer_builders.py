@@ -5,9 +5,10 @@ from typing import Any
 
 from operators.forget import with_scope
 from schemas import TOPICS, BadRecord, Candidate, Event, Facet, Item, ReasonedBy, encode, topic_of
+from schemas.codec import subject_of
 from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff, Tally
 from schemas.events import Injected, Interaction, Ranking, Selection
-from schemas.forgetting import ForgetRequest, Forgotten, Receipt, subject_of
+from schemas.forgetting import ForgetRequest, Forgotten, Receipt
 from schemas.skills import Attribute, Evidence, Kind, SlimSkill, Source, Tier
 from streams.materializer.records import Batch, Record
 from streams.materializer.rows import read

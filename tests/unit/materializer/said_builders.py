@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operators.merge import fold
+from operators.learning.fold import fold
 from operators.seals import sealed
 from schemas import Candidate, Correction, Directive, Fit, ItemFacts, Measure, Option, Question
 from schemas.diffs import Change, ChangeKind, Heard, PolicySkill, SkillDiff

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from operators.merge import resolve_command
+from operators.learning.commands import resolve_command
 from schemas import Action, SkillCommand, Stated, encode
 from streams.materializer.store import Store
 from streams.privacy import DEFAULT as PRIVACY

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from operators.merge import fold
+from operators.learning.fold import fold
 from schemas import Directive, PolicySkill, Said, SkillDiff, Stance, Statement, encode
 from streams.materializer.store import Store
 from tests.unit.materializer.materializer_builders import NOON, at, rows, write

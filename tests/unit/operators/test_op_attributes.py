@@ -8,13 +8,13 @@ from pydantic import TypeAdapter
 
 from operators import contrast as joining
 from operators.attributes import attribute_id, fact_id, from_fact
+from operators.learning.fold import characters, line_of, strategy_of
 from operators.privacy import Privacy
-from operators.render import characters, line_of, strategy_of
 from operators.statinit import read_item
 from operators.statinit.parsers import BUILT_IN
 from operators.tokens import count_tokens
 from schemas import Attribute, Candidate, Fact, ItemFacts, Kind, Ranking, Source, Tier, decode, encode
-from schemas.fields import AttributeId
+from schemas.base import AttributeId
 from streams.privacy import DEFAULT
 from tests.builders import (
     DOMAIN,
@@ -135,9 +135,11 @@ def read(item_id: str) -> ItemFacts:
 
 def joined(taken: str | None, *others: str, shown: tuple[str, ...] = ("a", "bad", "b")) -> joining.Step:
     ranking = a_ranking("r1", shown)
-    opened = joining.on_ranking(open_rankings(), ranking, lambda each: read(each.item_id), a_position(0, Ranking.TOPIC))
+    opened = joining.join_ranking(
+        open_rankings(), ranking, lambda each: read(each.item_id), a_position(0, Ranking.TOPIC)
+    )
     selection = a_selection("r1", item_id=taken, others=others, none_taken=taken is None)
-    return joining.on_selection(opened.state, selection, a_position(1, "selections"))
+    return joining.join_selection(opened.state, selection, a_position(1, "selections"))
 
 
 def test_an_item_that_a_parser_fails_on_is_unreadable_and_its_text_is_not_in_the_reason() -> None:

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operators.audit import Kind, audit, audit_card
 from operators.cards.fold import fold
-from operators.chain import Kind, audit, audit_card, seal, seal_all
-from operators.habits.axes import POLES
 from operators.language.ports import About, Read, Understood
-from operators.merge import merge, resolve_command, start
-from operators.seals import sealed
-from operators.steps.evolve import Evolve
-from operators.steps.evolved import State
+from operators.learning.commands import resolve_command
+from operators.learning.fold import merge, start
+from operators.learning.questions import DIRECTIONS
+from operators.seals import seal, seal_all, sealed
+from operators.steps.evolve import Evolve, State
 from schemas import (
     Abstention,
     Action,
@@ -159,7 +159,7 @@ def test_a_run_of_versions_without_a_seal_is_told_once() -> None:
 
 
 def a_pole(value: str) -> Attribute:
-    pole = next(each for each in POLES if each.value == value)
+    pole = next(each for each in DIRECTIONS if each.value == value)
     return an_attribute(f"{pole.dimension}: {value}", kind=pole.kind, tier=Tier.HIGH)
 
 

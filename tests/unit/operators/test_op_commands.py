@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.merge import MergeLimits, fold, merge, resolve_command, start
+from operators.learning.commands import resolve_command
+from operators.learning.fold import fold, merge, start
+from operators.learning.tiers import MergeLimits
 from schemas import Action, BadRecord, Kind, PolicySkill, SkillCommand, Source, Stated, Tier, decode, encode
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from operators.contrast import Outcome, RingLimits, Step, abstention_id, contrast_id, on_ranking, on_selection
+from operators.admission import abstention_id, contrast_id
+from operators.contrast import Outcome, RingLimits, Step, join_ranking, join_selection
 from schemas import TOPICS, Abstention, Contrast, Fact, ItemFacts, OpenRankings, Wish, decode, encode
 from schemas.events import Injected, RankedBy, Ranking, Selection
 from tests.builders import NOW, USER, a_position, a_ranking, a_selection, facts, open_rankings, read_item
@@ -19,8 +20,8 @@ def feed(state: OpenRankings, event: Event, offset: int = 0, limits: RingLimits 
     """One record of its topic."""
     source = a_position(offset, topic=f"sager.{event.TOPIC}")
     if isinstance(event, Ranking):
-        return on_ranking(state, event, read_item, source, limits)
-    return on_selection(state, event, source, limits)
+        return join_ranking(state, event, read_item, source, limits)
+    return join_selection(state, event, source, limits)
 
 
 def run(*events: Event, limits: RingLimits = DEFAULT) -> list[Step]:
@@ -158,9 +159,9 @@ class TestNothingTaken:
 
     @pytest.mark.parametrize("wish", list(Wish))
     def test_of_a_list_that_is_not_to_be_remembered_nothing_is_told(self, wish: Wish) -> None:
-        opened = on_ranking(open_rankings(), a_ranking("r1"), read_item, a_position(0), wish=wish).state
+        opened = join_ranking(open_rankings(), a_ranking("r1"), read_item, a_position(0), wish=wish).state
 
-        step = on_selection(opened, nothing_taken(), a_position(1, "sager.selections"))
+        step = join_selection(opened, nothing_taken(), a_position(1, "sager.selections"))
 
         assert (step.outcome.value, step.abstention) == (wish.value, None)
 
@@ -245,10 +246,10 @@ class TestBounds:
         state = open_rankings()
         for n in range(RingLimits().rankings):
             ranking = a_ranking(f"r{n}", [f"{i:03}" + "🍕" * 250 for i in range(100)], instruction="🍕" * 2_000)
-            state = on_ranking(state, ranking, widest, a_position(n)).state
+            state = join_ranking(state, ranking, widest, a_position(n)).state
         for n in range(RingLimits().waiting):
-            state = on_selection(state, a_selection("🍕" * 250 + str(n), "🍕" * 256), a_position(n)).state
-        contrast = on_selection(state, a_selection("r15", "000" + "🍕" * 250), a_position(99)).contrast
+            state = join_selection(state, a_selection("🍕" * 250 + str(n), "🍕" * 256), a_position(n)).state
+        contrast = join_selection(state, a_selection("r15", "000" + "🍕" * 250), a_position(99)).contrast
 
         assert contrast is not None
         assert len(encode(state)) < TOPICS[OpenRankings.TOPIC].max_message_bytes

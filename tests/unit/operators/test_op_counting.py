@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.evidence import FORGET, counts_of, tier_of, worth
 from operators.evolve import Proposal, validate
-from operators.merge import MergeLimits, fold, merge, resolve_command, resolve_counts, resolve_visit, start
+from operators.learning.commands import resolve_command
+from operators.learning.evidence import FORGET, counts_for_tier, counts_of, tier_of
+from operators.learning.fold import fold, merge, start
+from operators.learning.tiers import MergeLimits
+from operators.learning.update import resolve_counts, resolve_visit
 from schemas.base import ReasonedBy
 from schemas.codec import encode
 from schemas.commands import Action
@@ -95,7 +98,7 @@ class TestTiers:
     @pytest.mark.parametrize("tier", [Tier.LOW, Tier.MEDIUM, Tier.HIGH])
     @given(expected=st.integers(0, 40 * ONE))
     def test_a_word_for_a_tier_gives_it_and_stands_one_choice_that_takes_it(self, tier: Tier, expected: int) -> None:
-        enough = worth(tier, expected)
+        enough = counts_for_tier(tier, expected)
 
         assert tier_of(enough, expected, Source.GLOBAL, 0) is tier
         half_a_list = enough - enough // FORGET + ONE, expected - expected // FORGET + ONE // 2

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from schemas.fields import (
+from schemas.base import (
     MAX_METADATA_CHARS,
     MAX_METADATA_DEPTH,
     MAX_METADATA_INT,

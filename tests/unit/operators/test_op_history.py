@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.applied import is_applied, with_applied
-from operators.drift import drifted, has_shifted
+from operators.admission import is_applied, with_applied
 from operators.history import at_version, changes_of, difference, steps
-from operators.merge import merge, resolve_command, start
+from operators.learning.commands import resolve_command
+from operators.learning.evidence import drifted, has_shifted
+from operators.learning.fold import merge, start
 from schemas import ONE, Action, PolicySkill, SkillCommand, SkillDiff, Source, Tier
 from streams.privacy import DEFAULT as PRIVACY
 from streams.vouching import DEFAULT as VOUCHING

@@ -14,20 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operators.attributes import fact_id, from_fact
-from operators.contrast import Outcome, on_ranking, on_selection
+from operators.contrast import Outcome, join_ranking, join_selection
 from operators.evolve import Proposal, validate
-from operators.merge import (
-    DEFAULT_LIMITS,
-    MergeLimits,
-    fit_seed,
-    fold,
-    holds,
-    merge,
-    resolve,
-    resolve_command,
-    resolve_counts,
-    start,
-)
+from operators.learning.commands import resolve_command
+from operators.learning.fold import fold, holds, merge, start
+from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed, resolve
+from operators.learning.update import resolve_counts
 from operators.rank import rank
 from operators.rank.ranking import repair
 from operators.statinit import observe, statinit
@@ -409,10 +401,10 @@ def test_ranking_gives_one_contrast_at_most_in_whatever_order_its_events_come(
         name, source = f"r{number}", a_position(offset)
         if event == "R":
             shown.add(name)
-            step = on_ranking(state, a_ranking(name, ["a", "b"]), read_item, source)
+            step = join_ranking(state, a_ranking(name, ["a", "b"]), read_item, source)
         else:
             chosen.setdefault(name, []).append(item)
-            step = on_selection(state, a_selection(name, item), source)
+            step = join_selection(state, a_selection(name, item), source)
         state = decode(OpenRankings, encode(step.state))
         assert step.outcome in Outcome
         if step.contrast:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from operators.attributes import from_fact
 from operators.evolve import RulesReasoner
-from operators.merge import MergeLimits, OutOfOrder, fit_seed, fold, holds, merge, start
-from operators.merge.room import DEFAULT_LIMITS
+from operators.learning.fold import OutOfOrder, fold, holds, merge, start
+from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, fit_seed
 from schemas import MAX_RECENT, Attribute, ChangeKind, Evidence, ItemFacts, PolicySkill, SkillDiff, Source, Tier, encode
 from tests.builders import (
     DOMAIN,

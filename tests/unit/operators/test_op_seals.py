@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from operators.seals import Seal, authenticated, is_plain, resealed, seal_of, sealed
-from schemas.codec import decode, encode
+from schemas.codec import decode, encode, subject_of
 from schemas.events import Injected, RankedBy, Ranking
 from schemas.fit import Fit
-from schemas.forgetting import Forgotten, Receipt, subject_of
+from schemas.forgetting import Forgotten, Receipt
 from schemas.skills import SlimSkill
 from schemas.weights import Features, Mix
 from tests.builders import DOMAIN, USER, a_candidate, a_ranking, a_time

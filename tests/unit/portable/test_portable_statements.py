@@ -5,9 +5,8 @@ from datetime import timedelta
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve_command
 from operators.language.corrections import understand
-from operators.merge import start
-from operators.steps.evolve import Evolve
-from operators.steps.evolved import State
+from operators.learning.fold import start
+from operators.steps.evolve import Evolve, State
 from schemas import Card, CardAction, PolicySkill, Scope, Stance, decode, encode
 from schemas.cards import CardCommand
 from schemas.corrections import Correction

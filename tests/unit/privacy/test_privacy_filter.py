@@ -2,8 +2,9 @@
 
 import pytest
 
-from operators.contrast import on_ranking, on_selection
-from operators.merge import resolve_command, start
+from operators.contrast import join_ranking, join_selection
+from operators.learning.commands import resolve_command
+from operators.learning.fold import start
 from operators.options import Category
 from operators.privacy import OFF, Privacy
 from schemas.commands import Action, SkillCommand, Stated
@@ -62,13 +63,13 @@ def test_a_choice_under_a_wish_is_settled_without_a_contrast_whichever_event_com
     def titled(candidate: Candidate) -> ItemFacts:
         return ItemFacts(item_id=candidate.item_id, title="A")
 
-    opened = on_ranking(open_rankings(), ranking, titled, a_position(0), wish=wish).state
-    waiting = on_selection(open_rankings(), selection, a_position(0)).state
+    opened = join_ranking(open_rankings(), ranking, titled, a_position(0), wish=wish).state
+    waiting = join_selection(open_rankings(), selection, a_position(0)).state
 
     assert {item.title for item in opened.rankings[0].candidates} == {""}
     for step in (
-        on_selection(opened, selection, a_position(1)),
-        on_ranking(waiting, ranking, titled, a_position(1), wish=wish),
+        join_selection(opened, selection, a_position(1)),
+        join_ranking(waiting, ranking, titled, a_position(1), wish=wish),
     ):
         assert (step.outcome.value, step.contrast, step.refused) == (wish.value, None, ())
         assert (step.state.rankings, step.state.waiting) == ((), ())

@@ -6,7 +6,7 @@ from evaluation.leave_one_out import ARMS
 from evaluation.simulation import no_progress
 from evaluation.split import read
 from evaluation.warm_up import ArmOptions
-from operators.rank.weights import DEFAULT_WEIGHTS
+from operators.weights import DEFAULT_WEIGHTS
 from tests.unit.quality.quality_builders import data_set
 
 FREE = [name for name, entry in ARMS.items() if not entry.asks]

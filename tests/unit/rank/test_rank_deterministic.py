@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.rank import rank
-from operators.rank.weights import RankWeights
+from operators.weights import RankWeights
 from schemas import Attribute, ItemFacts, Tier
 from tests.builders import an_attribute, id_of, item_facts
 

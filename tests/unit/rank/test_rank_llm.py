@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operators.evolve.proposal import ReasonerUnavailable
+from operators.evolve.proposals import ReasonerUnavailable
 from operators.rank import LlmRanking, Task
 from operators.rank.listwise import ListwiseRanker
 from operators.rank.ranking import presentations

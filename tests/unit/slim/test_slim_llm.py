@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operators.asks import CORRECTION_TOKENS
-from operators.evolve.proposal import ReasonerUnavailable
+from operators.evolve.proposals import ReasonerUnavailable
 from operators.slim import compose, plain, slim
 from operators.slim.llm import LlmExtract, Question, question
 from operators.tokens import count_tokens

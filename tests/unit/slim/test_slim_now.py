@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from operators.evolve.proposal import Proposal
-from operators.evolve.reasoners import COUNTS
+from operators.evolve.proposals import COUNTS, Proposal
 from operators.language.corrections import understand
 from operators.slim import slim
 from operators.steps import Evolve, State

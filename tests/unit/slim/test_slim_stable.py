@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.evidence import strength, worth
 from operators.evolve import CountsReasoner
-from operators.merge import fold, start
+from operators.learning.evidence import counts_for_tier, strength
+from operators.learning.fold import fold, start
 from operators.slim import select, slim
 from operators.steps import Evolve, State, learn
 from operators.vouch import Vouching
@@ -56,7 +56,7 @@ class TestSelection:
 
     def test_the_word_of_the_person_needs_no_margin(self) -> None:
         full = [a_like(value, 9, tier=Tier.HIGH) for value in GENRES[:3]]
-        stated = a_like("western", worth(Tier.HIGH) / ONE, tier=Tier.HIGH, source=Source.STATED)
+        stated = a_like("western", counts_for_tier(Tier.HIGH) / ONE, tier=Tier.HIGH, source=Source.STATED)
         pinned = a_like("horror", 0, pinned=True)
 
         assert "western" in text_after(a_stable(*full, stated, selected=GENRES[:3]))

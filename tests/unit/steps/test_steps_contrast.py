@@ -1,7 +1,6 @@
 """The steps `contrast`: the fences before the join, state in, effects out. The join is in test_op_contrast."""
 
-from operators.contrast import Outcome, RingLimits, Step
-from operators.steps.contrast import State, on_ranking, on_selection
+from operators.contrast import Outcome, RingLimits, State, Step, on_ranking, on_selection
 from schemas import Receipt, subject_of
 from schemas.forgetting import Forgotten
 from tests.builders import DOMAIN, NOW, USER, a_position, a_ranking, a_selection, a_time, open_rankings, read_item

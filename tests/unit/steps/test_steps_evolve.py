@@ -3,10 +3,10 @@
 import pytest
 
 from operators.evolve import Proposal
-from operators.merge import merge
-from operators.propagate import GraphLimits
+from operators.graph import GraphLimits
+from operators.learning.fold import merge
 from operators.steps import Evolve, Outcome, State
-from operators.steps.evolved import Effects
+from operators.steps.evolve import Effects
 from schemas import Action, Contrast, Fact, ItemFacts, Receipt, Tier, line_of, subject_of
 from schemas.forgetting import Forgotten
 from streams.privacy import DEFAULT as PRIVACY

@@ -2,10 +2,10 @@
 
 import pytest
 
-from operators.propagate import forgotten_touch, neighbour_of
+from operators import graph as propagate
+from operators.graph import forgotten_touch, neighbour_of
 from operators.rank import RankSkill
 from operators.retrieve import Retrieved
-from operators.steps import graph as propagate
 from operators.steps.rank import Rank, answer
 from schemas import Facet, Injected, ItemMemory, RankedBy, Tier, Touch, Touched
 from streams.privacy import DEFAULT as PRIVACY
@@ -23,26 +23,26 @@ def a_touch(neighbour: str, version: int = 1, items: tuple[str, ...] = ("i1",)) 
 def taken_by(*neighbours: str) -> ItemMemory:
     item: ItemMemory | None = None
     for neighbour in neighbours:
-        [item] = propagate.step(lambda *_, known=item: known, a_touch(neighbour))
+        [item] = propagate.add_taker(lambda *_, known=item: known, a_touch(neighbour))
     assert item is not None
     return item
 
 
 def test_items_gather_a_taker_each_without_itself_among_the_others() -> None:
-    items = propagate.step(lambda *_: None, a_touch(ANN, items=("i1", "i2")))
+    items = propagate.add_taker(lambda *_: None, a_touch(ANN, items=("i1", "i2")))
     assert [(item.item_id, item.takers[0].others) for item in items] == [("i1", ("i2",)), ("i2", ("i1",))]
 
 
 def test_an_item_forgets_a_taker_of_the_domain_that_is_meant() -> None:
     item = taken_by(ANN, BOB)
 
-    without = propagate.forget(item, forgotten_touch(ANN, DOMAIN, "r"))
+    without = propagate.forget_taker(item, forgotten_touch(ANN, DOMAIN, "r"))
 
     assert without is not None
     assert [taker.neighbour for taker in without.takers] == [BOB]
-    assert propagate.forget(item, forgotten_touch(ANN, None, "r")) == without
-    assert propagate.forget(item, forgotten_touch(ANN, "films", "r")) is None
-    assert propagate.forget(item, forgotten_touch(KIM, None, "r")) is None
+    assert propagate.forget_taker(item, forgotten_touch(ANN, None, "r")) == without
+    assert propagate.forget_taker(item, forgotten_touch(ANN, "films", "r")) is None
+    assert propagate.forget_taker(item, forgotten_touch(KIM, None, "r")) is None
 
 
 NOIR, SAGA = an_attribute("genre: noir", Tier.HIGH), an_attribute("genre: saga", Tier.LOW)

@@ -7,21 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.evolve.proposal import Proposal
-from operators.evolve.reasoners import COUNTS
+from operators.evolve.proposals import COUNTS, Proposal
 from operators.language.corrections import understand
-from operators.merge import fold, merge
+from operators.learning.fold import fold, merge
 from operators.redact import of_line, redacted
 from operators.skill_document import skill_document
 from operators.stated import live
 from operators.steps import Evolve, Outcome, State
-from operators.steps.evolved import Effects
+from operators.steps.evolve import Effects
 from operators.steps.rank import Rank
-from schemas.codec import encode
+from schemas.codec import encode, line_of
 from schemas.corrections import Correction, Directive
 from schemas.diffs import ChangeKind, PolicySkill, SkillDiff
 from schemas.events import Abstention, Contrast, Feedback
-from schemas.forgetting import line_of
 from schemas.items import Candidate, ItemFacts, Measure
 from schemas.skills import ONE, Source, Tier
 from schemas.statements import Bound, Said, Scope, Stance

@@ -6,10 +6,9 @@ from datetime import datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.evolve.proposal import Proposal
-from operators.evolve.reasoners import COUNTS
+from operators.evolve.proposals import COUNTS, Proposal
 from operators.language.corrections import understand
-from operators.merge import fold
+from operators.learning.fold import fold
 from operators.stated import live
 from operators.steps import Evolve, State
 from operators.steps.rank import Rank

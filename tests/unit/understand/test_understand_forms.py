@@ -11,7 +11,7 @@ from evaluation.feedback.person import Reply, reply
 from evaluation.feedback.scenarios import ORIGINAL, SHIFTED, Scenario, read
 from operators.language.corrections import understand
 from operators.language.ports import About, Read, Understood
-from operators.merge import resolve_correction
+from operators.learning.feedback import resolve_correction
 from operators.stated import in_words
 from operators.statinit.generic import parse
 from schemas import Bound, Candidate, Correction, Directive, Fact, ItemFacts, Measure, Scope, Stance

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.rank.weights import DIMENSIONS, UNKNOWN_DIMENSION, RankWeights
-from operators.weigh import commanded, in_use, learned
+from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION, RankWeights, commanded, in_use, learned
 from schemas import Mix, Outcome, WeightAction, Weights, decode, encode
 from schemas.weights import FEATURE_ONE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE, WIDEST
 from tests.builders import a_position

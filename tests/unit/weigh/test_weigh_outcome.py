@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from operators.rank.weights import RankWeights
-from operators.weigh import evidence_of, in_use
+from operators.weights import RankWeights, evidence_of, in_use
 from schemas import Mix
 from schemas.weights import FEATURE_ONE
 from tests.unit.weigh.weigh_builders import NOON, Planted, no_weights, some_features, told

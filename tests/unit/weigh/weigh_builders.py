@@ -5,7 +5,7 @@ import random
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from operators.weigh import in_use, learned, outcome_of, start
+from operators.weights import in_use, learned, outcome_of, start
 from schemas import Contrast, Fact, Features, ItemFacts, Mix, Outcome, WeightAction, WeightCommand, Weights
 from schemas.weights import FEATURE_ONE
 

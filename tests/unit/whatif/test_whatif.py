@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.merge import MergeLimits, start
+from operators.learning.fold import start
+from operators.learning.tiers import MergeLimits
 from operators.options import EvolveMode
 from operators.whatif import Series, Step, differences
 from schemas import Action, encode

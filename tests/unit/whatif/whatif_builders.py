@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from operators.evolve import CountsReasoner
 from operators.language.corrections import understand
-from operators.merge import DEFAULT_LIMITS, MergeLimits, fold, start
+from operators.learning.fold import fold, start
+from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
 from operators.steps import Effects, Evolve, Reason, State, learn
 from operators.whatif import Moment, Series, Side, replay, series
 from schemas import Contrast, Correction, Directive, Feedback, PolicySkill, SkillCommand, SkillDiff, Stance, encode

@@ -25,7 +25,7 @@ CLOCKED = (
     "streams.worker.forgetting",
     "streams.worker.agents.evolve",
     "streams.worker.agents.prior",
-    "streams.worker.items.owner",
+    "streams.worker.agents.propagate",
     "streams.materializer.forgetting",
 )
 """Modules that ask for the time of day."""

@@ -9,8 +9,8 @@ from datetime import timedelta
 
 import pytest
 
-from operators.chain import breaks
-from operators.merge import fold
+from operators.audit import breaks
+from operators.learning.fold import fold
 from schemas import Action, Candidate, Contrast, PolicySkill, Ranking, Selection, SlimSkill, Stated, Tier
 from tests.builders import a_command, a_time
 from tests.fake_log import FakeDeployment, FakeLog

@@ -13,18 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
+from operators.admission import TOLERANCE
 from operators.attributes import fact_id
-from operators.chain import breaks
-from operators.clocks import TOLERANCE
-from operators.merge import fold
-from operators.propagate import neighbour_of
+from operators.audit import breaks
+from operators.graph import neighbour_of
+from operators.learning.fold import fold
 from operators.redact import placeholder
-from schemas.codec import DeadLetter
+from schemas.codec import DeadLetter, line_of, subject_of
 from schemas.commands import Action, SkillCommand, Stated
 from schemas.corrections import Correction, Directive
 from schemas.diffs import PolicySkill, Refusal, SkillDiff
 from schemas.events import Feedback, Interaction, Ranking, RankRequest, Selection
-from schemas.forgetting import ForgetRequest, Forgotten, Receipt, line_of, subject_of
+from schemas.forgetting import ForgetRequest, Forgotten, Receipt
 from schemas.memory import ItemMemory, Memory
 from schemas.skills import Tier
 from schemas.state import OpenRankings, Profile

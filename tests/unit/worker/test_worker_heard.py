@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import REGISTRY
 
-from operators.chain import breaks
-from operators.contrast import abstention_id, contrast_id
-from operators.merge import fold
+from operators.admission import abstention_id, contrast_id
+from operators.audit import breaks
+from operators.learning.fold import fold
 from operators.steps import Evolve
 from schemas.codec import DeadLetter, encode
 from schemas.corrections import Correction, Directive

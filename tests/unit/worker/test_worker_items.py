@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.propagate import neighbour_of
+from operators.graph import neighbour_of
 from schemas import ItemMemory, Touch, Touched, compound_key
 from streams.kafka.clients import partition_of
 from streams.kafka.follower import Follower
 from streams.pseudonyms import secret_of
-from streams.worker.items.shared import FORGOTTEN, ItemStore
+from streams.worker.items import FORGOTTEN, ItemStore
 from streams.worker.runtime.producer import Delivered, MessageSizeTooLarge
 from tests.builders import a_candidate, a_time, an_interaction
 from tests.fake_log import FakeDeployment, FakeWorker, settings_in
@@ -161,15 +161,15 @@ def a_touch(deployment: FakeDeployment, user: str, name: str, **more: Any) -> To
 
 def refuse(worker: FakeWorker, is_refused: Callable[[bytes | None, bytes | None], bool]) -> None:
     """Have the broker take no such keys and values of items: they are too large for it."""
-    outlet = worker.parts.producer.kafka
-    send = outlet.send
+    producer = worker.parts.producer.kafka
+    send = producer.send
 
     def sent(topic: str, partition: int, key: bytes | None, value: bytes | None) -> asyncio.Future[Delivered]:
         if topic.endswith(ItemMemory.TOPIC) and is_refused(key, value):
             raise MessageSizeTooLarge("too large")
         return send(topic, partition, key, value)
 
-    outlet.send = sent  # type: ignore[assignment]
+    producer.send = sent  # type: ignore[assignment]
 
 
 async def test_an_item_that_is_too_large_for_the_broker_begins_anew(deployment: FakeDeployment) -> None:

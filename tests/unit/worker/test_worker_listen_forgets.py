@@ -10,10 +10,10 @@ import pytest_asyncio
 from operators.cards.fold import fold
 from operators.forget import card_line
 from schemas.cards import Card, CardAction, CardChangeKind, CardCommand, CardDiff, Listening
-from schemas.codec import DeadLetter, encode
+from schemas.codec import DeadLetter, encode, line_of
 from schemas.corrections import Utterance
 from schemas.diffs import PolicySkill
-from schemas.forgetting import ForgetRequest, Receipt, line_of
+from schemas.forgetting import ForgetRequest, Receipt
 from schemas.topics import TOPICS
 from tests.builders import a_time
 from tests.fake_log import FakeDeployment, FakeLog

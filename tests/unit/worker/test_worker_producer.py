@@ -39,25 +39,25 @@ async def test_it_neither_loses_nor_repeats_and_compresses_by_topic(
 
 
 async def test_what_no_broker_takes_is_given_up(tmp_path: Path) -> None:
-    outlet = KafkaProducer(settings_in(tmp_path, session_seconds=1))
+    producer = KafkaProducer(settings_in(tmp_path, session_seconds=1))
 
     with pytest.raises(DeliveryFailed):
-        await outlet.send("t.contrasts", 0, b"key", b"value")
+        await producer.send("t.contrasts", 0, b"key", b"value")
 
 
 async def test_a_record_that_no_topic_takes_is_refused_at_once(tmp_path: Path) -> None:
-    outlet = KafkaProducer(settings_in(tmp_path))
+    producer = KafkaProducer(settings_in(tmp_path))
 
     with pytest.raises(MessageSizeTooLarge):
-        await outlet.send("t.contrasts", 0, b"key", bytes(5 * 1024 * 1024))
+        await producer.send("t.contrasts", 0, b"key", bytes(5 * 1024 * 1024))
 
 
 async def test_a_full_queue_takes_nothing_and_says_so(tmp_path: Path) -> None:
-    outlet = KafkaProducer(settings_in(tmp_path), **{"queue.buffering.max.messages": 2})
-    taken = [outlet.send("t.contrasts", 0, b"key", b"value") for _ in range(2)]
+    producer = KafkaProducer(settings_in(tmp_path), **{"queue.buffering.max.messages": 2})
+    taken = [producer.send("t.contrasts", 0, b"key", b"value") for _ in range(2)]
 
     with pytest.raises(QueueFull):
-        outlet.send("t.contrasts", 0, b"key", b"value")
+        producer.send("t.contrasts", 0, b"key", b"value")
 
     for each in taken:
         each.cancel()

@@ -50,7 +50,9 @@ async def assigned(table: LogFirstTable, active: set[TP], standby: set[TP]) -> N
 
 
 async def test_a_batch_is_held_with_the_offset_that_it_reaches(table: LogFirstTable) -> None:
-    table.absorb(HERE, changes(3, (b"a", b"1"), (b"b", b"\xff no json"), (b"a", None), (None, b"stray"), (b"c", b"3")))
+    table.apply_changelog(
+        HERE, changes(3, (b"a", b"1"), (b"b", b"\xff no json"), (b"a", None), (None, b"stray"), (b"c", b"3"))
+    )
 
     assert {key: table.data[key] for key in (b"b", b"c")} == {b"b": b"\xff no json", b"c": b"3"}
     assert b"a" not in table.data
@@ -59,7 +61,7 @@ async def test_a_batch_is_held_with_the_offset_that_it_reaches(table: LogFirstTa
 
 async def test_a_store_is_no_further_than_what_it_holds_without_a_gap(table: LogFirstTable) -> None:
     """A later write that is acknowledged first: a worker that dies now needs the earlier one from the changelog."""
-    table.absorb(HERE, changes(0, (b"x", b"0")))
+    table.apply_changelog(HERE, changes(0, (b"x", b"0")))
     table.sends(0, b"first")
     table.hold(b"first", b"1", (HERE, 1))
     assert table.persisted_offset(HERE) == 1
@@ -81,7 +83,7 @@ async def test_a_store_is_no_further_than_what_it_holds_without_a_gap(table: Log
 
 
 async def test_what_was_on_its_way_at_a_rebalance_says_nothing(table: LogFirstTable) -> None:
-    table.absorb(HERE, changes(0, (b"x", b"0")))
+    table.apply_changelog(HERE, changes(0, (b"x", b"0")))
     table.sends(0, b"a")
     await assigned(table, {HERE}, set())
 
@@ -92,17 +94,17 @@ async def test_what_was_on_its_way_at_a_rebalance_says_nothing(table: LogFirstTa
 
 
 async def test_a_partition_that_went_is_not_written_to_and_comes_back_whole(table: LogFirstTable) -> None:
-    table.absorb(HERE, changes(0, (b"a", b"1"), (b"b", b"1")))
+    table.apply_changelog(HERE, changes(0, (b"a", b"1"), (b"b", b"1")))
     await assigned(table, {THERE}, set())
     table.hold(b"c", b"late", (HERE, 2))
-    assert not table.absorb(HERE, changes(2, (b"d", b"late")))
-    assert table.absorb(THERE, changes(0, (b"z", b"1")))
+    assert not table.apply_changelog(HERE, changes(2, (b"d", b"late")))
+    assert table.apply_changelog(THERE, changes(0, (b"z", b"1")))
 
     await assigned(table, {HERE}, set())
 
     start = table.persisted_offset(HERE)
     log = changes(0, (b"a", b"1"), (b"b", b"1"), (b"b", None), (b"e", b"2"))
-    table.absorb(HERE, log if start is None else [record for record in log if record.offset > start])
+    table.apply_changelog(HERE, log if start is None else [record for record in log if record.offset > start])
     assert {
         key: value for key in (b"a", b"b", b"c", b"d", b"e", b"z") if (value := table.data.get(key)) is not None
     } == {b"a": b"1", b"e": b"2"}
@@ -123,7 +125,7 @@ async def test_a_key_that_stands_on_two_partitions_stops_no_rebalance(table: Log
     """Somebody wrote to a changelog by hand."""
     await assigned(table, {HERE, THERE}, set())
     for tp in (HERE, THERE):
-        table.absorb(tp, changes(0, (b"key", b"value")))
+        table.apply_changelog(tp, changes(0, (b"key", b"value")))
 
     await assigned(table, set(), {HERE, THERE})
 
@@ -133,8 +135,8 @@ async def test_a_key_that_stands_on_two_partitions_stops_no_rebalance(table: Log
 async def test_what_a_standby_holds_is_seen_once_it_takes_over(tmp_path: Path) -> None:
     table = create(settings_in(tmp_path)).tables.skills.table
     await assigned(table, {HERE}, {THERE})
-    table.absorb(HERE, changes(0, (b"a", b"1")))
-    table.absorb(THERE, changes(5, (b"b", b"1"), (b"c", b"1"), (b"c", None)))
+    table.apply_changelog(HERE, changes(0, (b"a", b"1")))
+    table.apply_changelog(THERE, changes(5, (b"b", b"1"), (b"c", b"1"), (b"c", None)))
     await table.on_recovery_completed({HERE}, {THERE})
     assert dict(table.data.items()) == {b"a": b"1"}, "no agent scans what is another worker's"
 
@@ -190,9 +192,9 @@ async def test_recovery_ends_with_the_last_record_and_not_before(tmp_path: Path)
     fetched = Fetched(tmp_path)
     fetched.expects({HERE: 3}, {})
 
-    await fetched.recovery.absorb({HERE: changes(0, (b"a", b"1"), (b"b", b"1"))})
+    await fetched.recovery.apply_changelog({HERE: changes(0, (b"a", b"1"), (b"b", b"1"))})
     assert fetched.recovery.in_recovery
-    await fetched.recovery.absorb({HERE: changes(1, (b"b", b"old"), (b"c", b"1"), (b"d", b"1"))})
+    await fetched.recovery.apply_changelog({HERE: changes(1, (b"b", b"old"), (b"c", b"1"), (b"d", b"1"))})
 
     assert not fetched.recovery.in_recovery
     assert fetched.recovery.signal_recovery_end.is_set()
@@ -231,8 +233,8 @@ async def test_the_end_of_one_recovery_is_not_that_of_the_next(table: LogFirstTa
         recovery._set_recovery_started()
         assert not recovery.signal_recovery_end.is_set()
 
-        await recovery.absorb({HERE: changes(end - 1, (b"a", b"1"))})
+        await recovery.apply_changelog({HERE: changes(end - 1, (b"a", b"1"))})
         assert not recovery.signal_recovery_end.is_set()
-        await recovery.absorb({HERE: changes(end, (b"b", b"2"))})
+        await recovery.apply_changelog({HERE: changes(end, (b"b", b"2"))})
 
         assert recovery.signal_recovery_end.is_set()

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import pytest_asyncio
 
-from operators.chain import breaks
-from operators.merge import fold
+from operators.audit import breaks
+from operators.learning.fold import fold
 from operators.stated import item_attribute
 from schemas import Correction, Directive, Feedback, PolicySkill, Stance, compound_key, line_of
 from tests.builders import a_candidate, a_time

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from operators.chain import breaks
-from operators.merge import fold
+from operators.audit import breaks
+from operators.learning.fold import fold
 from schemas import Action, Candidate, Interaction, PolicySkill, Profile, SkillDiff, Tier, compound_key, encode
 from tests.builders import a_command, a_time, an_attribute
 from tests.fake_log import FakeDeployment, FakeLog, settings_in

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from operators.propagate import GraphLimits, neighbour_of
+from operators.graph import GraphLimits, neighbour_of
 from schemas import Fact, ItemMemory, Taker, compound_key, encode
-from streams.worker.items.shared import Items
+from streams.worker.items import Items
 from tests.builders import NOW
 from tests.fake_log import settings_in
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from operators.seals import Seal, seal_of, sealed
-from operators.weigh import in_use, learned, start
+from operators.weights import in_use, learned, start
 from schemas.codec import encode
 from schemas.events import Contrast, Interaction, RankedBy, Ranking, RankRequest, Selection
 from schemas.items import Candidate

@@ -4,24 +4,35 @@ Taken items count as taken, shown ones as expected, and every line forgets a lit
 counts. The diff has the additions; tiers move where the counts carry them.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from operators.attributes import fact_ids, from_fact
-from operators.drift import FASTER, STIRRED, away, drifted, has_shifted
-from operators.evidence import FORGET, LEAST_FORGOTTEN, Shown, counts_of, first_expected, in_words, tier_of
-from operators.evolve.reasoners import COUNTS
-from operators.evolve.validate import Validated
+from operators.evolve.proposals import COUNTS, Validated
 from operators.fit import learned
-from operators.habits import POLE_OF
-from operators.habits.lines import FORGET as HABITS_FORGET
-from operators.lifted import lifted
-from operators.merge.folding import Counts, counts_after, next_diff
-from operators.merge.habits import asked, decided, habits_after
-from operators.merge.room import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, unconfirmed
-from operators.merge.statements import ended, session_after
-from operators.render import fits
+from operators.learning.evidence import (
+    FASTER,
+    FORGET,
+    LEAST_FORGOTTEN,
+    WARNING,
+    Shown,
+    attribution,
+    counts_of,
+    drifted,
+    first_expected,
+    has_shifted,
+    in_words,
+    inactivity_decay,
+    tier_of,
+)
+from operators.learning.fold import Counts, counts_after, fits, next_diff
+from operators.learning.habits import FORGET as HABITS_FORGET
+from operators.learning.habits import asked, decided, habits_after
+from operators.learning.questions import DIRECTION_OF
+from operators.learning.statements import ended, session_after
+from operators.learning.tiers import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, unconfirmed, weakest_first
 from operators.stated import live
+from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION
 from schemas.diffs import Change, ChangeKind, HabitAdded, PolicySkill, Refusal, Refused, SkillDiff, Tally
 from schemas.events import Contrast, Interaction
 from schemas.items import Fact, ItemFacts
@@ -51,26 +62,31 @@ def resolve_counts(
     taken = (contrast.chosen, *contrast.also)
     in_list = Shown.of(taken, contrast.unchosen, contrast.in_order)
     shown = in_list if contrast.unchosen else visited(contrast.chosen, usual)
-    found = Counting(skill, Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id), limits, usual or {})
+    found = EvidenceUpdate(
+        skill, Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id), limits, usual or {}
+    )
     found.count(
         [fact for item in taken for fact in item.facts],
         shown,
         skill.contrasts + 1,
         verdicts,
         asked(skill, contrast, popularity),
-        aged=away(skill, contrast.occurred_at),
+        aged=inactivity_decay(skill, contrast.occurred_at),
         tests_change=True,
     )
-    said_before = live(skill, contrast.occurred_at, contrast.session_id)
+    beliefs = None
+    if skill.beliefs:
+        said_before = live(skill, contrast.occurred_at, contrast.session_id)
+        beliefs = learned(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen))
     return next_diff(
         skill,
         contrast,
         tally=found.tally,
         changes=tuple(found.changes),
         shifted=found.has_shifted,
-        stated=ended(skill, contrast, source, taken),
-        beliefs=learned(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen)) if skill.beliefs else None,
-        session=session_after(skill, contrast, source, limits.session, taken, shown),
+        stated=ended(skill, contrast, source, taken) if skill.stated else (),
+        beliefs=beliefs,
+        session=session_after(skill, contrast, source, limits.session, taken, shown) if contrast.session_id else None,
         refused=(*validated.refused, *found.refused),
         evidence=found.evidence,
         reasoned_by=proposal.reasoned_by,
@@ -89,8 +105,8 @@ def resolve_visit(
     limits: MergeLimits = DEFAULT_LIMITS,
 ) -> SkillDiff:
     """Return the diff of an item taken without a list: the population's shares replace the list."""
-    found = Counting(skill, Evidence(event_id=visit.event_id, item_id=item.item_id), limits, usual or {})
-    found.count(item.facts, visited(item, usual), skill.contrasts, aged=away(skill, visit.occurred_at))
+    found = EvidenceUpdate(skill, Evidence(event_id=visit.event_id, item_id=item.item_id), limits, usual or {})
+    found.count(item.facts, visited(item, usual), skill.contrasts, aged=inactivity_decay(skill, visit.occurred_at))
     return next_diff(
         skill,
         visit,
@@ -111,7 +127,7 @@ def visited(item: ItemFacts, usual: Mapping[str, int] | None) -> Shown:
 
 
 @dataclass
-class Counting:
+class EvidenceUpdate:
     """The changes of one event while they are collected.
 
     `has_shifted` is True if the person's taste has changed in more than one line; older lines are overtaken then.
@@ -147,11 +163,12 @@ class Counting:
         are a model's additions by line, `habits` those to each axis. `weight` is the event's part of a choice in
         1/1024, `aged` the extra rounds of forgetting. A choice from a list `tests_change` of each line.
         """
-        before, verdicts = self.skill.attributes, verdicts or {}
+        verdicts = verdicts or {}
+        before: Sequence[Attribute] = self.skill.attributes
         taken = set(shown.taken)
         drift = _drift(before, shown) if tests_change else {}
         over = {line.attribute_id for line in before if drift and has_shifted(line, drift.get(line.attribute_id, 0))}
-        if (over and sum(at >= STIRRED for at in drift.values()) > len(over)) or len(over) > 1:
+        if (over and sum(at >= WARNING for at in drift.values()) > len(over)) or len(over) > 1:
             self.has_shifted, aged = True, aged + FASTER
         self.tally = _tally(before, shown, verdicts, habits, weight, aged, drift)
         # Only age can move a line that the list does not offer.
@@ -165,23 +182,25 @@ class Counting:
             if name not in held:
                 unknown.setdefault(name, fact)
         new = [self._discovered(name, fact, shown, met, now, weight) for name, fact in unknown.items()]
-        strangers = [
-            line for line in before if unconfirmed(line) and not line.pinned and line.attribute_id not in taken
-        ]
-        if strangers and now >= self.limits.global_patience:
-            # Global lines go once enough choices have not confirmed them (paper 2.3).
-            for line in strangers:
-                self._evict(line, NEVER_CONFIRMED)
-            gone = {line.attribute_id for line in strangers}
-            before = tuple([line for line in before if line.attribute_id not in gone])
+        before = self._without_strangers(before, taken, now)
         if habits:
             moved, come = decided(before, habits_after(self.skill, self.tally), self.evidence, now)
             self.changes += moved
             over = {change.attribute_id for change in moved if change.after is None}
             if over:
-                before = tuple([line for line in before if line.attribute_id not in over])
+                before = [line for line in before if line.attribute_id not in over]
             new = [*come, *new]
         self._make_room(before, new)
+
+    def _without_strangers(self, lines: Sequence[Attribute], taken: Collection[str], now: int) -> Sequence[Attribute]:
+        """Evict global lines once enough choices have not confirmed them (paper 2.3)."""
+        if now < self.limits.global_patience:
+            return lines
+        loose = [line for line in lines if not line.support and unconfirmed(line) and not line.pinned]
+        strangers = {line.attribute_id: line for line in loose if line.attribute_id not in taken}
+        for line in strangers.values():
+            self._evict(line, NEVER_CONFIRMED)
+        return [line for line in lines if line.attribute_id not in strangers] if strangers else lines
 
     def _recount(
         self,
@@ -249,7 +268,7 @@ class Counting:
         after = [*lines, *new]
         gone: set[str] = set()
         if len(after) > room or not self._fits(after, gone):
-            going = self._weakest_first(after)
+            going = weakest_first(after, self.taken, self.confirmed, self.usual)
             while len(after) - len(gone) > room or not self._fits(after, gone):
                 line = next(going, None)
                 if line is None:
@@ -277,25 +296,6 @@ class Counting:
         left = [line for line in lines if line.attribute_id not in gone] if gone else lines
         return fits(left, self.limits.characters, self.tiers)
 
-    def _weakest_first(self, lines: Sequence[Attribute]) -> Iterator[Attribute]:
-        """Yield the lines that may go: unconfirmed global lines, least taken, longest unconfirmed, rarest."""
-        taken, confirmed, usual = self.taken, self.confirmed, self.usual
-        loose = [
-            (
-                not unconfirmed(line),
-                taken.get(name := line.attribute_id, line.taken),
-                name in confirmed,  # after all others: confirmed by this event
-                line.confirmed_at,
-                usual.get(name, 0),
-                name,
-                place,
-            )
-            for place, line in enumerate(lines)
-            if not line.pinned and line.source is not _STATED
-        ]
-        loose.sort()
-        return (lines[each[-1]] for each in loose)
-
     def _evict(self, line: Attribute, reason: str = "") -> None:
         self.changes = [change for change in self.changes if change.attribute_id != line.attribute_id]
         before = next(was.tier for was in self.skill.attributes if was.attribute_id == line.attribute_id)
@@ -312,7 +312,7 @@ def _tally(
     taken, shares = frozenset(shown.taken), shown.shares
     for line in lines:
         name = line.attribute_id
-        if name in POLE_OF:
+        if name in DIRECTION_OF:
             continue
         if line.tier and not (line.taken or line.expected):
             begun[name] = counts_of(line)
@@ -330,7 +330,7 @@ def _tally(
         aged=aged,
         begun=begun,
         lines=added,
-        places=lifted(lines, shown),
+        places=attribution(lines, shown, DIMENSIONS, UNKNOWN_DIMENSION),
         drift=drift,
         **fading,
     )
@@ -342,7 +342,7 @@ def _drift(lines: Sequence[Attribute], shown: Shown) -> Drift:
     for line in lines:
         name = line.attribute_id
         is_tested = (line.tier is _HIGH or line.drift) and name in shares
-        if not is_tested or name in POLE_OF or line.pinned:
+        if not is_tested or name in DIRECTION_OF or line.pinned:
             continue
         drift = drifted(line, shares[name], name in taken)
         if drift != line.drift:

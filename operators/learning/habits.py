@@ -7,15 +7,29 @@ the figure errs on the side of chance, since ln(1 - s + s*c) is concave in s.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from operators.evidence import strength
-from operators.habits.axes import BY, PLACE_OF, POLE_OF, POLES, POSITION, REQUEST, Pole
-from operators.habits.sides import Before, Sides, sides_of
-from schemas import ONE, Attribute, HabitCounts, ItemFacts, Tier
+from operators.learning.evidence import strength
+from operators.learning.questions import (
+    BY,
+    DIRECTION_OF,
+    DIRECTIONS,
+    PLACE_OF,
+    POSITION,
+    REQUEST,
+    Before,
+    Direction,
+    Sides,
+    shown_of,
+    sides_of,
+)
+from schemas import ONE, ItemFacts
+from schemas.diffs import Change, ChangeKind, HabitAdded, HabitCounts, PolicySkill, Tally
+from schemas.events import Contrast
+from schemas.skills import Attribute, Evidence, Source, Tier
 
 FORGET: Final = 64
 """Each choice that asks about an axis first takes this part of its counts away: a habit is older than a taste."""
@@ -101,7 +115,7 @@ def in_words(counts: HabitCounts) -> str:
 class Sure:
     """A sure habit; `proof` in nats."""
 
-    pole: Pole
+    pole: Direction
     tier: Tier
     counts: HabitCounts
     proof: float
@@ -113,7 +127,7 @@ def lines_of(habits: Mapping[str, HabitCounts], held: Mapping[str, Tier]) -> dic
     Of the axes `by_...` only the one that proves most is a line, unless the held one proves two thirds as much.
     """
     found: dict[str, Sure] = {}
-    for pole in _poles(frozenset(habits)):
+    for pole in _directions(frozenset(habits)):
         counts = habits[pole.axis]
         if proves_less(counts, VANISHES):
             continue
@@ -125,14 +139,14 @@ def lines_of(habits: Mapping[str, HabitCounts], held: Mapping[str, Tier]) -> dic
 
 
 @lru_cache(maxsize=256)
-def _poles(axes: frozenset[str]) -> tuple[Pole, ...]:
+def _directions(axes: frozenset[str]) -> tuple[Direction, ...]:
     # The users of a domain have nearly the same axes.
-    return tuple(pole for pole in POLES if pole.axis in axes)
+    return tuple(pole for pole in DIRECTIONS if pole.axis in axes)
 
 
 def stays(line_id: str, habits: Mapping[str, HabitCounts]) -> bool:
     """True if too few choices have asked about a line from another source."""
-    counts = habits.get(POLES[PLACE_OF[line_id]].axis)
+    counts = habits.get(DIRECTIONS[PLACE_OF[line_id]].axis)
     return counts is None or counts.asked < ASKED * ONE
 
 
@@ -163,7 +177,7 @@ def habit_scores(
     sure = [
         (pole, line)
         for line in lines
-        if (pole := POLE_OF.get(line.attribute_id)) and line.tier >= Tier.MEDIUM
+        if (pole := DIRECTION_OF.get(line.attribute_id)) and line.tier >= Tier.MEDIUM
         if not (pole.axis in _OUTSIDE or pole.axis.startswith(BY))
     ]
     if not sure:
@@ -177,3 +191,87 @@ def habit_scores(
                 if side is pole.up:
                     row[place] += gain
     return scores
+
+
+def asked(skill: PolicySkill, contrast: Contrast, popularity: Mapping[str, int] | None = None) -> dict[str, HabitAdded]:
+    """Return the counts that a choice adds to each habit that its list can test.
+
+    Places in our own rankings are no evidence: a good ranking puts the person's favourite first, so taking the first
+    item is no habit.
+    """
+    items, chosen = shown_of(contrast)
+    before = Before.of(skill.attributes)
+    sides = sides_of(items, before, contrast.instruction, popularity, shown=not contrast.by_sager)
+    return learn(sides, chosen)
+
+
+def habits_after(skill: PolicySkill, tally: Tally | None, changes: Iterable[Change] = ()) -> Mapping[str, HabitCounts]:
+    """Return the counts after an event; a removed or erased line leaves none."""
+    habits: Mapping[str, HabitCounts] = skill.habits
+    if tally is not None and tally.habits:
+        habits = fold(habits, tally.habits, tally.habits_forget)
+    for change in changes:
+        if change.after is None and change.kind in _TAKEN_AWAY and change.attribute_id in DIRECTION_OF:
+            gone = DIRECTION_OF[change.attribute_id].axis
+            habits = {axis: counts for axis, counts in habits.items() if axis != gone}
+    return habits
+
+
+_TAKEN_AWAY = frozenset({ChangeKind.REMOVED, ChangeKind.REWORDED, ChangeKind.FORGOTTEN})
+
+
+def in_step(lines: Sequence[Attribute], habits: Mapping[str, HabitCounts]) -> tuple[Attribute, ...]:
+    """Update the counts of lines about habits."""
+    found = list(lines)
+    for place, line in enumerate(lines):
+        pole = DIRECTION_OF.get(line.attribute_id)
+        if pole is None or pole.axis not in habits:
+            continue
+        taken, expected, _ = seen_from(habits[pole.axis], pole.up)
+        if (line.taken, line.expected) != (taken, expected):
+            found[place] = line.model_copy(update={"taken": taken, "expected": expected})
+    return tuple(found)
+
+
+def decided(
+    lines: Sequence[Attribute], habits: Mapping[str, HabitCounts], evidence: Evidence, now: int
+) -> tuple[list[Change], list[Attribute]]:
+    """Return the changes of lines about habits, and the new lines.
+
+    A pinned or stated line stays, and so does one that too few choices tested.
+    """
+    held = {line.attribute_id: line for line in lines if line.attribute_id in DIRECTION_OF}
+    sure = lines_of(habits, {name: line.tier for name, line in held.items()})
+    changes: list[Change] = []
+    for name, line in held.items():
+        found = sure.get(name)
+        if found is None and (line.pinned or line.source is Source.STATED or stays(name, habits)):
+            continue
+        tier = None if found is None else max(found.tier, line.tier) if line.pinned else found.tier
+        if tier is not line.tier:
+            changes.append(_moved(line, tier, habits))
+    new = [
+        Attribute(
+            attribute_id=name,
+            kind=found.pole.kind,
+            dimension=found.pole.dimension,
+            value=found.pole.value,
+            tier=found.tier,
+            source=Source.DISCOVERED,
+            taken=found.counts.taken,
+            expected=found.counts.expected,
+            support=1,
+            confirmed_at=now,
+            evidence=(evidence,),
+        )
+        for name, found in sure.items()
+        if name not in held
+    ]
+    return changes, new
+
+
+def _moved(line: Attribute, tier: Tier | None, habits: Mapping[str, HabitCounts]) -> Change:
+    pole = DIRECTION_OF[line.attribute_id]
+    kind = ChangeKind.EVICTED if tier is None else ChangeKind.REINFORCED if tier > line.tier else ChangeKind.WEAKENED
+    reason = in_words(seen_from(habits[pole.axis], pole.up))
+    return Change(kind=kind, attribute_id=line.attribute_id, before=line.tier, after=tier, reason=reason)

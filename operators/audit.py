@@ -1,26 +1,17 @@
-"""The chain of seals in a log of a skill or a card, and the audit of a log with its state.
+"""The audit of a log of a skill or a card with its state."""
 
-A seal is an HMAC-SHA256 over the seal before and the diff's canonical JSON. Without a secret key, seals detect only
-edits that were not carried on to the newest version.
-"""
-
-import hmac
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import reduce
-from typing import Final, Literal, TypeVar
-
-import orjson
+from typing import Literal, TypeVar
 
 from operators.cards.fold import fold as fold_card
-from operators.merge import merge
-from operators.seals import Seal, derived_key, seal_of
+from operators.learning.fold import merge
+from operators.seals import Diff, DiffT, Seal, is_sealed, seal_of
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, encode
 
-DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
 StateT = TypeVar("StateT", PolicySkill, Card)
-Diff = SkillDiff | CardDiff
 
 
 class Kind(StrEnum):
@@ -64,24 +55,11 @@ class Break:
     kind: Kind
 
 
-def seal(diff: DiffT, before: str | None, key: bytes = b"") -> DiffT:
-    """Seal a diff."""
-    return diff.model_copy(update={"chain": _seal(diff, before, key)})
-
-
 def unsealed(skill: PolicySkill) -> PolicySkill:
     """Remove the seals of a skill, to compare it with one without."""
     last = skill.last_diff
     bare = last.model_copy(update={"chain": None}) if last is not None else None
     return skill.model_copy(update={"chain": None, "last_diff": bare})
-
-
-def seal_all(diffs: Sequence[DiffT], key: bytes = b"") -> list[DiffT]:
-    """Seal a rewritten log anew."""
-    sealed: list[DiffT] = []
-    for diff in diffs:
-        sealed.append(seal(diff, sealed[-1].chain if sealed else None, key))
-    return sealed
 
 
 def breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[Break]:
@@ -103,21 +81,6 @@ def breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[Break]:
     return found
 
 
-def is_sealed(diff: Diff, before: str | None, key: bytes = b"") -> bool:
-    """Return True if a version has the right seal."""
-    return diff.chain is not None and hmac.compare_digest(diff.chain, _seal(diff, before, key))
-
-
-def _seal(diff: Diff, before: str | None, key: bytes) -> str:
-    if isinstance(diff, CardDiff):
-        key = derived_key(key, diff.TOPIC)  # the seal of a skill's version is never one of a card's
-    # Without defaults: a field added by a later release does not break existing seals.
-    plain = diff.model_dump(mode="json", exclude=_SEAL, exclude_defaults=True)
-    canonical = orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)
-    return hmac.digest(key, f"{before or ''}\n".encode() + canonical, "sha256").hex()
-
-
-_SEAL: Final = {"chain"}
 _MISSING = {"skill": Kind.SKILL_MISSING, "card": Kind.CARD_MISSING}
 _DIFFERS = {"skill": Kind.SKILL_DIFFERS, "card": Kind.CARD_DIFFERS}
 

@@ -3,17 +3,15 @@
 from collections.abc import Mapping, Sequence
 
 from operators.attributes import fact_ids
-from operators.drift import SAID_FASTER, away
-from operators.evidence import Shown
-from operators.evolve.reasoners import COUNTS
-from operators.evolve.validate import refusal
+from operators.evolve.proposals import COUNTS, refusal
 from operators.fit import learned
 from operators.language.corrections import CHOSEN, NEWER, NOT_COUNTED, explanation
 from operators.language.ports import About, Read, Understood
-from operators.merge.counting import Counting, visited
-from operators.merge.folding import next_diff
-from operators.merge.room import DEFAULT_LIMITS, MergeLimits
-from operators.merge.statements import Saying, Subject, ended, session_after
+from operators.learning.evidence import SAID_FASTER, Shown, inactivity_decay
+from operators.learning.fold import next_diff
+from operators.learning.statements import Saying, Subject, ended, session_after
+from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits
+from operators.learning.update import EvidenceUpdate, visited
 from operators.privacy import Privacy
 from operators.prompts import visible
 from operators.signals import STRONG
@@ -51,11 +49,11 @@ def resolve_feedback(
     """
     evidence = Evidence(event_id=feedback.event_id, item_id=item.item_id)
     weight = round(abs(worth) * ONE)
-    found = Counting(skill, evidence, limits, usual or {})
+    found = EvidenceUpdate(skill, evidence, limits, usual or {})
     shown = visited(item, usual) if worth > 0 else Shown((), dict.fromkeys(fact_ids(item.facts), ONE))
     if weight:
         facts = item.facts if worth > 0 and weight >= _ENOUGH else ()
-        found.count(facts, shown, skill.contrasts, weight=weight, aged=away(skill, feedback.occurred_at))
+        found.count(facts, shown, skill.contrasts, weight=weight, aged=inactivity_decay(skill, feedback.occurred_at))
     saying = Saying(skill, feedback, evidence, source, limits.session)
     suits: tuple[ItemFacts, ...] = ()
     fails: tuple[ItemFacts, ...] = ()
@@ -215,7 +213,7 @@ class _Correcting:
         self.privacy, self.usual = privacy, usual
         self.evidence = Evidence(event_id=correction.event_id, item_id=correction.item_id)
         self.saying = Saying(skill, correction, self.evidence, source, limits.session)
-        self.counting = Counting(skill, self.evidence, limits, usual)
+        self.counting = EvidenceUpdate(skill, self.evidence, limits, usual)
         self.has_changed = False
         self.refused: list[Refused] = []
         self.private: list[str] = []
@@ -249,7 +247,7 @@ class _Correcting:
         """
         by_id: dict[str, ItemFacts] = {item.item_id: item for item in self.items}
         wanted = [by_id[name] for name in dict.fromkeys((*self._wanted, *suits)) if name in by_id]
-        aging = away(self.skill, self.correction.occurred_at) + (SAID_FASTER if shifted else 0)
+        aging = inactivity_decay(self.skill, self.correction.occurred_at) + (SAID_FASTER if shifted else 0)
         self.counting.has_shifted = shifted
         if not wanted:
             if shifted:

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from operators.attributes import attribute_id
-from operators.evidence import counts_of, worth
-from operators.evolve.validate import named, refusal
-from operators.merge.folding import next_diff
-from operators.merge.room import DEFAULT_LIMITS, MergeLimits, make_room
+from operators.evolve.proposals import named, refusal
+from operators.learning.evidence import counts_for_tier, counts_of
+from operators.learning.fold import next_diff
+from operators.learning.tiers import DEFAULT_LIMITS, MergeLimits, make_room
 from operators.privacy import Privacy
 from operators.stated import statement_id
 from operators.vouch import Vouching, without_count
@@ -152,7 +152,7 @@ def _set_tier(command: SkillCommand, line: Attribute) -> _Answer:
         return _refuse(line.attribute_id, ChangeKind.SET, Refusal.ALREADY_SO)
     tier = command.tier or Tier.LOW
     _, expected = counts_of(line)
-    return _Answer((_change(command, line, after=tier, counts=(worth(tier, expected), expected)),))
+    return _Answer((_change(command, line, after=tier, counts=(counts_for_tier(tier, expected), expected)),))
 
 
 def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute) -> _Answer:
@@ -177,7 +177,7 @@ def _add(skill: PolicySkill, command: SkillCommand) -> _Answer:
         dimension=said.dimension,
         value=said.value,
         tier=said.tier,
-        taken=worth(said.tier),
+        taken=counts_for_tier(said.tier),
         source=Source.STATED,
         confirmed_at=skill.contrasts,
         evidence=(Evidence(event_id=command.event_id),),

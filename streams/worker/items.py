@@ -1,4 +1,7 @@
-"""All items of the graph, as every worker has them: follows their log, and answers the agents."""
+"""The item graph in a worker: all items, as every worker has them, and the sends to their owners.
+
+A follower reads the items' log into the store; agents read the store, and send touches to the owners of the items.
+"""
 
 import asyncio
 import math
@@ -12,16 +15,17 @@ from confluent_kafka import Message
 from pydantic_core import from_json
 
 from operators.attributes import facts_named
+from operators.graph import GraphLimits, Remembered, neighbour_of, shared_out
 from operators.neighbourhood import Gathered, Neighbourhood, near
-from operators.propagate import GraphLimits, neighbour_of
-from schemas import BadRecord, Fact, ItemMemory, Memory, compound_key, decode
+from schemas import BadRecord, Fact, ItemMemory, Memory, Touch, compound_key, decode, encode
 from schemas.memory import epoch_of
-from streams.compressed import compressed, decompressed
 from streams.kafka.clients import partition_of
 from streams.kafka.follower import Follower
 from streams.kafka.scanner import int_of
-from streams.lru import LruCache
+from streams.memory import LruCache, compressed, decompressed
 from streams.settings import Settings
+from streams.worker.runtime.producer import Producer
+from streams.worker.tables import Tables
 
 FORGOTTEN = b'["forgotten"]'
 """The key under which a partition's owner reports an erasure: no item's, which have two parts."""
@@ -240,3 +244,24 @@ def domain_of(key: bytes) -> str:
     except ValueError:
         pass
     return ""
+
+
+async def remember(tables: Tables, producer: Producer, event: Any, remembered: Remembered | None) -> None:
+    """Send the touch, then write the memory. For callers that hold the memory's lock."""
+    if remembered is None:
+        return
+    if remembered.touch is not None:
+        await send_touches(producer, event, remembered.touch)
+    memory = remembered.memory
+    await tables.memories.write(event, compound_key(memory.user_id, memory.domain), memory)
+
+
+async def send_touches(producer: Producer, event: Any, touch: Touch) -> None:
+    """Send a touch to its items: one record for each of their partitions."""
+    parts = shared_out(touch, lambda item_id: partition_of(item_id, producer.partitions))
+    await asyncio.gather(*(send_touch(producer, event, part, partition) for partition, part in parts.items()))
+
+
+async def send_touch(producer: Producer, event: Any, touch: Touch, partition: int) -> None:
+    """Send a touch to a partition."""
+    await producer.send(event, Touch.TOPIC, touch.taker.encode(), encode(touch), partition)

@@ -1,14 +1,20 @@
-"""The fold (invariant 1): diffs make skills, without rules, limits or a reasoner."""
+"""The fold (invariant 1): diffs make skills, without rules, limits or a reasoner. And a skill's size as a document.
 
-from collections.abc import Iterable, Sequence
+The document has about 1,500 characters (paper 2.3). The log alone gives every skill back, also after the limits were
+changed.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
-from operators.applied import is_applied, remember, with_applied
-from operators.evidence import MOST
-from operators.habits import POLE_OF
-from operators.merge.habits import habits_after, in_step
-from operators.render import strategy_of
+from operators.admission import is_applied, remember, with_applied
+from operators.learning.evidence import MOST
+from operators.learning.habits import habits_after, in_step
+from operators.learning.questions import DIRECTION_OF
 from operators.stated import lasting, unwanted
+from schemas import Kind, Strategy, Tier
 from schemas.base import Event
 from schemas.diffs import Change, ChangeKind, PolicySkill, SkillDiff, Tally
 from schemas.skills import (
@@ -23,6 +29,100 @@ from schemas.skills import (
     Source,
 )
 from schemas.statements import Statement, StatementChange
+
+SECTIONS = {
+    Kind.PREFERENCE: "Core preferences",
+    Kind.PATTERN: "Behavioral patterns",
+    Kind.CRITERION: "Ranking criteria",
+}
+MAX_VALUE_CHARS = 60
+_PINNED = ", pinned"
+_PINNED_CHARS = len(_PINNED)
+_HEADING_CHARS = len("## \n")
+_TIER_CHARS = tuple(len(f"-  (, {tier})\n") for tier in sorted(Tier))
+"""The length of a line without its words, by the tier's number."""
+MUST_INCLUDE = 3
+_MEDIUM, _PREFERENCE, _CRITERION = Tier.MEDIUM, Kind.PREFERENCE, Kind.CRITERION
+_AS_THEY_ARE: Mapping[str, Tier] = {}
+_SUREST_FIRST = itemgetter(0, 1, 2)
+
+
+@lru_cache(maxsize=16_384)
+def clip(text: str, most: int = MAX_VALUE_CHARS) -> str:
+    """Clip a text to one line of at most this many characters.
+
+    >>> clip("a  long story", 7)
+    'a long…'
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
+def line_of(attribute: Attribute) -> str:
+    """Write one attribute as a line."""
+    pinned = _PINNED if attribute.pinned else ""
+    return f"- {clip(attribute.value)} ({attribute.dimension}, {attribute.tier}{pinned})"
+
+
+def characters(attributes: Sequence[Attribute], strategy: Strategy, tiers: Mapping[str, Tier] = _AS_THEY_ARE) -> int:
+    """Return the length of the document of these attributes, without writing it."""
+    length, kinds = 0, set()
+    for line in attributes:
+        tier = tiers.get(line.attribute_id, line.tier)
+        if tier:
+            length += len(clip(line.value)) + len(line.dimension) + _TIER_CHARS[tier]
+            length += _PINNED_CHARS if line.pinned else 0
+            kinds.add(line.kind)
+    for kind in kinds:
+        length += len(SECTIONS[kind]) + _HEADING_CHARS
+    if strategy.must_include:
+        length += len(_strategy_lines(strategy)) + 1
+    # Each line and each heading ends with a line break, but for the last.
+    return max(0, length - 1)
+
+
+def fits(attributes: Sequence[Attribute], most: int, tiers: Mapping[str, Tier] = _AS_THEY_ARE) -> bool:
+    """True if the document of these attributes and their strategy has at most `most` characters.
+
+    `tiers` replace those of some lines, by id.
+    """
+    return characters(attributes, strategy_of(attributes, tiers=tiers), tiers) <= most
+
+
+def _strategy_lines(strategy: Strategy) -> str:
+    told = ["## Strategy", f"- must include: {', '.join(clip(v, 30) for v in strategy.must_include)}"]
+    if strategy.tie_breaker:
+        told.append(f"- tie breaker: {clip(strategy.tie_breaker, 70)}")
+    return "\n".join(told)
+
+
+def strategy_of(
+    attributes: Iterable[Attribute], unwanted: Collection[str] = (), tiers: Mapping[str, Tier] = _AS_THEY_ARE
+) -> Strategy:
+    """Return how to use these attributes (App. E.3): likes to include, and a tie breaker.
+
+    No other line takes the place of an `unwanted` one, which a statement avoids, so that the document never exceeds the
+    size that the merge has reserved.
+    """
+    sure = [
+        (-tier, -line.support, line.attribute_id, line)
+        for line in attributes
+        if (tier := tiers.get(line.attribute_id, line.tier)) >= _MEDIUM
+    ]
+    sure.sort(key=_SUREST_FIRST)
+    likes = [each[-1] for each in sure if each[-1].kind is _PREFERENCE]
+    criteria = [each[-1] for each in sure if each[-1].kind is _CRITERION]
+    breaks = (criteria or likes[MUST_INCLUDE:])[:1]
+    included, tie_breaker = (
+        tuple([a.value for a in lines if a.attribute_id not in unwanted]) for lines in (likes[:MUST_INCLUDE], breaks)
+    )
+    return _strategy(included, "".join(tie_breaker))
+
+
+@lru_cache(maxsize=4_096)
+def _strategy(must_include: tuple[str, ...], tie_breaker: str) -> Strategy:
+    return Strategy(must_include=must_include, tie_breaker=tie_breaker)
+
 
 _STATED = Source.STATED
 MAX_REFUSED = 4 * MAX_ATTRIBUTES
@@ -75,7 +175,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "beliefs": skill.beliefs if diff.beliefs is None else diff.beliefs,
             "sessions": _sessions_after(skill.sessions, diff.session),
             "slim_lines": skill.slim_lines if diff.slim_lines is None else diff.slim_lines,
-            "strategy": strategy_of(attributes, unwanted(lasting(stated))),
+            "strategy": strategy_of(attributes, unwanted(lasting(stated)) if stated else ()),
             "counted_until": diff.counted_until or skill.counted_until,
             "frozen": skill.frozen if diff.frozen is None else diff.frozen,
             "recent": remember(skill.recent, diff.event_id, MAX_RECENT),
@@ -154,7 +254,7 @@ def counts_after(lines: Iterable[Attribute], tally: Tally) -> dict[str, Counts]:
     found: dict[str, Counts] = {}
     for line in lines:
         name = line.attribute_id
-        if name in POLE_OF:
+        if name in DIRECTION_OF:
             continue  # a habit's counts are the skill's own
         taken, expected, gained = line.taken, line.expected, line.gained
         if name in begun:
@@ -189,7 +289,7 @@ def apply_changes(
                 fields[name] = of_line = line.__dict__.copy()
                 of_line["taken"], of_line["expected"], of_line["gained"] = taken, expected, gained
         for name, drift in tally.drift.items():
-            if name in held and name not in POLE_OF:
+            if name in held and name not in DIRECTION_OF:
                 _fields(held, fields, name)["drift"] = drift
     for change in changes:
         name = change.attribute_id

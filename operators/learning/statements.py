@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from operators.admission import after, is_ahead, is_later, kafka_time
 from operators.attributes import CRITERION_DIMENSIONS, attribute_id, fact_id, fact_ids, facts_named
-from operators.clocks import after, is_ahead, is_later, kafka_time
-from operators.evidence import MOST, Shown
+from operators.learning.evidence import MOST, Shown
 from operators.privacy import Privacy
 from operators.prompts import visible
 from operators.stated import (

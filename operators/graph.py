@@ -16,9 +16,8 @@ from hashlib import blake2b
 from itertools import chain
 from operator import attrgetter
 
-from operators.applied import remember, with_applied
+from operators.admission import is_applied, kafka_time, remember, with_applied
 from operators.attributes import fact_ids
-from operators.clocks import kafka_time
 from schemas import (
     MAX_DAYS,
     MAX_MEMORY_FACTS,
@@ -29,6 +28,8 @@ from schemas import (
     MAX_TAKEN,
     MAX_TAKERS,
     MAX_TASTES,
+    Contrast,
+    Interaction,
 )
 from schemas.items import Fact, ItemFacts
 from schemas.memory import ItemMemory, Memory, Taken, Taker, Touch, Touched
@@ -276,3 +277,52 @@ def neighbour_of(user_id: str, secret: bytes = b"") -> str:
 def mark_of(secret: bytes) -> str:
     """Return the beginning of all pseudonyms of this secret."""
     return f"user:{hmac.digest(secret, b'mark', 'sha256').hex()[:4]}."
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """A memory with one more choice, and the touch for its items.
+
+    The memory is written once the touch is sent: after a crash between the two, the touch is only sent again.
+    """
+
+    memory: Memory
+    touch: Touch | None
+
+
+def remember_choice(
+    memory: Memory | None,
+    event: Interaction | Contrast,
+    item: ItemFacts,
+    source: Position | None,
+    now: datetime | None,
+    limits: GraphLimits,
+    shown: Iterable[ItemFacts] = (),
+) -> Remembered | None:
+    """Add a taken item to a memory; None if it has applied this record.
+
+    An event with a known id moves the fence alone, without a touch.
+    """
+    if memory is not None and source is not None and is_applied(memory.applied, source):
+        return None
+    # A clock that runs ahead must not hold the newest place for years.
+    moments = (event.occurred_at, None if source is None else source.moment, now)
+    at = min(moment for moment in moments if moment is not None)
+    newer = with_taken(memory, event.user_id, event.domain, item, at, event.event_id, source, shown)
+    is_news = memory is None or newer.version > memory.version
+    return Remembered(newer, touches(newer, item.item_id, limits) if is_news else None)
+
+
+def add_taker(
+    held: Callable[[str, str], ItemMemory | None], touch: Touch, now: datetime | None = None
+) -> tuple[ItemMemory, ...]:
+    """Add a taker to items; returns those that change."""
+    told = (on_touch(held(item_id, touch.domain), touch.domain, item_id, t, now) for item_id, t in takers_of(touch))
+    return tuple(item for item in told if item is not None)
+
+
+def forget_taker(item: ItemMemory, touch: Touch) -> ItemMemory | None:
+    """Return the item without the taker of a forgotten touch; None if nothing changes."""
+    if not (touch.every_domain or item.domain == touch.domain):
+        return None
+    return without_taker(item, touch.taker)

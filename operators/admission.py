@@ -1,0 +1,203 @@
+"""Admission of events: by their times and ids, by clocks, and by the fence against repeats (invariant 2).
+
+The decisions are the same in workers and the materializer. Times alone do not suffice: an erased event that is sent
+again with another time would pass as new. An event from the future could be sent again after a request to forget, so
+it is refused. Late events are welcome: histories are imported, and apps were offline. Kafka's time decides, whatever
+the clocks of worker and materializer. Every value knows which records it has applied.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from math import ceil
+
+from schemas import (
+    CardCommand,
+    CardDiff,
+    Correction,
+    Model,
+    Position,
+    Receipt,
+    SkillCommand,
+    SkillDiff,
+    Utterance,
+    derived_id,
+    known_as,
+)
+from schemas.events import Abstention, Contrast, Feedback, Interaction, Ranking, RankRequest, Selection
+
+TOLERANCE = timedelta(minutes=5)
+"""The tolerated difference of clocks."""
+
+
+def after(moment: datetime, span: timedelta) -> datetime:
+    """Return a later moment, or the last one of the calendar.
+
+    >>> from datetime import UTC
+    >>> after(datetime(9999, 12, 31, 23, tzinfo=UTC), timedelta(hours=2)).isoformat()
+    '9999-12-31T23:59:59.999999+00:00'
+    """
+    try:
+        return moment + span
+    except OverflowError:
+        return datetime.max.replace(tzinfo=moment.tzinfo)
+
+
+def is_ahead(moment: datetime, now: datetime) -> bool:
+    """Return True if a moment is ahead of another by more than the tolerance.
+
+    >>> from datetime import UTC
+    >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    >>> is_ahead(noon + TOLERANCE, noon), is_ahead(noon + 2 * TOLERANCE, noon)
+    (False, True)
+    """
+    return moment - now > TOLERANCE
+
+
+def kafka_time(source: Position | None) -> datetime | None:
+    """Return the time at which Kafka logged a record; None if unknown."""
+    return source.moment if source is not None and source.timestamp_ms else None
+
+
+def reached(logged_at: datetime | None, newest: datetime, now: datetime) -> datetime:
+    """Return the median of three clocks, of which one may be wrong by any amount.
+
+    These are Kafka's time of the record, that of the newest other record, and the worker's.
+
+    >>> from datetime import UTC
+    >>> noon, hour = datetime(2026, 1, 1, 12, tzinfo=UTC), timedelta(hours=1)
+    >>> [reached(*wrong) == noon for wrong in ((noon, noon, noon + hour), (noon + hour, noon, noon))]
+    [True, True]
+    """
+    return now if logged_at is None else sorted((logged_at, newest, now))[1]
+
+
+def is_later(held: datetime, at: datetime, logged_at: datetime | None) -> bool:
+    """Return True if a moment in the state is after an event, and no clock that ran ahead wrote it.
+
+    Otherwise one event of such a clock would override all others until its time has come.
+
+    >>> from datetime import UTC
+    >>> noon, hour = datetime(2026, 1, 1, 12, tzinfo=UTC), timedelta(hours=1)
+    >>> is_later(noon, noon - hour, noon), is_later(noon + hour, noon, noon)
+    (True, False)
+    """
+    return held > at and not (logged_at is not None and is_ahead(held, logged_at))
+
+
+DAY_MS = 24 * 3_600_000
+
+
+def is_applied(applied: Sequence[Position], position: Position) -> bool:
+    """Return True if this record, or a later one of its partition, has been applied already.
+
+    The timestamp counts too: the offsets of a recreated topic start again at 0.
+
+    >>> held = [Position(topic="t", partition=0, offset=7, timestamp_ms=50)]
+    >>> is_applied(held, Position(topic="t", partition=0, offset=7, timestamp_ms=50))
+    True
+    >>> is_applied(held, Position(topic="t", partition=0, offset=3, timestamp_ms=90))
+    False
+    """
+    return any(
+        held.topic == position.topic
+        and held.partition == position.partition
+        and position.offset <= held.offset
+        and position.timestamp_ms <= held.timestamp_ms
+        for held in applied
+    )
+
+
+def with_applied(
+    applied: Sequence[Position], position: Position | None, claimed: datetime | None = None
+) -> tuple[Position, ...]:
+    """Return the fence after a record: the newest position per topic, in the order of the topics' names.
+
+    Producers' clocks can go back, but the fence's timestamp must not, or an older record would pass for one of a new
+    topic. A step back of more than a day means that the earlier clock was wrong. An event time (`claimed`) that is
+    ahead raises the timestamp, so that a request to forget knows the newest time that was learned from.
+
+    >>> first = with_applied((), Position(topic="t", partition=0, offset=7, timestamp_ms=90))
+    >>> with_applied(first, Position(topic="t", partition=0, offset=8, timestamp_ms=50))[0].timestamp_ms
+    90
+    """
+    if position is None:
+        return tuple(applied)
+    before = next((held for held in applied if held.topic == position.topic), position)
+    ahead_ms = 0
+    # The cheap comparison decides nearly always.
+    if claimed is not None and claimed.timestamp() * 1_000 > position.timestamp_ms - 1:
+        ahead_ms = ceil((claimed - position.moment).total_seconds() * 1_000)
+    if 0 < ahead_ms <= DAY_MS:
+        position = position.model_copy(update={"timestamp_ms": position.timestamp_ms + ahead_ms})
+    if before.partition == position.partition and before.offset < position.offset:
+        back_ms = before.timestamp_ms - position.timestamp_ms
+        if 0 < back_ms <= DAY_MS:
+            position = position.model_copy(update={"timestamp_ms": before.timestamp_ms})
+    kept = [held for held in applied if held.topic != position.topic]
+    return tuple(sorted([*kept, position], key=lambda held: held.topic))
+
+
+def remember(ids: Sequence[str], new: str, most: int) -> tuple[str, ...]:
+    """Add an id to a ring; the oldest drops out.
+
+    >>> remember(("a", "b"), "c", most=2)
+    ('b', 'c')
+    """
+    return (*ids, new)[-most:]
+
+
+_BY_APPS = (Interaction, RankRequest, Ranking, Selection, Feedback, Correction, Utterance, SkillCommand, CardCommand)
+"""Events with bounded times. The time of a request to forget has no effect."""
+
+
+class RejectReason(StrEnum):
+    """The reason to refuse an event, also of its dead letter."""
+
+    FORGOTTEN = "forgotten"
+    FROM_THE_FUTURE = "from-the-future"
+
+
+def reject_reason(
+    event: Model, logged_at: datetime | None, now: datetime, receipt: Receipt | None = None, secret: bytes = b""
+) -> RejectReason | None:
+    """Return the reason to refuse an event; None to admit it."""
+    if receipt is not None and receipt.known:
+        name = id_of(event)
+        if name is not None and known_as(event.user_id, name, secret) in receipt.known:  # type: ignore[attr-defined]
+            return RejectReason.FORGOTTEN
+    if not isinstance(event, _BY_APPS) or not is_ahead(event.occurred_at, logged_at or now):
+        return None
+    # It may be from before the erasure: not even a dead letter is kept.
+    return RejectReason.FORGOTTEN if receipt is not None and _forgets(receipt, event) else RejectReason.FROM_THE_FUTURE
+
+
+def _forgets(receipt: Receipt, event: Model) -> bool:
+    # An event without a domain may be of any.
+    domain = getattr(event, "domain", None)
+    return receipt.person is not None or (bool(receipt.domains) if domain is None else domain in receipt.domains)
+
+
+def id_of(event: Model) -> str | None:
+    """Return the id that a receipt knows an event by; None if nothing is learned from it."""
+    match event:
+        case Ranking() | Selection() | Abstention():  # a ranking has one answer, and is known by it
+            return contrast_id(event.user_id, event.ranking_id)
+        case RankRequest():
+            return contrast_id(event.user_id, event.request_id)
+        case Interaction() | Contrast() | Feedback() | Correction() | SkillCommand() | SkillDiff():
+            return event.event_id
+        case Utterance() | CardCommand() | CardDiff():
+            return event.event_id
+        case _:
+            return None
+
+
+def contrast_id(user_id: str, ranking_id: str) -> str:
+    """Return the id of the contrast from a user's selection in this ranking."""
+    return derived_id("contrast", user_id, ranking_id)
+
+
+def abstention_id(user_id: str, ranking_id: str) -> str:
+    """Return the id of the abstention from a list of which a user took nothing."""
+    return derived_id("abstention", user_id, ranking_id)

@@ -1,0 +1,179 @@
+"""The limits of a skill and the evictions that keep them, and the tier rule of the paper (2.5), kept to compare."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from operators.attributes import from_fact
+from operators.evolve.proposals import Validated
+from operators.learning.fold import apply_changes, characters, fits, next_diff, strategy_of
+from operators.stated import SESSION
+from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff
+from schemas.events import Contrast
+from schemas.skills import Attribute, Evidence, Position, Source, Tier
+
+
+@dataclass(frozen=True)
+class MergeLimits:
+    """Limits that the paper leaves open (docs/decisions/0003-merge.md).
+
+    So many `protect_contradictions` demote a high line of the prior, and a line is demoted once in `weaken_window`
+    choices. `discoveries` are new lines per event. A seed may fill `seed_characters` of a skill's `characters`. After
+    `global_patience` choices an unconfirmed global line goes. `verdict_weight` is a model's verdict as a part of a
+    choice, `session` the silence that ends a session.
+    """
+
+    protect_contradictions: int = 2
+    weaken_window: int = 5
+    discoveries: int = 3
+    attributes: int = 40
+    characters: int = 1_500
+    seed_characters: int = 1_200
+    pinned: int = 4
+    global_patience: int = 5
+    verdict_weight: float = 0.25
+    session: timedelta = SESSION
+
+
+DEFAULT_LIMITS = MergeLimits()
+NEVER_CONFIRMED = "never confirmed by the person's own choices"
+
+
+def protected(line: Attribute) -> bool:
+    """Return True for a high line of the prior (paper 2.5)."""
+    return line.source is Source.PRIOR and line.tier is Tier.HIGH
+
+
+def unconfirmed(line: Attribute) -> bool:
+    """Return True for a line of the global skill that no choice of the person has confirmed."""
+    return not line.support and line.source is Source.GLOBAL
+
+
+def fit_seed(seed: Sequence[Attribute], limits: MergeLimits = DEFAULT_LIMITS) -> tuple[Attribute, ...]:
+    """Return the first lines of a seed that fit its share of a skill."""
+    kept: list[Attribute] = []
+    for attribute in seed[: limits.attributes]:
+        # Measured at the longest tier's name, so that a later reinforcement cannot burst the document.
+        longest = [line.model_copy(update={"tier": Tier.MEDIUM}) for line in (*kept, attribute)]
+        if characters(longest, strategy_of(())) <= limits.seed_characters:
+            kept.append(attribute)
+    return tuple(kept)
+
+
+def weakest_first(
+    lines: Sequence[Attribute], taken: Mapping[str, int], confirmed: Collection[str], usual: Mapping[str, int]
+) -> Iterator[Attribute]:
+    """Yield the lines that may go: unconfirmed global lines, least taken, longest unconfirmed, rarest.
+
+    `taken` are the new counts, `confirmed` the lines that this event takes, `usual` the population's shares.
+    """
+    loose = [
+        (
+            not unconfirmed(line),
+            taken.get(name := line.attribute_id, line.taken),
+            name in confirmed,
+            line.confirmed_at,
+            usual.get(name, 0),
+            name,
+            place,
+        )
+        for place, line in enumerate(lines)
+        if not line.pinned and line.source is not Source.STATED
+    ]
+    loose.sort()
+    return (lines[each[-1]] for each in loose)
+
+
+def make_room(
+    skill: PolicySkill, changes: Sequence[Change], evidence: Evidence, now: int, limits: MergeLimits
+) -> tuple[list[Change], list[Refused]]:
+    """Add the necessary evictions; discoveries without room are refused."""
+    kept, refused = list(changes), list[Refused]()
+    while True:
+        lines = apply_changes(skill.attributes, kept, evidence, now)
+        if len(lines) <= limits.attributes and fits(lines, limits.characters):
+            return kept, refused
+        loose = [line for line in lines if not line.pinned and not protected(line)]
+        touched = {change.attribute_id for change in kept}
+        discoveries = [change for change in kept if change.discovered is not None and change.before is None]
+        untouched = [line for line in loose if line.attribute_id not in touched]
+        if not untouched and discoveries:
+            kept.remove(discoveries[-1])
+            name = discoveries[-1].attribute_id
+            refused.append(Refused(attribute_id=name, proposed=discoveries[-1].kind, why=Refusal.FULL))
+        elif victims := untouched or loose or [line for line in lines if not line.pinned]:
+            # Unconfirmed global lines go first, then the lowest tier, the least recently confirmed.
+            victim = min(victims, key=lambda line: (not unconfirmed(line), line.tier, line.confirmed_at, line.support,
+                                                    line.attribute_id))  # fmt: skip
+            kept.append(Change(kind=ChangeKind.EVICTED, attribute_id=victim.attribute_id, before=victim.tier))
+        else:
+            return kept, refused
+
+
+def resolve(
+    skill: PolicySkill,
+    validated: Validated,
+    contrast: Contrast,
+    source: Position | None = None,
+    limits: MergeLimits = DEFAULT_LIMITS,
+) -> SkillDiff:
+    """Return the diff of a proposal by the tier rule.
+
+    Reinforce moves one tier up, weaken one down and never below low; a discovered line starts at low. A high line of
+    the prior goes down only after several contradictions; no line is demoted twice within the window. Unconfirmed
+    global lines are left behind. Without room, unconfirmed global lines go first, then the lowest tier, the least
+    recently confirmed; pinned and protected lines stay.
+    """
+    proposal, now = validated.proposal, skill.contrasts + 1
+    evidence = Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id)
+    held = {a.attribute_id: a for a in skill.attributes}
+    changes: list[Change] = []
+    refused = list(validated.refused)
+
+    def note(kind: ChangeKind, name: str, before: Tier | None, after: Tier, line: Attribute | None = None) -> None:
+        reason = proposal.reasons.get(name, "")[:300]
+        changes.append(Change(kind=kind, attribute_id=name, before=before, after=after, discovered=line, reason=reason))
+
+    for name in proposal.reinforced:
+        tier = held[name].tier
+        note(ChangeKind.REINFORCED, name, tier, Tier(min(tier + 1, Tier.HIGH)))
+    for place, fact in enumerate(proposal.discovered):
+        line = from_fact(fact, Tier.LOW, Source.DISCOVERED, confirmed_at=now, evidence=evidence)
+        if place < limits.discoveries:
+            note(ChangeKind.DISCOVERED, line.attribute_id, None, line.tier, line)
+        else:
+            capped = Refused(attribute_id=line.attribute_id, proposed=ChangeKind.DISCOVERED, why=Refusal.CAPPED)
+            refused.append(capped)
+    for name in proposal.weakened:
+        after = _weakened(held[name], now, limits)
+        if isinstance(after, Tier):
+            note(ChangeKind.WEAKENED, name, held[name].tier, after)
+        else:
+            refused.append(Refused(attribute_id=name, proposed=ChangeKind.WEAKENED, why=after))
+    if now >= limits.global_patience:
+        for line in apply_changes(skill.attributes, changes, evidence, now):
+            if unconfirmed(line) and not line.pinned:  # so many choices did not confirm it (paper 2.3)
+                name, why = line.attribute_id, NEVER_CONFIRMED
+                changes.append(Change(kind=ChangeKind.EVICTED, attribute_id=name, before=line.tier, reason=why))
+    changes, full = make_room(skill, changes, evidence, now, limits)
+    return next_diff(
+        skill,
+        contrast,
+        changes=tuple(changes),
+        refused=(*refused, *full),
+        evidence=evidence,
+        reasoned_by=proposal.reasoned_by,
+        analysis=proposal.analysis[:4_000],
+        judged=proposal.judged,
+        source=source,
+    )
+
+
+def _weakened(line: Attribute, now: int, limits: MergeLimits) -> Tier | Refusal:
+    if line.pinned:
+        return Refusal.PINNED
+    if line.weakened_at is not None and now - line.weakened_at < limits.weaken_window:
+        return Refusal.CAPPED
+    if protected(line) and line.contradictions + 1 < limits.protect_contradictions:
+        return line.tier
+    return min(line.tier, Tier(max(line.tier - 1, Tier.LOW)))
