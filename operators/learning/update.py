@@ -1,7 +1,6 @@
 """Counts of choices and visits, and the tiers that follow from them (paper 2.5).
 
-Taken items count as taken, shown ones as expected, and every line forgets a little. A model's verdicts add to the same
-counts. The diff has the additions; tiers move where the counts carry them.
+Taken items count as taken, shown ones as expected; every line forgets a little. A model's verdicts add to the counts.
 """
 
 from collections.abc import Collection, Mapping, Sequence
