@@ -41,6 +41,7 @@ ASKED = 8
 """Choices, with decay, that must have asked about an axis before a line from another source goes."""
 MOST = 6
 """Most habits that are lines; those that are stay, and the surest come in."""
+_NEVER: Final = HabitCounts()
 _OUTSIDE: Final = frozenset({POSITION, REQUEST})
 """A ranking decides positions itself, and the request precedes any sum."""
 
@@ -70,8 +71,9 @@ def fold(habits: Mapping[str, HabitCounts], added: Mapping[str, Added], forget: 
     """
     folded = dict(habits)
     for axis, (taken, expected) in added.items():
-        before = folded.get(axis, HabitCounts())
-        had, foreseen, asked = (count - count // forget if forget else count for count in before)
+        had, foreseen, asked = folded.get(axis, _NEVER)
+        if forget:
+            had, foreseen, asked = had - had // forget, foreseen - foreseen // forget, asked - asked // forget
         folded[axis] = HabitCounts(had + taken, foreseen + expected, asked + ONE)
     return folded
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from cramjam import zstd
 
+from benchmarks.choice import calls
 from benchmarks.choices import choices
 from benchmarks.learner import INPUTS, Learner
 from operators.tokens import count_tokens
@@ -18,6 +19,8 @@ USERS, EACH = 6, 15
 MESSAGES_PER_CHOICE = 15
 BYTES_PER_CHOICE, STORED_PER_CHOICE = 33_000, 6_500
 BYTES_PER_CHOICE_OF_THE_GRAPH = 8_500
+CALLS_PER_CHOICE, VALIDATIONS_PER_CHOICE = 3_400, 10
+"""Of functions, those of C included; and of pydantic's validators in Python. A line of a skill needs no validation."""
 BATCH = 4
 """Records that a worker sends at once, at a high rate: for skills they are fewer, for other topics more."""
 OF_THE_GRAPH = {"memories", "item-touches", "item-memories"}
@@ -82,3 +85,10 @@ async def test_a_plain_loop_learns_what_the_worker_learns(tmp_path: Path, monkey
     written = deployment.log.count()
     assert made == {base: written[base] for base in ("contrasts", "skill-diffs", SlimSkill.TOPIC)}
     await deployment.close()
+
+
+def test_a_choice_calls_few_functions_and_validates_few_models(tmp_path: Path) -> None:
+    counted = calls(users=10, rounds=8, folder=tmp_path)
+
+    assert counted["python"] + counted["c"] <= CALLS_PER_CHOICE
+    assert counted["validate_python"] <= VALIDATIONS_PER_CHOICE
