@@ -65,7 +65,7 @@ def test_an_evening(folder):
         assert "comedy" in shown.stdout
         assert "high" in shown.stdout
         [diff] = answer("policy", "log", "ann", env=env)
-        assert diff["evidence"]["item_id"] == "f4"
+        assert diff["evidence"][1] == "f4"
         assert diff["seed"]
         told = sager("policy", "log", "ann", "--domain", "films", env=env).stdout
         assert "f4" in told
