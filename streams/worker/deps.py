@@ -1,4 +1,4 @@
-"""What all agents share besides state: settings, limits of the operators, the language guard, copies of topics."""
+"""Shared parts of all agents besides state: settings, limits of the operators, the language guard, copies of topics."""
 
 import logging
 from collections.abc import Mapping

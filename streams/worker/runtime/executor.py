@@ -45,7 +45,7 @@ AHEAD = f"its time is more than {TOLERANCE.seconds // 60} minutes ahead of its r
 
 
 class Task(NamedTuple):
-    """The handler of an event, and its owner, of whom one event is handled at a time; None: no owner."""
+    """The handler of an event, and its owner: an owner's events run one at a time. None: no owner."""
 
     key: str | None
     handle: Callable[[], Awaitable[None]]
