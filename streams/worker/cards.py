@@ -107,7 +107,7 @@ def count(diff: CardDiff) -> None:
     for change in diff.changes:
         metrics.labelled(metrics.CARD_CHANGES, change.kind.value).inc()
     for each in diff.not_kept:
-        metrics.labelled(metrics.NOT_KEPT, metrics.NOT_KEPT_KINDS.label(each.kind)).inc(each.times)
+        metrics.labelled(metrics.NOT_KEPT, metrics.NOT_KEPT_KINDS[each.kind]).inc(each.times)
 
 
 def _latest(held: Forgotten | None, scope: Forgotten) -> Forgotten:

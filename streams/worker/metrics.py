@@ -182,18 +182,16 @@ MOST_NAMES = 20
 OTHER = "other"
 
 
-class Names:
+class Names(dict[str, str]):
     """Bounds label values that users choose: the first ones keep their names, the rest share `other`."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        self._seen = set(known)
+        super().__init__((name, name) for name in known)
 
-    def label(self, name: str) -> str:
-        """Return the name itself, or `other`."""
-        if name not in self._seen:
-            if len(self._seen) >= MOST_NAMES:
-                return OTHER
-            self._seen.add(name)
+    def __missing__(self, name: str) -> str:
+        if len(self) >= MOST_NAMES:
+            return OTHER
+        self[name] = name
         return name
 
 

@@ -156,7 +156,7 @@ _STANCES = frozenset(Stance)
 
 
 def _count_taste(diff: SkillDiff) -> None:
-    domain = metrics.DOMAINS.label(diff.domain)
+    domain = metrics.DOMAINS[diff.domain]
     for each in diff.stated:
         stance = each.statement_id.partition(":")[0] if each.statement is None else each.statement.stance
         known = stance if stance in _STANCES else metrics.OTHER

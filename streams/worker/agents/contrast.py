@@ -125,8 +125,8 @@ def count(answer: Contrast | Abstention) -> None:
 
     Of several taken items the first counts: one list is one hit or none. Abstentions have a counter of their own.
     """
-    domain = metrics.DOMAINS.label(answer.domain)
-    arm = metrics.ARMS.label(answer.arm or Arm.NO_SKILL.value)
+    domain = metrics.DOMAINS[answer.domain]
+    arm = metrics.ARMS[answer.arm or Arm.NO_SKILL.value]
     if isinstance(answer, Abstention):
         metrics.labelled(metrics.ABSTENTIONS, domain, arm).inc()
         return

@@ -179,7 +179,7 @@ class Evolve:
             event, feedback, lambda now: self._step.hear(now, feedback, item, position)
         )
         kind = feedback.signal if feedback.signal in self._step.signals.weights else metrics.OTHER
-        domain = metrics.DOMAINS.label(feedback.domain)
+        domain = metrics.DOMAINS[feedback.domain]
         metrics.labelled(metrics.SIGNALS, domain, kind, outcome.value).inc()
         return outcome.value
 
@@ -191,7 +191,7 @@ class Evolve:
         else:
             said = correction.model_copy(update={"text": self._deps.redact_instruction(correction.text, domain)})
             outcome = (await self._correct(event, said, position, correction.text)).value
-        metrics.labelled(metrics.CORRECTIONS, metrics.DOMAINS.label(domain), outcome).inc()
+        metrics.labelled(metrics.CORRECTIONS, metrics.DOMAINS[domain], outcome).inc()
         return outcome
 
     async def _correct(self, event: Any, correction: Correction, position: Position, as_said: str) -> Outcome:

@@ -61,7 +61,7 @@ def count(ranking: Ranking) -> None:
     fit = ranking.injected.fit
     if fit is None or (fit.suits and fit.question is None):
         return
-    domain = metrics.DOMAINS.label(ranking.domain)
+    domain = metrics.DOMAINS[ranking.domain]
     if fit.question is not None:
         metrics.labelled(metrics.QUESTIONS, domain).inc()
     if not fit.suits:

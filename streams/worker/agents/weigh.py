@@ -167,6 +167,6 @@ def _resolve(waiting: "asyncio.Future[None]", error: Exception | None = None) ->
 
 def count(weights: Weights) -> None:
     """Export a domain's weights."""
-    used, domain = in_use(weights), metrics.DOMAINS.label(weights.domain)
+    used, domain = in_use(weights), metrics.DOMAINS[weights.domain]
     for part in Mix:
         metrics.labelled(metrics.WEIGHT, domain, part.value).set(getattr(used, part.value))

@@ -206,10 +206,10 @@ def test_a_message_that_repeats_is_told_now_and_then_and_counted() -> None:
 
 def test_the_first_names_keep_theirs_and_the_rest_share_one() -> None:
     names = Names(["prior"])
-    told = [names.label(f"domain-{number}") for number in range(1_000)]
+    told = [names[f"domain-{number}"] for number in range(1_000)]
 
     assert len(set(told)) == MOST_NAMES
     assert told[0] == "domain-0"
     assert told[-1] == OTHER
-    assert names.label("domain-3") == "domain-3"
-    assert names.label("prior") == "prior"
+    assert names["domain-3"] == "domain-3"
+    assert names["prior"] == "prior"
