@@ -88,9 +88,11 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    tokens = Tokens(tmp_path_factory.mktemp("answers"))
+    folder = tmp_path_factory.mktemp("answers")
+    tokens = Tokens(folder)
+    # Not the default: a worker that ran here has left a key with which rankings are sealed.
     known: dict[str, Any] = {"duckdb": published(), "http_tokens": tokens.path, "http_wait_seconds": 0.3}
-    settings = Settings(**known, http_rate=10_000, http_burst=10_000)
+    settings = Settings(**known, data_dir=folder, http_rate=10_000, http_burst=10_000)
     with Served(settings) as served:
         served.api.live._ready.set()
         worker = served.api.sender = Worker(settings, served.api.answers)
