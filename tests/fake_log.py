@@ -30,7 +30,7 @@ from streams.worker import writer
 from streams.worker.create import Worker, create
 from streams.worker.items import FORGOTTEN, Items
 from streams.worker.reasoning.domains import LearnedWeights
-from streams.worker.runtime.dispatch import Batch, BatchTopic
+from streams.worker.runtime.dispatch import Batch, BatchTopic, Reader
 from streams.worker.runtime.producer import Delivered
 
 PARTITIONS = 2
@@ -309,7 +309,7 @@ class FakeWorker:
         self.full: set[TP] = set()
         self.acked_to: dict[TP, int] = {}
         self.assign()
-        self.parts.app.reader.on_ack(self.ack)  # type: ignore[arg-type]
+        on_ack(self.parts.app.reader, self.ack)
         for agent in self.parts.app.agents.values():
             tasks = agent.fun(_elements(agent.channel)), self._read(agent.channel.topics)
             self._agents.update(asyncio.create_task(task, name=agent.name) for task in tasks)
@@ -480,6 +480,17 @@ async def _elements(channel: BatchTopic) -> AsyncIterator[Batch]:
     """What a stream gives its agent."""
     while True:
         yield await channel.queue.get()
+
+
+def on_ack(reader: Reader, note: Callable[[Any], None]) -> None:
+    """Note each event that the reader counts as acknowledged."""
+    acknowledge = reader.acknowledge
+
+    def both(event: Any) -> None:
+        acknowledge(event)
+        note(event)
+
+    reader.acknowledge = both  # type: ignore[method-assign]
 
 
 def read_by(parts: Worker) -> set[str]:

@@ -45,7 +45,7 @@ COLLECT_AFTER = (100_000, 20, 10)
 
 
 class Worker(NamedTuple):
-    """A worker's parts: the app with all agents, and what the agents share."""
+    """A worker's parts: the app with all agents, and the parts that agents share."""
 
     app: WorkerApp
     tables: Tables
@@ -149,7 +149,7 @@ def _table(app: faust.App, settings: Settings, base: str) -> LogFirstTable:
 
 
 def prepare(app: Any, deps: Deps) -> None:
-    """Do what a worker needs before it joins its group; blocks until it is done."""
+    """Make topics, read copies of topics and warm up, before the worker joins its group; blocks meanwhile."""
     health = app.health
     health.starts("looking at the topics")
     if made := topics.ensure(deps.settings):

@@ -1,7 +1,7 @@
 """Writes versions of skills and cards: the table first, then the log, each version once.
 
 1. The value is written to its table, with its newest diff in it. From here on the event has happened.
-2. The diff is sent to the log, and with it what apps read of the version.
+2. The diff is sent to the log, and the slim skill to its topic.
 3. A worker that dies in between leaves the diff in the value. Its successor sends it, unless the log has it.
 
 The successor cannot see from the table whether the diff was sent. So it reads the end of the log, once per partition

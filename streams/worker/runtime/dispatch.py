@@ -13,7 +13,7 @@ the assignment, the fetching, the streams, the tables, their recovery and the co
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import faust
@@ -158,14 +158,9 @@ class Reader:
         self._progress: dict[TP, PartitionProgress] = {}
         self._unfinished, self._idle = 0, asyncio.Event()
         self._idle.set()
-        self._on_done: list[Callable[[ConsumedRecord], None]] = []
         self._next_offset: dict[TP, int] = {}
         self.progressed = time.monotonic()
         self.newest_ms = 0
-
-    def on_ack(self, on_done: Callable[[ConsumedRecord], None]) -> None:
-        """Register a callback for acknowledged events, in partition order."""
-        self._on_done.append(on_done)
 
     def dispatch(self, where: tuple[str, int], records: Iterable[Any]) -> None:
         """Put the fetched records of a partition on the queue of its agent, each once per generation."""
@@ -217,10 +212,12 @@ class Reader:
         while progress.pending and progress.pending[0].is_done:
             done = progress.pending.popleft()
             if (progress.abandoned_at is None or done.offset < progress.abandoned_at) and not self._is_old(progress):
-                self._next_offset[progress.tp] = progress.done = done.offset + 1
-                for on_done in self._on_done:
-                    on_done(done)
+                self.acknowledge(done)
         return before - len(progress.pending)
+
+    def acknowledge(self, event: ConsumedRecord) -> None:
+        """Count an event as acknowledged: events of a partition come in its order."""
+        self._next_offset[event.tp] = event.progress.done = event.offset + 1
 
     def _is_old(self, progress: PartitionProgress) -> bool:
         return bool(progress.generation != self.app.consumer_generation_id)

@@ -104,7 +104,7 @@ class RecordDispatcher(DeadLetters):
         self._topics = {settings.topic(model.TOPIC): TOPICS[model.TOPIC] for model in models}
 
     def route(self, event: ConsumedRecord) -> Task:
-        """Return the owner of a record's event and what to do with it."""
+        """Return the owner of a record's event, and the handler to run."""
         topic = self._topics[event.topic]
         position = event.position
         if topic.model is not ForgetRequest:

@@ -1,15 +1,15 @@
-"""Group membership as a fence: a frozen worker that comes back must write nothing stale.
+"""Group membership as a fence: a frozen worker that resumes writes nothing stale.
 
-A worker that stood still for longer than its session (a paused machine, a lost network) has been replaced without
-knowing it. Kafka refuses its commits, but not what it produces: in the second until its next heartbeat is refused it
-would write skills that its successor has evolved already. So nothing is written unless the group has confirmed the
-membership within the session; where it has not, the next heartbeat's answer is waited for, and if the group has
-forgotten us, what was about to be written is dropped. The successor does it again.
+A worker that stood still for longer than its session (a paused machine, a lost network) has been replaced, and cannot
+know it. Kafka refuses its commits, but accepts its records: until its next heartbeat is refused, it would write skills
+that its successor has evolved already. So the worker writes only if the group has confirmed its membership within the
+session. Otherwise it waits for the next heartbeat's answer. If the group has removed the worker, the worker drops the
+write, and the successor repeats it.
 
-What is sent may be under way for a while, and a producer that was frozen sends what it holds when it wakes. So it is
-given up after `delivery_seconds`, and membership has to be certain for that much longer: the lease covers the way too.
-This closes the gap down to a request that is in the network when the process freezes. Only transactions would close
-that too; what may remain, `sager rebuild` finds in the log and mends.
+A record may be under way for a while, and a producer that was frozen sends its queue when it wakes. So the producer
+gives a record up after `delivery_seconds`, and membership has to be certain for that much longer. One gap is left: a
+request that is in the network when the process freezes. Only transactions would close it; `sager rebuild` finds its
+traces in the log and repairs them.
 """
 
 import asyncio
@@ -31,10 +31,10 @@ class Interrupted(Exception):
 
 
 class Membership:
-    """What is known of our membership. Updated by the consumer's thread, read by the others.
+    """The worker's membership. The consumer's thread updates it; other threads read it.
 
     The group forgets a member after `session_seconds` without a heartbeat, and goes on after `rebalance_seconds`
-    without one that has not joined a rebalance. `delivery_seconds` is how long what is sent may be under way.
+    without one that has not joined a rebalance. `delivery_seconds` is how long a record may be under way.
     """
 
     def __init__(self, session_seconds: float, rebalance_seconds: float, delivery_seconds: float = 0.0) -> None:
@@ -43,14 +43,14 @@ class Membership:
         self._lost = False
 
     def confirm(self, asked_at: float, *, rebalancing: bool = False) -> None:
-        """The group confirmed a request that was sent at that time, perhaps during a rebalance."""
+        """Note that the group confirmed a request of that time, perhaps during a rebalance."""
         self._confirmed_at, self._lost = asked_at, False
         if not rebalancing:
             self._settled_at = asked_at
         self.send_until = min(asked_at + self._session, self._settled_at + self._rebalance) - self._delivery
 
     def lose(self) -> None:
-        """The group has removed us; we are no member until we join again."""
+        """Note that the group has removed the worker, until it joins again."""
         self._lost, self.send_until = True, float("-inf")
 
     @property
@@ -65,15 +65,15 @@ class Membership:
 
     @property
     def _is_overdue(self) -> bool:
-        """True if the group confirms us still, in a rebalance that goes on without us soon."""
+        """True if the rebalance will exclude us before a send could complete."""
         at = now() + self._delivery
         return at - self._confirmed_at < self._session and at - self._settled_at >= self._rebalance
 
     async def confirmed(self) -> bool:
-        """Wait until something may be sent; false if the group has removed us, or may at any moment.
+        """Wait until a send is allowed; false if the group has removed us, or may at any moment.
 
-        A rebalance waits for what is under way. What is not done when it has lasted too long must be given up: waiting
-        for a rebalance that waits for us would never end where the broker removes nobody.
+        A rebalance waits for running events. An event that is unfinished when the rebalance has lasted too long must be
+        given up: the two would wait for each other for ever on a broker that removes no member.
         """
         while not self.may_send:
             if self._lost or self._is_overdue:
@@ -83,7 +83,7 @@ class Membership:
 
 
 def now() -> float:
-    """Seconds on a clock that counts pauses of the process and sleep of the machine."""
+    """Return seconds on a clock that counts pauses of the process and sleep of the machine."""
     return time.clock_gettime(CLOCK)
 
 

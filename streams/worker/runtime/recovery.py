@@ -279,7 +279,7 @@ class TrueEndTransport(SeekingTransport):
 class WorkerApp(faust.App):
     """The Faust app of a worker, with the repairs.
 
-    `prepare` does once what must be done before it joins its group. Commands that only describe the app skip it.
+    `prepare` runs once, before the app joins its group. Commands that only describe the app skip it.
     """
 
     prepare: Callable[[], None]

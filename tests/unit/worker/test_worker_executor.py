@@ -16,6 +16,7 @@ from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.runtime.dispatch import BACKLOG, Reader
 from streams.worker.runtime.executor import KeyedExecutor, Task
 from streams.worker.runtime.fence import Interrupted, PartitionRevoked
+from tests.fake_log import on_ack
 
 KEYS = st.sampled_from(["ann", "bob", "cem", None])
 EVENTS = st.lists(st.tuples(st.integers(0, 2), KEYS), min_size=1, max_size=12)
@@ -47,7 +48,7 @@ class Run:
         self.reader = Reader(self)
         self.stage = "a stage"
         self.ordered = KeyedExecutor(self, in_flight)
-        self.reader.on_ack(lambda event: self.acked[event.partition].append(event.offset))
+        on_ack(self.reader, lambda event: self.acked[event.partition].append(event.offset))
 
     def on_buffer_full(self, tp: Any) -> None:
         self.full.add(tp)
